@@ -1,0 +1,1 @@
+"""Browsers, the agent loop, teachers and judges: from tasks to judged trajectories."""

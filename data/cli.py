@@ -1,0 +1,28 @@
+"""Every command line of Elcano: a dataclass becomes flags, a `UserError` becomes one line and exit code 2."""
+
+import sys
+from collections.abc import Callable
+from typing import TypeVar
+
+import tyro
+
+from data.errors import UserError
+
+Config = TypeVar("Config")
+
+
+def run(config_type: type[Config], main: Callable[[Config], int | None], description: str | None = None) -> None:
+    """Parse `sys.argv` into `config_type` (flags with underscores, as published) and exit with what `main` returns."""
+    config = tyro.cli(config_type, description=description, use_underscores=True)
+    sys.exit(guarded(main, config))
+
+
+def guarded(main: Callable[[Config], int | None], config: Config) -> int:
+    """Call `main(config)`; a `UserError` becomes `error: ...` on stderr and 2, Ctrl-C becomes 130."""
+    try:
+        return main(config) or 0
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130

@@ -1,0 +1,127 @@
+"""Conversation: the one function that turns a trajectory into what a model reads. Collector, converter and trainer call it.
+
+`build_conversation` is the form OpenWebVoyager's models are trained on and served with (no system prompt, newest tree
+only, newest `last_n` screenshots); `build_chat` is the form a general chat model such as GPT-4o gets as teacher.
+"""
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from typing import Any
+
+IMAGE = "<image>"
+MAX_LINE_WORDS = 500
+
+_SPECIAL = re.compile(r"<(?=/?(?:image|end_of_utterance|fake_token_around_image|s)>)")
+_OMITTED_TREE = f"OBSERVATION: {IMAGE} (accessibility tree omitted)."
+_OMITTED_ALL = "OBSERVATION: screenshot omitted, accessibility tree omitted."
+
+
+@dataclasses.dataclass(frozen=True)
+class StepText:
+    """What one step shows and what the agent said: `feedback` is the error sentence about the action before, or "".
+
+    `notes` are truths about the action before that only chat models read (typing into a non-textbox, a PDF's text).
+    `reply` is None for the step that is still to be answered.
+    """
+
+    tree: str
+    feedback: str = ""
+    reply: str | None = None
+    notes: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Turn:
+    """One message; user text holds one `<image>` per screenshot shown."""
+
+    role: str
+    text: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Conversation:
+    """`image_steps` are the 1-based steps whose screenshots fill the `<image>` marks, in order."""
+
+    turns: list[Turn]
+    image_steps: list[int]
+
+
+def build_conversation(ques: str, steps: Sequence[StepText], last_n: int = 3) -> Conversation:
+    """The model's turns at the last of `steps`.
+
+    The newest observation keeps its tree and screenshot, the `last_n - 1` before it only their screenshots, older ones
+    nothing; replies are kept whole. Source: OpenWebVoyager, `utils_localhost.py` (`omit_history_last_n_steps`).
+    """
+    turns = []
+    newest = len(steps)
+    for number, step in enumerate(steps, start=1):
+        turns.append(Turn("user", _prefix(ques, number, step) + _observation(step, age=newest - number, last_n=last_n)))
+        if step.reply is not None:
+            turns.append(Turn("assistant", escape_special(step.reply)))
+    return Conversation(turns, list(range(max(1, newest - last_n + 1), newest + 1)))
+
+
+def _prefix(ques: str, number: int, step: StepText) -> str:
+    feedback = f"{step.feedback}\n" if step.feedback else ""
+    return f"{escape_special(ques)}\n{feedback}" if number == 1 else feedback
+
+
+def _observation(step: StepText, age: int, last_n: int) -> str:
+    if age == 0:
+        return f"OBSERVATION:\n{IMAGE}\n{escape_special(shorten_lines(step.tree))}"
+    return _OMITTED_TREE if age < last_n else _OMITTED_ALL
+
+
+def shorten_lines(tree: str, max_words: int = MAX_LINE_WORDS) -> str:
+    """Cut each tree line of more than `max_words` words to its first ones (such a line loses its indentation)."""
+    lines = []
+    for line in tree.split("\n"):
+        words = line.split()
+        lines.append(line if len(words) <= max_words else " ".join(words[:max_words]))
+    return "\n".join(lines)
+
+
+def escape_special(text: str) -> str:
+    """Page text that spells a special token, such as `<image>`, must not become one: a space breaks it."""
+    return _SPECIAL.sub("< ", text)
+
+
+def build_chat(
+    system_prompt: str, ques: str, web: str, steps: Sequence[StepText], last_n: int = 3
+) -> list[dict[str, Any]]:
+    """OpenAI-style messages at the last of `steps`; a screenshot is `{"type": "image_url", "step": <1-based number>}`,
+    whose `image_url` the caller fills. Source: WebVoyager, `clip_message_and_obs`: the newest `last_n` observations stay
+    whole, older ones lose screenshot and tree.
+    """
+    messages: list[dict[str, Any]] = [{"role": "system", "content": system_prompt}]
+    newest = len(steps)
+    for number, step in enumerate(steps, start=1):
+        opening, request = _chat_opening(ques, web, number, step)
+        if newest - number < last_n:
+            content = [
+                {"type": "text", "text": f"{opening}{request}\n{step.tree}\nScreenshot:\n"},
+                {"type": "image_url", "step": number},
+            ]
+            messages.append({"role": "user", "content": content})
+        else:
+            messages.append(
+                {"role": "user", "content": f"{opening}Observation: A screenshot and some texts. (Omitted in context.)"}
+            )
+        if step.reply is not None:
+            messages.append({"role": "assistant", "content": step.reply})
+    return messages
+
+
+def _chat_opening(ques: str, web: str, number: int, step: StepText) -> tuple[str, str]:
+    """(text kept for ever, text kept while the observation is). Converters and judges find the task by these markers."""
+    if number == 1:
+        opening = f"Now given a task: {ques}  Please interact with {web} and get the answer. \n"
+        request = (
+            "Observation: please analyze the attached accessibility tree & screenshot and give the Thought and Action. "
+            "I've provided the Accessibility Tree and Screenshot."
+        )
+        return opening, request
+    said = step.feedback or step.notes
+    request = f"Observation:{said} please analyze the attached Accessibility Tree & screenshot and give the Thought and Action."
+    return "", request

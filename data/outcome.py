@@ -1,0 +1,36 @@
+"""Outcome: what a judge, or a fault, says of one trajectory."""
+
+import dataclasses
+from enum import StrEnum
+from typing import Any
+
+
+class Verdict(StrEnum):
+    """`INVALID` is a fault of browser, network, server or judge: never trained on, never the agent's failure."""
+
+    SUCCESS = "success"
+    FAILURE = "failure"
+    BLOCKED = "blocked"
+    INFEASIBLE = "infeasible"
+    INVALID = "invalid"
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """`judge` names who said it, `raw` keeps an LLM judge's own words, `reason` is one line for people."""
+
+    verdict: Verdict
+    reason: str = ""
+    judge: str = ""
+    raw: str = ""
+
+    @property
+    def success(self) -> bool:
+        return self.verdict is Verdict.SUCCESS
+
+    def to_json(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_json(cls, fields: dict[str, Any]) -> "Outcome":
+        return cls(**{**fields, "verdict": Verdict(fields["verdict"])})

@@ -1,0 +1,99 @@
+"""Task: one instruction on one website, a JSONL line in OpenWebVoyager's layouts (spec: `ques`, `web`, `id`, ...)."""
+
+import dataclasses
+import json
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from data.errors import UserError
+from data.files import write_atomic
+
+SITES_PORT = 7070  # the port of the embedded sites in task files; `move_sites` replaces it by the real one
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """`eval`, when present, follows WebArena: `eval_types`, `reference_answers`, and our `site_state`."""
+
+    id: str
+    ques: str
+    web: str
+    web_name: str = ""
+    domain: str = ""
+    subdomain: str = ""
+    website: str = ""
+    eval: dict[str, Any] | None = None
+
+    @property
+    def site(self) -> str:
+        """The name reports group by: WebVoyager's `web_name`, else Mind2Web's `website`, else the host."""
+        return self.web_name or self.website or re.sub(r"^\w+://([^/:]+).*", r"\1", self.web)
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSONL object; empty optional fields are left out."""
+        return {key: value for key, value in dataclasses.asdict(self).items() if value not in ("", None)}
+
+
+_FIELDS = {field.name for field in dataclasses.fields(Task)}
+_REQUIRED = ("id", "ques", "web")
+
+
+def read_tasks(path: str | Path) -> list[Task]:
+    """Read a JSONL task file.
+
+    Raises:
+        UserError: naming `file:line`, for a missing file, broken JSON, a missing or unknown field, or a repeated id.
+    """
+    path = Path(path)
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (FileNotFoundError, IsADirectoryError):
+        raise UserError(f"{path}: no such task file; give a JSONL file with id, ques and web on each line") from None
+    except UnicodeDecodeError:
+        raise UserError(
+            f"{path}: not a UTF-8 text file; give a JSONL file with id, ques and web on each line"
+        ) from None
+    tasks: dict[str, Task] = {}
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        task = _parse(line, where=f"{path}:{number}")
+        if task.id in tasks:
+            raise UserError(f"{path}:{number}: the id {task.id!r} stands on an earlier line too; ids must be unique")
+        tasks[task.id] = task
+    if not tasks:
+        raise UserError(f"{path}: holds no task")
+    return list(tasks.values())
+
+
+def _parse(line: str, where: str) -> Task:
+    try:
+        fields = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise UserError(f"{where}: not valid JSON ({error.msg} at column {error.colno})") from None
+    if not isinstance(fields, dict):
+        raise UserError(f"{where}: a task is a JSON object, this is {type(fields).__name__}")
+    for name in fields:
+        if name not in _FIELDS:
+            raise UserError(f"{where}: unknown task field {name!r}; known are {', '.join(sorted(_FIELDS))}")
+    for name in _REQUIRED:
+        if not isinstance(fields.get(name), str) or not fields[name].strip():
+            raise UserError(f"{where}: the task needs a non-empty text field {name!r}")
+    if "/" in fields["id"] or "\0" in fields["id"]:
+        raise UserError(f"{where}: the id {fields['id']!r} names a folder, so it may not hold '/'")
+    return Task(**fields)
+
+
+def write_tasks(path: str | Path, tasks: Iterable[Task]) -> None:
+    """Write a JSONL task file atomically."""
+    write_atomic(Path(path), "".join(json.dumps(task.to_json(), ensure_ascii=False) + "\n" for task in tasks))
+
+
+def move_sites(tasks: Sequence[Task], port: int | None) -> list[Task]:
+    """Point tasks on the embedded sites (`<site>.localhost:7070`) to the port where they really run; None changes nothing."""
+    if port is None:
+        return list(tasks)
+    pattern = re.compile(rf"^(https?://[\w-]+\.localhost):{SITES_PORT}(?=/|$)")
+    return [dataclasses.replace(task, web=pattern.sub(rf"\1:{port}", task.web)) for task in tasks]

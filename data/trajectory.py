@@ -1,0 +1,302 @@
+"""Trajectory: the folder one run of one task leaves behind.
+
+    <output_dir>/task<ID>[--run<k>]/
+        screenshot<N>.png, accessibility_tree<N>.txt/.json    what the agent saw at step N = 1, 2, ...
+        steps.jsonl                                           what it said and how long things took, one line a step
+        interact_messages.json, agent.log                     as OpenWebVoyager writes them, at the end
+        trajectory.json                                       last, atomically: its presence means complete
+        outcome.json, eval_res.json                           the judge's verdict
+        final_state.json                                      the embedded site's state, when the task's eval asks for it
+
+File names are OpenWebVoyager's, so its released trajectories read here and ours read there.
+"""
+
+import dataclasses
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from data.action import CANNOT_EXECUTE, FORMAT_ERROR, ActionError, Answer, parse_reply
+from data.conversation import StepText, build_chat
+from data.errors import UserError
+from data.files import read_json, write_json
+from data.outcome import Outcome
+from data.task import Task
+
+FINISHED = "finished"  # the agent answered
+MAX_STEPS = "max_steps"  # it did not answer in time
+INVALID = "invalid"  # browser, network or server failed; `reason` says how
+
+_FINISH_LINE = "INFO - finish!!"
+_IMAGE_REDACTED = {"type": "image_url", "image_url": {"url": "data:image/png;base64,{b64_img}"}}
+_LEGACY_CANNOT_EXECUTE = re.compile(r"The action you have chosen cannot be exected\.[^\n]*?Thought and Action\.")
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """One line of `steps.jsonl`: observation `number` (1-based), the feedback shown with it, and the reply to it.
+
+    `timings_s` are seconds by name; `token_ids`, `logprobs` are the reply's, as the server gave them.
+    """
+
+    number: int
+    url: str
+    reply: str
+    feedback: str = ""
+    notes: str = ""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    weights_version: str = ""
+    token_ids: list[int] | None = None
+    logprobs: list[float] | None = None
+    timings_s: dict[str, float] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class Trajectory:
+    """A trajectory read back. `trees[i]` belongs to `steps[i]`; screenshots lie at `screenshot(number)`."""
+
+    folder: Path
+    task_id: str
+    run: int | None
+    ques: str
+    web: str
+    steps: list[Step]
+    trees: list[str]
+    status: str
+    answer: str | None = None
+    reason: str = ""
+    outcome: Outcome | None = None
+    provenance: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def finished(self) -> bool:
+        return self.status == FINISHED
+
+    def screenshot(self, number: int) -> Path:
+        return self.folder / f"screenshot{number}.png"
+
+    def texts(self) -> list[StepText]:
+        """The steps as `data.conversation` takes them."""
+        return [
+            StepText(tree=tree, feedback=step.feedback, reply=step.reply, notes=step.notes)
+            for step, tree in zip(self.steps, self.trees, strict=True)
+        ]
+
+    def final_state(self) -> Any | None:
+        """The embedded site's state after the last step, or None."""
+        path = self.folder / "final_state.json"
+        return read_json(path) if path.exists() else None
+
+
+def folder_name(task_id: str, run: int | None = None) -> str:
+    """`task<ID>`, or `task<ID>--run<k>` for the k-th try of an exploration."""
+    return f"task{task_id}" if run is None else f"task{task_id}--run{run}"
+
+
+def split_folder_name(name: str) -> tuple[str, int | None]:
+    """The inverse of `folder_name`."""
+    match = re.fullmatch(r"task(?P<id>.+?)(?:--run(?P<run>\d+))?", name)
+    if match is None:
+        raise UserError(f"{name}: not a trajectory folder; its name would start with 'task'")
+    return match["id"], None if match["run"] is None else int(match["run"])
+
+
+def list_trajectories(results_dir: str | Path) -> list[Path]:
+    """The trajectory folders of a run, complete or not, sorted by name."""
+    results_dir = Path(results_dir)
+    if not results_dir.is_dir():
+        raise UserError(f"{results_dir}: no such folder of trajectories")
+    return sorted(path for path in results_dir.iterdir() if path.is_dir() and path.name.startswith("task"))
+
+
+def is_complete(folder: Path) -> bool:
+    """Ours are complete with `trajectory.json`, OpenWebVoyager's with `interact_messages.json` and no `steps.jsonl`."""
+    if (folder / "trajectory.json").exists():
+        return True
+    return (folder / "interact_messages.json").exists() and not (folder / "steps.jsonl").exists()
+
+
+class TrajectoryWriter:
+    """Writes a trajectory step by step; a crash at any instant leaves a prefix, and `finish` makes it complete."""
+
+    def __init__(
+        self, folder: Path, task: Task, provenance: dict[str, Any], system_prompt: str, run: int | None = None
+    ):
+        self.folder, self.task, self.run = folder, task, run
+        self.provenance, self.system_prompt = provenance, system_prompt
+        self.steps: list[StepText] = []
+        folder.mkdir(parents=True, exist_ok=False)
+        self._lines = open(folder / "steps.jsonl", "a", encoding="utf-8")
+        self._log = open(folder / "agent.log", "a", encoding="utf-8")
+        self.log(f"########## TASK{folder.name.removeprefix('task')} ##########")
+
+    def log(self, text: str) -> None:
+        """A line of `agent.log`."""
+        self._log.write(f"INFO - {text}\n")
+        self._log.flush()
+
+    def write_observation(self, number: int, tree: str, tree_nodes: dict[str, Any], screenshot_png: bytes) -> None:
+        """What the agent is about to see at step `number`."""
+        (self.folder / f"accessibility_tree{number}.txt").write_text(tree, encoding="utf-8")
+        (self.folder / f"accessibility_tree{number}.json").write_text(
+            json.dumps(tree_nodes, ensure_ascii=False), encoding="utf-8"
+        )
+        (self.folder / f"screenshot{number}.png").write_bytes(screenshot_png)
+
+    def add_step(self, step: Step, tree: str) -> None:
+        """The agent's reply to that observation, flushed at once."""
+        self._lines.write(json.dumps(dataclasses.asdict(step), ensure_ascii=False) + "\n")
+        self._lines.flush()
+        self.steps.append(StepText(tree, step.feedback, step.reply, step.notes))
+        self.log(f"Iter: {step.number}")
+        self.log(f"Prompt Tokens: {step.prompt_tokens}; Completion Tokens: {step.completion_tokens}")
+
+    def write_final_state(self, state: Any) -> None:
+        """The embedded site's state after the last step."""
+        write_json(self.folder / "final_state.json", state)
+
+    def finish(self, status: str, answer: str | None = None, reason: str = "") -> None:
+        """Write what OpenWebVoyager writes, then `trajectory.json`."""
+        if status == FINISHED:
+            self.log(str(answer))
+            self.log("finish!!")
+        messages = build_chat(self.system_prompt, self.task.ques, self.task.web, self.steps, last_n=len(self.steps) + 1)
+        for message in messages:
+            if isinstance(message["content"], list):
+                message["content"] = [_IMAGE_REDACTED if "step" in part else part for part in message["content"]]
+        write_json(self.folder / "interact_messages.json", messages)
+        self.close()
+        summary = {
+            "task": self.task.to_json(),
+            "run": self.run,
+            "status": status,
+            "answer": answer,
+            "reason": reason,
+            "num_steps": len(self.steps),
+            "provenance": self.provenance,
+        }
+        write_json(self.folder / "trajectory.json", summary)
+
+    def close(self) -> None:
+        """Close the open files; the folder stays a prefix unless `finish` ran."""
+        self._lines.close()
+        self._log.close()
+
+
+def write_outcome(folder: Path, outcome: Outcome) -> None:
+    """The verdict, ours and in the form OpenWebVoyager's evaluator leaves (`success` is 0 or 1)."""
+    write_json(
+        folder / "eval_res.json",
+        [{"role": "assistant", "content": outcome.raw or outcome.reason, "success": int(outcome.success)}],
+    )
+    write_json(folder / "outcome.json", outcome.to_json())
+
+
+def read_outcome(folder: Path) -> Outcome | None:
+    """The verdict, or None while unjudged."""
+    path = folder / "outcome.json"
+    return Outcome.from_json(read_json(path)) if path.exists() else None
+
+
+def read_trajectory(folder: str | Path) -> Trajectory:
+    """Read a complete folder, ours or OpenWebVoyager's.
+
+    Raises:
+        UserError: when the folder is not complete or contradicts itself.
+    """
+    folder = Path(folder)
+    if not is_complete(folder):
+        raise UserError(f"{folder}: not a complete trajectory")
+    trajectory = _read_ours(folder) if (folder / "trajectory.json").exists() else _read_released(folder)
+    for step in trajectory.steps:
+        if not trajectory.screenshot(step.number).exists():
+            raise UserError(f"{folder}: screenshot{step.number}.png is missing")
+    return trajectory
+
+
+def _read_ours(folder: Path) -> Trajectory:
+    summary = read_json(folder / "trajectory.json")
+    lines = (folder / "steps.jsonl").read_text(encoding="utf-8").splitlines()
+    steps = [Step(**json.loads(line)) for line in lines]
+    if len(steps) != summary["num_steps"]:
+        raise UserError(f"{folder}: steps.jsonl holds {len(steps)} steps, trajectory.json says {summary['num_steps']}")
+    return Trajectory(
+        folder=folder,
+        task_id=summary["task"]["id"],
+        run=summary["run"],
+        ques=summary["task"]["ques"],
+        web=summary["task"]["web"],
+        steps=steps,
+        trees=[_read_tree(folder, step.number) for step in steps],
+        status=summary["status"],
+        answer=summary["answer"],
+        reason=summary["reason"],
+        outcome=read_outcome(folder),
+        provenance=summary["provenance"],
+    )
+
+
+def _read_released(folder: Path) -> Trajectory:
+    messages = read_json(folder / "interact_messages.json")
+    opening = re.search(r"Now given a task:(.+?)Please interact with (\S+)", _text_of(messages[1:2]), re.DOTALL)
+    if opening is None:
+        raise UserError(f"{folder}: interact_messages.json does not open with 'Now given a task: ...'")
+    users, replies = messages[1::2], messages[2::2]
+    if len(users) != len(replies):
+        raise UserError(f"{folder}: interact_messages.json ends with an unanswered turn")
+    steps = [
+        Step(
+            number=number, url="", reply=reply["content"], feedback=_feedback_of(_text_of([user])) if number > 1 else ""
+        )
+        for number, (user, reply) in enumerate(zip(users, replies, strict=True), start=1)
+    ]
+    log = folder / "agent.log"
+    finished = log.exists() and _FINISH_LINE in log.read_text(encoding="utf-8", errors="replace")
+    task_id, run = split_folder_name(folder.name)
+    return Trajectory(
+        folder=folder,
+        task_id=task_id,
+        run=run,
+        ques=opening[1].strip(),
+        web=opening[2],
+        steps=steps,
+        trees=[_read_tree(folder, step.number) for step in steps],
+        status=FINISHED if finished else MAX_STEPS,
+        answer=_answer_of(steps[-1].reply) if finished else None,
+        outcome=read_outcome(folder),
+    )
+
+
+def _read_tree(folder: Path, number: int) -> str:
+    path = folder / f"accessibility_tree{number}.txt"
+    if not path.exists():
+        raise UserError(f"{folder}: {path.name} is missing")
+    return path.read_text(encoding="utf-8")
+
+
+def _text_of(messages: Sequence[dict[str, Any]]) -> str:
+    """The text of the first message, "" when there is none."""
+    for message in messages:
+        content = message["content"]
+        return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+    return ""
+
+
+def _feedback_of(text: str) -> str:
+    """The error sentence a released user turn opens with; its misspelt legacy form becomes the present one."""
+    if FORMAT_ERROR in text:
+        return FORMAT_ERROR
+    if CANNOT_EXECUTE in text or _LEGACY_CANNOT_EXECUTE.search(text):
+        return CANNOT_EXECUTE
+    return ""
+
+
+def _answer_of(reply: str) -> str | None:
+    try:
+        action = parse_reply(reply).action
+    except ActionError:
+        return None
+    return action.content if isinstance(action, Answer) else None

@@ -1,0 +1,1 @@
+"""Converters between the rooms: trajectories to shards, checkpoints Hugging Face to Megatron and back."""

@@ -1,0 +1,1 @@
+"""Megatron training: models, data loading, the training loop and its launch scripts."""
