@@ -1,0 +1,84 @@
+"""Sampling: from a batch of logits to one token per sequence, each with its own temperature and its own dice.
+
+A seeded request draws the same tokens whatever else is in the batch: its random numbers come from its own generator, and
+its row is computed on its own.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+
+import torch
+
+from data.errors import UserError
+
+
+@dataclasses.dataclass(frozen=True)
+class SamplingParams:
+    """How one reply is drawn. Defaults are OpenWebVoyager's server constants; `top_k` is what transformers' `generate`
+    applied there by default. Temperature 0 is greedy; `top_k` 0 and `top_p` 1 switch their filter off."""
+
+    temperature: float = 1.2
+    top_k: int = 50
+    top_p: float = 1.0
+    max_new_tokens: int = 256
+    min_new_tokens: int = 3
+    seed: int | None = None
+
+    def check(self) -> None:
+        """Raises `UserError` naming the parameter that is out of range."""
+        ranges = {
+            "temperature": 0 <= self.temperature <= 100,
+            "top_k": self.top_k >= 0,
+            "top_p": 0 < self.top_p <= 1,
+            "max_new_tokens": self.max_new_tokens >= 1,
+            "min_new_tokens": self.min_new_tokens >= 0,
+            "seed": self.seed is None or 0 <= self.seed < 2**63,
+        }
+        for name, fits in ranges.items():
+            if not fits:
+                raise UserError(f"{name} is out of range: {getattr(self, name)}")
+
+    def generator(self) -> torch.Generator:
+        """This request's dice; on the CPU, so that a seed means the same on every device."""
+        generator = torch.Generator()
+        if self.seed is None:
+            generator.seed()
+        else:
+            generator.manual_seed(self.seed)
+        return generator
+
+
+def sample(
+    logits: torch.Tensor, params: Sequence[SamplingParams], generators: Sequence[torch.Generator]
+) -> tuple[list[int], list[float]]:
+    """Draw one token for each row of `logits` [batch, vocab] (float32; -inf where a token is forbidden).
+
+    Returns the tokens and their log-probabilities under `logits` as they stand, before temperature, top-k and top-p.
+    """
+    tokens = logits.argmax(dim=-1)  # [batch]
+    drawn = [row for row, param in enumerate(params) if param.temperature > 0]
+    if drawn:
+        uniforms = [torch.rand((), generator=generators[row]).item() for row in drawn]
+        tokens[drawn] = _draw(logits[drawn], [params[row] for row in drawn], uniforms)
+    logprobs = logits.log_softmax(dim=-1).gather(1, tokens[:, None])[:, 0]
+    return tokens.tolist(), logprobs.tolist()
+
+
+def _draw(logits: torch.Tensor, params: Sequence[SamplingParams], uniforms: Sequence[float]) -> torch.Tensor:
+    """Inverse-CDF sampling over the tokens in falling order of probability: [rows, vocab] -> [rows]."""
+    vocab = logits.shape[1]
+    column = {"dtype": torch.float32, "device": logits.device}
+    temperature = torch.tensor([param.temperature for param in params], **column)[:, None]
+    top_p = torch.tensor([param.top_p for param in params], **column)[:, None]
+    top_k = torch.tensor([param.top_k or vocab for param in params], device=logits.device)[:, None]
+    uniform = torch.tensor(uniforms, **column)[:, None]
+
+    scores, order = (logits / temperature).topk(min(vocab, int(top_k.max())), dim=-1)
+    rank = torch.arange(scores.shape[1], device=logits.device)
+    probabilities = scores.masked_fill(rank >= top_k, -torch.inf).softmax(dim=-1)
+    before = probabilities.cumsum(dim=-1) - probabilities  # the mass of all likelier tokens
+    probabilities = probabilities.masked_fill(before >= top_p, 0.0)
+    cumulative = probabilities.cumsum(dim=-1)
+    picked = (cumulative <= uniform * cumulative[:, -1:]).sum(dim=-1, keepdim=True)
+    last = (probabilities > 0).sum(dim=-1, keepdim=True) - 1  # rounding may push a draw near 1 past the end
+    return order.gather(1, picked.minimum(last))[:, 0]
