@@ -1,7 +1,7 @@
 """Engine: one thread that runs every request's generation in one continuously changing batch.
 
-A request joins at its prefill, takes a slot in the batched key-value cache, and leaves at its end token, so a long reply
-never holds up a short one. Prefills come first: a full batch makes every decode step cheaper per token.
+A request joins at its prefill, takes a slot in the batched key-value cache, and leaves at its end token, so a long
+reply never holds up a short one. Prefills come first: a full batch makes every decode step cheaper per token.
 """
 
 import collections
@@ -23,7 +23,7 @@ from server.vision_language_model import VisionLanguageModel, fill_image_tokens
 log = logging.getLogger("elcano.server")
 
 
-class EngineBusy(Exception):
+class EngineBusyError(Exception):
     """The queue is full, or the engine is shutting down."""
 
 
@@ -87,15 +87,15 @@ class Engine:
 
         Raises:
             UserError: a sampling parameter is out of range.
-            EngineBusy: too many requests wait, or the engine is stopping.
+            EngineBusyError: too many requests wait, or the engine is stopping.
         """
         params.check()
         sequence = _Sequence(prompt, params, on_token, params.generator(), concurrent.futures.Future())
         with self._changed:
             if self._stopping:
-                raise EngineBusy("the server is shutting down")
+                raise EngineBusyError("the server is shutting down")
             if len(self._waiting) >= self.max_queue:
-                raise EngineBusy(f"{self.max_queue} requests are waiting already; try again later")
+                raise EngineBusyError(f"{self.max_queue} requests are waiting already; try again later")
             self._waiting.append(sequence)
             self._changed.notify()
         return sequence.future

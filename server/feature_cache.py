@@ -1,6 +1,7 @@
 """Feature cache: what the vision tower made of an image, kept by the image's hash.
 
-An agent sends the same screenshot in up to three consecutive steps; only the first of them pays for resizing and encoding.
+An agent sends the same screenshot in up to three consecutive steps; only the first of them pays for resizing and
+encoding.
 """
 
 import collections

@@ -2,8 +2,8 @@
 
     python server/hf_online_server.py --model_name_or_path DIR --port 8080
 
-Prints `serving DIR on http://host:port` when ready; SIGTERM finishes the requests under way and ends. Checkpoints released
-by OpenWebVoyager were trained with `--image_size 980 --do_image_splitting False`. On CPUs OMP_NUM_THREADS sets the threads.
+Prints `serving DIR on http://host:port` when ready; SIGTERM finishes the requests under way and ends. Checkpoints
+released by OpenWebVoyager want `--image_size 980 --do_image_splitting False`. On a CPU, OMP_NUM_THREADS sets the threads.
 """
 
 import dataclasses
@@ -77,7 +77,7 @@ def check_folder(folder: Path) -> Path:
     except (ValueError, AttributeError):
         raise UserError(f"{folder / 'config.json'}: not a model's configuration") from None
     if model_type not in MODEL_TYPES:
-        raise UserError(f"--model_name_or_path {folder}: model type {model_type!r}; served are {', '.join(MODEL_TYPES)}")
+        raise UserError(f"--model_name_or_path {folder}: its model type {model_type!r} is none of {MODEL_TYPES}")
     if not any(folder.glob("*.safetensors")):
         raise UserError(f"--model_name_or_path {folder}: no *.safetensors in it; pickled weights are not read")
     return folder

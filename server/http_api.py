@@ -3,6 +3,8 @@
     POST /predict               {"conversations": [{"role", "content" with <image>}], "images": [base64 PNG, ...]}
     POST /v1/chat/completions   messages with text and image_url (data URL) parts, stream or not
     GET  /v1/models, /health
+
+Errors are one line, {"error": {"message", "type"}}: 400 for what the client can mend, 429 when too many wait.
 """
 
 import asyncio
@@ -17,7 +19,7 @@ from fastapi.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from data.errors import UserError
-from server.engine import Completion, Engine, EngineBusy
+from server.engine import Completion, Engine, EngineBusyError
 from server.openai_protocol import openai_routes
 from server.predict_protocol import predict_route
 from server.prompt import Prompt
@@ -26,12 +28,12 @@ from server.sampling import SamplingParams
 MAX_BODY_BYTES = 256 * 2**20
 
 
-class ClientGone(Exception):
+class ClientGoneError(Exception):
     """The client hung up before its reply was ready."""
 
 
 class Service:
-    """What the protocols share: prompts are prepared in a thread pool, replies awaited, clients that hang up forgotten."""
+    """What the protocols share: prompts built in a thread pool, replies awaited, clients that hang up forgotten."""
 
     def __init__(self, engine: Engine, defaults: SamplingParams, model_name: str):
         self.engine, self.defaults, self.model_name = engine, defaults, model_name
@@ -47,13 +49,13 @@ class Service:
     async def complete(
         self, request: fastapi.Request, build: Callable[[], Prompt], params: SamplingParams
     ) -> Completion:
-        """The whole reply; raises `ClientGone` as soon as the client hangs up."""
+        """The whole reply; raises `ClientGoneError` as soon as the client hangs up."""
         future = await self.submit(build, params)
         gone = asyncio.ensure_future(_hung_up(request))
         try:
             await asyncio.wait({future, gone}, return_when=asyncio.FIRST_COMPLETED)
             if not future.done():
-                raise ClientGone
+                raise ClientGoneError
             return future.result()
         finally:
             future.cancel()
@@ -102,8 +104,8 @@ def _health(service: Service) -> Callable[[], Awaitable[JSONResponse]]:
 _ERRORS: dict[type[Exception], tuple[int, str]] = {
     UserError: (400, "invalid_request_error"),
     RequestValidationError: (400, "invalid_request_error"),
-    EngineBusy: (429, "overloaded_error"),
-    ClientGone: (499, "client_gone"),
+    EngineBusyError: (429, "overloaded_error"),
+    ClientGoneError: (499, "client_gone"),
     Exception: (500, "server_error"),
 }
 

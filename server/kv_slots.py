@@ -1,7 +1,7 @@
 """KV slots: the keys and values of every running sequence, one row each, joined at prefill and left at the end.
 
-It stands where Hugging Face models expect a cache: during a decode step each attention layer calls `update` with one new
-key and value per sequence and gets back the whole batch, right-padded to the longest.
+It stands where Hugging Face models expect a cache: during a decode step each attention layer calls `update` with one
+new key and value per sequence and gets back the whole batch, right-padded to the longest.
 """
 
 import torch
@@ -67,7 +67,7 @@ class KVSlots:
     def update(
         self, key: torch.Tensor, value: torch.Tensor, layer_index: int, *_: object, **__: object
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """The cache protocol of Hugging Face attention: store [rows, kv_heads, 1, head_dim], return all up to the longest."""
+        """What Hugging Face attention calls: store [rows, kv_heads, 1, head_dim], return all up to the longest."""
         keys, values = self._keys[layer_index], self._values[layer_index]
         keys[self._rows, :, self._positions] = key[:, :, 0]
         values[self._rows, :, self._positions] = value[:, :, 0]

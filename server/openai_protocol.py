@@ -161,7 +161,10 @@ async def _events(
                 yield _chunk(header, {"content": text[len(sent) :]})
                 sent = text
         completion = future.result()
-        yield _chunk(header, {}, finish_reason=completion.finish_reason, usage=_usage(completion))
+        text = service.engine.model.decode_text(token_ids)
+        yield _chunk(
+            header, {"content": text[len(sent) :]}, finish_reason=completion.finish_reason, usage=_usage(completion)
+        )
         yield "data: [DONE]\n\n"
     finally:
         future.cancel()

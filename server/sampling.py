@@ -1,7 +1,7 @@
 """Sampling: from a batch of logits to one token per sequence, each with its own temperature and its own dice.
 
-A seeded request draws the same tokens whatever else is in the batch: its random numbers come from its own generator, and
-its row is computed on its own.
+A seeded request draws the same tokens whatever else is in the batch: its random numbers come from its own generator,
+and its row is computed on its own.
 """
 
 import dataclasses

@@ -24,41 +24,46 @@ NUM_LATENTS = 8
 
 
 def save_tiny_idefics2(folder: Path, hidden: int = 64, num_layers: int = 2, sliding_window: int | None = None) -> Path:
-    """Save model and processor into `folder` and return it; hidden 192 with 4 layers has the starting policy's shape."""
+    """Save model and processor into `folder` and return it."""
     torch.manual_seed(0)
     tokenizer = _tokenizer()
     config = Idefics2Config(
         image_token_id=tokenizer.convert_tokens_to_ids("<image>"),
         tie_word_embeddings=True,
-        text_config=dict(
-            model_type="mistral",
-            vocab_size=len(tokenizer),
-            hidden_size=hidden,
-            intermediate_size=2 * hidden,
-            num_hidden_layers=num_layers,
-            num_attention_heads=4,
-            num_key_value_heads=4,
-            head_dim=hidden // 4,
-            max_position_embeddings=4096,
-            rope_parameters={"rope_type": "default", "rope_theta": 1e6},
-            sliding_window=sliding_window,
-            initializer_range=0.1,
-            pad_token_id=0,
-            bos_token_id=1,
-            eos_token_id=2,
-            tie_word_embeddings=True,
-        ),
-        vision_config=dict(
-            hidden_size=64, intermediate_size=192, num_hidden_layers=2, num_attention_heads=2, image_size=224, patch_size=16
-        ),
-        perceiver_config=dict(
-            hidden_size=hidden,
-            resampler_n_latents=NUM_LATENTS,
-            resampler_depth=1,
-            resampler_n_heads=4,
-            resampler_head_dim=32,
-            num_key_value_heads=2,
-        ),
+        text_config={
+            "model_type": "mistral",
+            "vocab_size": len(tokenizer),
+            "hidden_size": hidden,
+            "intermediate_size": 2 * hidden,
+            "num_hidden_layers": num_layers,
+            "num_attention_heads": 4,
+            "num_key_value_heads": 4,
+            "head_dim": hidden // 4,
+            "max_position_embeddings": 4096,
+            "rope_parameters": {"rope_type": "default", "rope_theta": 1e6},
+            "sliding_window": sliding_window,
+            "initializer_range": 0.1,
+            "pad_token_id": 0,
+            "bos_token_id": 1,
+            "eos_token_id": 2,
+            "tie_word_embeddings": True,
+        },
+        vision_config={
+            "hidden_size": 64,
+            "intermediate_size": 192,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 2,
+            "image_size": 224,
+            "patch_size": 16,
+        },
+        perceiver_config={
+            "hidden_size": hidden,
+            "resampler_n_latents": NUM_LATENTS,
+            "resampler_depth": 1,
+            "resampler_n_heads": 4,
+            "resampler_head_dim": 32,
+            "num_key_value_heads": 2,
+        },
     )
     model = Idefics2ForConditionalGeneration(config)
     with torch.no_grad():
@@ -80,9 +85,12 @@ def _tokenizer() -> PreTrainedTokenizerFast:
     )
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=600, special_tokens=SPECIAL_TOKENS, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False
+        vocab_size=600,
+        special_tokens=SPECIAL_TOKENS,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
     )
-    words = "OBSERVATION Thought Action Click Type Scroll link button textbox StaticText heading screenshot accessibility"
+    words = "OBSERVATION Thought Action Click Type Scroll link button textbox StaticText screenshot accessibility"
     tokenizer.train_from_iterator([words] * 4, trainer)
     tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
     return PreTrainedTokenizerFast(
