@@ -1,1 +1,1 @@
-"""Megatron training: models, data loading, the training loop and its launch scripts."""
+"""Training: Megatron models, the data pipeline, the loop and the launch scripts (`train_idefics2.sh`)."""

@@ -1,0 +1,121 @@
+"""The options of a training run, with OpenWebVoyager's names and 8-GPU values.
+
+Each is a flag (`--tp 2`) and, in capitals, an environment variable (`TP=2`); the flag wins. Source of the values:
+OpenWebVoyager, `train_OpenWebVoyager_idefics2.sh`.
+"""
+
+import dataclasses
+import os
+import sys
+from pathlib import Path
+from typing import Literal
+
+import tyro
+
+from training.layout import Layout
+
+Switch = Literal["true", "false"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    dataset_path: Path
+    """Folder of webdataset shards, made by toolkits/convert_to_tar_data.py."""
+    pretrain_checkpoint_path: Path
+    """Megatron checkpoint to start from: converted by hf2mg.sh, or the checkpoint folder of another run."""
+    output_basepath: Path = Path("output")
+    """Receives checkpoint/, tensorboard/ and log/, each with a folder RUN_NAME."""
+    run_name: str = ""
+    """Name of its outputs; by default made of the settings below."""
+    batch_size: int = 1
+    """Samples of one micro-batch."""
+    global_batch_size: int = 64
+    """Samples of one optimizer step, over all data-parallel ranks."""
+    image_num: int = 3
+    """The most images one sample may have."""
+    lr: float = 1e-5
+    """Highest learning rate."""
+    min_lr: float = 1e-6
+    """Learning rate at the end of the cosine."""
+    seq_len: int = 8192
+    """Tokens of the longest sample; a longer one loses the end of its newest observation's tree."""
+    pr: Literal["bf16", "fp32"] = "bf16"
+    """Precision of weights and activations; main gradients and optimizer state are fp32."""
+    tp: int = 8
+    """Tensor-parallel size."""
+    pp: int = 1
+    """Pipeline-parallel size."""
+    dp: int = 1
+    """Data-parallel size where there is no GPU; with GPUs it follows from their number."""
+    ac: Literal["full", "none"] = "full"
+    """Activation recomputation."""
+    do: Switch = "false"
+    """Distributed optimizer: its state is cut over the data-parallel ranks."""
+    sp: Switch = "false"
+    """Sequence parallelism: norms work on a part of the sequence each; needs TP > 1."""
+    train_iters: int = 300
+    """Optimizer steps."""
+    train_epochs: float = 0.0
+    """Passes over the data; when positive, `train_iters` is computed from it."""
+    lr_warmup_iters: int = 9
+    """Steps of linear warm-up."""
+    save_interval: int = 100
+    """Steps between checkpoints; the last step is always saved."""
+    loss: Literal["answer", "all_answers", "all"] = "answer"
+    """Which tokens are learnt: the last reply, every reply, or everything but images."""
+    weight_decay: float = 0.0
+    clip_grad: float = 1.0
+    """Largest norm of the gradient."""
+    seed: int = 1234
+    """Order of the samples."""
+    num_workers: int = 8
+    """Processes per rank that prepare samples; 0 prepares them in the training process."""
+    pad_to_longest: Literal["auto", "true", "false"] = "auto"
+    """Pad a micro-batch to its longest sample rather than to `seq_len`; auto: where there is no GPU."""
+    host_gpu_num: int = 0
+    """Processes on this host; 0: one per GPU, or TP x PP x DP without one."""
+    host_num: int = 1
+    """Number of hosts."""
+    index: int = 0
+    """Number of this host."""
+    chief_ip: str = "localhost"
+    """Address of host 0."""
+    master_port: int = 6501
+    """Port of host 0, when there are several."""
+
+    @property
+    def layout(self) -> Layout:
+        return Layout(
+            self.tp, self.pp, self.sp == "true", self.do == "true", recompute=self.ac == "full", bf16=self.pr == "bf16"
+        )
+
+    @property
+    def output_name(self) -> str:
+        return self.run_name or (
+            f"idefics2-img{self.image_num}-lr-{self.lr:g}-bs-{self.batch_size}-gbs-{self.global_batch_size}"
+            f"-seqlen-{self.seq_len}-pr-{self.pr}-tp-{self.tp}-pp-{self.pp}-ac-{self.ac}-do-{self.do}-sp-{self.sp}"
+            f"-warmup-{self.lr_warmup_iters}"
+        )
+
+    @property
+    def checkpoint_path(self) -> Path:
+        return self.output_basepath / "checkpoint" / self.output_name
+
+    @property
+    def tensorboard_path(self) -> Path:
+        return self.output_basepath / "tensorboard" / self.output_name
+
+    @property
+    def log_path(self) -> Path:
+        return self.output_basepath / "log" / self.output_name
+
+
+def parse(arguments: list[str] | None = None) -> Config:
+    """The options from `arguments` (`sys.argv` by default) over those from the environment."""
+    environment = []
+    for field in dataclasses.fields(Config):
+        value = os.environ.get(field.name.upper())
+        if value is not None:
+            environment += [f"--{field.name}", value]
+    arguments = environment + (sys.argv[1:] if arguments is None else arguments)
+    return tyro.cli(Config, args=arguments, use_underscores=True, prog="train_idefics2.sh")

@@ -1,0 +1,103 @@
+"""Run the unmodified megatron-core on a CPU: whatever it calls "cuda" is the CPU.
+
+Megatron names the device "cuda" in its schedules, embeddings and optimizers. Without a GPU, `install()` redirects those
+names, so that a laptop runs the same TP/PP/DP code over gloo. Call it once, before the process group is made; it does
+nothing where a GPU is present, and belongs into training processes only (`Tensor.type()` then says "torch.cuda...").
+"""
+
+import functools
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+_CPU = torch.device("cpu")
+_FACTORIES = (
+    "tensor as_tensor empty zeros ones full arange linspace rand randn randint eye "
+    "empty_like zeros_like ones_like full_like"
+).split()
+
+
+def install() -> None:
+    """Redirect "cuda" to the CPU when there is no GPU."""
+    if torch.cuda.is_available():
+        return
+    torch._dynamo.config.disable = True  # Megatron's jit_fuser is torch.compile, whose warm-up costs minutes here
+    _redirect_tensors()
+    _redirect_cuda_functions()
+    _redirect_random_state()
+    _repair_torch_adam_resume()
+
+
+def _is_cuda(device: Any) -> bool:
+    return str(device).startswith("cuda") if isinstance(device, (str, torch.device)) else False
+
+
+def _redirect_tensors() -> None:
+    """Factories with device="cuda", `.to("cuda")`, `.cuda()`, and the legacy type names that Megatron compares with."""
+    for name in _FACTORIES:
+        setattr(torch, name, _on_cpu(getattr(torch, name)))
+    to, type_ = torch.Tensor.to, torch.Tensor.type
+
+    def tensor_to(self: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+        if _is_cuda(kwargs.get("device")):
+            kwargs["device"] = _CPU
+        if args and _is_cuda(args[0]):
+            args = (_CPU, *args[1:])
+        return to(self, *args, **kwargs)
+
+    def tensor_type(self: torch.Tensor, dtype: Any = None, **kwargs: Any) -> Any:
+        if dtype is None:
+            return type_(self).replace("torch.", "torch.cuda.")
+        return type_(self, dtype.replace("torch.cuda.", "torch.") if isinstance(dtype, str) else dtype, **kwargs)
+
+    torch.Tensor.to, torch.Tensor.type, torch.Tensor.cuda = tensor_to, tensor_type, lambda self, *_, **__: self
+
+
+def _on_cpu(factory: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    @functools.wraps(factory)
+    def create(*args: Any, **kwargs: Any) -> torch.Tensor:
+        if _is_cuda(kwargs.get("device")):
+            kwargs["device"] = _CPU
+        if kwargs.get("pin_memory"):
+            kwargs["pin_memory"] = False
+        return factory(*args, **kwargs)
+
+    return create
+
+
+def _redirect_cuda_functions() -> None:
+    torch.cuda.current_device = lambda: _CPU
+    for name in ("set_device", "synchronize", "empty_cache"):  # one function each: dynamo's table rejects duplicates
+        setattr(torch.cuda, name, lambda *_, **__: None)
+    torch.cuda.manual_seed = lambda seed: torch.manual_seed(seed)
+    torch.cuda.get_rng_state = torch.cuda.random.get_rng_state = lambda device=None: torch.get_rng_state()
+
+
+def _redirect_random_state() -> None:
+    """One generator stands for both devices, so forked dropout and recompute stay exact."""
+    from megatron.core.tensor_parallel import random
+
+    random._set_cuda_rng_state = lambda state, device=-1, graph_safe=False: torch.set_rng_state(state)
+    # Forking the "cuda" state always moves the CPU state here, so Megatron's warning about it is moot.
+    logging.getLogger(random.__name__).addFilter(lambda record: "CPU RNG state changed" not in record.getMessage())
+
+
+def _repair_torch_adam_resume() -> None:
+    """megatron-core 0.16.1 with torch's AdamW (no TE, no apex): loading a resharded distributed optimizer looks up the
+    per-parameter "step" that it has itself dropped (KeyError: 'step'). The step returns from the parameter group.
+    """
+    from megatron.core.optimizer import distrib_optimizer
+
+    if distrib_optimizer.HAVE_APEX_OR_TE:
+        return
+
+    def set_states(self: Any, model_param: torch.nn.Parameter, tensors: dict[str, torch.Tensor]) -> None:
+        group, order = self.model_param_group_index_map[model_param]
+        main = self.optimizer.param_groups[group]["params"][order]
+        for key, destination in {"param": main, **self.optimizer.state[main]}.items():
+            if key != "step":
+                destination.copy_(tensors[key])
+
+    distrib_optimizer.DistributedOptimizer._set_main_param_and_optimizer_states = set_states
