@@ -30,7 +30,7 @@ class Click:
 
 @dataclasses.dataclass(frozen=True)
 class Type:
-    """Replace the element's text by `content` and press ENTER; in a `<select>`, choose the option that reads `content`."""
+    """Replace the element's text by `content` and press ENTER; in a `<select>`, choose the option reading `content`."""
 
     label: int
     content: str
@@ -95,11 +95,12 @@ _GRAMMAR: list[tuple[re.Pattern[str], Callable[[re.Match[str]], Action]]] = [
 def parse_reply(text: str) -> Reply:
     """Split a reply into thought and action.
 
-    The action is anchored: it starts right after the first line-initial `Action:` and must match the grammar as a whole,
-    so words inside a thought or an answer are never taken for an action.
+    The action is anchored: it starts right after the first line-initial `Action:` and must match the grammar as a
+    whole, so words inside a thought or an answer are never taken for an action.
 
     Raises:
-        ActionError: with `FORMAT_ERROR` when a part is missing, with `CANNOT_EXECUTE` when the action is none of the seven.
+        ActionError: with `FORMAT_ERROR` when a part is missing, with `CANNOT_EXECUTE` when the action is none of the
+            seven.
     """
     thought, marker, action = _split(text)
     if not marker:

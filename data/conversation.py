@@ -1,4 +1,4 @@
-"""Conversation: the one function that turns a trajectory into what a model reads. Collector, converter and trainer call it.
+"""Conversation: the one function that turns a trajectory into what a model reads, in collection, toolkits and training.
 
 `build_conversation` is the form OpenWebVoyager's models are trained on and served with (no system prompt, newest tree
 only, newest `last_n` screenshots); `build_chat` is the form a general chat model such as GPT-4o gets as teacher.
@@ -91,8 +91,8 @@ def build_chat(
     system_prompt: str, ques: str, web: str, steps: Sequence[StepText], last_n: int = 3
 ) -> list[dict[str, Any]]:
     """OpenAI-style messages at the last of `steps`; a screenshot is `{"type": "image_url", "step": <1-based number>}`,
-    whose `image_url` the caller fills. Source: WebVoyager, `clip_message_and_obs`: the newest `last_n` observations stay
-    whole, older ones lose screenshot and tree.
+    whose `image_url` the caller fills. The newest `last_n` observations stay whole, older ones lose screenshot and
+    tree. Source: WebVoyager, `clip_message_and_obs`.
     """
     messages: list[dict[str, Any]] = [{"role": "system", "content": system_prompt}]
     newest = len(steps)
@@ -114,7 +114,7 @@ def build_chat(
 
 
 def _chat_opening(ques: str, web: str, number: int, step: StepText) -> tuple[str, str]:
-    """(text kept for ever, text kept while the observation is). Converters and judges find the task by these markers."""
+    """(text kept for ever, text kept while the observation is). Judges find the task by these markers."""
     if number == 1:
         opening = f"Now given a task: {ques}  Please interact with {web} and get the answer. \n"
         request = (
@@ -123,5 +123,5 @@ def _chat_opening(ques: str, web: str, number: int, step: StepText) -> tuple[str
         )
         return opening, request
     said = step.feedback or step.notes
-    request = f"Observation:{said} please analyze the attached Accessibility Tree & screenshot and give the Thought and Action."
-    return "", request
+    request = "please analyze the attached Accessibility Tree & screenshot and give the Thought and Action."
+    return "", f"Observation:{said} {request}"

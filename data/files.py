@@ -16,7 +16,7 @@ def write_atomic(path: Path, content: str | bytes) -> None:
         file.write(content.encode() if isinstance(content, str) else content)
         file.flush()
         os.fsync(file.fileno())
-    os.replace(temporary, path)
+    temporary.replace(path)
 
 
 def write_json(path: Path, value: Any, indent: int | None = 2) -> None:
@@ -32,12 +32,3 @@ def read_json(path: Path) -> Any:
         raise UserError(f"{path}: no such file") from None
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: not valid JSON ({error})") from None
-
-
-def fsync_folder(folder: Path) -> None:
-    """Make renames inside `folder` durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

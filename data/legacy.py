@@ -39,6 +39,11 @@ class _PickledImage:
         return image
 
 
+def _is_image_class(module: str, name: str) -> bool:
+    plugin = module.startswith("PIL.") and module.endswith("ImagePlugin") and name.endswith("ImageFile")
+    return plugin or (module, name) == ("PIL.Image", "Image")
+
+
 class _SafeUnpickler(pickle.Unpickler):
     """Resolves names only from its own table, never by import."""
 
@@ -49,11 +54,8 @@ class _SafeUnpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) == ("_io", "BytesIO"):
             return io.BytesIO
-        if self.allow_images:
-            if (module, name) == ("PIL.Image", "Image") or (
-                module.startswith("PIL.") and module.endswith("ImagePlugin") and name.endswith("ImageFile")
-            ):
-                return _PickledImage
+        if self.allow_images and _is_image_class(module, name):
+            return _PickledImage
         raise UserError(f"refused: the pickle asks for {module}.{name}, which is not an image")
 
 

@@ -7,7 +7,7 @@ screenshots `<key>.0.png`, `<key>.1.png`, ... in the order of the `<image>` mark
 
 import dataclasses
 import hashlib
-import io
+import itertools
 import json
 import re
 import tarfile
@@ -132,23 +132,27 @@ def read_manifest(folder: str | Path, verify: bool = False) -> dict[str, Any]:
 
 def read_shard(path: str | Path) -> Iterator[Sample]:
     """The samples of one tar, in order."""
-    fields: dict[str, Any] | None = None
-    images: dict[int, bytes] = {}
+    for _, members in itertools.groupby(_members(Path(path)), key=lambda member: member[0]):
+        fields, images = None, {}
+        for key, kind, content in members:
+            if kind == "json":
+                fields = json.loads(content)
+            else:
+                images[int(kind)] = content
+        if fields is None:
+            raise UserError(f"{path}: sample {key!r} has images but no json")
+        yield _sample(fields, images)
+
+
+def _members(path: Path) -> Iterator[tuple[str, str, bytes]]:
+    """(key, "json" or the image's number, content) of every member."""
     with tarfile.open(path) as tar:
         for member in tar:
-            match = re.fullmatch(r"(?P<key>[^.]+)\.(?:json|(?P<number>\d+)\.(?:png|jpg|webp))", Path(member.name).name)
+            match = re.fullmatch(r"([^.]+)\.(?:(json)|(\d+)\.(?:png|jpg|webp))", Path(member.name).name)
             file = tar.extractfile(member)
             if match is None or file is None:
                 raise UserError(f"{path}: unexpected member {member.name!r}")
-            content = file.read()
-            if match["number"] is not None:
-                images[int(match["number"])] = content
-                continue
-            if fields is not None:
-                yield _sample(fields, images)
-            fields, images = json.load(io.BytesIO(content)), {}
-    if fields is not None:
-        yield _sample(fields, images)
+            yield match[1], match[2] or match[3], file.read()
 
 
 def _sample(fields: dict[str, Any], images: dict[int, bytes]) -> Sample:

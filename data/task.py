@@ -92,7 +92,7 @@ def write_tasks(path: str | Path, tasks: Iterable[Task]) -> None:
 
 
 def move_sites(tasks: Sequence[Task], port: int | None) -> list[Task]:
-    """Point tasks on the embedded sites (`<site>.localhost:7070`) to the port where they really run; None changes nothing."""
+    """Point tasks on the embedded sites (`<site>.localhost:7070`) to the port where these run; None changes nothing."""
     if port is None:
         return list(tasks)
     pattern = re.compile(rf"^(https?://[\w-]+\.localhost):{SITES_PORT}(?=/|$)")

@@ -6,7 +6,7 @@
         interact_messages.json, agent.log                     as OpenWebVoyager writes them, at the end
         trajectory.json                                       last, atomically: its presence means complete
         outcome.json, eval_res.json                           the judge's verdict
-        final_state.json                                      the embedded site's state, when the task's eval asks for it
+        final_state.json                                      the embedded site's state, when the task's eval asks
 
 File names are OpenWebVoyager's, so its released trajectories read here and ours read there.
 """
@@ -129,8 +129,8 @@ class TrajectoryWriter:
         self.provenance, self.system_prompt = provenance, system_prompt
         self.steps: list[StepText] = []
         folder.mkdir(parents=True, exist_ok=False)
-        self._lines = open(folder / "steps.jsonl", "a", encoding="utf-8")
-        self._log = open(folder / "agent.log", "a", encoding="utf-8")
+        self._lines = open(folder / "steps.jsonl", "a", encoding="utf-8")  # noqa: SIM115 - open for the run
+        self._log = open(folder / "agent.log", "a", encoding="utf-8")  # noqa: SIM115
         self.log(f"########## TASK{folder.name.removeprefix('task')} ##########")
 
     def log(self, text: str) -> None:

@@ -1,0 +1,76 @@
+"""The `elcano` command: `elcano run examples/quickstart/recipe.py --output_dir runs/quickstart`.
+
+Running the same command again continues where the run stood, whatever killed it.
+"""
+
+import dataclasses
+import fcntl
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from data import cli
+from data.errors import UserError
+from data.files import read_json
+from elcano.recipe import load_recipe, remember_recipe
+from elcano.report import Result, print_table, write_report
+from elcano.rounds import sail
+from elcano.stage import Logbook, console
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """Sail a recipe's rounds, or continue them."""
+
+    recipe: tyro.conf.Positional[Path]
+    """Python file that defines `recipe() -> Recipe`."""
+    output_dir: Path = Path("runs/elcano")
+    """Where everything of the run is kept."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Show:
+    """Print where a run stands."""
+
+    output_dir: tyro.conf.Positional[Path]
+    """A run's folder."""
+
+
+Command = Annotated[Run, tyro.conf.subcommand("run")] | Annotated[Show, tyro.conf.subcommand("show")]
+
+
+def main() -> None:
+    """Entry point of the `elcano` command."""
+    command = tyro.cli(Command, description=__doc__, use_underscores=True)
+    sys.exit(cli.guarded(_run if isinstance(command, Run) else _show, command))
+
+
+def _run(command: Run) -> int:
+    recipe = load_recipe(command.recipe)
+    run_dir = command.output_dir.resolve()
+    run_dir.mkdir(parents=True, exist_ok=True)
+    with open(run_dir / ".lock", "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(f"{run_dir}: another elcano run is working there; wait for it or stop it") from None
+        remember_recipe(recipe, run_dir)
+        results = []
+        for result in sail(recipe, run_dir):
+            results.append(result)
+            write_report(run_dir, results, Logbook(run_dir).seconds())
+        print_table(results, Logbook(run_dir).seconds())
+        console.print(f"summary: {run_dir / 'summary.json'}\nplot:    {run_dir / 'success.png'}")
+    return 0
+
+
+def _show(command: Show) -> int:
+    summary = read_json(command.output_dir / "summary.json")
+    print_table([Result(**fields) for fields in summary["rounds"]], summary["seconds_per_stage"])
+    return 0
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,193 @@
+"""The rounds: explore, keep what succeeded, train on it, serve the better agent, sail again.
+
+Every stage is one or two commands a person would type, leaves a folder behind, and is skipped when it is complete:
+
+    <run_dir>/<round>/trajectories/   what the agent did          collection/run.py, collection/exploration_feedback.py
+    <run_dir>/<round>/samples.json    what is worth learning      toolkits/convert_trajectories_to_json.py
+    <run_dir>/<round>/shards/         D_IL ∪ D_j                  toolkits/convert_to_tar_data.py
+    <run_dir>/<round>/megatron/       the weights before          toolkits/model_checkpoints_convertor/idefics2/hf2mg.sh
+    <run_dir>/<round>/training/       and after                   training/train_idefics2.sh
+    <run_dir>/<round>/policy/         the better agent            toolkits/model_checkpoints_convertor/idefics2/mg2hf.sh
+    <run_dir>/<round>/test/           what it can do              collection/run.py, collection/evaluation/auto_eval.py
+"""
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from data.files import read_json
+from elcano.recipe import Recipe, Round
+from elcano.report import Result
+from elcano.services import embedded_sites, embedded_teacher, policy_server
+from elcano.stage import Logbook, python, run_command
+
+CONVERTOR = "toolkits/model_checkpoints_convertor/idefics2"
+
+
+def sail(recipe: Recipe, run_dir: Path) -> Iterator[Result]:
+    """The voyage: yields one result for the untrained policy and one after each round.
+
+    Round j trains on D_IL ∪ D_j, starting from the weights of round j - 1 (OpenWebVoyager, exploration-feedback-
+    optimization).
+    """
+    voyage = Voyage(recipe, run_dir, Logbook(run_dir))
+    policy = recipe.starting_policy
+    yield voyage.test("untrained", policy)
+    demonstrations = None
+    for number, round in enumerate(recipe.rounds):
+        trajectories = voyage.explore(round, policy)
+        samples = voyage.select(round, trajectories, number)
+        demonstrations = demonstrations or samples
+        shards = voyage.pack(round, [demonstrations, samples])
+        policy = voyage.learn(round, policy, shards)
+        yield voyage.test(round.name, policy)
+
+
+@dataclasses.dataclass(frozen=True)
+class Voyage:
+    """The stages of a run; each returns the folder or file it leaves behind."""
+
+    recipe: Recipe
+    run_dir: Path
+    logbook: Logbook
+
+    def explore(self, round: Round, policy: Path) -> Path:
+        """Trajectories on the round's tasks: one try each by the teacher, up to `max_rerun_times` by the policy."""
+        output_dir = self.run_dir / round.name / "trajectories"
+        with self.logbook.stage(f"{round.name}/explore") as needed:
+            if needed and round.agent == "teacher":
+                with self._websites(round.name) as port, self._teacher(round.name) as api_base:
+                    endpoint = {"api_base": api_base, "api_model": self.recipe.teacher.api_model}
+                    self._browse("collection/run.py", round.name, round.tasks, output_dir, port, **endpoint)
+            elif needed:
+                with self._websites(round.name) as port, self._policy(round.name, policy) as url:
+                    exploration = {
+                        "api_localhost": url,
+                        "temperature": self.recipe.collection.explore_temperature,
+                        "max_rerun_times": self.recipe.collection.max_rerun_times,
+                    }
+                    script = "collection/exploration_feedback.py"
+                    self._browse(script, round.name, round.tasks, output_dir, port, **exploration)
+        return output_dir
+
+    def select(self, round: Round, trajectories: Path, number: int) -> Path:
+        """The successful trajectories as training samples."""
+        samples = self.run_dir / round.name / "samples.json"
+        with self.logbook.stage(f"{round.name}/select") as needed:
+            if needed:
+                command = python(
+                    "toolkits/convert_trajectories_to_json.py",
+                    result_dir=trajectories,
+                    image_dir=samples.with_name("images"),
+                    save_json_file=samples,
+                    round_id=number + 1,
+                    last_n=self.recipe.collection.max_attached_imgs,
+                    only_success=True,
+                )
+                run_command(command, self._log(round.name, "select"))
+        return samples
+
+    def pack(self, round: Round, sample_files: list[Path]) -> Path:
+        """D_IL ∪ D_j as shards (one file only in the first round)."""
+        files = list(dict.fromkeys(sample_files))
+        shards = self.run_dir / round.name / "shards"
+        with self.logbook.stage(f"{round.name}/pack") as needed:
+            if needed:
+                command = python(
+                    "toolkits/convert_to_tar_data.py",
+                    json_files=files,
+                    image_dirs=[file.with_name("images") for file in files],
+                    save_dir=shards,
+                )
+                run_command(command, self._log(round.name, "pack"))
+        return shards
+
+    def learn(self, round: Round, policy: Path, shards: Path) -> Path:
+        """Fine-tune `policy` on `shards` under Megatron; returns the better policy as a Hugging Face folder."""
+        folder = self.run_dir / round.name
+        better = folder / "policy"
+        variables = {**self.recipe.training.variables, **round.training}
+        with self.logbook.stage(f"{round.name}/hf2mg") as needed:
+            if needed:
+                command = ["bash", f"{CONVERTOR}/hf2mg.sh", str(policy), str(folder / "megatron")]
+                run_command(command, self._log(round.name, "hf2mg"))
+        with self.logbook.stage(f"{round.name}/train") as needed:
+            if needed:
+                paths = {
+                    "DATASET_PATH": str(shards),
+                    "PRETRAIN_CHECKPOINT_PATH": str(folder / "megatron"),
+                    "OUTPUT_BASEPATH": str(folder / "training"),
+                    "NAME": round.name,
+                }
+                run_command(
+                    ["bash", "training/train_idefics2.sh"], self._log(round.name, "train"), {**paths, **variables}
+                )
+        with self.logbook.stage(f"{round.name}/mg2hf") as needed:
+            if needed:
+                trained = folder / "training" / "checkpoint" / round.name
+                command = ["bash", f"{CONVERTOR}/mg2hf.sh", str(trained), str(better)]
+                run_command(command, self._log(round.name, "mg2hf"))
+        return better
+
+    def test(self, name: str, policy: Path) -> Result:
+        """Greedy runs on the test tasks, judged and counted."""
+        output_dir = self.run_dir / name / "test"
+        with self.logbook.stage(f"{name}/test") as needed:
+            if needed:
+                tasks = self.recipe.test_tasks
+                with self._websites(name) as port, self._policy(name, policy) as url:
+                    self._browse("collection/run.py", name, tasks, output_dir, port, api_localhost=url, temperature=0)
+                command = python(
+                    "collection/evaluation/auto_eval.py",
+                    process_dir=output_dir,
+                    test_file=tasks,
+                    judge=self.recipe.collection.judge,
+                )
+                run_command(command, self._log(name, "evaluation"))
+        return Result.from_summary(name, read_json(output_dir / "summary.json"))
+
+    def _browse(
+        self, script: str, name: str, tasks: Path, output_dir: Path, sites_port: int | None, **more: Any
+    ) -> None:
+        """Run one of the collector's two programs."""
+        how = self.recipe.collection
+        command = python(
+            script,
+            test_file=tasks,
+            output_dir=output_dir,
+            max_iter=how.max_iter,
+            max_attached_imgs=how.max_attached_imgs,
+            num_sessions=how.num_sessions,
+            seed=how.seed,
+            judge=how.judge,
+            headless=True,
+            sites_port=sites_port,
+            **more,
+        )
+        run_command(command, self._log(name, output_dir.name))
+
+    def _log(self, name: str, stage: str) -> Path:
+        return self.run_dir / name / "logs" / f"{stage}.log"
+
+    @contextlib.contextmanager
+    def _websites(self, name: str) -> Iterator[int | None]:
+        if not self.recipe.embedded_sites:
+            yield None
+            return
+        with embedded_sites(self._log(name, "sites")) as port:
+            yield port
+
+    @contextlib.contextmanager
+    def _teacher(self, name: str) -> Iterator[str]:
+        if self.recipe.teacher.api_base:
+            yield self.recipe.teacher.api_base
+            return
+        with embedded_teacher(self._log(name, "teacher")) as api_base:
+            yield api_base
+
+    @contextlib.contextmanager
+    def _policy(self, name: str, policy: Path) -> Iterator[str]:
+        with policy_server(policy, self.recipe.serving, self._log(name, "server")) as url:
+            yield url

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Make .venv with everything pinned, and chromium with its driver. Sourced by examples/quickstart/run.sh and tests/run.sh;
+# a second run only checks that nothing changed and takes no time.
+set -euo pipefail
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+VENV="$ROOT/.venv"
+
+fail() { echo "error: $*" >&2; exit 2; }
+
+find_python() {
+    for name in "${PYTHON:-}" python3 python3.13 python3.12 python3.11; do
+        [ -n "$name" ] && command -v "$name" >/dev/null &&
+            "$name" -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$name"; return; }
+    done
+    fail "Python 3.11 or newer with its venv module is needed (Debian/Ubuntu: apt install python3-venv)"
+}
+
+install_python_packages() {
+    local stamp="$VENV/.installed" wanted
+    wanted=$(cat "$ROOT/requirements.txt" "$ROOT/pyproject.toml" | sha256sum)
+    [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ] && return
+    local python
+    python=$(find_python)
+    echo "installing Python packages into .venv (some minutes, once) ..."
+    [ -x "$VENV/bin/python" ] || "$python" -m venv "$VENV" || fail "could not make $VENV (Debian/Ubuntu: apt install python3-venv)"
+    # torch first: asked for by its exact version, so that nothing else pulls another build of it
+    "$VENV/bin/pip" install --quiet --disable-pip-version-check "$(grep '^torch==' "$ROOT/requirements.txt")"
+    "$VENV/bin/pip" install --quiet --disable-pip-version-check -r "$ROOT/requirements.txt"
+    "$VENV/bin/pip" install --quiet --disable-pip-version-check --no-deps -e "$ROOT"
+    echo "$wanted" >"$stamp"
+}
+
+install_browser() {
+    if command -v chromedriver >/dev/null && { command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null; }; then
+        return
+    fi
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        echo "installing chromium and its driver (apt) ..."
+        apt-get update -qq >/dev/null
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium chromium-driver >/dev/null
+        # the smaller, faster build without a window; not every release has it
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium-headless-shell >/dev/null 2>&1 || true
+    else
+        fail "chromium and chromedriver are missing; install them: sudo apt-get install chromium chromium-driver chromium-headless-shell"
+    fi
+}
+
+install_python_packages
+install_browser
+# shellcheck disable=SC1091
+source "$VENV/bin/activate"
+cd "$ROOT"

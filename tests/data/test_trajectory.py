@@ -1,0 +1,81 @@
+"""The trajectory folder: complete or a prefix, never in between."""
+
+import io
+import json
+
+import pytest
+from PIL import Image
+
+from data.action import CANNOT_EXECUTE
+from data.errors import UserError
+from data.outcome import Outcome, Verdict
+from data.task import Task
+from data.trajectory import (
+    FINISHED,
+    Step,
+    TrajectoryWriter,
+    folder_name,
+    is_complete,
+    read_trajectory,
+    split_folder_name,
+    write_outcome,
+)
+
+TASK = Task("Shop--3", "Find it.", "http://shop.localhost:7070/")
+
+
+def _write(folder, finish=True):
+    image = io.BytesIO()
+    Image.new("RGB", (4, 3)).save(image, "PNG")
+    writer = TrajectoryWriter(folder, TASK, {"seed": 1}, "You browse.", run=2)
+    replies = ["Thought: a\n\nAction: Click [2]", "Thought: b\n\nAction: ANSWER; 5"]
+    for number, reply in enumerate(replies, start=1):
+        writer.write_observation(number, f"[1] RootWebArea 'page {number}'", {"1": {}}, image.getvalue())
+        feedback = CANNOT_EXECUTE if number == 2 else ""
+        writer.add_step(Step(number, "http://x/", reply, feedback, token_ids=[1, 2], timings_s={"model": 0.1}), "tree")
+    if finish:
+        writer.finish(FINISHED, answer="5")
+    return writer
+
+
+def test_round_trip(tmp_path):
+    folder = tmp_path / folder_name(TASK.id, 2)
+    _write(folder)
+    write_outcome(folder, Outcome(Verdict.SUCCESS, judge="oracle"))
+    trajectory = read_trajectory(folder)
+    assert (trajectory.task_id, trajectory.run, trajectory.answer, trajectory.finished) == ("Shop--3", 2, "5", True)
+    assert trajectory.outcome.success
+    assert trajectory.steps[1].feedback == CANNOT_EXECUTE
+    assert trajectory.trees == ["[1] RootWebArea 'page 1'", "[1] RootWebArea 'page 2'"]
+
+
+def test_our_folder_reads_as_openwebvoyagers(tmp_path):
+    folder = tmp_path / folder_name(TASK.id)
+    _write(folder)
+    ours = read_trajectory(folder)
+    (folder / "trajectory.json").unlink()
+    (folder / "steps.jsonl").unlink()
+    theirs = read_trajectory(folder)
+    assert (theirs.ques, theirs.answer, theirs.finished, theirs.texts()) == (ours.ques, ours.answer, True, ours.texts())
+    assert len(json.loads((folder / "interact_messages.json").read_text())) == 1 + 2 * len(ours.steps)
+
+
+def test_a_prefix_is_not_complete(tmp_path):
+    folder = tmp_path / folder_name(TASK.id)
+    _write(folder, finish=False)
+    assert not is_complete(folder)
+    with pytest.raises(UserError, match="not a complete trajectory"):
+        read_trajectory(folder)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    folder = tmp_path / folder_name(TASK.id)
+    _write(folder)
+    (folder / "screenshot2.png").unlink()
+    with pytest.raises(UserError, match=r"screenshot2\.png is missing"):
+        read_trajectory(folder)
+
+
+def test_folder_names():
+    assert split_folder_name(folder_name("Google Flights--5", 3)) == ("Google Flights--5", 3)
+    assert split_folder_name(folder_name("Google Flights--5")) == ("Google Flights--5", None)
