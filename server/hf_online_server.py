@@ -3,7 +3,7 @@
     python server/hf_online_server.py --model_name_or_path DIR --port 8080
 
 Prints `serving DIR on http://host:port` when ready; SIGTERM finishes the requests under way and ends. Checkpoints
-released by OpenWebVoyager want `--image_size 980 --do_image_splitting False`. On a CPU, OMP_NUM_THREADS sets the threads.
+released by OpenWebVoyager want `--image_size 980 --do_image_splitting False`. OMP_NUM_THREADS sets a CPU's threads.
 """
 
 import dataclasses

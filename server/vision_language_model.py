@@ -43,6 +43,7 @@ class VisionLanguageModel:
     """A loaded checkpoint. `encode_image`, `prefill` and `decode` belong to one thread; the rest may run in any."""
 
     def __init__(self, folder: Path, options: LoadOptions):
+        logging.set_verbosity_error()
         logging.disable_progress_bar()
         self.device = _device(options.device)
         self.processor = _load_processor(folder, options)

@@ -3,9 +3,9 @@
     python toolkits/convert_to_tar_data.py --json_files data/json/il.json data/json/optim1.json \
         --image_dirs data/images/il data/images/optim1 --save_dir data/shards/optim1
 
-Several JSON files are mixed into one data set (D_IL with D_1, ...). The folder holds `elcano-%06d.tar`, `manifest.json`,
-`shardlist.json` and energon's `.nv-meta`; it appears in one move when all of it is written. The same input and seed give
-the same tars.
+Several JSON files are mixed into one data set (D_IL with D_1, ...). The folder holds `elcano-%06d.tar`,
+`manifest.json`, `shardlist.json` and energon's `.nv-meta`; it appears in one move when all of it is written. The same
+input and seed give the same tars.
 """
 
 import dataclasses

@@ -4,11 +4,11 @@
         --save_json_file data/json/il.json --round_id 1 --only_success
 
 A sample is {"id", "images": [names in image_dir], "conversations": [{"from": "human" | "gpt", "value"}]}. Kept are the
-trajectories in which the agent answered, with `--only_success` those the judge called a success; never those that a fault
-made invalid. Folders that are broken or unfinished are counted and passed over.
+trajectories in which the agent answered, with `--only_success` those the judge called a success; never those that a
+fault made invalid. Folders that are broken or unfinished are counted and passed over.
 
-Names: `task<head>--<n>` gives `<head>--<n as 5 digits>--r<round>--step<step>`, as in the released data; an exploration's
-`task<head>--<n>--run<k>` gives `<head>--<n as 5 digits>--run<k>--r<round>--step<step>`.
+Names: `task<head>--<n>` gives `<head>--<n as 5 digits>--r<round>--step<step>`, as in the released data; an
+exploration's `task<head>--<n>--run<k>` gives `<head>--<n as 5 digits>--run<k>--r<round>--step<step>`.
 """
 
 import collections

@@ -1,4 +1,4 @@
-"""Energon index: the `.nv-meta` folder by which megatron-energon reads a shard folder, as `energon prepare` writes it."""
+"""Energon index: the `.nv-meta` folder by which megatron-energon reads a shard folder, as `energon prepare` makes it."""
 
 import contextlib
 import io

@@ -1,0 +1,214 @@
+"""The engine gives every request what it would get alone, whatever else runs beside it."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from data.errors import UserError
+from server.engine import Engine, EngineBusyError
+from server.feature_cache import FeatureCache
+from server.prompt import Prompt, build_prompt, split_marks
+from server.sampling import SamplingParams
+from server.vision_language_model import LoadOptions, VisionLanguageModel
+from server.wire_images import from_predict
+from tests.server.helpers import observation, png, screenshot
+from tests.server.tiny_model import save_tiny_idefics2
+
+GREEDY = SamplingParams(temperature=0, max_new_tokens=20)
+
+
+@pytest.fixture(scope="module")
+def model(tiny_policy: Path) -> VisionLanguageModel:
+    return VisionLanguageModel(tiny_policy, LoadOptions(device="cpu"))
+
+
+@pytest.fixture
+def engine(model: VisionLanguageModel) -> Iterator[Engine]:
+    engine = Engine(model, FeatureCache(64), max_batch_size=3, max_queue=64)
+    yield engine
+    engine.stop()
+
+
+def conversation(seed: int, num_images: int, num_lines: int) -> tuple[list[dict], list]:
+    text = "<image>\n" * num_images + observation(seed, num_lines)
+    return [{"role": "user", "content": text}], [screenshot(seed * 10 + i) for i in range(num_images)]
+
+
+def prompt_of(engine: Engine, seed: int, num_images: int, num_lines: int) -> Prompt:
+    turns, images = conversation(seed, num_images, num_lines)
+    messages = [{"role": turn["role"], "content": split_marks(turn["content"])} for turn in turns]
+    return build_prompt(messages, from_predict([png(image) for image in images]), engine.model, engine.cache)
+
+
+def generated(model: VisionLanguageModel, seed: int, num_images: int, num_lines: int, **options) -> list[int]:
+    """What plain `generate` makes of the same conversation, prepared by the processor as its users do."""
+    turns, images = conversation(seed, num_images, num_lines)
+    messages = [{"role": turn["role"], "content": split_marks(turn["content"])} for turn in turns]
+    text = model.processor.apply_chat_template(messages, add_generation_prompt=True).strip()
+    inputs = model.processor(text=[text], images=[images] if images else None, return_tensors="pt")
+    options = {"do_sample": False, "min_new_tokens": 3, "max_new_tokens": 20, "eos_token_id": model.eos_ids} | options
+    sequence = model._model.generate(**inputs, **options)[0]
+    return sequence[inputs["input_ids"].shape[1] :].tolist()
+
+
+MIX = [(1, 1, 30), (2, 0, 5), (3, 3, 12), (4, 2, 60), (5, 1, 1), (6, 0, 40), (7, 1, 30)]
+
+
+def test_greedy_equals_generate_in_any_batch_mix(engine: Engine) -> None:
+    """Seven requests through three slots, with 0 to 3 images, leaving at different times."""
+    futures = []
+    for index, shape in enumerate(MIX):
+        params = SamplingParams(temperature=0, max_new_tokens=5 + 7 * index)
+        futures.append(engine.submit(prompt_of(engine, *shape), params))
+    for index, (shape, future) in enumerate(zip(MIX, futures, strict=True)):
+        assert future.result(60).token_ids == generated(engine.model, *shape, max_new_tokens=5 + 7 * index)
+
+
+def test_greedy_equals_generate_at_an_end_token(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An ordinary token becomes an end token: once where it comes late, once where min_new_tokens forbids it."""
+    free = generated(engine.model, *MIX[0])
+    for end in (free[9], free[1]):
+        monkeypatch.setattr(engine.model, "eos_ids", [end])
+        futures = [engine.submit(prompt_of(engine, *shape), GREEDY) for shape in MIX[:3]]
+        for shape, future in zip(MIX, futures, strict=False):
+            completion = future.result(60)
+            assert completion.token_ids == generated(engine.model, *shape)
+            assert completion.finish_reason == ("stop" if completion.token_ids[-1] == end else "length")
+
+
+def test_greedy_equals_generate_in_a_sliding_window(tmp_path: Path) -> None:
+    model = VisionLanguageModel(save_tiny_idefics2(tmp_path, sliding_window=64), LoadOptions(device="cpu"))
+    engine = Engine(model, FeatureCache(8), max_batch_size=2, max_queue=8)
+    futures = [engine.submit(prompt_of(engine, *shape), GREEDY) for shape in MIX[:3]]
+    assert [future.result(60).token_ids for future in futures] == [generated(model, *shape) for shape in MIX[:3]]
+    engine.stop()
+
+
+def test_eager_attention_gives_the_same_tokens(tiny_policy: Path, engine: Engine) -> None:
+    eager = Engine(
+        VisionLanguageModel(tiny_policy, LoadOptions("cpu", attn_implementation="eager")), FeatureCache(8), 2, 8
+    )
+    for shape in MIX[:2]:
+        one, other = (e.submit(prompt_of(e, *shape), GREEDY).result(60) for e in (engine, eager))
+        assert one.token_ids == other.token_ids
+    eager.stop()
+
+
+def test_banned_tokens_are_never_said(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A checkpoint's `bad_words_ids` (released ones forbid image tokens) count here as they do in generate."""
+    banned = generated(engine.model, *MIX[0])[:2]
+    monkeypatch.setattr(engine.model, "banned_ids", banned)
+    tokens = engine.submit(prompt_of(engine, *MIX[0]), GREEDY).result(60).token_ids
+    assert tokens == generated(engine.model, *MIX[0], bad_words_ids=[[token] for token in banned])
+    assert not set(tokens) & set(banned)
+
+
+def test_a_seed_fixes_the_tokens_in_any_company(engine: Engine) -> None:
+    params = SamplingParams(temperature=1.0, seed=7, max_new_tokens=16)
+    alone = engine.submit(prompt_of(engine, *MIX[0]), params).result(60).token_ids
+    for company in (MIX[1:3], MIX[3:7]):
+        others = [engine.submit(prompt_of(engine, *shape), SamplingParams(temperature=1.5)) for shape in company]
+        assert engine.submit(prompt_of(engine, *MIX[0]), params).result(60).token_ids == alone
+        for other in others:
+            other.cancel()
+    other_seed = SamplingParams(temperature=1.0, seed=8, max_new_tokens=16)
+    assert engine.submit(prompt_of(engine, *MIX[0]), other_seed).result(60).token_ids != alone
+
+
+def test_logprobs_are_the_models_own(engine: Engine) -> None:
+    prompt = prompt_of(engine, *MIX[0])
+    params = SamplingParams(temperature=0.7, seed=1, max_new_tokens=6, min_new_tokens=0)
+    completion = engine.submit(prompt, params).result(60)
+    turns, images = conversation(*MIX[0])
+    text = engine.model.processor.apply_chat_template(
+        [{"role": "user", "content": split_marks(turns[0]["content"])}], add_generation_prompt=True
+    )
+    inputs = engine.model.processor(text=[text.strip()], images=[images], return_tensors="pt")
+    reply = torch.tensor([completion.token_ids])
+    inputs["input_ids"] = torch.cat([inputs["input_ids"], reply], dim=1)
+    inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
+    with torch.inference_mode():
+        logits = engine.model._model(**inputs).logits[0, -reply.shape[1] - 1 : -1]
+    expected = logits.log_softmax(-1).gather(1, reply[0][:, None])[:, 0]
+    assert torch.allclose(torch.tensor(completion.logprobs), expected, atol=1e-4)
+
+
+def test_an_image_is_encoded_once(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    encode = engine.model.encode_image
+    monkeypatch.setattr(engine.model, "encode_image", lambda pixels: calls.append(1) or encode(pixels))
+    first = engine.submit(prompt_of(engine, *MIX[3]), GREEDY).result(60)
+    monkeypatch.setattr(engine.model, "pixels", lambda image: pytest.fail("a known image was resized again"))
+    again = engine.submit(prompt_of(engine, *MIX[3]), GREEDY).result(60)
+    assert len(calls) == 2  # the two images of this conversation
+    assert again.token_ids == first.token_ids
+
+
+def test_a_failing_request_fails_alone(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    good = engine.submit(prompt_of(engine, *MIX[0]), SamplingParams(temperature=0, max_new_tokens=60))
+    broken = prompt_of(engine, *MIX[4])
+    broken.images.clear()
+    too_long = Prompt([6] * (engine.model.context_length + 1), [])
+    with pytest.raises(UserError, match="image tokens"):
+        engine.submit(broken, GREEDY).result(60)
+    with pytest.raises(UserError, match="4097 tokens; the model reads 4096"):
+        engine.submit(too_long, GREEDY).result(60)
+    assert len(good.result(60).token_ids) == 60
+
+
+def test_the_engine_outlives_a_failing_step(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as an out-of-memory error in a decode step: those in the batch fail, the next ones do not."""
+    with monkeypatch.context() as patch:
+        patch.setattr(engine.model, "decode", lambda *_: (_ for _ in ()).throw(RuntimeError("out of memory")))
+        with pytest.raises(RuntimeError, match="out of memory"):
+            engine.submit(prompt_of(engine, *MIX[0]), GREEDY).result(60)
+    assert engine.submit(prompt_of(engine, *MIX[1]), GREEDY).result(60).token_ids == generated(engine.model, *MIX[1])
+
+
+def test_a_full_context_ends_the_reply(engine: Engine) -> None:
+    prompt = Prompt([6] * (engine.model.context_length - 4), [])
+    completion = engine.submit(prompt, SamplingParams(temperature=0, max_new_tokens=50)).result(60)
+    assert (len(completion.token_ids), completion.finish_reason) == (4, "length")
+
+
+def test_a_cancelled_request_frees_its_slot(engine: Engine) -> None:
+    started = threading.Event()
+    params = SamplingParams(temperature=0, max_new_tokens=2000, min_new_tokens=2000)
+    futures = [engine.submit(prompt_of(engine, *MIX[1]), params, lambda _: started.set()) for _ in range(3)]
+    started.wait(60)
+    for future in futures:
+        future.cancel()
+    assert engine.submit(prompt_of(engine, *MIX[1]), GREEDY).result(60)
+    assert engine.num_running == 0
+
+
+def test_a_full_queue_refuses(model: VisionLanguageModel) -> None:
+    engine = Engine(model, FeatureCache(8), max_batch_size=1, max_queue=1)
+    started = threading.Event()
+    long = SamplingParams(temperature=0, max_new_tokens=500, min_new_tokens=500)
+    running = engine.submit(prompt_of(engine, *MIX[1]), long, lambda _: started.set())
+    started.wait(60)
+    waiting = engine.submit(prompt_of(engine, *MIX[1]), GREEDY)
+    with pytest.raises(EngineBusyError, match="waiting"):
+        engine.submit(prompt_of(engine, *MIX[1]), GREEDY)
+    running.cancel()
+    assert waiting.result(60)
+    engine.stop()
+
+
+def test_stop_finishes_what_was_accepted(model: VisionLanguageModel) -> None:
+    engine = Engine(model, FeatureCache(8), max_batch_size=2, max_queue=8)
+    futures = [engine.submit(prompt_of(engine, *MIX[1]), GREEDY) for _ in range(5)]
+    engine.stop()
+    assert all(len(future.result(0).token_ids) == 20 for future in futures)
+    with pytest.raises(EngineBusyError, match="shutting down"):
+        engine.submit(Prompt([6], []), GREEDY)
+
+
+@pytest.mark.parametrize("field, value", [("temperature", -1), ("top_p", 0), ("top_k", -1), ("max_new_tokens", 0)])
+def test_parameters_out_of_range_are_refused(engine: Engine, field: str, value: float) -> None:
+    with pytest.raises(UserError, match=field):
+        engine.submit(Prompt([6], []), SamplingParams(**{field: value}))

@@ -1,0 +1,76 @@
+"""The OpenAI protocol, spoken by the `openai` client."""
+
+from typing import Any
+
+import openai
+import pytest
+
+from tests.server.helpers import RunningServer, png, screenshot
+
+
+@pytest.fixture
+def client(server: RunningServer) -> openai.OpenAI:
+    return openai.OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0)
+
+
+def messages(url: str | None = None) -> list[dict[str, Any]]:
+    url = url or f"data:image/png;base64,{png(screenshot(1))}"
+    content = [
+        {"type": "text", "text": "OBSERVATION:\n"},
+        {"type": "image_url", "image_url": {"url": url}},
+        {"type": "text", "text": "\n[1] link 'home <image>'"},
+    ]
+    return [{"role": "system", "content": "You browse."}, {"role": "user", "content": content}]
+
+
+def test_a_reply_equals_predicts(client: openai.OpenAI, server: RunningServer) -> None:
+    reply = client.chat.completions.create(model="any", messages=messages(), temperature=0, max_tokens=12)
+    turns = [
+        {"role": "system", "content": "You browse."},
+        {"role": "user", "content": "OBSERVATION:\n<image>\n[1] link 'home < image>'"},
+    ]
+    predict = {"conversations": turns, "images": [png(screenshot(1))], "temperature": 0, "max_new_tokens": 12}
+    _, expected = server.post("/predict", predict)
+    assert reply.choices[0].message.content == expected["text"]
+    assert reply.choices[0].finish_reason == "length"
+    assert (reply.usage.prompt_tokens, reply.usage.completion_tokens) == (expected["prompt_tokens"], 12)
+    assert reply.weights_version == expected["weights_version"]
+
+
+def test_logprobs(client: openai.OpenAI) -> None:
+    choice = client.chat.completions.create(
+        model="any", messages=messages(), seed=1, max_tokens=6, logprobs=True
+    ).choices[0]
+    assert len(choice.logprobs.content) == len(choice.token_ids) == 6
+    assert all(entry.logprob <= 0 for entry in choice.logprobs.content)
+
+
+def test_a_stream_adds_up_to_the_reply(client: openai.OpenAI) -> None:
+    options = {"model": "any", "messages": messages(), "seed": 3, "max_tokens": 20}
+    whole = client.chat.completions.create(**options)
+    chunks = list(client.chat.completions.create(**options, stream=True))
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == whole.choices[0].message.content
+    assert chunks[-1].choices[0].finish_reason == whole.choices[0].finish_reason
+    assert chunks[-1].usage == whole.usage
+    assert len(chunks) > 3
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"messages": messages("http://127.0.0.1/a.png")}, "must be a data URL"),
+        ({"messages": messages("data:image/png;base64,%%")}, "not valid base64"),
+        ({"messages": []}, "messages"),
+        ({"n": 2}, "n: "),
+        ({"max_tokens": -1}, "max_new_tokens is out of range"),
+        ({"messages": [{"role": "user", "content": [{"type": "text"}]}]}, "lacks its 'text'"),
+    ],
+)
+@pytest.mark.parametrize("stream", [False, True])
+def test_bad_requests(client: openai.OpenAI, change: dict[str, Any], message: str, stream: bool) -> None:
+    with pytest.raises(openai.BadRequestError, match=message):
+        client.chat.completions.create(**{"model": "any", "messages": messages(), "stream": stream} | change)
+
+
+def test_models(client: openai.OpenAI) -> None:
+    assert [model.id for model in client.models.list()] == ["policy"]

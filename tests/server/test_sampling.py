@@ -1,0 +1,44 @@
+"""Sampling draws from the distribution that transformers' own filters define."""
+
+import pytest
+import torch
+from transformers import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
+
+from server.sampling import SamplingParams, sample
+
+
+def draws(logits: torch.Tensor, params: SamplingParams, count: int) -> torch.Tensor:
+    """Relative frequency of each token over `count` draws."""
+    generator = params.generator()
+    tokens, _ = sample(logits.expand(count, -1), [params] * count, [generator] * count)
+    return torch.bincount(torch.tensor(tokens), minlength=logits.shape[0]) / count
+
+
+@pytest.mark.parametrize("temperature, top_k, top_p", [(1.0, 0, 1.0), (1.2, 5, 1.0), (0.7, 0, 0.6), (1.2, 8, 0.8)])
+def test_frequencies_match_transformers_filters(temperature: float, top_k: int, top_p: float) -> None:
+    logits = torch.randn(20, generator=torch.Generator().manual_seed(0)) * 2
+    expected = TemperatureLogitsWarper(temperature)(None, logits[None])
+    if top_k:
+        expected = TopKLogitsWarper(top_k)(None, expected)
+    if top_p < 1:
+        expected = TopPLogitsWarper(top_p)(None, expected)
+    expected = expected.softmax(-1)[0]
+    found = draws(logits, SamplingParams(temperature=temperature, top_k=top_k, top_p=top_p, seed=3), 20_000)
+    assert torch.equal(found > 0, expected > 1e-4) or (found - expected).abs().max() < 0.01
+    assert (found - expected).abs().max() < 0.015
+    assert not found[expected == 0].any()
+
+
+def test_rows_do_not_share_dice_or_parameters() -> None:
+    logits = torch.randn(3, 50)
+    greedy, sharp, wide = SamplingParams(temperature=0), SamplingParams(top_k=1, seed=0), SamplingParams(seed=5)
+    tokens, _ = sample(logits, [greedy, sharp, wide], [p.generator() for p in (greedy, sharp, wide)])
+    assert tokens[:2] == logits[:2].argmax(-1).tolist()
+    alone, _ = sample(logits[2:], [wide], [wide.generator()])
+    assert tokens[2] == alone[0]
+
+
+def test_forbidden_tokens_are_never_drawn() -> None:
+    logits = torch.zeros(10)
+    logits[3:] = -torch.inf
+    assert not draws(logits, SamplingParams(temperature=100.0, seed=0), 5_000)[3:].any()

@@ -1,0 +1,124 @@
+"""Starting and stopping: clear refusals in no time, a draining end."""
+
+import json
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.server.helpers import SERVER, RunningServer, png, screenshot, server_environment
+
+
+def refusal(*flags: str) -> str:
+    """The one line that the server ends with."""
+    begin = time.monotonic()
+    result = subprocess.run(
+        [sys.executable, str(SERVER), *flags], env=server_environment(), capture_output=True, text=True, timeout=60
+    )
+    assert result.returncode == 2, result.stderr
+    assert time.monotonic() - begin < 20
+    lines = result.stderr.strip().splitlines()
+    assert len(lines) == 1, result.stderr
+    return lines[0]
+
+
+def damaged(policy: Path, folder: Path, change: Callable[[Path], object]) -> str:
+    shutil.copytree(policy, folder)
+    change(folder)
+    return str(folder)
+
+
+def test_a_missing_folder() -> None:
+    assert "no such folder" in refusal("--model_name_or_path", "/nowhere/at/all")
+
+
+def test_a_folder_that_is_no_model(tmp_path: Path) -> None:
+    assert "no config.json" in refusal("--model_name_or_path", str(tmp_path))
+
+
+def test_another_model_type(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert"}))
+    assert "its model type 'bert' is none of" in refusal("--model_name_or_path", str(tmp_path))
+
+
+def test_a_folder_without_weights(tiny_policy: Path, tmp_path: Path) -> None:
+    folder = damaged(tiny_policy, tmp_path / "x", lambda path: (path / "model.safetensors").unlink())
+    assert "no *.safetensors" in refusal("--model_name_or_path", folder)
+
+
+def test_cut_weights(tiny_policy: Path, tmp_path: Path) -> None:
+    def cut(path: Path) -> None:
+        weights = path / "model.safetensors"
+        weights.write_bytes(weights.read_bytes()[:50_000])
+
+    folder = damaged(tiny_policy, tmp_path / "x", cut)
+    assert "its weights do not load" in refusal("--model_name_or_path", folder, "--port", "0")
+
+
+def test_weights_of_another_shape(tiny_policy: Path, tmp_path: Path) -> None:
+    """Transformers would start with random weights in their place."""
+
+    def deepen(path: Path) -> None:
+        config = json.loads((path / "config.json").read_text())
+        config["text_config"]["num_hidden_layers"] = 3
+        (path / "config.json").write_text(json.dumps(config))
+
+    folder = damaged(tiny_policy, tmp_path / "x", deepen)
+    assert "weights are missing" in refusal("--model_name_or_path", folder, "--port", "0")
+
+
+def test_a_missing_processor(tiny_policy: Path, tmp_path: Path) -> None:
+    folder = damaged(tiny_policy, tmp_path / "x", lambda path: (path / "processor_config.json").unlink())
+    assert "its processor does not load" in refusal("--model_name_or_path", folder, "--port", "0")
+
+
+def test_a_port_in_use(tiny_policy: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        line = refusal("--model_name_or_path", str(tiny_policy), "--port", str(taken.getsockname()[1]))
+    assert "cannot listen on 127.0.0.1" in line
+
+
+@pytest.mark.parametrize(
+    "flags, message", [(("--temperature", "-1"), "temperature"), (("--device", "tpu"), "--device tpu")]
+)
+def test_bad_flags(tiny_policy: Path, flags: tuple[str, str], message: str) -> None:
+    assert message in refusal("--model_name_or_path", str(tiny_policy), "--port", "0", *flags)
+
+
+def test_health(server: RunningServer) -> None:
+    health = server.get("/health")
+    assert health["status"] == "ok"
+    assert health["weights_version"].startswith("policy@")
+
+
+def test_sigterm_finishes_what_is_under_way(start_server: Callable[..., RunningServer], tiny_policy: Path) -> None:
+    server = start_server(tiny_policy)
+    turns = [{"role": "user", "content": "go"}]
+    request = {"conversations": turns, "images": [], "temperature": 0, "max_new_tokens": 400}
+    replies = []
+    client = threading.Thread(target=lambda: replies.append(server.post("/predict", request)))
+    client.start()
+    while server.get("/health")["num_running"] == 0:
+        time.sleep(0.01)
+    server.process.send_signal(signal.SIGTERM)
+    client.join(60)
+    assert server.process.wait(60) == 0
+    status, reply = replies[0]
+    assert status == 200
+    assert reply["completion_tokens"] == 400
+
+
+def test_image_flags_reach_the_processor(start_server: Callable[..., RunningServer], tiny_policy: Path) -> None:
+    """Quartered images take five times the image tokens."""
+    server = start_server(tiny_policy, "--image_size", "112", "--do_image_splitting", "True")
+    request = {"conversations": [{"role": "user", "content": "<image>"}], "images": [png(screenshot(0))]}
+    status, reply = server.post("/predict", request)
+    assert status == 200
+    assert reply["prompt_tokens"] > 5 * 8
