@@ -5,11 +5,13 @@ OpenWebVoyager, `train_OpenWebVoyager_idefics2.sh`.
 """
 
 import dataclasses
+import math
 import os
 import sys
 from pathlib import Path
 from typing import Literal
 
+import torch
 import tyro
 
 from training.layout import Layout
@@ -82,6 +84,16 @@ class Config:
     """Address of host 0."""
     master_port: int = 6501
     """Port of host 0, when there are several."""
+
+    def num_iters(self, num_samples: int) -> int:
+        """Optimizer steps of the run on a data set of `num_samples`."""
+        if self.train_epochs > 0:
+            return max(1, math.ceil(self.train_epochs * num_samples / self.global_batch_size))
+        return self.train_iters
+
+    @property
+    def pads_to_longest(self) -> bool:
+        return self.pad_to_longest == "true" or (self.pad_to_longest == "auto" and not torch.cuda.is_available())
 
     @property
     def layout(self) -> Layout:

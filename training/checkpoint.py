@@ -1,0 +1,120 @@
+"""Saving and resuming a run: megatron-core `torch_dist`, loadable in any parallel layout, never half written."""
+
+import dataclasses
+import shutil
+from pathlib import Path
+from typing import Any
+
+import torch
+from megatron.core import dist_checkpointing
+from megatron.core.optimizer import MegatronOptimizer
+from megatron.core.optimizer.distrib_optimizer import DistributedOptimizer
+from megatron.core.optimizer_param_scheduler import OptimizerParamScheduler
+from megatron.core.tensor_parallel import get_cuda_rng_tracker
+from megatron.energon import SavableDataLoader
+from megatron.energon.flavors.webdataset.sample_loader import SliceState
+from megatron.energon.rng import SystemRngState
+from megatron.energon.savable_loader import SavableDataLoaderState, SavableDatasetCheckpoint, SavableDatasetState
+from megatron.energon.state import FlexState
+
+from training.models.checkpoint_folder import iteration_name, write_tracker
+
+# megatron-core 0.16.1's default form of the distributed optimizer's state cannot be saved any more.
+_METADATA = {"distrib_optim_sharding_type": "fully_reshardable"}
+_LOADER_TYPES = [
+    *(SavableDataLoaderState, SavableDatasetCheckpoint, SavableDatasetState),
+    *(FlexState, SliceState, SystemRngState),
+]
+
+
+@dataclasses.dataclass
+class TrainingState:
+    """Everything that a resumed run continues from."""
+
+    model: torch.nn.Module
+    optimizer: MegatronOptimizer
+    scheduler: OptimizerParamScheduler
+    loader: SavableDataLoader[Any]
+
+
+def load_model(model: torch.nn.Module, weights: Path) -> None:
+    """Read this rank's part of the weights, whatever layout they were saved in."""
+    loaded = dist_checkpointing.load({"model": _sharded_weights(model)}, str(weights))
+    _set_weights(model, loaded["model"])
+
+
+def save(state: TrainingState, folder: Path, iteration: int) -> None:
+    """Write iteration `iteration` into `folder`; until it is complete, the tracker names the one before."""
+    final = folder / iteration_name(iteration)
+    temporary = folder / f".{final.name}.partial"
+    if torch.distributed.get_rank() == 0:
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir(parents=True)
+    torch.distributed.barrier()
+    content = _sharded_content(state, loading=False)
+    dist_checkpointing.save({**content, "iteration": iteration}, str(temporary))
+    torch.save({"loader": state.loader.save_state_rank(), "random": _random_state()}, temporary / _rank_file())
+    torch.distributed.barrier()
+    if torch.distributed.get_rank() == 0:
+        shutil.rmtree(final, ignore_errors=True)  # complete, but its tracker was never written
+        temporary.rename(final)
+        write_tracker(folder, str(iteration))
+    torch.distributed.barrier()
+
+
+def resume(state: TrainingState, weights: Path) -> int:
+    """Continue from a checkpoint of this run; returns its iteration."""
+    _initialize_optimizer_state(state.optimizer)
+    loaded = dist_checkpointing.load(_sharded_content(state, loading=True), str(weights))
+    _set_weights(state.model, loaded["model"])
+    state.optimizer.load_state_dict(loaded["optimizer"])
+    state.scheduler.load_state_dict(loaded["scheduler"])
+    with torch.serialization.safe_globals(_LOADER_TYPES):
+        own = torch.load(weights / _rank_file())
+    _restore_random_state(own["random"])
+    state.loader.restore_state_rank(own["loader"])
+    return loaded["iteration"]
+
+
+def _sharded_content(state: TrainingState, loading: bool) -> dict[str, Any]:
+    model = _sharded_weights(state.model)
+    optimizer = state.optimizer.sharded_state_dict(model, is_loading=loading, metadata=_METADATA)
+    content = {"model": model, "optimizer": optimizer}
+    return content if loading else {**content, "scheduler": state.scheduler.state_dict()}
+
+
+def _sharded_weights(model: torch.nn.Module) -> dict[str, Any]:
+    """Without TransformerEngine's `_extra_state`, which belongs to fp8 only and which converters cannot know."""
+    return {key: value for key, value in model.sharded_state_dict().items() if not key.endswith("_extra_state")}
+
+
+def _set_weights(model: torch.nn.Module, weights: dict[str, torch.Tensor]) -> None:
+    incompatible = model.load_state_dict(weights, strict=False)
+    wrong = [key for key in incompatible.missing_keys if not key.endswith("_extra_state")] + incompatible.unexpected_keys
+    assert not wrong, f"weights do not fit the model: {wrong}"
+
+
+def _initialize_optimizer_state(optimizer: MegatronOptimizer) -> None:
+    """torch's AdamW has no state before its first step, but Megatron wants to load into it."""
+    for part in getattr(optimizer, "chained_optimizers", [optimizer]):
+        if isinstance(part, DistributedOptimizer):
+            part._init_optimizer_states_with_dummy_values()
+
+
+def _rank_file() -> str:
+    return f"rank_{torch.distributed.get_rank():05d}.pt"
+
+
+def _random_state() -> dict[str, Any]:
+    return {
+        "cpu": torch.get_rng_state(),
+        "gpu": torch.cuda.get_rng_state() if torch.cuda.is_available() else None,
+        "tracker": get_cuda_rng_tracker().get_states(),
+    }
+
+
+def _restore_random_state(state: dict[str, Any]) -> None:
+    torch.set_rng_state(state["cpu"])
+    if state["gpu"] is not None:
+        torch.cuda.set_rng_state(state["gpu"])
+    get_cuda_rng_tracker().set_states(state["tracker"])

@@ -1,0 +1,202 @@
+"""Micro-batches for one rank, read by megatron-energon from a folder of webdataset shards.
+
+Every rank of a data-parallel replica reads the same samples in the same order, so nothing is sent between them; the costly
+part, decoding images, each tensor-parallel rank of the first pipeline stage does for its share only. The replicas read
+disjoint samples. The loader's state can be saved and restored exactly.
+"""
+
+import dataclasses
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from megatron.energon import (
+    Cooker,
+    DefaultTaskEncoder,
+    Sample,
+    SavableDataLoader,
+    WorkerConfig,
+    basic_sample_keys,
+    edataclass,
+    get_savable_loader,
+    get_train_dataset,
+    stateless,
+)
+from megatron.energon.errors import reraise_exception
+from PIL import Image, UnidentifiedImageError
+
+from data.errors import UserError
+from training.encoding import ConversationEncoder
+from training.models.idefics2.model import IGNORE, image_share
+
+
+@edataclass
+class RawSample(Sample):
+    """A sample as it lies in its shard."""
+
+    conversations: list[dict[str, str]]
+    images: list[bytes]
+
+
+@edataclass
+class EncodedSample(Sample):
+    """ids [s]; learn [s] bool: whether a token is to be predicted."""
+
+    ids: torch.Tensor
+    learn: torch.Tensor
+    images: list[bytes]
+
+
+@edataclass
+class MicroBatch(Sample):
+    """
+    tokens, labels [b, s]: padded on the right; `labels` are shifted, `IGNORE` where nothing is to be learnt.
+    loss_weights [b, s]: 1 / (learnt tokens of the sample), so that samples count alike however long their replies.
+    pixel_values [n, 3, height, width] and patch_mask [n, rows, columns]: this rank's share of the images; None without one.
+    num_images: of the whole micro-batch. num_tokens: without padding.
+    """
+
+    tokens: torch.Tensor
+    labels: torch.Tensor
+    loss_weights: torch.Tensor
+    pixel_values: torch.Tensor | None
+    patch_mask: torch.Tensor | None
+    num_images: int
+    num_tokens: int
+
+    def on(self, device: torch.device) -> "MicroBatch":
+        """A copy with its tensors on `device`."""
+        fields = vars(self).items()
+        moved = {name: value.to(device, non_blocking=True) for name, value in fields if torch.is_tensor(value)}
+        return dataclasses.replace(self, **moved)
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Where this rank stands, as far as data is concerned."""
+
+    data_rank: int
+    data_size: int
+    tensor_rank: int
+    tensor_size: int
+    encodes_images: bool
+
+
+@stateless
+def _read_sample(crude: dict[str, Any]) -> RawSample:
+    """A webdataset sample `<key>.json`, `<key>.0.png`, `<key>.1.png`, ..."""
+    numbers = sorted(int(name.split(".")[0]) for name in crude if name.split(".")[0].isdecimal())
+    by_number = {name.split(".")[0]: content for name, content in crude.items()}
+    try:
+        conversations = json.loads(crude["json"])["conversations"]
+    except (KeyError, json.JSONDecodeError) as error:
+        raise UserError(f"sample {crude['__key__']}: unreadable json member ({error!r})") from None
+    return RawSample(
+        **basic_sample_keys(crude), conversations=conversations, images=[by_number[str(number)] for number in numbers]
+    )
+
+
+class MicroBatchEncoder(DefaultTaskEncoder):
+    """What energon does to samples: read, tokenize, group by length, batch."""
+
+    cookers = [Cooker(_read_sample)]
+    decoder = None
+
+    def __init__(
+        self,
+        encoder: ConversationEncoder,
+        place: Place,
+        patch_size: int,
+        batch_size: int,
+        pad_multiple: int,
+        pad_length: int | None,
+    ) -> None:
+        """`pad_length`: the length of every micro-batch; None: its longest sample rounded up to `pad_multiple`."""
+        super().__init__()
+        self.encoder, self.place, self.patch_size, self.batch_size = encoder, place, patch_size, batch_size
+        self.pad_multiple, self.pad_length = pad_multiple, pad_length
+        self.image_processor = encoder.processor.image_processor
+
+    @stateless
+    def encode_sample(self, sample: RawSample) -> EncodedSample:
+        tokens = self.encoder.encode(sample.__key__, sample.conversations, len(sample.images))
+        return EncodedSample.derive_from(sample, ids=tokens.ids, learn=tokens.learn, images=sample.images)
+
+    def select_samples_to_pack(self, samples: list[EncodedSample]) -> list[list[EncodedSample]]:
+        """One optimizer step's samples as micro-batches of similar length, so that little is padded."""
+        ordered = sorted(samples, key=lambda sample: len(sample.ids))
+        return [ordered[start : start + self.batch_size] for start in range(0, len(ordered), self.batch_size)]
+
+    @stateless
+    def pack_selected_samples(self, samples: list[EncodedSample]) -> MicroBatch:
+        longest = max(len(sample.ids) for sample in samples)
+        length = self.pad_length or -(-longest // self.pad_multiple) * self.pad_multiple
+        tokens = torch.zeros(len(samples), length, dtype=torch.long)
+        labels = torch.full_like(tokens, IGNORE)
+        loss_weights = torch.zeros(len(samples), length)
+        for row, sample in enumerate(samples):
+            count = len(sample.ids)
+            tokens[row, :count] = sample.ids
+            learn = sample.learn[1:]
+            labels[row, : count - 1] = torch.where(learn, sample.ids[1:], IGNORE)
+            loss_weights[row, : count - 1] = learn / learn.sum()
+        images = [(sample.__key__, image) for sample in samples for image in sample.images]
+        pixel_values, patch_mask = self._own_images(images)
+        return MicroBatch.derive_from(
+            samples[0],
+            tokens=tokens,
+            labels=labels,
+            loss_weights=loss_weights,
+            pixel_values=pixel_values,
+            patch_mask=patch_mask,
+            num_images=len(images),
+            num_tokens=sum(len(sample.ids) for sample in samples),
+        )
+
+    def _own_images(self, images: list[tuple[str, bytes]]) -> tuple[torch.Tensor | None, torch.Tensor | None]:
+        """(pixel_values, patch_mask) of the images that this rank encodes."""
+        share = image_share(len(images), self.place.tensor_rank, self.place.tensor_size)
+        if not self.place.encodes_images or not share:
+            return None, None
+        decoded = [_decode(*images[index]) for index in share]
+        batch = self.image_processor(images=[decoded], return_tensors="pt")
+        return batch["pixel_values"][0], _patch_mask(batch["pixel_attention_mask"][0], self.patch_size)
+
+
+def build_loader(
+    folder: Path, task_encoder: MicroBatchEncoder, samples_per_step: int, num_workers: int, seed: int
+) -> SavableDataLoader[MicroBatch]:
+    """An endless loader of micro-batches; `samples_per_step` is this replica's part of a global batch."""
+    place = task_encoder.place
+    worker_config = WorkerConfig(
+        rank=place.data_rank,
+        world_size=place.data_size,
+        num_workers=num_workers,
+        seed_offset=seed,
+        global_error_handler=reraise_exception,
+    )
+    dataset = get_train_dataset(
+        folder,
+        worker_config=worker_config,
+        batch_size=None,
+        packing_buffer_size=samples_per_step,
+        shuffle_buffer_size=None,
+        max_samples_per_sequence=1,  # shards are indexed: every sample is drawn on its own, a full shuffle
+        task_encoder=task_encoder,
+    )
+    return get_savable_loader(dataset, checkpoint_every_sec=0, watchdog_timeout_seconds=None)
+
+
+def _decode(key: str, encoded: bytes) -> Image.Image:
+    try:
+        return Image.open(io.BytesIO(encoded)).convert("RGB")
+    except (UnidentifiedImageError, OSError) as error:
+        raise UserError(f"sample {key}: broken image ({error})") from None
+
+
+def _patch_mask(pixel_mask: torch.Tensor, patch_size: int) -> torch.Tensor:
+    """[n, height, width] -> [n, rows, columns]: True where every pixel of a patch is real."""
+    patches = pixel_mask.unfold(1, patch_size, patch_size).unfold(2, patch_size, patch_size)
+    return patches.sum(dim=(-1, -2)) == patch_size**2

@@ -1,0 +1,88 @@
+"""torchrun with a check before it and one clear line after it. Start it with `bash training/train_idefics2.sh`.
+
+What can be known to fail is refused here, within seconds, before any rank starts. A run that is complete ends at once.
+The exit code is that of the rank that failed first.
+"""
+
+import logging
+import os
+import sys
+
+import torch
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+from torch.distributed.run import get_args_parser, run
+
+from data import cli
+from data.errors import UserError
+from data.shard import read_manifest
+from training.config import Config, parse
+from training.models.checkpoint_folder import find_weights, read_tracker
+from training.models.idefics2.config import check_layout, read_config
+
+
+def main(config: Config) -> int:
+    """Check, then train under torchrun with this process's own flags and environment."""
+    num_processes = config.host_gpu_num or torch.cuda.device_count() or config.tp * config.pp * config.dp
+    num_iters = check(config, num_processes * config.host_num)
+    if read_tracker(config.checkpoint_path) == str(num_iters):
+        print(f"{config.checkpoint_path}: complete, {num_iters} iterations")
+        return 0
+    os.environ["TQDM_DISABLE"] = "1"  # energon's bars
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // num_processes)))
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)  # the failure is reported below
+    try:
+        run(get_args_parser().parse_args(_torchrun_arguments(config, num_processes)))
+    except ChildFailedError as error:
+        return _report(error)
+    return 0
+
+
+def check(config: Config, num_ranks: int) -> int:
+    """The number of iterations to run.
+
+    Raises:
+        UserError: data or checkpoint are missing or of the wrong kind, or sizes do not divide.
+    """
+    num_samples = read_manifest(config.dataset_path)["num_samples"]
+    if not (config.dataset_path / ".nv-meta" / "dataset.yaml").exists():
+        raise UserError(f"{config.dataset_path}: no energon index (.nv-meta); convert with toolkits/convert_to_tar_data.py")
+    _, hf_files = find_weights(config.pretrain_checkpoint_path)
+    check_layout(read_config(hf_files), config.layout)
+    if num_ranks % (config.tp * config.pp):
+        raise UserError(f"{num_ranks} processes cannot be cut into TP={config.tp} x PP={config.pp}")
+    data_parallel = num_ranks // (config.tp * config.pp)
+    if config.global_batch_size % (config.batch_size * data_parallel):
+        raise UserError(
+            f"GLOBAL_BATCH_SIZE={config.global_batch_size} is not a multiple of BATCH_SIZE={config.batch_size} "
+            f"x {data_parallel} data-parallel ranks"
+        )
+    if num_samples < data_parallel:
+        raise UserError(f"{config.dataset_path}: {num_samples} samples for {data_parallel} data-parallel ranks")
+    if config.sp == "true" and (config.tp == 1 or config.seq_len % config.tp):
+        raise UserError(f"SP=true needs TP > 1 that divides SEQ_LEN, not TP={config.tp} and SEQ_LEN={config.seq_len}")
+    return config.num_iters(num_samples)
+
+
+def _torchrun_arguments(config: Config, num_processes: int) -> list[str]:
+    if config.host_num == 1:
+        rendezvous = ["--standalone"]
+    else:
+        rendezvous = [f"--nnodes={config.host_num}", f"--node-rank={config.index}"]
+        rendezvous += [f"--master-addr={config.chief_ip}", f"--master-port={config.master_port}"]
+    return [*rendezvous, f"--nproc-per-node={num_processes}", "-m", "training.worker", *sys.argv[1:]]
+
+
+def _report(error: ChildFailedError) -> int:
+    """One line about the first failure; its exit code, or 1 for a rank that was killed."""
+    rank, failure = error.get_first_failure()
+    message = failure.message["message"] if isinstance(failure.message, dict) else failure.message
+    if failure.exitcode == 2:
+        print(f"error: {message.removeprefix('UserError: ')}", file=sys.stderr)
+        return 2
+    print(f"error: rank {rank} failed with exit code {failure.exitcode}: {message}", file=sys.stderr)
+    return failure.exitcode if failure.exitcode > 0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(cli.guarded(main, parse()))
