@@ -22,7 +22,7 @@ from data.action import CANNOT_EXECUTE, FORMAT_ERROR, ActionError, Answer, parse
 from data.conversation import StepText, build_chat
 from data.errors import UserError
 from data.files import read_json, write_json
-from data.outcome import Outcome
+from data.outcome import Outcome, Verdict
 from data.task import Task
 
 FINISHED = "finished"  # the agent answered
@@ -266,8 +266,18 @@ def _read_released(folder: Path) -> Trajectory:
         trees=[_read_tree(folder, step.number) for step in steps],
         status=FINISHED if finished else MAX_STEPS,
         answer=_answer_of(steps[-1].reply) if finished else None,
-        outcome=read_outcome(folder),
+        outcome=read_outcome(folder) or _released_outcome(folder),
     )
+
+
+def _released_outcome(folder: Path) -> Outcome | None:
+    """The verdict of OpenWebVoyager's evaluator: the last message of `eval_res.json` carries `success` 0 or 1."""
+    path = folder / "eval_res.json"
+    if not path.exists():
+        return None
+    last = read_json(path)[-1]
+    verdict = Verdict.SUCCESS if last["success"] else Verdict.FAILURE
+    return Outcome(verdict, judge="eval_res.json", raw=last["content"])
 
 
 def _read_tree(folder: Path, number: int) -> str:

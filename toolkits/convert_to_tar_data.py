@@ -18,7 +18,7 @@ from typing import Any
 
 from data import cli
 from data.errors import UserError
-from data.files import fsync_folder, read_json
+from data.files import read_json
 from data.shard import Sample, image_type, write_shards
 from toolkits.energon_index import write_energon_index
 
@@ -133,7 +133,6 @@ def replace_folder(temporary: Path, target: Path) -> None:
     if target.exists():
         target.rename(aside)
     temporary.rename(target)
-    fsync_folder(target.parent)
     shutil.rmtree(aside, ignore_errors=True)
 
 

@@ -1,4 +1,4 @@
-"""Energon index: the `.nv-meta` folder by which megatron-energon reads a shard folder, as `energon prepare` makes it."""
+"""Energon index: the `.nv-meta` folder by which megatron-energon reads a shard folder (`energon prepare` makes it)."""
 
 import contextlib
 import io

@@ -1,0 +1,175 @@
+"""convert_trajectories_to_json.py: the released data byte for byte, and nothing that must not be trained on."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from data.outcome import Verdict
+from data.trajectory import MAX_STEPS, list_trajectories, read_trajectory
+from tests.toolkits.trajectories import write_trajectory
+from toolkits.convert_trajectories_to_json import Config, main, place_image
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def convert(results: Path, out: Path, **options: Any) -> list[dict[str, Any]]:
+    main(Config(str(results), str(out / "images"), str(out / "samples.json"), **options))
+    return json.loads((out / "samples.json").read_text())
+
+
+def test_the_released_example_byte_for_byte(tmp_path: Path, fixtures: Path) -> None:
+    command = [
+        sys.executable,
+        str(ROOT / "toolkits" / "convert_trajectories_to_json.py"),
+        *("--result_dir", str(fixtures / "trajectories")),
+        *("--image_dir", str(tmp_path / "images")),
+        *("--save_json_file", str(tmp_path / "example.json")),
+        *("--round_id", "1"),
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0, result.stderr
+    assert (tmp_path / "example.json").read_bytes() == (fixtures / "json" / "example.json").read_bytes()
+    released = sorted((fixtures / "images").iterdir())
+    assert [path.name for path in sorted((tmp_path / "images").iterdir())] == [path.name for path in released]
+    for path in released:
+        assert (tmp_path / "images" / path.name).read_bytes() == path.read_bytes()
+
+
+def test_one_sample_per_step_with_the_newest_screenshots(tmp_path: Path) -> None:
+    write_trajectory(tmp_path / "results", "Shop--3", num_steps=4)
+    samples = convert(tmp_path / "results", tmp_path, round_id=2, last_n=2)
+    assert [sample["id"] for sample in samples] == [f"Shop--00003--r02--step0{step}" for step in (1, 2, 3, 4)]
+    assert samples[3]["images"] == ["Shop--00003--r02--step03.png", "Shop--00003--r02--step04.png"]
+    for sample in samples:
+        assert sum(turn["value"].count("<image>") for turn in sample["conversations"]) == len(sample["images"])
+        assert sample["conversations"][-1]["from"] == "gpt"
+        assert all((tmp_path / "images" / name).exists() for name in sample["images"])
+
+
+@pytest.mark.parametrize(
+    "task_id, run, expected",
+    [
+        ("Amazon--3", None, "Amazon--00003--r01"),
+        ("Google Flights--extend--12", None, "Google Flights--extend--00012--r01"),
+        ("Allrecipes--20", 0, "Allrecipes--00020--run0--r01"),
+        ("Allrecipes--20", 3, "Allrecipes--00020--run3--r01"),
+        ("shop_7", None, "shop_00007--r01"),
+        ("shop7", None, "shop7--r01"),
+    ],
+)
+def test_names(tmp_path: Path, task_id: str, run: int | None, expected: str) -> None:
+    write_trajectory(tmp_path / "results", task_id, run=run, num_steps=1)
+    assert convert(tmp_path / "results", tmp_path)[0]["id"] == f"{expected}--step01"
+
+
+def test_two_trajectories_may_not_share_a_name(tmp_path: Path) -> None:
+    write_trajectory(tmp_path / "results", "Amazon--3")
+    write_trajectory(tmp_path / "results", "Amazon--03")
+    with pytest.raises(ValueError, match="Amazon--00003--r01--step01"):
+        convert(tmp_path / "results", tmp_path)
+    assert not (tmp_path / "samples.json").exists()
+
+
+def fill(results: Path) -> None:
+    """One folder of every kind."""
+    write_trajectory(results, "Shop--1", verdict=Verdict.SUCCESS)
+    write_trajectory(results, "Shop--2", verdict=Verdict.FAILURE)
+    write_trajectory(results, "Shop--3", verdict=None)
+    write_trajectory(results, "Shop--4", verdict=Verdict.INVALID)
+    write_trajectory(results, "Shop--5", status=MAX_STEPS, verdict=Verdict.FAILURE)
+    write_trajectory(results, "Shop--6", status=None)
+    write_trajectory(results, "Shop--7")
+    (results / "taskShop--7" / "screenshot2.png").write_bytes(b"\x89PNG\r\n\x1a\n cut")
+    write_trajectory(results, "Shop--8")
+    (results / "taskShop--8" / "steps.jsonl").write_text('{"number": 1')
+    write_trajectory(results, "Shop--9")
+    (results / "taskShop--9" / "trajectory.json").write_text("[]")
+    write_trajectory(results, "Shop--10")
+    (results / "taskShop--10" / "accessibility_tree1.txt").unlink()
+    (results / "notes").mkdir()
+
+
+def kept(samples: list[dict[str, Any]]) -> set[str]:
+    return {sample["id"].split("--r01")[0] for sample in samples}
+
+
+@pytest.mark.parametrize(
+    "only_success, expected, counts",
+    [
+        (True, {"Shop--00001"}, [10, 1, 2, 1, 1, 1, 4, 4]),
+        (False, {"Shop--00001", "Shop--00002", "Shop--00003"}, [10, 3, 2, 0, 0, 1, 4, 12]),
+    ],
+)
+def test_only_what_may_be_trained_on_is_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], only_success: bool, expected: set[str], counts: list[int]
+) -> None:
+    """Invalid runs never, broken and unfinished ones are counted and do not stop the others."""
+    fill(tmp_path / "results")
+    assert kept(convert(tmp_path / "results", tmp_path, only_success=only_success)) == expected
+    output = capsys.readouterr().out
+    row = next(line for line in output.splitlines() if line.startswith("│"))
+    assert [int(cell) for cell in row.strip("│").split("│")] == counts
+    for name in ("taskShop--7", "taskShop--8", "taskShop--9", "taskShop--10"):
+        assert f"broken {name}" in output
+
+
+def test_no_success_gives_an_empty_list(tmp_path: Path) -> None:
+    """A round that solved nothing must not stop the next one, which still has D_IL."""
+    write_trajectory(tmp_path / "results", verdict=Verdict.FAILURE)
+    assert convert(tmp_path / "results", tmp_path, only_success=True) == []
+
+
+def test_released_verdicts_count(tmp_path: Path, fixtures: Path) -> None:
+    """OpenWebVoyager's evaluator leaves eval_res.json, with success 0 or 1 in its last message."""
+    source = list_trajectories(fixtures / "trajectories")[0]
+    for success in (0, 1):
+        folder = tmp_path / "results" / f"taskAmazon--{success}"
+        shutil.copytree(source, folder)
+        message = {"role": "assistant", "content": "NOT SUCCESS" if not success else "SUCCESS", "success": success}
+        (folder / "eval_res.json").write_text(json.dumps([{"role": "system", "content": ""}, message]))
+    assert kept(convert(tmp_path / "results", tmp_path, only_success=True)) == {"Amazon--00001"}
+
+
+def test_again_gives_the_same(tmp_path: Path) -> None:
+    write_trajectory(tmp_path / "results")
+    first = convert(tmp_path / "results", tmp_path)
+    before = {path.name: path.read_bytes() for path in (tmp_path / "images").iterdir()}
+    assert convert(tmp_path / "results", tmp_path) == first
+    assert {path.name: path.read_bytes() for path in (tmp_path / "images").iterdir()} == before
+
+
+def test_a_stale_image_is_replaced(tmp_path: Path) -> None:
+    folder = write_trajectory(tmp_path / "results")
+    target = tmp_path / "images" / "x.png"
+    target.parent.mkdir()
+    target.write_bytes(b"old")
+    place_image(read_trajectory(folder).screenshot(1), target)
+    assert target.read_bytes() == (folder / "screenshot1.png").read_bytes()
+    assert list(target.parent.iterdir()) == [target]
+
+
+def test_images_are_copied_where_links_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError("Invalid cross-device link")
+
+    monkeypatch.setattr(os, "link", refuse)
+    write_trajectory(tmp_path / "results", num_steps=1)
+    convert(tmp_path / "results", tmp_path)
+    image = tmp_path / "images" / "Shop--00003--r01--step01.png"
+    assert image.read_bytes() == (tmp_path / "results" / "taskShop--3" / "screenshot1.png").read_bytes()
+    assert image.stat().st_nlink == 1
+
+
+@pytest.mark.parametrize("make, message", [(False, "no such folder"), (True, "holds no trajectory folder")])
+def test_a_wrong_folder_is_one_line(tmp_path: Path, make: bool, message: str) -> None:
+    if make:
+        (tmp_path / "results").mkdir()
+    with pytest.raises(ValueError, match=message):
+        convert(tmp_path / "results", tmp_path)

@@ -1,0 +1,42 @@
+"""Trajectory folders for tests, written by the collector's own writer."""
+
+import io
+from pathlib import Path
+
+from PIL import Image
+
+from data.outcome import Outcome, Verdict
+from data.task import Task
+from data.trajectory import FINISHED, Step, TrajectoryWriter, folder_name, write_outcome
+
+
+def screenshot(number: int) -> bytes:
+    buffer = io.BytesIO()
+    Image.new("RGB", (32, 24), (number * 40 % 256, 90, 120)).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def write_trajectory(
+    results: Path,
+    task_id: str = "Shop--3",
+    run: int | None = None,
+    num_steps: int = 4,
+    status: str | None = FINISHED,
+    verdict: Verdict | None = Verdict.SUCCESS,
+) -> Path:
+    """A trajectory folder; `status` None leaves it as a crash would, `verdict` None unjudged."""
+    folder = results / folder_name(task_id, run)
+    task = Task(id=task_id, ques="Find a shoe.", web="http://shop.localhost:7070/")
+    writer = TrajectoryWriter(folder, task, provenance={}, system_prompt="You browse.", run=run)
+    for number in range(1, num_steps + 1):
+        action = "ANSWER; blue" if number == num_steps else f"Click [{number}]"
+        tree = f"[1] RootWebArea 'Shop {number}'\n\t[2] link 'shoe'"
+        writer.write_observation(number, tree, {}, screenshot(number))
+        writer.add_step(Step(number, url=task.web, reply=f"Thought: step {number}.\n\nAction: {action}"), tree)
+    if status is None:
+        writer.close()
+        return folder
+    writer.finish(status, answer="blue" if status == FINISHED else None)
+    if verdict is not None:
+        write_outcome(folder, Outcome(verdict, judge="test"))
+    return folder
