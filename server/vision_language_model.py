@@ -47,9 +47,9 @@ class VisionLanguageModel:
         logging.disable_progress_bar()
         self.device = _device(options.device)
         self.processor = _load_processor(folder, options)
-        self._model = _load_model(folder, self.device, options)
-        self._text_model = self._model.get_decoder()
-        config, generation = self._model.config, self._model.generation_config
+        self.hf_model = _load_model(folder, self.device, options)
+        self._text_model = self.hf_model.get_decoder()
+        config, generation = self.hf_model.config, self.hf_model.generation_config
         self.sliding_window: int | None = getattr(config.get_text_config(), "sliding_window", None)
         self.context_length: int = config.get_text_config().max_position_embeddings
         self.image_token_id: int = config.image_token_id
@@ -72,13 +72,13 @@ class VisionLanguageModel:
 
     def encode_image(self, pixels: BatchFeature) -> torch.Tensor:
         """[image_tokens, hidden] features that stand for one image in the language model's input."""
-        features = self._model.get_image_features(**pixels.to(self.device), return_dict=True).pooler_output
-        return torch.cat([feature.reshape(-1, feature.shape[-1]) for feature in features]).to(self._model.dtype)
+        features = self.hf_model.get_image_features(**pixels.to(self.device), return_dict=True).pooler_output
+        return torch.cat([feature.reshape(-1, feature.shape[-1]) for feature in features]).to(self.hf_model.dtype)
 
     def prefill(self, prompt_ids: Sequence[int], features: Sequence[torch.Tensor]) -> tuple[torch.Tensor, DynamicCache]:
         """Read one prompt; `features` fill its `<image>` tokens in order. Returns logits [1, vocab] and the cache."""
         ids = torch.tensor([prompt_ids], device=self.device)
-        embeddings = self._model.get_input_embeddings()(ids)
+        embeddings = self.hf_model.get_input_embeddings()(ids)
         if features:
             embeddings[ids == self.image_token_id] = torch.cat(list(features))
         cache = DynamicCache()
@@ -88,7 +88,7 @@ class VisionLanguageModel:
     def decode(self, token_ids: Sequence[int], slots: KVSlots) -> torch.Tensor:
         """Append one token to every sequence in `slots`; returns the next logits [rows, vocab]."""
         position_ids, mask = slots.begin_step(self.sliding_window)
-        embeddings = self._model.get_input_embeddings()(torch.tensor(token_ids, device=self.device)[:, None])
+        embeddings = self.hf_model.get_input_embeddings()(torch.tensor(token_ids, device=self.device)[:, None])
         hidden = self._text_model(
             inputs_embeds=embeddings,
             attention_mask=mask,
@@ -99,7 +99,7 @@ class VisionLanguageModel:
         return self._logits(hidden[:, -1])
 
     def _logits(self, hidden: torch.Tensor) -> torch.Tensor:
-        logits = self._model.get_output_embeddings()(hidden).float()
+        logits = self.hf_model.get_output_embeddings()(hidden).float()
         logits[:, self.banned_ids] = -torch.inf
         return logits
 

@@ -50,7 +50,7 @@ def generated(model: VisionLanguageModel, seed: int, num_images: int, num_lines:
     text = model.processor.apply_chat_template(messages, add_generation_prompt=True).strip()
     inputs = model.processor(text=[text], images=[images] if images else None, return_tensors="pt")
     options = {"do_sample": False, "min_new_tokens": 3, "max_new_tokens": 20, "eos_token_id": model.eos_ids} | options
-    sequence = model._model.generate(**inputs, **options)[0]
+    sequence = model.hf_model.generate(**inputs, **options)[0]
     return sequence[inputs["input_ids"].shape[1] :].tolist()
 
 
@@ -131,7 +131,7 @@ def test_logprobs_are_the_models_own(engine: Engine) -> None:
     inputs["input_ids"] = torch.cat([inputs["input_ids"], reply], dim=1)
     inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
     with torch.inference_mode():
-        logits = engine.model._model(**inputs).logits[0, -reply.shape[1] - 1 : -1]
+        logits = engine.model.hf_model(**inputs).logits[0, -reply.shape[1] - 1 : -1]
     expected = logits.log_softmax(-1).gather(1, reply[0][:, None])[:, 0]
     assert torch.allclose(torch.tensor(completion.logprobs), expected, atol=1e-4)
 
@@ -212,3 +212,15 @@ def test_stop_finishes_what_was_accepted(model: VisionLanguageModel) -> None:
 def test_parameters_out_of_range_are_refused(engine: Engine, field: str, value: float) -> None:
     with pytest.raises(UserError, match=field):
         engine.submit(Prompt([6], []), SamplingParams(**{field: value}))
+
+
+def test_requests_share_decode_steps(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch_sizes = []
+    decode = engine.model.decode
+    monkeypatch.setattr(
+        engine.model, "decode", lambda tokens, slots: batch_sizes.append(len(tokens)) or decode(tokens, slots)
+    )
+    futures = [engine.submit(prompt_of(engine, *MIX[1]), GREEDY) for _ in range(6)]
+    assert sum(len(future.result(60).token_ids) for future in futures) == 6 * 20
+    assert max(batch_sizes) == 3
+    assert len(batch_sizes) < 6 * 19 / 2
