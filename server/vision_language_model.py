@@ -6,6 +6,7 @@ LLaVA and LLaVA-NeXT: all of them put image features where their `<image>` token
 
 import dataclasses
 import hashlib
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,8 @@ IDEFICS2_CHAT_TEMPLATE = (
     "{% endfor %}<end_of_utterance>\n{% endfor %}{% if add_generation_prompt %}{{ 'Assistant:' }}{% endif %}"
 )
 
+_BLOCK = 2**20
+
 
 @dataclasses.dataclass(frozen=True)
 class LoadOptions:
@@ -46,7 +49,8 @@ class VisionLanguageModel:
         logging.set_verbosity_error()
         logging.disable_progress_bar()
         self.device = _device(options.device)
-        self.processor = _load_processor(folder, options)
+        self.processor = load_processor(folder, options)
+        self._tokenizing = threading.Lock()  # a fast tokenizer refuses to be set up by two threads at once
         self.hf_model = _load_model(folder, self.device, options)
         self._text_model = self.hf_model.get_decoder()
         config, generation = self.hf_model.config, self.hf_model.generation_config
@@ -64,7 +68,10 @@ class VisionLanguageModel:
     def prompt_ids(self, messages: list[dict[str, Any]]) -> list[int]:
         """Token ids of a conversation whose content is a list of {"type": "text" | "image"} parts."""
         text = self.processor.apply_chat_template(messages, add_generation_prompt=True, tokenize=False).strip()
-        return self.processor(text=[text])["input_ids"][0]
+        # Idefics2's processor spells the image tokens out in the text; LLaVA's would want the images for that.
+        tokenize = self.processor if self.hf_model.config.model_type == "idefics2" else self.processor.tokenizer
+        with self._tokenizing:
+            return tokenize(text=[text])["input_ids"][0]
 
     def decode_text(self, token_ids: Sequence[int]) -> str:
         """The text of a reply, without special tokens."""
@@ -122,15 +129,15 @@ def fill_image_tokens(prompt_ids: Sequence[int], image_token_id: int, feature_le
 
 
 def fingerprint(folder: Path) -> str:
-    """12 hex digits that change when the weights do: a hash over 64 spread blocks of each safetensors file."""
+    """12 hex digits that change when the weights do: a hash of each safetensors file, or of 64 MiB spread over it."""
     digest = hashlib.sha256()
     for path in sorted(folder.glob("*.safetensors")):
         size = path.stat().st_size
         digest.update(f"{path.name} {size}\n".encode())
         with open(path, "rb") as file:
-            for block in range(64):
-                file.seek(block * size // 64)
-                digest.update(file.read(16384))
+            for offset in range(0, size, max(_BLOCK, size // 64)):
+                file.seek(offset)
+                digest.update(file.read(_BLOCK))
     return digest.hexdigest()[:12]
 
 
@@ -145,7 +152,8 @@ def _device(name: str) -> torch.device:
     return device
 
 
-def _load_processor(folder: Path, options: LoadOptions) -> Any:
+def load_processor(folder: Path, options: LoadOptions) -> Any:
+    """The checkpoint's processor, with what `options` change."""
     try:
         processor = AutoProcessor.from_pretrained(folder, local_files_only=True)
     except Exception as error:  # transformers raises many kinds; to the user they all mean a folder that is not whole

@@ -26,7 +26,7 @@ NUM_LATENTS = 8
 def save_tiny_idefics2(folder: Path, hidden: int = 64, num_layers: int = 2, sliding_window: int | None = None) -> Path:
     """Save model and processor into `folder` and return it."""
     torch.manual_seed(0)
-    tokenizer = _tokenizer()
+    tokenizer = make_tokenizer()
     config = Idefics2Config(
         image_token_id=tokenizer.convert_tokens_to_ids("<image>"),
         tie_word_embeddings=True,
@@ -77,7 +77,7 @@ def save_tiny_idefics2(folder: Path, hidden: int = 64, num_layers: int = 2, slid
     return folder
 
 
-def _tokenizer() -> PreTrainedTokenizerFast:
+def make_tokenizer() -> PreTrainedTokenizerFast:
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
     pieces = Regex(r"\p{N}{1,3}|\p{L}+|[^\s\p{L}\p{N}]+|\s")
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(

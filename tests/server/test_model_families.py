@@ -1,0 +1,66 @@
+"""Every model type the server takes gives what `generate` gives, and released checkpoints keep their own ways."""
+
+from pathlib import Path
+
+import pytest
+
+from server.engine import Engine
+from server.feature_cache import FeatureCache
+from server.prompt import build_prompt, split_marks
+from server.sampling import SamplingParams
+from server.vision_language_model import LoadOptions, VisionLanguageModel, fingerprint, load_processor
+from server.wire_images import from_predict
+from tests.server.helpers import observation, png, screenshot
+from tests.server.tiny_llava import save_tiny_llava
+from tests.server.tiny_model import save_tiny_idefics2
+
+
+@pytest.mark.parametrize("is_next", [False, True])
+def test_llava_equals_generate(tmp_path: Path, is_next: bool) -> None:
+    """Two images of different shapes: LLaVA-NeXT gives them different numbers of image tokens."""
+    model = VisionLanguageModel(save_tiny_llava(tmp_path, is_next), LoadOptions(device="cpu"))
+    images = [screenshot(1), screenshot(2, size=(120, 200))]
+    messages = [{"role": "user", "content": split_marks(f"<image>{observation(1, 5)}<image>{observation(2, 5)}")}]
+
+    text = model.processor.apply_chat_template(messages, add_generation_prompt=True).strip()
+    inputs = model.processor(text=[text], images=images, return_tensors="pt")
+    expected = model.hf_model.generate(**inputs, do_sample=False, max_new_tokens=16, eos_token_id=model.eos_ids)
+
+    engine = Engine(model, FeatureCache(8), max_batch_size=2, max_queue=8)
+    prompt = build_prompt(messages, from_predict([png(image) for image in images]), model, engine.cache)
+    params = SamplingParams(temperature=0, max_new_tokens=16, min_new_tokens=0)
+    completion = engine.submit(prompt, params).result(60)
+    engine.stop()
+    assert completion.prompt_tokens == inputs["input_ids"].shape[1]
+    assert completion.token_ids == expected[0, completion.prompt_tokens :].tolist()
+
+
+def test_released_processor_files_load(fixtures: Path) -> None:
+    """OpenWebVoyager's own: transformers 4.39 files without a chat template, screenshots stretched to 980 x 980."""
+    options = LoadOptions(image_size=980, do_image_splitting=False)
+    processor = load_processor(fixtures / "hf_processor", options)
+    messages = [
+        {"role": "user", "content": split_marks("Find it.\nOBSERVATION:\n<image>\n[1] link")},
+        {"role": "assistant", "content": split_marks("Thought: a\n\nAction: Wait")},
+        {"role": "user", "content": split_marks("OBSERVATION:\n<image>\n[2] link")},
+    ]
+    text = processor.apply_chat_template(messages, add_generation_prompt=True).strip()
+    assert text == (
+        "User: Find it.\nOBSERVATION:\n<image>\n[1] link<end_of_utterance>\n"
+        "Assistant: Thought: a\n\nAction: Wait<end_of_utterance>\n"
+        "User: OBSERVATION:\n<image>\n[2] link<end_of_utterance>\nAssistant:"
+    )
+    pixels = processor.image_processor([screenshot(1, size=(1024, 768))], return_tensors="pt")["pixel_values"]
+    assert tuple(pixels.shape) == (1, 1, 3, 980, 980)
+    ids = processor(text=[text])["input_ids"][0]
+    assert ids.count(32001) == 2 * 64
+
+
+def test_the_fingerprint_follows_the_weights(tmp_path: Path) -> None:
+    folder = save_tiny_idefics2(tmp_path)
+    before = fingerprint(folder)
+    weights = folder / "model.safetensors"
+    content = bytearray(weights.read_bytes())
+    content[-2000:] = bytes(2000)
+    weights.write_bytes(content)
+    assert fingerprint(folder) != before
