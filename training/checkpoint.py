@@ -17,6 +17,7 @@ from megatron.energon.rng import SystemRngState
 from megatron.energon.savable_loader import SavableDataLoaderState, SavableDatasetCheckpoint, SavableDatasetState
 from megatron.energon.state import FlexState
 
+from training.models import torch_dist
 from training.models.checkpoint_folder import iteration_name, write_tracker
 
 # megatron-core 0.16.1's default form of the distributed optimizer's state cannot be saved any more.
@@ -39,8 +40,8 @@ class TrainingState:
 
 def load_model(model: torch.nn.Module, weights: Path) -> None:
     """Read this rank's part of the weights, whatever layout they were saved in."""
-    loaded = dist_checkpointing.load({"model": _sharded_weights(model)}, str(weights))
-    _set_weights(model, loaded["model"])
+    loaded = dist_checkpointing.load({"model": sharded_weights(model)}, str(weights))
+    set_weights(model, loaded["model"])
 
 
 def save(state: TrainingState, folder: Path, iteration: int) -> None:
@@ -52,7 +53,7 @@ def save(state: TrainingState, folder: Path, iteration: int) -> None:
         temporary.mkdir(parents=True)
     torch.distributed.barrier()
     content = _sharded_content(state, loading=False)
-    dist_checkpointing.save({**content, "iteration": iteration}, str(temporary))
+    torch_dist.save({**content, "iteration": iteration}, temporary)
     torch.save({"loader": state.loader.save_state_rank(), "random": _random_state()}, temporary / _rank_file())
     torch.distributed.barrier()
     if torch.distributed.get_rank() == 0:
@@ -66,7 +67,7 @@ def resume(state: TrainingState, weights: Path) -> int:
     """Continue from a checkpoint of this run; returns its iteration."""
     _initialize_optimizer_state(state.optimizer)
     loaded = dist_checkpointing.load(_sharded_content(state, loading=True), str(weights))
-    _set_weights(state.model, loaded["model"])
+    set_weights(state.model, loaded["model"])
     state.optimizer.load_state_dict(loaded["optimizer"])
     state.scheduler.load_state_dict(loaded["scheduler"])
     with torch.serialization.safe_globals(_LOADER_TYPES):
@@ -77,18 +78,18 @@ def resume(state: TrainingState, weights: Path) -> int:
 
 
 def _sharded_content(state: TrainingState, loading: bool) -> dict[str, Any]:
-    model = _sharded_weights(state.model)
+    model = sharded_weights(state.model)
     optimizer = state.optimizer.sharded_state_dict(model, is_loading=loading, metadata=_METADATA)
     content = {"model": model, "optimizer": optimizer}
     return content if loading else {**content, "scheduler": state.scheduler.state_dict()}
 
 
-def _sharded_weights(model: torch.nn.Module) -> dict[str, Any]:
+def sharded_weights(model: torch.nn.Module) -> dict[str, Any]:
     """Without TransformerEngine's `_extra_state`, which belongs to fp8 only and which converters cannot know."""
     return {key: value for key, value in model.sharded_state_dict().items() if not key.endswith("_extra_state")}
 
 
-def _set_weights(model: torch.nn.Module, weights: dict[str, torch.Tensor]) -> None:
+def set_weights(model: torch.nn.Module, weights: dict[str, torch.Tensor]) -> None:
     incompatible = model.load_state_dict(weights, strict=False)
     wrong = [key for key in incompatible.missing_keys if not key.endswith("_extra_state")] + incompatible.unexpected_keys
     assert not wrong, f"weights do not fit the model: {wrong}"

@@ -158,9 +158,9 @@ def train_step(
     """One optimizer step over a global batch."""
     model.zero_grad_buffer()
     optimizer.zero_grad()
+    scheduler.step(1)  # first, so that the first step already has a learning rate
     losses = forward_backward(config, model, batches)
-    succeeded, grad_norm, _ = optimizer.step()
-    scheduler.step(1)
+    _, grad_norm, _ = optimizer.step()
     return StepMetrics.reduce(losses, grad_norm, optimizer.param_groups[0]["lr"])
 
 

@@ -136,6 +136,11 @@ def picture(rng: random.Random, width: int, height: int) -> bytes:
     return file.getvalue()
 
 
+def open_picture(encoded: bytes) -> Image.Image:
+    """What a sample's image shows."""
+    return Image.open(io.BytesIO(encoded)).convert("RGB")
+
+
 def sample(index: int, num_steps: int = 1, num_words: int = 60, with_images: bool = True) -> Sample:
     """One conversation of `num_steps` observations and replies, the newest with a tree; image sizes differ."""
     rng = random.Random(index)

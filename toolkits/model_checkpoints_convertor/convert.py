@@ -67,7 +67,9 @@ def _to_megatron(config: Config, destination: Path) -> None:
         key = weight.megatron if weight.layer is None else f"{weight.megatron}/{weight.layer}"
         sharded[key] = _sharded(checkpointing, weight, tensor, hf_config.text_config.num_hidden_layers)
     (destination / RELEASE).mkdir()
-    checkpointing.save({"model": sharded}, str(destination / RELEASE))
+    from training.models import torch_dist
+
+    torch_dist.save({"model": sharded}, destination / RELEASE)
     copy_hf_files(config.load_path, destination)
     write_tracker(destination, RELEASE)
 
@@ -102,9 +104,8 @@ def _dist_checkpointing() -> Any:
     """megatron-core's checkpointing, with this process as its only rank."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about kernels that no conversion needs
-        from megatron.core import dist_checkpointing
-
         cpu_adaptor.install()
+        from megatron.core import dist_checkpointing
     if not torch.distributed.is_initialized():
         torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
     return dist_checkpointing

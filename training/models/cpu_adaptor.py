@@ -1,8 +1,8 @@
 """Run the unmodified megatron-core on a CPU: whatever it calls "cuda" is the CPU.
 
 Megatron names the device "cuda" in its schedules, embeddings and optimizers. Without a GPU, `install()` redirects those
-names, so that a laptop runs the same TP/PP/DP code over gloo. Call it once, before the process group is made; it does
-nothing where a GPU is present, and belongs into training processes only (`Tensor.type()` then says "torch.cuda...").
+names, so that a laptop runs the same TP/PP/DP code over gloo. Call it once, before Megatron is imported; it does nothing
+where a GPU is present, and belongs into processes that run Megatron only (`Tensor.type()` then says "torch.cuda...").
 """
 
 import functools
@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.utils._device import _device_constructors
 
 _CPU = torch.device("cpu")
 _FACTORIES = (
@@ -23,11 +24,15 @@ def install() -> None:
     """Redirect "cuda" to the CPU when there is no GPU."""
     if torch.cuda.is_available():
         return
-    torch._dynamo.config.disable = True  # Megatron's jit_fuser is torch.compile, whose warm-up costs minutes here
+    torch.compile = _eager  # Megatron's jit_fuser: its import alone takes seconds here, its warm-up minutes
     _redirect_tensors()
     _redirect_cuda_functions()
     _redirect_random_state()
     _repair_torch_adam_resume()
+
+
+def _eager(model: Callable[..., Any] | None = None, **_: Any) -> Callable[..., Any]:
+    return _eager if model is None else model
 
 
 def _is_cuda(device: Any) -> bool:
@@ -36,6 +41,7 @@ def _is_cuda(device: Any) -> bool:
 
 def _redirect_tensors() -> None:
     """Factories with device="cuda", `.to("cuda")`, `.cuda()`, and the legacy type names that Megatron compares with."""
+    _device_constructors()  # remembers the originals, which `with torch.device(...)` must go on recognising
     for name in _FACTORIES:
         setattr(torch, name, _on_cpu(getattr(torch, name)))
     to, type_ = torch.Tensor.to, torch.Tensor.type

@@ -81,6 +81,7 @@ def transformer_config(config: "Idefics2Config", layout: "Layout") -> "Transform
         pipeline_model_parallel_size=layout.pipeline_parallel,
         sequence_parallel=layout.sequence_parallel,
         variable_seq_lengths=layout.pipeline_parallel > 1,
+        moe_token_dispatcher_type="alltoall",  # asked of variable lengths even where there are no experts
         pipeline_dtype=dtype,
         params_dtype=dtype,
         bf16=layout.bf16,
