@@ -132,9 +132,9 @@ def read_manifest(folder: str | Path, verify: bool = False) -> dict[str, Any]:
 
 def read_shard(path: str | Path) -> Iterator[Sample]:
     """The samples of one tar, in order."""
-    for _, members in itertools.groupby(_members(Path(path)), key=lambda member: member[0]):
+    for key, members in itertools.groupby(_members(Path(path)), key=lambda member: member[0]):
         fields, images = None, {}
-        for key, kind, content in members:
+        for _, kind, content in members:
             if kind == "json":
                 fields = json.loads(content)
             else:

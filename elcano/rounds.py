@@ -111,7 +111,7 @@ class Voyage:
         variables = {**self.recipe.training.variables, **round.training}
         with self.logbook.stage(f"{round.name}/hf2mg") as needed:
             if needed:
-                command = ["bash", f"{CONVERTOR}/hf2mg.sh", str(policy), str(folder / "megatron")]
+                command = self._convert("hf2mg", policy, folder / "megatron")
                 run_command(command, self._log(round.name, "hf2mg"))
         with self.logbook.stage(f"{round.name}/train") as needed:
             if needed:
@@ -119,7 +119,7 @@ class Voyage:
                     "DATASET_PATH": str(shards),
                     "PRETRAIN_CHECKPOINT_PATH": str(folder / "megatron"),
                     "OUTPUT_BASEPATH": str(folder / "training"),
-                    "NAME": round.name,
+                    "RUN_NAME": round.name,
                 }
                 run_command(
                     ["bash", "training/train_idefics2.sh"], self._log(round.name, "train"), {**paths, **variables}
@@ -127,7 +127,7 @@ class Voyage:
         with self.logbook.stage(f"{round.name}/mg2hf") as needed:
             if needed:
                 trained = folder / "training" / "checkpoint" / round.name
-                command = ["bash", f"{CONVERTOR}/mg2hf.sh", str(trained), str(better)]
+                command = self._convert("mg2hf", trained, better)
                 run_command(command, self._log(round.name, "mg2hf"))
         return better
 
@@ -167,6 +167,10 @@ class Voyage:
             **more,
         )
         run_command(command, self._log(name, output_dir.name))
+
+    @staticmethod
+    def _convert(direction: str, source: Path, target: Path) -> list[str]:
+        return ["bash", f"{CONVERTOR}/{direction}.sh", "--load_path", str(source), "--save_path", str(target)]
 
     def _log(self, name: str, stage: str) -> Path:
         return self.run_dir / name / "logs" / f"{stage}.log"

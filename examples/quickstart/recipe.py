@@ -38,6 +38,7 @@ def recipe() -> Recipe:
                 "LR_WARMUP_ITERS": "5",
                 "TRAIN_EPOCHS": "3",
                 "SAVE_INTERVAL": "50",
+                "NUM_WORKERS": "0",
             }
         ),
     )

@@ -2,7 +2,8 @@
 
 Pages are random accessibility trees of made-up words; the instructions are direct ("open X", "put Y into Z", "what is
 the W"), so the model learns to read a page, find an element and write the action, and nothing about any real or
-embedded website. A sample is a conversation in the form of `data.conversation` with more questions on the same page behind it.
+embedded website. A sample is a conversation in the form of `data.conversation`, with more questions on the same page
+behind it.
 """
 
 import dataclasses
@@ -80,7 +81,7 @@ class Words:
 
     def word(self) -> str:
         rng = self.rng
-        if rng.random() < 0.4:
+        if rng.random() < 0.55:
             return rng.choice(ENGLISH)
         syllables = [
             rng.choice(_ONSETS) + rng.choice(_NUCLEI) + rng.choice(_CODAS) for _ in range(rng.choice((1, 2, 2)))
@@ -152,7 +153,7 @@ def make_page(words: Words, num_elements: int) -> Page:
     def fresh(max_words: int = 2) -> str:
         while True:
             name = words.name(max_words)
-            if page.entries and rng.random() < 0.3:  # names that share words make reading matter
+            if page.entries and rng.random() < 0.2:  # names that share words make reading matter
                 name = f"{rng.choice(page.entries).name.split()[0]} {words.word()}"
             if name.lower() not in used:
                 used.add(name.lower())
@@ -221,15 +222,15 @@ def _add_text(words: Words, page: Page, fresh: Callable[..., str]) -> None:
 class Question:
     """A direct instruction about a page and the reply that carries it out.
 
-    What an instruction names stands in double quotes, in the thought too; what only the page says in single quotes.
+    What an instruction names stands in double quotes, what the page says in single ones, as in its tree.
     """
 
     instruction: str
     thought: str
     action: str
 
-    def reply(self, preface: str = "") -> str:
-        return f"Thought: {preface}{self.thought}\n\nAction: {self.action}"
+    def reply(self) -> str:
+        return f"Thought: I need to {self.instruction}. {self.thought}\n\nAction: {self.action}"
 
 
 def ask(words: Words, page: Page) -> Question:
@@ -239,50 +240,50 @@ def ask(words: Words, page: Page) -> Question:
     kinds += [(_ask_first, 1, page.lists)]
     kinds = [kind for kind in kinds if kind[2]]
     if not kinds:
-        return Question("Say done", "Everything is done.", "ANSWER; done")
+        return Question("say done", "Everything is done.", "ANSWER; done")
     build, _, targets = words.rng.choices(kinds, weights=[kind[1] for kind in kinds])[0]
     return build(words, words.rng.choice(targets))
 
 
 def _ask_click(words: Words, entry: Element) -> Question:
-    verb = words.rng.choice(("Open", "Click", "Press", "Go to", "Choose", "Follow", "Switch to", "I want"))
-    thought = f'I should click the {entry.role} "{entry.name}".'
-    return Question(f'{verb} "{entry.name}"', thought, f"Click [{entry.label}]")
+    verb = words.rng.choice(("open", "click", "press", "go to", "choose", "follow", "switch to", "get"))
+    return Question(f'{verb} "{entry.name}"', *_click(entry))
 
 
 def _ask_word(words: Words, entry: Element) -> Question:
     """The instruction gives only the last word of the name: the rest is on the page."""
-    return Question(f"Open the one called {entry.name.split()[-1]}", *_click_seen(entry))
+    return Question(f"open the one called {entry.name.split()[-1]}", *_click(entry))
 
 
 def _ask_first(words: Words, listed: tuple[Element, Element]) -> Question:
     heading, entry = listed
-    return Question(f'Open the first one below "{heading.name}"', *_click_seen(entry))
+    return Question(f'open the first one below "{heading.name}"', *_click(entry))
 
 
-def _click_seen(entry: Element) -> tuple[str, str]:
-    return f"I should click the {entry.role} '{entry.name}'.", f"Click [{entry.label}]"
+def _click(entry: Element) -> tuple[str, str]:
+    return f"I should click '{entry.name}'.", f"Click [{entry.label}]"
 
 
 def _ask_type(words: Words, field: Element) -> Question:
     text = words.value() if words.rng.random() < 0.3 else words.name()
-    forms = ('Type "{}" into {}', 'Put "{}" into {}', 'Write "{}" in {}', 'Set {1} to "{0}"', 'Fill {1} with "{0}"')
-    instruction = words.rng.choice(forms).format(text, field.name)
+    thought, action = f"I should type '{text}' into '{field.name}'.", f"Type [{field.label}]; {text}"
     if field.role == "searchbox" and words.rng.random() < 0.7:
-        instruction = words.rng.choice(('Look for "{}"', 'Query "{}"', 'Seek "{}"')).format(text)
-    thought = f"I should type \"{text}\" in the {field.role} '{field.name}'."
-    return Question(instruction, thought, f"Type [{field.label}]; {text}")
+        instruction = words.rng.choice(('look for "{}"', 'query "{}"', 'seek "{}"')).format(text)
+        return Question(instruction, thought, action)
+    forms = ('type "{}" into "{}"', 'put "{}" into "{}"', 'set "{1}" to "{0}"', 'fill "{1}" with "{0}"')
+    instruction = words.rng.choice(forms).format(text, field.name)
+    return Question(instruction, thought, action)
 
 
 def _ask_fact(words: Words, fact: tuple[str, str, Element]) -> Question:
     what, value, element = fact
-    forms = ("What is the {}?", "Tell the {}", "Read the {}", "How is the {}?", "Report {}")
+    forms = ("tell the {}", "read the {}", "report the {}", 'tell the "{}"', "say what the {} is")
     return Question(words.rng.choice(forms).format(what), f"The page says '{element.name}'.", f"ANSWER; {value}")
 
 
 def _ask_follower(words: Words, entry: Element) -> Question:
     text = entry.follower.name
-    instruction = words.rng.choice(('What stands below "{}"?', 'Read what follows "{}"')).format(entry.name)
+    instruction = words.rng.choice(('tell what stands below "{}"', 'read what follows "{}"')).format(entry.name)
     return Question(instruction, f"The page says '{text}'.", f"ANSWER; {text.split(': ', 1)[-1]}")
 
 
@@ -294,25 +295,25 @@ class Example:
     first_target: int
 
 
-def make_example(rng: random.Random, max_elements: int, num_questions: int = 3) -> Example:
+def make_example(rng: random.Random, max_elements: int, max_links: int = 6, num_questions: int = 3) -> Example:
     """One page with its place in a chain of instructions, and further questions on the same page.
 
-    The chain ("Open A, then put b into C, then ...") has 1 to 6 links; those before the page's are already done and
-    stand in the history with their observations elided, as `data.conversation` elides them.
+    The chain ('open "A", then put "b" into "C", then ...') has 1 to `max_links` links; those before the page's are
+    already done and stand in the history with their observations elided, as `data.conversation` elides them. A thought
+    first repeats the instruction it follows, then names the element.
     """
     words = Words(rng)
     page = make_page(words, rng.randint(4, max_elements))
-    question = ask(words, page)
-    done = [ask(words, make_page(words, 8)) for _ in range(rng.choice((0, 0, 0, 1, 1, 2, 3)))]
-    ahead = [ask(words, make_page(words, 8)) for _ in range(rng.choice((0, 0, 1, 2)))]
-    joint = rng.choice((", then ", ". Then ", " and ", "; "))
-    ques = joint.join(link.instruction for link in [*done, question, *ahead])
-    preface = rng.choice((lambda link: "", lambda link: "", lambda link: f"I need to {link.instruction}. "))
-    steps = [StepText(tree="", reply=link.reply(preface(link))) for link in done]
-    steps.append(StepText(tree=page.tree(), reply=question.reply(preface(question))))
+    num_links = rng.choice((1, 1, rng.randint(1, max_links)))
+    position = rng.randrange(num_links)
+    links = [ask(words, page if number == position else make_page(words, 8)) for number in range(num_links)]
+    opening = rng.choice(("", "Please ", "I want you to ", "Your task: "))
+    ques = opening + rng.choice((", then ", " and then ", " and ", "; ")).join(link.instruction for link in links)
+    replies = [link.reply() for link in links[: position + 1]]
+    steps = [StepText(tree="", reply=reply) for reply in replies[:-1]] + [StepText(page.tree(), reply=replies[-1])]
     turns = [turn.text for turn in build_conversation(ques, steps, last_n=1).turns]
     first_target = len(turns) - 1
     for _ in range(num_questions - 1):
         more = ask(words, page)
-        turns += [more.instruction, more.reply(preface(more))]
+        turns += [more.instruction, more.reply()]
     return Example(turns, first_target)

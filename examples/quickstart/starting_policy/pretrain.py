@@ -72,11 +72,10 @@ class Batches:
             labels += [-100] * len(opening) + (body if learned else [-100] * len(body)) + [-100]
         return ids, labels
 
-    def draw(self, max_elements: int, num_tokens: int) -> dict[str, Tensor]:
+    def draw(self, max_elements: int, max_links: int, num_tokens: int) -> dict[str, Tensor]:
         """A right-padded batch of about `num_tokens` tokens, of samples of similar length."""
-        encoded = sorted(
-            (self.encode(make_example(self.rng, max_elements)) for _ in range(24)), key=lambda pair: len(pair[0])
-        )
+        examples = (make_example(self.rng, max_elements, max_links) for _ in range(24))
+        encoded = sorted((self.encode(example) for example in examples), key=lambda pair: len(pair[0]))
         start = self.rng.randrange(len(encoded))
         chosen = [encoded[start]]
         for pair in encoded[start + 1 :]:
@@ -114,6 +113,15 @@ def screenshot_pool(processor: Idefics2Processor, rng: random.Random, size: int 
     return pool
 
 
+def answer_loss_of(model: Idefics2ForConditionalGeneration, batch: dict[str, Tensor]) -> Tensor:
+    """Mean cross-entropy over answer tokens; logits are made for those positions only."""
+    labels = batch["labels"][:, 1:]
+    learned = labels != -100
+    inputs = {name: value for name, value in batch.items() if name != "labels"}
+    hidden = model.model(**inputs, use_cache=False).last_hidden_state[:, :-1]
+    return torch.nn.functional.cross_entropy(model.lm_head(hidden[learned]).float(), labels[learned])
+
+
 @torch.no_grad()
 def exact_match(
     model: Idefics2ForConditionalGeneration, batches: Batches, max_elements: int, num_examples: int
@@ -137,14 +145,13 @@ def train(model: Idefics2ForConditionalGeneration, batches: Batches, config: Con
     begin = last_report = time.monotonic()
     log, step, tokens, answer_loss = [], 0, 0, math.nan
     while (progress := (time.monotonic() - begin) / (60 * config.minutes)) < 1:
-        max_elements = 6 + round((config.max_elements - 6) * min(1.0, 5 * progress))
-        if config.init_from:
-            max_elements = config.max_elements
-        batch = batches.draw(max_elements, config.tokens_per_step)
+        grown = 1.0 if config.init_from else min(1.0, 5 * progress)
+        max_elements, max_links = 6 + round((config.max_elements - 6) * grown), 1 + round(5 * grown)
+        batch = batches.draw(max_elements, max_links, config.tokens_per_step)
         for group in optimizer.param_groups:
             group["lr"] = config.learning_rate * min(1.0, (step + 1) / 20) * (1 - progress)
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            loss = model(**batch).loss
+            loss = answer_loss_of(model, batch)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()

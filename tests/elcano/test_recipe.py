@@ -1,0 +1,47 @@
+"""Recipes: what would fail hours later fails at once, and a run keeps to the recipe it was started with."""
+
+import dataclasses
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from data.errors import UserError
+from elcano.recipe import Collection, load_recipe, remember_recipe
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+QUICKSTART = ROOT / "examples" / "quickstart" / "recipe.py"
+
+
+def test_the_quickstart_recipe_is_sound():
+    recipe = load_recipe(QUICKSTART)
+    assert [round.name for round in recipe.rounds] == ["IL", "optim-1", "optim-2"]
+
+
+def test_missing_files_and_repeated_names_are_named(tmp_path):
+    recipe = load_recipe(QUICKSTART)
+    with pytest.raises(UserError, match="does not exist"):
+        dataclasses.replace(recipe, test_tasks=tmp_path / "none.jsonl").check()
+    with pytest.raises(UserError, match="same name"):
+        dataclasses.replace(recipe, rounds=[recipe.rounds[0]] * 2).check()
+    with pytest.raises(UserError, match="imitate a teacher"):
+        dataclasses.replace(recipe, rounds=recipe.rounds[1:]).check()
+    with pytest.raises(UserError, match="no such recipe"):
+        load_recipe(tmp_path / "none.py")
+
+
+def test_a_run_refuses_another_recipe(tmp_path):
+    recipe = load_recipe(QUICKSTART)
+    remember_recipe(recipe, tmp_path)
+    remember_recipe(recipe, tmp_path)
+    changed = dataclasses.replace(recipe, collection=Collection(max_iter=3))
+    with pytest.raises(UserError, match="changed: collection"):
+        remember_recipe(changed, tmp_path)
+
+
+def test_bad_command_lines_end_with_code_2_and_one_line(tmp_path):
+    command = [sys.executable, "-m", "elcano.cli", "run", str(tmp_path / "none.py"), "--output_dir", str(tmp_path)]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 2
+    assert result.stderr.count("\n") == 1 and result.stderr.startswith("error: ")

@@ -1,0 +1,54 @@
+"""Stages: complete once, never twice; a failure is one line that names the log."""
+
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from data.errors import UserError
+from data.processes import free_port
+from elcano.services import service
+from elcano.stage import Logbook, last_words, python, run_command
+
+
+def test_a_complete_stage_is_skipped_and_a_failed_one_is_not(tmp_path):
+    logbook = Logbook(tmp_path)
+    with pytest.raises(RuntimeError), logbook.stage("IL/train") as needed:
+        assert needed
+        raise RuntimeError("killed")
+    assert logbook.seconds() == {}
+    for expected in (True, False):
+        with Logbook(tmp_path).stage("IL/train") as needed:
+            assert needed is expected
+    assert list(logbook.seconds()) == ["IL/train"]
+
+
+def test_a_failed_command_tells_its_last_words(tmp_path):
+    script = (
+        "import sys; print('noise'); print('error: no such shard folder', file=sys.stderr); print('after'); sys.exit(2)"
+    )
+    with pytest.raises(UserError, match="ended with code 2: no such shard folder"):
+        run_command([sys.executable, "-c", script], tmp_path / "x.log")
+    assert last_words(tmp_path / "x.log") == "no such shard folder"
+
+
+def test_flags_as_a_person_types_them():
+    command = python(
+        "a.py", test_file=Path("t.jsonl"), headless=True, text_only=False, seed=None, files=["x", "y"], temperature=0
+    )
+    assert command[1:] == ["a.py", "--test_file", "t.jsonl", "--headless", "--files", "x", "y", "--temperature", "0"]
+
+
+def test_a_service_is_reaped_and_an_early_death_is_reported(tmp_path):
+    port = free_port()
+    command = [sys.executable, "-m", "http.server", str(port), "--bind", "127.0.0.1"]
+    url = f"http://127.0.0.1:{port}/"
+    with service(command, url, tmp_path / "s.log"):
+        assert urllib.request.urlopen(url).status == 200
+    with pytest.raises(OSError):
+        urllib.request.urlopen(url, timeout=1)
+    with pytest.raises(UserError, match="a service ended at start with code 2: port in use"):
+        dying = [sys.executable, "-c", "print('error: port in use'); raise SystemExit(2)"]
+        with service(dying, url, tmp_path / "d.log"):
+            pass

@@ -1,0 +1,49 @@
+"""The starting policy: what it was trained on has nothing to do with the embedded sites, and what ships is what is said."""
+
+import json
+import random
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from data.task import read_tasks
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+FOLDER = ROOT / "examples" / "quickstart" / "starting_policy"
+WEIGHTS = FOLDER / "weights"
+sys.path.insert(0, str(FOLDER))
+
+
+@pytest.fixture(scope="module")
+def corpus() -> str:
+    from pages import make_example
+
+    rng = random.Random(0)
+    return "\n".join(turn for _ in range(3000) for turn in make_example(rng, max_elements=30).turns).lower()
+
+
+def test_pretraining_text_shares_no_entity_and_no_instruction_with_the_embedded_tasks(corpus):
+    for path in (ROOT / "data" / "tasks").glob("*.jsonl"):
+        for task in read_tasks(path):
+            assert task.ques.lower() not in corpus
+            for entity in re.findall(r'"([^"]+)"', task.ques):
+                assert f"'{entity.lower()}'" not in corpus, f"{entity!r} of {path.name} occurs in the pre-training text"
+
+
+def test_shipped_weights_are_small_and_an_idefics2(corpus):
+    assert (WEIGHTS / "model.safetensors").stat().st_size <= 8_000_000
+    assert json.loads((WEIGHTS / "config.json").read_text())["model_type"] == "idefics2"
+
+
+def test_it_reads_pages():
+    """Exact match on fresh synthetic pages, the figure that pretraining.json reports, on a small sample."""
+    import torch
+    from pretrain import Batches, exact_match
+    from transformers import Idefics2ForConditionalGeneration, Idefics2Processor
+
+    torch.set_num_threads(2)
+    model = Idefics2ForConditionalGeneration.from_pretrained(WEIGHTS, dtype=torch.float32).eval()
+    batches = Batches(Idefics2Processor.from_pretrained(WEIGHTS), seed=0)
+    assert exact_match(model, batches, max_elements=24, num_examples=24) > 0.5
