@@ -1,0 +1,82 @@
+"""What a page's network is doing, as far as it says that the page is still on its way somewhere."""
+
+import asyncio
+import time
+from collections import Counter
+from typing import Any
+from urllib.parse import urlsplit
+
+LONG_REQUEST_S = 3.0  # a request older than this no longer holds the page: long polls, streams, ads
+MAX_REPEATS = 8  # a script that asks the same address more often than this is polling
+ENDLESS_TYPES = {"WebSocket", "EventSource", "Media", "Ping", "Prefetch", "CSPViolationReport"}
+
+
+class Activity:
+    """Requests in flight and the main frame's loading state, fed with DevTools events of the page."""
+
+    def __init__(self, main_frame: str):
+        self._main_frame = main_frame
+        self._loading = False
+        self._started: dict[str, float] = {}
+        self._asked: Counter[str] = Counter()
+        self._changed = asyncio.Event()
+        self._last_change = time.monotonic()
+
+    def take(self, method: str, params: dict[str, Any]) -> None:
+        """One event; those that say nothing about the network are ignored."""
+        if method == "Network.requestWillBeSent":
+            self._start(params)
+        elif method in ("Network.loadingFinished", "Network.loadingFailed"):
+            if self._started.pop(params["requestId"], None) is not None:
+                self._change()
+        elif method == "Page.frameStartedLoading" and params["frameId"] == self._main_frame:
+            self._loading = True
+            self._started.clear()  # the requests of the document before
+            self._asked.clear()
+            self._change()
+        elif method == "Page.frameStoppedLoading" and params["frameId"] == self._main_frame:
+            self._loading = False
+            self._change()
+
+    @property
+    def busy(self) -> bool:
+        """Whether the page loads, or a request that counts is in flight."""
+        return self._loading or self._next_expiry() is not None
+
+    def quiet_s(self) -> float:
+        """Seconds since a request that counts began or ended."""
+        return time.monotonic() - self._last_change
+
+    async def idle(self, timeout_s: float) -> None:
+        """Return when nothing holds the page any more, or after `timeout_s`."""
+        deadline = time.monotonic() + timeout_s
+        while self.busy and (left := deadline - time.monotonic()) > 0:
+            expiry = self._next_expiry()
+            if expiry is not None and not self._loading:
+                left = min(left, expiry - time.monotonic())
+            self._changed.clear()
+            try:
+                await asyncio.wait_for(self._changed.wait(), timeout=max(0.0, left))
+            except TimeoutError:
+                continue
+
+    def _start(self, params: dict[str, Any]) -> None:
+        kind, url = params.get("type", ""), params["request"]["url"]
+        if kind in ENDLESS_TYPES or url.startswith(("data:", "blob:")):
+            return
+        if kind in ("XHR", "Fetch"):
+            address = urlsplit(url)
+            self._asked[address.netloc + address.path] += 1
+            if self._asked[address.netloc + address.path] > MAX_REPEATS:
+                return
+        self._started[params["requestId"]] = time.monotonic()
+        self._change()
+
+    def _next_expiry(self) -> float | None:
+        """When the youngest request in flight stops to count; None when none counts now."""
+        expiry = max(self._started.values(), default=0.0) + LONG_REQUEST_S
+        return expiry if expiry > time.monotonic() else None
+
+    def _change(self) -> None:
+        self._last_change = time.monotonic()
+        self._changed.set()

@@ -1,0 +1,98 @@
+"""The watchdog that leaves no browser behind when the collector is killed, even by kill -9.
+
+It runs in a session of its own and reads the collector's orders from a pipe, one profile folder a line:
+
+    watch <profile folder>      a browser is about to start
+    done <profile folder>       it was stopped and cleaned up in good order
+
+When the pipe ends, the collector is gone: whatever is still watched is killed and its profile folder removed.
+A browser is known by its profile folder, which the command lines of chromedriver and chromium name, and by the
+session that chromedriver leads.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+
+class Reaper:
+    """The collector's end of the pipe. One watchdog serves all browsers of a process."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", __file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+            cwd="/",
+        )
+
+    def watch(self, profile: Path) -> None:
+        """From now on the browser with this profile dies with us."""
+        self._order("watch", profile)
+
+    def done(self, profile: Path) -> None:
+        """Kill what is left of a browser that was stopped, and forget it."""
+        reap(profile)
+        self._order("done", profile)
+
+    def close(self) -> None:
+        """End the watchdog; it reaps what was not `done`."""
+        self._process.stdin.close()
+        self._process.wait(timeout=20)
+
+    def _order(self, word: str, profile: Path) -> None:
+        self._process.stdin.write(f"{word} {profile}\n".encode())
+        self._process.stdin.flush()
+
+
+def reap(profile: Path) -> None:
+    """Kill every process of the browser, then remove its profile folder."""
+    deadline = time.monotonic() + 10
+    while (pids := _processes(profile)) and time.monotonic() < deadline:
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.02)
+    shutil.rmtree(profile, ignore_errors=True)
+
+
+def _processes(profile: Path) -> list[int]:
+    """Living processes whose command line names the profile, and all others of their sessions except our own."""
+    sessions: dict[int, int] = {}
+    named = set()
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        with contextlib.suppress(OSError):
+            state, _, _, session = (entry / "stat").read_text().rpartition(")")[2].split()[:4]
+            if state != "Z":
+                sessions[int(entry.name)] = int(session)
+                if str(profile).encode() in (entry / "cmdline").read_bytes():
+                    named.add(int(entry.name))
+    lost = {sessions[pid] for pid in named} - {os.getsid(0)}
+    return [pid for pid, session in sessions.items() if pid in named or session in lost]
+
+
+def main() -> None:
+    """Read orders until the pipe ends, then reap."""
+    for stop in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(stop, signal.SIG_IGN)
+    watched = set()
+    for line in sys.stdin:
+        word, profile = line.rstrip("\n").split(" ", 1)
+        if word == "watch":
+            watched.add(Path(profile))
+        else:
+            watched.discard(Path(profile))
+    for profile in watched:
+        reap(profile)
+
+
+if __name__ == "__main__":
+    main()

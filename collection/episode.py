@@ -1,0 +1,169 @@
+"""One trajectory: observe, ask the policy, act, until it answers or has no steps left."""
+
+import asyncio
+import time
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from collection.browser.actions import act
+from collection.browser.cdp import RefusedError
+from collection.browser.faults import BrowserError, PageError
+from collection.browser.observe import Observation, observe
+from collection.browser.page import Page
+from collection.browser.settle import settle
+from collection.browser.tree import Visibility
+from collection.policy import Completion, Policy
+from data.action import ActionError, Answer, parse_reply
+from data.conversation import StepText
+from data.task import Task
+from data.trajectory import FINISHED, MAX_STEPS, Step, TrajectoryWriter
+
+OPEN_PAUSES_S = (0.5, 1.0, 2.0)
+STATE_PATH = "/_elcano/state"  # where the embedded sites tell a session's state
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How a trajectory is taken. `num_images` screenshots are sent with each step."""
+
+    max_iter: int
+    num_images: int
+    visibility: Visibility
+    save_tree_nodes: bool
+
+
+async def run_episode(
+    page: Page, policy: Policy, task: Task, writer: TrajectoryWriter, limits: Limits, seed: int | None
+) -> None:
+    """Fill and finish the trajectory folder of `writer`.
+
+    Raises:
+        BrowserError, PageError, PolicyError: not the agent's fault; the folder is not finished.
+    """
+    clock = Clock()
+    await _open(page, task.web)
+    clock.lap("open_s")
+    steps: list[StepText] = []
+    screenshots: dict[int, str] = {}
+    feedback, notes, answer = "", "", None
+    for number in range(1, limits.max_iter + 1):
+        seen = await _observe(page, task, limits.visibility)
+        clock.lap("observe_s")
+        screenshots[number] = seen.screenshot_base64
+        screenshots.pop(number - limits.num_images, None)
+        asked = StepText(seen.tree, feedback, notes=notes)
+        completion = await _ask(policy, task, writer, [*steps, asked], screenshots, seen, limits, seed)
+        clock.lap("policy_s")
+        steps.append(StepText(seen.tree, feedback, completion.text, notes))
+        try:
+            action = parse_reply(completion.text).action
+            feedback, notes = "", await act(page, action, seen, task.web)
+        except ActionError as error:
+            feedback, notes, action = str(error), "", None
+        clock.lap("act_s")
+        writer.add_step(_step(number, seen, asked, completion, clock.take()), seen.tree)
+        if isinstance(action, Answer):
+            answer = action.content
+            break
+    if "site_state" in (task.eval or {}).get("eval_types", []):
+        writer.write_final_state(await _final_state(page, task))
+    writer.finish(MAX_STEPS if answer is None else FINISHED, answer=answer)
+
+
+class Clock:
+    """Seconds by name since the last lap, for a step's `timings_s`."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+        self._laps: dict[str, float] = {}
+
+    def lap(self, name: str) -> None:
+        """Name the time since the last lap."""
+        now = time.monotonic()
+        self._laps[name], self._last = round(now - self._last, 4), now
+
+    def take(self) -> dict[str, float]:
+        """The laps so far; begins anew."""
+        laps, self._laps = self._laps, {}
+        return laps
+
+
+async def _open(page: Page, url: str) -> None:
+    """The task's start page, tried again where it could not be loaded."""
+    for pause_s in (*OPEN_PAUSES_S, None):
+        try:
+            await page.goto(url)
+            await settle(page)
+            return
+        except PageError:
+            if pause_s is None:
+                raise
+            await asyncio.sleep(pause_s)
+
+
+async def _observe(page: Page, task: Task, visibility: Visibility) -> Observation:
+    """The page as it is; where the task's own site cannot be reached any more, after trying again."""
+    for pause_s in (*OPEN_PAUSES_S, None):
+        seen = await _observe_once(page, visibility)
+        broken = seen.url.startswith("chrome-error:")
+        address = await page.address() if broken else seen.url
+        if not broken or urlsplit(address).hostname != urlsplit(task.web).hostname:
+            return seen
+        if pause_s is None:
+            raise PageError(f"{address}: could not be loaded any more")
+        await asyncio.sleep(pause_s)
+        await page.send("Page.reload")
+        await settle(page)
+    raise AssertionError("unreachable")
+
+
+async def _observe_once(page: Page, visibility: Visibility) -> Observation:
+    try:
+        return await observe(page, visibility)
+    except RefusedError:  # the document was being replaced; ask once more when it is there
+        await settle(page)
+    try:
+        return await observe(page, visibility)
+    except RefusedError as error:
+        raise BrowserError(f"the page cannot be observed: {error}") from None
+
+
+async def _ask(
+    policy: Policy,
+    task: Task,
+    writer: TrajectoryWriter,
+    steps: list[StepText],
+    screenshots: dict[int, str],
+    seen: Observation,
+    limits: Limits,
+    seed: int | None,
+) -> Completion:
+    """The policy's reply; the observation is written to disk while it thinks."""
+    nodes = {str(label): node for label, node in seen.nodes.items()} if limits.save_tree_nodes else None
+    writing = asyncio.to_thread(writer.write_observation, len(steps), seen.tree, nodes, seen.screenshot_png)
+    reply = policy.reply(task, writer.folder.name, steps, screenshots, seed)
+    completion, _ = await asyncio.gather(reply, writing)
+    return completion
+
+
+def _step(number: int, seen: Observation, asked: StepText, completion: Completion, timings_s: dict[str, float]) -> Step:
+    return Step(
+        number=number,
+        url=seen.url,
+        reply=completion.text,
+        feedback=asked.feedback,
+        notes=asked.notes,
+        prompt_tokens=completion.prompt_tokens,
+        completion_tokens=completion.completion_tokens,
+        weights_version=completion.weights_version,
+        token_ids=completion.token_ids,
+        logprobs=completion.logprobs,
+        timings_s=timings_s,
+    )
+
+
+async def _final_state(page: Page, task: Task) -> Any:
+    """The embedded site's state of this session, fetched with its cookies."""
+    start = urlsplit(task.web)
+    return await page.fetch_json(f"{start.scheme}://{start.netloc}{STATE_PATH}")

@@ -1,0 +1,1 @@
+"""Counting what was judged: success rates per site, faults, missing tasks."""

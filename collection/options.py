@@ -1,0 +1,88 @@
+"""The flags that both collectors share, with OpenWebVoyager's names."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from collection.browser.page import Viewport
+from collection.browser.tree import Visibility
+from collection.episode import Limits
+from collection.policy import Policy, Sampling
+from collection.predict_policy import PredictPolicy
+from data.errors import UserError
+
+JudgeName = Literal["oracle", "none"]
+
+
+@dataclass(frozen=True)
+class CollectionConfig:
+    """Flags of `run.py` and `exploration_feedback.py`."""
+
+    test_file: Path
+    """Tasks: a JSONL file with id, ques and web on each line."""
+    output_dir: Path = Path("results")
+    """Where trajectories go. Run the same command again to go on where it stopped."""
+    max_iter: int = 5
+    """Most steps of a trajectory."""
+    num_sessions: int = 4
+    """Trajectories taken at the same time, each in a browser context of its own."""
+    api_localhost: str = ""
+    """URL of a model server's /predict. Empty: an OpenAI-compatible endpoint is asked instead."""
+    api_base: str = ""
+    """Base URL of an OpenAI-compatible endpoint. Empty: OpenAI's own."""
+    api_model: str = "gpt-4o"
+    """Model name for that endpoint."""
+    api_key: str = ""
+    """Key for that endpoint. Better set OPENAI_API_KEY, which other users of this machine cannot read."""
+    temperature: float | None = None
+    """Sampling temperature; the server's own default when not given."""
+    seed: int | None = None
+    """Sampling seed sent with each request; the k-th try of a task sends seed + k."""
+    max_attached_imgs: int = 1
+    """Newest screenshots sent with each step."""
+    text_only: bool = False
+    """Send no screenshots, only accessibility trees."""
+    headless: bool = False
+    """Show no browser window."""
+    window_width: int = 1024
+    """Viewport width in CSS pixels."""
+    window_height: int = 768
+    """Viewport height in CSS pixels."""
+    force_device_scale: bool = True
+    """One device pixel per CSS pixel, whatever the screen; released models were trained so."""
+    save_accessibility_tree: bool = False
+    """Also keep accessibility_tree<N>.json, the raw nodes. The text is always kept."""
+    tree_visibility: Visibility = "released"
+    """Which elements count as visible: as in the released code, where a slip keeps all that overlap the viewport (its
+    models were trained so, and a half visible paragraph is better read than missed), or at least 80 % of their area."""
+    download_dir: Path = Path("downloads")
+    """Downloads of a trajectory go to a folder of its own in here."""
+    sites_port: int | None = None
+    """Port of the embedded websites (python -m data.sites --port P), when it is not the task file's 7070."""
+
+    def check(self) -> None:
+        """Raise UserError for values that make no sense."""
+        for name in ("max_iter", "num_sessions", "max_attached_imgs", "window_width", "window_height"):
+            if getattr(self, name) < 1:
+                raise UserError(f"--{name} must be at least 1, not {getattr(self, name)}")
+        if self.temperature is not None and self.temperature < 0:
+            raise UserError(f"--temperature must not be negative, not {self.temperature}")
+
+    def viewport(self) -> Viewport:
+        """The page's size and scale."""
+        return Viewport(self.window_width, self.window_height, 1.0 if self.force_device_scale else 0.0)
+
+    def limits(self) -> Limits:
+        """What an episode needs to know."""
+        return Limits(self.max_iter, self.max_attached_imgs, self.tree_visibility, self.save_accessibility_tree)
+
+    def policy(self) -> Policy:
+        """The policy these flags name."""
+        sampling = Sampling(self.temperature, self.seed, self.max_attached_imgs, self.text_only)
+        if self.api_localhost:
+            return PredictPolicy(self.api_localhost, sampling)
+        key = self.api_key or os.environ.get("OPENAI_API_KEY", "")
+        from collection.chat_policy import ChatPolicy  # the openai package takes a second to import
+
+        return ChatPolicy(self.api_model, key, self.api_base, sampling)

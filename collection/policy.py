@@ -1,0 +1,138 @@
+"""The policy: what the agent says next, asked over HTTP. What `/predict` and chat endpoints have in common."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+import httpx
+
+from data.conversation import StepText
+from data.errors import UserError
+from data.task import Task
+
+REPLY_TIMEOUT_S = 300.0  # a big model on a busy server
+RETRY_PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0)
+MAX_FAILED_REPLIES = 3  # in a row, over all sessions, each after all its retries: then the server is taken for dead
+
+
+class PolicyError(Exception):
+    """No reply after every retry: not the agent's fault."""
+
+
+class ServerDeadError(UserError):
+    """The server stopped answering; the run cannot go on."""
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """None leaves a choice to the server. `text_only` sends no screenshots, `last_n` is how many there would be."""
+
+    temperature: float | None = None
+    seed: int | None = None
+    last_n: int = 1
+    text_only: bool = False
+
+
+@dataclass(frozen=True)
+class Completion:
+    """A reply and what the server said about it; token ids are kept as given, never made again from the text."""
+
+    text: str
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    weights_version: str = ""
+    token_ids: list[int] | None = None
+    logprobs: list[float] | None = None
+
+
+class Policy(Protocol):
+    """`screenshots` are base64 PNGs by step number; at least those of the last `last_n` steps are there."""
+
+    name: str
+    system_prompt: str
+
+    async def check(self) -> None:
+        """Raise UserError unless the server answers."""
+
+    async def reply(
+        self, task: Task, folder: str, steps: Sequence[StepText], screenshots: dict[int, str], seed: int | None
+    ) -> Completion:
+        """The agent's next reply."""
+
+    async def close(self) -> None:
+        """Close connections."""
+
+
+@dataclass
+class Retries:
+    """Try again with growing pauses; after `MAX_FAILED_REPLIES` replies in a row that failed for good, stop the run."""
+
+    address: str
+    failed_replies: int = field(default=0, init=False)
+
+    async def run(self, call: Callable[[], Awaitable[Completion]]) -> Completion:
+        """The result of `call`, which raises `TransientError` for what may pass.
+
+        Raises:
+            PolicyError: it failed every time.
+            ServerDeadError: so did the replies before it.
+        """
+        for pause_s in (*RETRY_PAUSES_S, None):
+            try:
+                completion = await call()
+            except TransientError as error:
+                if pause_s is None:
+                    self._count_failure(error)
+                    raise PolicyError(f"{self.address}: {error}") from None
+                await asyncio.sleep(max(pause_s * random.uniform(0.75, 1.25), error.pause_s))
+            else:
+                self.failed_replies = 0
+                return completion
+        raise AssertionError("unreachable")
+
+    def _count_failure(self, error: Exception) -> None:
+        self.failed_replies += 1
+        if self.failed_replies >= MAX_FAILED_REPLIES:
+            raise ServerDeadError(
+                f"the model server at {self.address} stopped answering ({error}); "
+                "start it and run the same command again: what is complete is kept"
+            ) from None
+
+
+class TransientError(Exception):
+    """A failure that may pass; not tried again before `pause_s`."""
+
+    def __init__(self, message: str, pause_s: float = 0.0):
+        super().__init__(message)
+        self.pause_s = pause_s
+
+
+def given(**settings: Any) -> dict[str, Any]:
+    """The settings that are not None."""
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def http_client(trust_env: bool) -> httpx.AsyncClient:
+    """A client for as many requests at once as there are sessions; `trust_env` minds the proxies in the environment."""
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+    return httpx.AsyncClient(timeout=REPLY_TIMEOUT_S, limits=limits, trust_env=trust_env)
+
+
+def check_url(url: str, flag: str) -> None:
+    """Raise UserError for what cannot be asked."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise UserError(f"{flag} {url!r} is not a URL; it looks like http://127.0.0.1:8080/predict")
+
+
+async def check_answers(client: httpx.AsyncClient, url: str, headers: dict[str, str] | None = None) -> None:
+    """Raise UserError unless something answers; any HTTP answer will do, except one that refuses the key."""
+    try:
+        answer = await client.get(url, headers=headers, timeout=10.0)
+    except httpx.HTTPError as error:
+        raise UserError(f"nothing answers at {url} ({error or type(error).__name__}); start the server first") from None
+    if answer.status_code in (401, 403):
+        raise UserError(f"{url} refused the API key (HTTP {answer.status_code})")

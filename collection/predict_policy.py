@@ -1,0 +1,72 @@
+"""A policy behind OpenWebVoyager's `/predict`: the fine-tuned model's own conversation form, images as base64 PNGs."""
+
+from collections.abc import Sequence
+
+import httpx
+import orjson
+
+from collection.policy import (
+    Completion,
+    PolicyError,
+    Retries,
+    Sampling,
+    TransientError,
+    check_answers,
+    check_url,
+    given,
+    http_client,
+)
+from collection.prompts import SYSTEM_PROMPT
+from data.conversation import IMAGE, StepText, build_conversation
+from data.task import Task
+
+
+class PredictPolicy:
+    """Conversations as released models were trained on, no system prompt."""
+
+    system_prompt = SYSTEM_PROMPT
+
+    def __init__(self, url: str, sampling: Sampling):
+        check_url(url, "--api_localhost")
+        self.url, self.sampling, self.name = url, sampling, url
+        self._client = http_client(trust_env=False)
+        self._retries = Retries(url)
+
+    async def check(self) -> None:
+        await check_answers(self._client, self.url)
+
+    async def reply(
+        self, task: Task, folder: str, steps: Sequence[StepText], screenshots: dict[int, str], seed: int | None
+    ) -> Completion:
+        conversation = build_conversation(task.ques, steps, 1 if self.sampling.text_only else self.sampling.last_n)
+        turns = [{"role": turn.role, "content": turn.text} for turn in conversation.turns]
+        images = [screenshots[step] for step in conversation.image_steps]
+        if self.sampling.text_only:
+            turns[-1]["content"] = turns[-1]["content"].replace(f"{IMAGE}\n", "", 1)
+            images = []
+        request = {"id": folder, "conversations": turns, "images": images, "return_tokens": True}
+        request |= given(temperature=self.sampling.temperature, seed=seed)
+        body = orjson.dumps(request)
+        return await self._retries.run(lambda: self._post(body))
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+    async def _post(self, body: bytes) -> Completion:
+        try:
+            answer = await self._client.post(self.url, content=body, headers={"content-type": "application/json"})
+        except httpx.HTTPError as error:
+            raise TransientError(str(error) or type(error).__name__) from None
+        if answer.status_code == 429 or answer.status_code >= 500:
+            raise TransientError(f"HTTP {answer.status_code}: {answer.text[:200]}")
+        if answer.status_code != 200:
+            raise PolicyError(f"{self.url}: HTTP {answer.status_code}: {answer.text[:200]}")
+        fields = orjson.loads(answer.content)
+        return Completion(
+            text=fields["text"],
+            prompt_tokens=fields.get("prompt_tokens", 0),
+            completion_tokens=fields.get("completion_tokens", 0),
+            weights_version=str(fields.get("weights_version", "")),
+            token_ids=fields.get("token_ids"),
+            logprobs=fields.get("logprobs"),
+        )

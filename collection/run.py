@@ -1,0 +1,38 @@
+"""Collect or test: one trajectory per task, with OpenWebVoyager's flags.
+
+    python collection/run.py --test_file data/tasks/test.jsonl --headless --max_iter 15 --max_attached_imgs 3 \\
+        --api_localhost http://127.0.0.1:8080/predict --output_dir results --judge oracle
+
+Without --api_localhost it asks OpenAI, or any OpenAI-compatible endpoint at --api_base. Exit code 2 means that
+something must be put right; run the same command again and it goes on where it stopped.
+"""
+
+import asyncio
+from dataclasses import dataclass
+
+from collection.campaign import collect
+from collection.evaluation.summary import print_summary, summarise
+from collection.judging import get_judge
+from collection.options import CollectionConfig, JudgeName
+from data.cli import run
+from data.task import move_sites, read_tasks
+
+
+@dataclass(frozen=True)
+class Config(CollectionConfig):
+    """Flags of `run.py`."""
+
+    judge: JudgeName = "none"
+    """Judge each trajectory as soon as it is taken: `oracle` compares with the task's ground truth."""
+
+
+def main(config: Config) -> None:
+    """Collect, then print what came of it."""
+    config.check()
+    tasks = move_sites(read_tasks(config.test_file), config.sites_port)
+    asyncio.run(collect(config, tasks, [None], get_judge(config.judge)))
+    print_summary(summarise(config.output_dir, tasks))
+
+
+if __name__ == "__main__":
+    run(Config, main, description="Collect one trajectory per task.")
