@@ -91,27 +91,38 @@ def read_legacy_tar(path: str | Path) -> Iterator[Sample]:
     Raises:
         UserError: a member that is neither conversations nor images, or a pickle that holds anything else.
     """
-    members: dict[str, dict[str, bytes]] = {}
-    with tarfile.open(path) as tar:
-        for member in tar:
-            key, _, extension = member.name.rpartition(".")
-            file = tar.extractfile(member)
-            if file is None or extension not in ("conversations", "input_image"):
-                raise UserError(f"{path}: unexpected member {member.name!r}")
-            members.setdefault(key, {})[extension] = file.read()
-            if len(members[key]) == 2:
-                yield _legacy_sample(path, key, members.pop(key))
-    if members:
-        raise UserError(f"{path}: sample {next(iter(members))!r} lacks its images or its conversations")
+    waiting: dict[str, dict[str, bytes]] = {}
+    for name, content in _members(path):
+        key, _, extension = name.rpartition(".")
+        if extension not in ("conversations", "input_image"):
+            raise UserError(f"{path}: unexpected member {name!r}")
+        waiting.setdefault(key, {})[extension] = content
+        if len(waiting[key]) == 2:
+            yield _legacy_sample(path, key, waiting.pop(key))
+    if waiting:
+        raise UserError(f"{path}: sample {next(iter(waiting))!r} lacks its images or its conversations")
+
+
+def _members(path: str | Path) -> Iterator[tuple[str, bytes]]:
+    """(name, content) of every file in a tar."""
+    try:
+        with tarfile.open(path) as tar:
+            for member in tar:
+                if file := tar.extractfile(member):
+                    yield member.name, file.read()
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except tarfile.TarError as error:
+        raise UserError(f"{path}: not a readable tar ({str(error).splitlines()[0]})") from None
 
 
 def _legacy_sample(path: str | Path, key: str, parts: dict[str, bytes]) -> Sample:
     try:
         conversations = ast.literal_eval(parts["conversations"].decode("utf-8"))
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        raise UserError(f"{path}: sample {key!r}: its conversations are not a Python list") from None
+        turns = [{"from": turn["from"], "value": turn["value"]} for turn in conversations]
+    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError, KeyError):
+        raise UserError(f"{path}: sample {key!r}: its conversations are not a list of turns") from None
     images = _load(parts["input_image"], allow_images=False)
     if not isinstance(images, list) or not all(isinstance(image, io.BytesIO) for image in images):
         raise UserError(f"{path}: sample {key!r}: its images are not a list of files")
-    turns = [{"from": turn["from"], "value": turn["value"]} for turn in conversations]
     return Sample(key, turns, [image.getvalue() for image in images])

@@ -56,13 +56,14 @@ def main(config: Config) -> None:
     folders = list_trajectories(config.result_dir)
     if not folders:
         raise UserError(f"{config.result_dir}: holds no trajectory folder (task...)")
+    Path(config.image_dir).mkdir(parents=True, exist_ok=True)
     samples: dict[str, dict[str, Any]] = {}
     counts: collections.Counter[str] = collections.Counter()
     for folder in folders:
         fate, trajectory, why = sort_out(folder, config.only_success)
         counts[fate] += 1
         if why:
-            rich.print(f"[yellow]{fate}[/yellow] {folder.name}: {why}")
+            print(f"{fate} {folder.name}: {why}")
         if trajectory is None:
             continue
         for sample, screenshot in samples_of(trajectory, config.round_id, config.last_n):
@@ -143,9 +144,10 @@ def place_image(source: Path, target: Path) -> None:
 
 def _print_table(config: Config, num_read: int, counts: collections.Counter[str], num_samples: int) -> None:
     fates = ["kept", "unfinished", "failed", "unjudged", "invalid", "broken"]
-    table = Table("read", *fates, "samples", title=f"{config.result_dir} -> {config.save_json_file}")
+    table = Table("read", *fates, "samples")
     table.add_row(str(num_read), *(str(counts[fate]) for fate in fates), str(num_samples))
     rich.print(table)
+    print(config.save_json_file)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import pytest
 
 from data.outcome import Verdict
 from data.trajectory import MAX_STEPS, list_trajectories, read_trajectory
-from tests.toolkits.trajectories import write_trajectory
+from tests.toolkits.trajectories import screenshot, write_trajectory
 from toolkits.convert_trajectories_to_json import Config, main, place_image
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -86,7 +86,7 @@ def fill(results: Path) -> None:
     write_trajectory(results, "Shop--5", status=MAX_STEPS, verdict=Verdict.FAILURE)
     write_trajectory(results, "Shop--6", status=None)
     write_trajectory(results, "Shop--7")
-    (results / "taskShop--7" / "screenshot2.png").write_bytes(b"\x89PNG\r\n\x1a\n cut")
+    (results / "taskShop--7" / "screenshot2.png").write_bytes(screenshot(2)[:-20])
     write_trajectory(results, "Shop--8")
     (results / "taskShop--8" / "steps.jsonl").write_text('{"number": 1')
     write_trajectory(results, "Shop--9")
@@ -124,6 +124,7 @@ def test_no_success_gives_an_empty_list(tmp_path: Path) -> None:
     """A round that solved nothing must not stop the next one, which still has D_IL."""
     write_trajectory(tmp_path / "results", verdict=Verdict.FAILURE)
     assert convert(tmp_path / "results", tmp_path, only_success=True) == []
+    assert (tmp_path / "images").is_dir()
 
 
 def test_released_verdicts_count(tmp_path: Path, fixtures: Path) -> None:
