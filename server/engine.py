@@ -92,13 +92,17 @@ class Engine:
         params.check()
         sequence = _Sequence(prompt, params, on_token, params.generator(), concurrent.futures.Future())
         with self._changed:
-            if self._stopping:
-                raise EngineBusyError("the server is shutting down")
-            if len(self._waiting) >= self.max_queue:
-                raise EngineBusyError(f"{self.max_queue} requests are waiting already; try again later")
+            self.check_room()
             self._waiting.append(sequence)
             self._changed.notify()
         return sequence.future
+
+    def check_room(self) -> None:
+        """Raises `EngineBusyError` when a request would be refused now."""
+        if self._stopping:
+            raise EngineBusyError("the server is shutting down")
+        if len(self._waiting) >= self.max_queue:
+            raise EngineBusyError(f"{self.max_queue} requests are waiting already; try again later")
 
     def stop(self) -> None:
         """Finish what was accepted, then end the thread."""

@@ -102,8 +102,9 @@ def serve(config: Config, folder: Path, listener: socket.socket) -> None:
 
     from server.engine import Engine
     from server.feature_cache import FeatureCache
-    from server.http_api import Service, create_app
+    from server.http_api import create_app
     from server.sampling import SamplingParams
+    from server.service import Service
     from server.vision_language_model import LoadOptions, VisionLanguageModel
 
     def fields_for(kind: type) -> dict[str, object]:

@@ -9,9 +9,7 @@ Errors are one line, {"error": {"message", "type"}}: 400 for what the client can
 
 import asyncio
 import contextlib
-import os
 from collections.abc import AsyncIterator, Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
 
 import fastapi
 from fastapi.exceptions import RequestValidationError
@@ -19,52 +17,12 @@ from fastapi.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from data.errors import UserError
-from server.engine import Completion, Engine, EngineBusyError
+from server.engine import EngineBusyError
 from server.openai_protocol import openai_routes
 from server.predict_protocol import predict_route
-from server.prompt import Prompt
-from server.sampling import SamplingParams
+from server.service import ClientGoneError, Service
 
 MAX_BODY_BYTES = 256 * 2**20
-
-
-class ClientGoneError(Exception):
-    """The client hung up before its reply was ready."""
-
-
-class Service:
-    """What the protocols share: prompts built in a thread pool, replies awaited, clients that hang up forgotten."""
-
-    def __init__(self, engine: Engine, defaults: SamplingParams, model_name: str):
-        self.engine, self.defaults, self.model_name = engine, defaults, model_name
-        self._pool = ThreadPoolExecutor(max_workers=os.cpu_count(), thread_name_prefix="prompt")
-
-    async def submit(
-        self, build: Callable[[], Prompt], params: SamplingParams, on_token: Callable[[int], None] | None = None
-    ) -> asyncio.Future[Completion]:
-        """Build the prompt and queue it; cancelling the returned future frees its slot."""
-        prompt = await asyncio.get_running_loop().run_in_executor(self._pool, build)
-        return asyncio.wrap_future(self.engine.submit(prompt, params, on_token))
-
-    async def complete(
-        self, request: fastapi.Request, build: Callable[[], Prompt], params: SamplingParams
-    ) -> Completion:
-        """The whole reply; raises `ClientGoneError` as soon as the client hangs up."""
-        future = await self.submit(build, params)
-        gone = asyncio.ensure_future(_hung_up(request))
-        try:
-            await asyncio.wait({future, gone}, return_when=asyncio.FIRST_COMPLETED)
-            if not future.done():
-                raise ClientGoneError
-            return future.result()
-        finally:
-            future.cancel()
-            gone.cancel()
-
-
-async def _hung_up(request: fastapi.Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
 
 
 def create_app(service: Service, on_ready: Callable[[], None]) -> fastapi.FastAPI:

@@ -6,7 +6,7 @@ import json
 import time
 import uuid
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import fastapi
 from fastapi.responses import JSONResponse, StreamingResponse
@@ -16,10 +16,8 @@ from data.errors import UserError
 from server.engine import Completion
 from server.prompt import Prompt, build_prompt
 from server.sampling import SamplingParams
+from server.service import Service
 from server.wire_images import WireImage, from_data_url
-
-if TYPE_CHECKING:
-    from server.http_api import Service
 
 
 class ImageUrl(BaseModel):
@@ -35,7 +33,7 @@ class Part(BaseModel):
 
 
 class Message(BaseModel):
-    role: Literal["system", "developer", "user", "assistant"]
+    role: Literal["system", "user", "assistant"]
     content: str | list[Part]
 
 
@@ -54,7 +52,7 @@ class ChatRequest(BaseModel):
     n: Literal[1] = 1
 
 
-def openai_routes(service: "Service") -> fastapi.APIRouter:
+def openai_routes(service: Service) -> fastapi.APIRouter:
     """The routes under `/v1`."""
     router = fastapi.APIRouter(prefix="/v1")
 
@@ -83,7 +81,7 @@ def _params(defaults: SamplingParams, body: ChatRequest) -> SamplingParams:
     return dataclasses.replace(defaults, **{name: value for name, value in given.items() if value is not None})
 
 
-def _prompt(service: "Service", body: ChatRequest) -> Prompt:
+def _prompt(service: Service, body: ChatRequest) -> Prompt:
     images: list[WireImage] = []
     messages = [{"role": message.role, "content": _parts(message, images)} for message in body.messages]
     return build_prompt(messages, images, service.engine.model, service.engine.cache)
@@ -105,7 +103,7 @@ def _parts(message: Message, images: list[WireImage]) -> list[dict[str, Any]]:
     return parts
 
 
-def _header(service: "Service", kind: str) -> dict[str, Any]:
+def _header(service: Service, kind: str) -> dict[str, Any]:
     return {
         "id": f"chatcmpl-{uuid.uuid4().hex}",
         "object": kind,
@@ -120,7 +118,7 @@ def _usage(completion: Completion) -> dict[str, int]:
     return {"prompt_tokens": prompt, "completion_tokens": reply, "total_tokens": prompt + reply}
 
 
-def _chat_completion(service: "Service", body: ChatRequest, completion: Completion) -> dict[str, Any]:
+def _chat_completion(service: Service, body: ChatRequest, completion: Completion) -> dict[str, Any]:
     model = service.engine.model
     choice: dict[str, Any] = {
         "index": 0,
@@ -136,7 +134,7 @@ def _chat_completion(service: "Service", body: ChatRequest, completion: Completi
     return _header(service, "chat.completion") | {"choices": [choice], "usage": _usage(completion)}
 
 
-async def _start_stream(service: "Service", body: ChatRequest, params: SamplingParams) -> AsyncIterator[str]:
+async def _start_stream(service: Service, body: ChatRequest, params: SamplingParams) -> AsyncIterator[str]:
     """Queue the request, so that its errors still become a status code, and return its server-sent events."""
     loop, tokens = asyncio.get_running_loop(), asyncio.Queue[int | None]()
 
@@ -149,7 +147,7 @@ async def _start_stream(service: "Service", body: ChatRequest, params: SamplingP
 
 
 async def _events(
-    service: "Service", future: asyncio.Future[Completion], tokens: asyncio.Queue[int | None]
+    service: Service, future: asyncio.Future[Completion], tokens: asyncio.Queue[int | None]
 ) -> AsyncIterator[str]:
     header, token_ids, sent = _header(service, "chat.completion.chunk"), [], ""
     try:

@@ -1,16 +1,14 @@
 """The protocol of OpenWebVoyager's own client: `POST /predict`."""
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import fastapi
 from pydantic import BaseModel, Field
 
 from server.prompt import Prompt, build_prompt, split_marks
+from server.service import Service
 from server.wire_images import from_predict
-
-if TYPE_CHECKING:
-    from server.http_api import Service
 
 
 class Turn(BaseModel):
@@ -33,7 +31,7 @@ class PredictRequest(BaseModel):
     return_tokens: bool = False
 
 
-def predict_route(service: "Service") -> fastapi.APIRouter:
+def predict_route(service: Service) -> fastapi.APIRouter:
     """The route `/predict`."""
     router = fastapi.APIRouter()
 
@@ -56,6 +54,6 @@ def predict_route(service: "Service") -> fastapi.APIRouter:
     return router
 
 
-def _prompt(service: "Service", body: PredictRequest) -> Prompt:
+def _prompt(service: Service, body: PredictRequest) -> Prompt:
     messages = [{"role": turn.role, "content": split_marks(turn.content)} for turn in body.conversations]
     return build_prompt(messages, from_predict(body.images), service.engine.model, service.engine.cache)

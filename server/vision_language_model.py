@@ -79,8 +79,9 @@ class VisionLanguageModel:
 
     def encode_image(self, pixels: BatchFeature) -> torch.Tensor:
         """[image_tokens, hidden] features that stand for one image in the language model's input."""
-        features = self.hf_model.get_image_features(**pixels.to(self.device), return_dict=True).pooler_output
-        return torch.cat([feature.reshape(-1, feature.shape[-1]) for feature in features]).to(self.hf_model.dtype)
+        pixels = pixels.to(self.device, self.hf_model.dtype)
+        features = self.hf_model.get_image_features(**pixels, return_dict=True).pooler_output
+        return torch.cat([feature.reshape(-1, feature.shape[-1]) for feature in features])
 
     def prefill(self, prompt_ids: Sequence[int], features: Sequence[torch.Tensor]) -> tuple[torch.Tensor, DynamicCache]:
         """Read one prompt; `features` fill its `<image>` tokens in order. Returns logits [1, vocab] and the cache."""

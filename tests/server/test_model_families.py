@@ -35,6 +35,18 @@ def test_llava_equals_generate(tmp_path: Path, is_next: bool) -> None:
     assert completion.token_ids == expected[0, completion.prompt_tokens :].tolist()
 
 
+@pytest.mark.parametrize("family", ["idefics2", "llava"])
+def test_half_precision_serves(tmp_path: Path, family: str) -> None:
+    folder = save_tiny_idefics2(tmp_path) if family == "idefics2" else save_tiny_llava(tmp_path, is_next=False)
+    model = VisionLanguageModel(folder, LoadOptions(device="cpu", dtype="bfloat16"))
+    engine = Engine(model, FeatureCache(8), max_batch_size=2, max_queue=8)
+    messages = [{"role": "user", "content": split_marks(f"<image>{observation(1, 5)}")}]
+    prompts = [build_prompt(messages, from_predict([png(screenshot(i))]), model, engine.cache) for i in range(3)]
+    futures = [engine.submit(prompt, SamplingParams(temperature=1, seed=0, max_new_tokens=8)) for prompt in prompts]
+    assert all(future.result(60).token_ids for future in futures)
+    engine.stop()
+
+
 def test_released_processor_files_load(fixtures: Path) -> None:
     """OpenWebVoyager's own: transformers 4.39 files without a chat template, screenshots stretched to 980 x 980."""
     options = LoadOptions(image_size=980, do_image_splitting=False)

@@ -8,11 +8,19 @@ import pickle
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi.testclient import TestClient
 from PIL import Image
 
+from server.engine import Engine
+from server.feature_cache import FeatureCache
+from server.http_api import create_app
+from server.sampling import SamplingParams
+from server.service import Service
+from server.vision_language_model import LoadOptions, VisionLanguageModel
 from tests.server.helpers import RunningServer, observation, png, screenshot
 
 
@@ -138,6 +146,19 @@ def test_many_browsers_get_their_own_replies(server: RunningServer) -> None:
     alone = [ask(seed) for seed in range(12)]
     assert together == alone
     assert len(set(alone)) > 8
+
+
+def test_a_full_queue_is_429(tiny_policy: Path) -> None:
+    model = VisionLanguageModel(tiny_policy, LoadOptions(device="cpu"))
+    engine = Engine(model, FeatureCache(8), max_batch_size=1, max_queue=0)
+    with TestClient(create_app(Service(engine, SamplingParams(), "policy"), on_ready=lambda: None)) as client:
+        for path, request in (
+            ("/predict", body()),
+            ("/v1/chat/completions", {"messages": [{"role": "user", "content": "a"}]}),
+        ):
+            answer = client.post(path, json=request)
+            assert answer.status_code == 429
+            assert "requests are waiting already" in answer.json()["error"]["message"]
 
 
 def test_a_client_that_hangs_up_frees_its_slot(server: RunningServer) -> None:
