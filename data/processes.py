@@ -6,6 +6,8 @@ import signal
 import socket
 import sys
 
+from data.errors import UserError
+
 _PR_SET_PDEATHSIG = 1
 
 
@@ -22,3 +24,16 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+def listen(port: int, host: str = "127.0.0.1") -> socket.socket:
+    """A socket listening on `port`, or on a free one when that is 0; `UserError` when the port is taken."""
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(1024)
+    except (OSError, OverflowError) as error:
+        listener.close()
+        raise UserError(f"cannot listen on {host}:{port} ({error}); give another --port") from None
+    return listener

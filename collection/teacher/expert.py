@@ -1,0 +1,24 @@
+"""The expert: messages in, Thought and Action out. It keeps nothing between calls and decides by the newest page."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from collection.teacher.plans import plan
+from collection.teacher.reading import NotUnderstoodError, read_page, read_task
+from data.sites.instructions import parse
+
+
+def reply(messages: Sequence[dict[str, Any]]) -> str:
+    """The next `Thought: ... Action: ...`.
+
+    Raises:
+        NotUnderstoodError: the messages hold no task of the embedded sites, or no page.
+    """
+    ques = read_task(messages)
+    instruction = parse(ques)
+    if instruction is None:
+        raise NotUnderstoodError(f"the embedded teacher knows only the embedded sites' tasks, not {ques!r}")
+    move = plan(instruction.family, instruction.slots)(read_page(messages))
+    if move is None:
+        raise NotUnderstoodError(f"nothing on the page leads on towards: {ques}")
+    return f"Thought: I need to {instruction.phrase}. {move.reason}\n\nAction: {move.action}"

@@ -1,0 +1,79 @@
+"""What the teacher reads in the messages: the task and the newest page."""
+
+import ast
+import dataclasses
+import re
+from collections.abc import Sequence
+from typing import Any
+
+_TASK = re.compile(r"Now given a task: (.+?)  Please interact with \S+ and get the answer", re.DOTALL)
+_LINE = re.compile(r"""^(\t*)\[(\d+)\] (\w+) ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")(.*)$""", re.MULTILINE)
+
+
+class NotUnderstoodError(ValueError):
+    """The messages hold no task, no page, or a task the teacher does not know."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Element:
+    """One line of an accessibility tree."""
+
+    label: int
+    role: str
+    name: str
+    depth: int
+    properties: str
+
+    @property
+    def selected(self) -> bool:
+        return "selected: True" in self.properties
+
+
+@dataclasses.dataclass(frozen=True)
+class Page:
+    """An accessibility tree."""
+
+    elements: Sequence[Element]
+
+    @property
+    def title(self) -> str:
+        """The page's own name, without the website's."""
+        return self.elements[0].name.rpartition(" - ")[0]
+
+    def find(self, roles: Sequence[str], name: str) -> Element | None:
+        """The first element of one of these roles with exactly this name."""
+        return next((element for element in self.elements if element.role in roles and element.name == name), None)
+
+    def below(self, element: Element) -> list[Element]:
+        """The elements inside this one."""
+        inside = []
+        for other in self.elements[self.elements.index(element) + 1 :]:
+            if other.depth <= element.depth:
+                break
+            inside.append(other)
+        return inside
+
+
+def read_task(messages: Sequence[dict[str, Any]]) -> str:
+    """The instruction that `data.conversation.build_chat` put into the first user message."""
+    for message in messages:
+        if message["role"] == "user" and (match := _TASK.search(_text(message))):
+            return match[1]
+    raise NotUnderstoodError("no user message says 'Now given a task: ...'")
+
+
+def read_page(messages: Sequence[dict[str, Any]]) -> Page:
+    """The accessibility tree in the last message."""
+    lines = _LINE.findall(_text(messages[-1]))
+    if not lines:
+        raise NotUnderstoodError("the last message holds no accessibility tree")
+    return Page(
+        [Element(int(label), role, ast.literal_eval(name), len(tabs), rest) for tabs, label, role, name, rest in lines]
+    )
+
+
+def _text(message: dict[str, Any]) -> str:
+    content = message["content"]
+    if isinstance(content, str):
+        return content
+    return "\n".join(part.get("text", "") for part in content)

@@ -1,0 +1,1 @@
+"""The encyclopedia: articles with an infobox, tabs and links to other articles."""

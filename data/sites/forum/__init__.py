@@ -1,0 +1,1 @@
+"""The forum: boards of threads, with votes and replies."""

@@ -1,0 +1,118 @@
+"""Instructions: every family of tasks and the ways people word it.
+
+What an agent has to type, find or choose stands in double quotes, as it stands on the page.
+"""
+
+import dataclasses
+import re
+from collections.abc import Mapping
+
+OPENERS = ("", "Please ", "I want you to ", "On this site, ")
+
+WORDINGS: dict[str, tuple[str, ...]] = {
+    "Shop-price": (
+        'find the price of "{product}"',
+        'search for "{product}" and report its price',
+        'tell how much "{product}" costs',
+    ),
+    "Shop-attribute": (
+        'go to "{department}", then "{category}", and report the "{attribute}" of "{product}"',
+        'open "{department}" and "{category}" and tell the "{attribute}" of "{product}"',
+        'in "{department}", under "{category}", look up the "{attribute}" of "{product}"',
+    ),
+    "Shop-cart": (
+        'add "{product}" to the cart',
+        'search for "{product}" and put it into the cart',
+        'put one "{product}" into the cart',
+    ),
+    "Shop-options": (
+        'add "{product}" to the cart in the colour "{colour}" and the quantity "{quantity}"',
+        'put "{product}" into the cart, colour "{colour}", quantity "{quantity}"',
+        'order "{product}" in "{colour}" with the quantity "{quantity}", up to the cart',
+    ),
+    "Shop-cheapest": (
+        'go to "{department}", then "{category}", and name the product with the lowest price',
+        'open "{department}" and "{category}" and tell which product is the cheapest',
+        'in "{department}", under "{category}", find what costs least',
+    ),
+    "Wiki-fact": (
+        'find the "{attribute}" of "{article}"',
+        'look up "{article}" and report its "{attribute}"',
+        'search for the article "{article}" and tell the "{attribute}"',
+    ),
+    "Wiki-link": (
+        'open "{source}", follow its link to "{article}" and report the "{attribute}"',
+        'go from the article "{source}" to "{article}" and tell its "{attribute}"',
+        'look up "{source}", then the linked "{article}", and find its "{attribute}"',
+    ),
+    "Wiki-tab": (
+        'look up "{article}" and report the "{attribute}" from its tab "{tab}"',
+        'open "{article}", then its tab "{tab}", and tell the "{attribute}"',
+        'search for "{article}" and find the "{attribute}" under "{tab}"',
+    ),
+    "Forum-author": (
+        'on the board "{board}", tell who wrote "{thread}"',
+        'open the board "{board}" and name the author of "{thread}"',
+        'find "{thread}" on the board "{board}" and report its author',
+    ),
+    "Forum-views": (
+        'find how many views "{thread}" has',
+        'search for the thread "{thread}" and report its views',
+        'tell how often "{thread}" was viewed',
+    ),
+    "Forum-reply": (
+        'reply "{text}" to "{thread}" on the board "{board}"',
+        'open the board "{board}", then "{thread}", and post the reply "{text}"',
+        'on the board "{board}", answer "{thread}" with "{text}"',
+    ),
+    "Forum-upvote": (
+        'upvote "{thread}" on the board "{board}"',
+        'open the board "{board}" and give "{thread}" an upvote',
+        'on the board "{board}", vote "{thread}" up',
+    ),
+    "Rail-departure": (
+        'find the first train from "{origin}" to "{destination}" and tell its departure',
+        'tell when the first train from "{origin}" to "{destination}" departs',
+        'look up trains from "{origin}" to "{destination}" and report the first departure',
+    ),
+    "Rail-platform": (
+        'find the platform of the train "{train}"',
+        'look up the train "{train}" and tell its platform',
+        'report from which platform the train "{train}" leaves',
+    ),
+    "Rail-book": (
+        'book a seat on the train "{train}" for "{passenger}" in the class "{travel_class}"',
+        'look up the train "{train}" and book "{passenger}" into the class "{travel_class}"',
+        'on the train "{train}", reserve a "{travel_class}" seat for "{passenger}"',
+    ),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Instruction:
+    """A family, what its slots hold, and the phrase without opener and final dot."""
+
+    family: str
+    slots: dict[str, str]
+    phrase: str
+
+
+def render(family: str, wording: int, opener: str, slots: Mapping[str, str]) -> str:
+    """The instruction as a user gives it."""
+    return f"{opener}{WORDINGS[family][wording].format(**slots)}."
+
+
+def parse(ques: str) -> Instruction | None:
+    """What an instruction asks for; None when it is worded in no known way."""
+    for family, wordings in WORDINGS.items():
+        for wording in wordings:
+            if match := _pattern(wording).fullmatch(ques.strip()):
+                slots = match.groupdict()
+                return Instruction(family, slots, wording.format(**slots))
+    return None
+
+
+def _pattern(wording: str) -> re.Pattern[str]:
+    openers = "|".join(map(re.escape, OPENERS))
+    slots = re.sub(r"\\{(\w+)\\}", r'(?P<\1>[^"]+)', re.escape(wording))
+    return re.compile(rf"(?:{openers}){slots}\.")

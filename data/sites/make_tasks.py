@@ -1,0 +1,67 @@
+"""Write the task files of the embedded websites: python -m data.sites.make_tasks
+
+    data/tasks/IL.jsonl, optim-1.jsonl, optim-2.jsonl, optim-3.jsonl, test.jsonl
+
+The same seed gives the same files, byte for byte. No two files share an entity.
+"""
+
+import dataclasses
+import random
+from pathlib import Path
+
+from data import cli
+from data.sites.encyclopedia import tasks as encyclopedia
+from data.sites.forum import tasks as forum
+from data.sites.instructions import OPENERS, WORDINGS, render
+from data.sites.shop import tasks as shop
+from data.sites.timetable import tasks as timetable
+from data.sites.truth import Instance
+from data.sites.words import SPLITS
+from data.sites.world import World, build
+from data.task import SITES_PORT, Task, write_tasks
+
+TASKS_PER_SHARE = 5
+_MAKERS = {"shop": shop, "encyclopedia": encyclopedia, "forum": forum, "timetable": timetable}
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """Write the task files of the embedded websites."""
+
+    output_dir: Path = Path("data/tasks")
+    """Where the files go."""
+    seed: int = 0
+    """Seed of the sites the tasks are about; `python -m data.sites` serves 0 unless told otherwise."""
+
+
+def main(config: Config) -> None:
+    """Write one file per split."""
+    world = build(config.seed)
+    for split in SPLITS:
+        write_tasks(config.output_dir / f"{split}.jsonl", make_tasks(world, split))
+
+
+def make_tasks(world: World, split: str) -> list[Task]:
+    """The tasks of a split, family by family; every family uses all its wordings."""
+    rng = random.Random(f"instructions {split}")
+    tasks = []
+    for site, maker in _MAKERS.items():
+        families = maker.instances(getattr(world, site), split, TASKS_PER_SHARE * SPLITS[split])
+        for family, instances in families.items():
+            tasks += [_task(site, family, split, number, instance, rng) for number, instance in enumerate(instances)]
+    return tasks
+
+
+def _task(site: str, family: str, split: str, number: int, instance: Instance, rng: random.Random) -> Task:
+    ques = render(family, number % len(WORDINGS[family]), rng.choice(OPENERS), instance.slots)
+    return Task(
+        id=f"{family}-{split}--{number:03d}",
+        ques=ques,
+        web=f"http://{site}.localhost:{SITES_PORT}/",
+        web_name=site.capitalize(),
+        eval=instance.eval,
+    )
+
+
+if __name__ == "__main__":
+    cli.run(Config, main, description=__doc__)

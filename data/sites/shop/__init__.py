@@ -1,0 +1,1 @@
+"""The shop: departments, categories, products with options, a cart."""

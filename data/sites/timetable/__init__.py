@@ -1,0 +1,1 @@
+"""The timetable: journeys between towns, live trains, seat bookings."""

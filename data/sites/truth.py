@@ -1,0 +1,36 @@
+"""Ground truth of tasks, in WebArena's shape, and the deal of entities to tasks."""
+
+import dataclasses
+import random
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
+
+Entity = TypeVar("Entity")
+
+
+@dataclasses.dataclass(frozen=True)
+class Instance:
+    """One thing to ask: what fills the wording's slots, and the task's `eval`."""
+
+    slots: dict[str, str]
+    eval: dict[str, Any]
+
+
+def answer(value: str) -> dict[str, Any]:
+    """The answer must hold this value."""
+    return {"eval_types": ["string_match"], "reference_answers": {"must_include": [value]}}
+
+
+def exact_answer(value: str) -> dict[str, Any]:
+    """The answer must be this value and nothing else."""
+    return {"eval_types": ["string_match"], "reference_answers": {"exact_match": value}}
+
+
+def state(**expected: Any) -> dict[str, Any]:
+    """The site's state must be this at the end, in every field named."""
+    return {"eval_types": ["site_state"], "site_state": expected}
+
+
+def deal(entities: Sequence[Entity], seed: str) -> Iterator[Entity]:
+    """The entities in a seeded order; each task takes what it needs with `next`, so no two share one."""
+    return iter(random.Random(seed).sample(entities, len(entities)))
