@@ -17,9 +17,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import rich
 import torch
 from PIL import Image, ImageDraw
+from rich.console import Console
 from rich.table import Table
 
 from data import cli
@@ -191,7 +191,7 @@ def main(config: Config) -> None:
     table = Table(*(name.replace("_", " ") for name in rows[0]), title=f"{config.model_name_or_path}, {model.device}")
     for row in rows:
         table.add_row(*map(str, row.values()))
-    rich.print(table)
+    Console(width=120).print(table)
     if config.output:
         write_json(Path(config.output), {"config": dataclasses.asdict(config), "rows": rows})
 
