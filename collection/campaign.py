@@ -127,9 +127,10 @@ class Campaign:
             self._say(folder, f"{len(writer.steps)} steps")
         except (BrowserError, PageError, PolicyError) as fault:
             writer = writer or TrajectoryWriter(folder, task, {}, self.policy.system_prompt, run)
-            writer.finish(INVALID, reason=str(fault))
-            write_outcome(folder, Outcome(Verdict.INVALID, str(fault)))
-            self._say(folder, f"[yellow]invalid: {fault}[/yellow]")
+            reason = f"{type(fault).__name__.removesuffix('Error').lower()}: {fault}"  # such as "page: ..."
+            writer.finish(INVALID, reason=reason)
+            write_outcome(folder, Outcome(Verdict.INVALID, reason))
+            self._say(folder, f"invalid, {reason}")
             self._count(fault, task)
         finally:
             if writer is not None:
@@ -160,7 +161,7 @@ class Campaign:
         }
 
     def _say(self, folder: Path, text: str) -> None:
-        self._progress.console.print(f"{folder.name}: {text}", soft_wrap=True)
+        self._progress.console.print(f"{folder.name}: {text}", soft_wrap=True, markup=False)
 
 
 def _is_kept(folder: Path) -> bool:

@@ -81,7 +81,7 @@ class ChatPolicy:
         except (openai.APIConnectionError, openai.InternalServerError) as error:
             raise TransientError(str(error.__cause__ or error) or type(error).__name__) from None
         except openai.APIStatusError as error:
-            raise PolicyError(f"{self.url}: HTTP {error.status_code}: {error.message[:200]}") from None
+            raise PolicyError(f"HTTP {error.status_code}: {error.message[:200]}") from None
         usage = answer.usage
         return Completion(
             text=answer.choices[0].message.content or "",

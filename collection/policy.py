@@ -23,7 +23,7 @@ class PolicyError(Exception):
 
 
 class ServerDeadError(UserError):
-    """The server stopped answering; the run cannot go on."""
+    """The server answers nobody; the run cannot go on."""
 
 
 @dataclass(frozen=True)
@@ -80,25 +80,31 @@ class Retries:
             PolicyError: it failed every time.
             ServerDeadError: so did the replies before it.
         """
-        for pause_s in (*RETRY_PAUSES_S, None):
-            try:
-                completion = await call()
-            except TransientError as error:
-                if pause_s is None:
-                    self._count_failure(error)
-                    raise PolicyError(f"{self.address}: {error}") from None
-                await asyncio.sleep(max(pause_s * random.uniform(0.75, 1.25), error.pause_s))
-            else:
-                self.failed_replies = 0
-                return completion
-        raise AssertionError("unreachable")
+        try:
+            completion = await self._insist(call)
+        except PolicyError as error:
+            self._count_failure(error)
+            raise
+        self.failed_replies = 0
+        return completion
 
-    def _count_failure(self, error: Exception) -> None:
+    async def _insist(self, call: Callable[[], Awaitable[Completion]]) -> Completion:
+        for pause_s in RETRY_PAUSES_S:
+            try:
+                return await call()
+            except TransientError as error:
+                await asyncio.sleep(max(pause_s * random.uniform(0.75, 1.25), error.pause_s))
+        try:
+            return await call()
+        except TransientError as error:
+            raise PolicyError(str(error)) from None
+
+    def _count_failure(self, error: PolicyError) -> None:
         self.failed_replies += 1
         if self.failed_replies >= MAX_FAILED_REPLIES:
             raise ServerDeadError(
-                f"the model server at {self.address} stopped answering ({error}); "
-                "start it and run the same command again: what is complete is kept"
+                f"the model server at {self.address} does not answer ({error}); "
+                "put it right and run the same command again: what is complete is kept"
             ) from None
 
 

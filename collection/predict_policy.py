@@ -60,10 +60,14 @@ class PredictPolicy:
         if answer.status_code == 429 or answer.status_code >= 500:
             raise TransientError(f"HTTP {answer.status_code}: {answer.text[:200]}")
         if answer.status_code != 200:
-            raise PolicyError(f"{self.url}: HTTP {answer.status_code}: {answer.text[:200]}")
-        fields = orjson.loads(answer.content)
+            raise PolicyError(f"HTTP {answer.status_code}: {answer.text[:200]}")
+        try:
+            fields = orjson.loads(answer.content)
+            text = str(fields["text"])
+        except (ValueError, KeyError, TypeError):
+            raise PolicyError(f"no reply in the server's answer: {answer.text[:200]}") from None
         return Completion(
-            text=fields["text"],
+            text=text,
             prompt_tokens=fields.get("prompt_tokens", 0),
             completion_tokens=fields.get("completion_tokens", 0),
             weights_version=str(fields.get("weights_version", "")),

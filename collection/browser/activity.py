@@ -16,7 +16,7 @@ class Activity:
 
     def __init__(self, main_frame: str):
         self._main_frame = main_frame
-        self._loading = False
+        self._loading = ""  # the main frame's document, until it is loaded
         self._started: dict[str, float] = {}
         self._asked: Counter[str] = Counter()
         self._changed = asyncio.Event()
@@ -29,19 +29,13 @@ class Activity:
         elif method in ("Network.loadingFinished", "Network.loadingFailed"):
             if self._started.pop(params["requestId"], None) is not None:
                 self._change()
-        elif method == "Page.frameStartedLoading" and params["frameId"] == self._main_frame:
-            self._loading = True
-            self._started.clear()  # the requests of the document before
-            self._asked.clear()
-            self._change()
-        elif method == "Page.frameStoppedLoading" and params["frameId"] == self._main_frame:
-            self._loading = False
-            self._change()
+        elif method == "Page.lifecycleEvent" and params["frameId"] == self._main_frame:
+            self._follow(params["name"], params["loaderId"])
 
     @property
     def busy(self) -> bool:
         """Whether the page loads, or a request that counts is in flight."""
-        return self._loading or self._next_expiry() is not None
+        return bool(self._loading) or self._next_expiry() is not None
 
     def quiet_s(self) -> float:
         """Seconds since a request that counts began or ended."""
@@ -59,6 +53,18 @@ class Activity:
                 await asyncio.wait_for(self._changed.wait(), timeout=max(0.0, left))
             except TimeoutError:
                 continue
+
+    def _follow(self, stage: str, document: str) -> None:
+        """A document's stages come from its own process in order (frameStartedLoading and -StoppedLoading may not)."""
+        if stage == "init":
+            self._loading = document
+            self._asked.clear()
+            self._started = {request: when for request, when in self._started.items() if request == document}
+        elif stage == "load" and document == self._loading:
+            self._loading = ""
+        else:
+            return
+        self._change()
 
     def _start(self, params: dict[str, Any]) -> None:
         kind, url = params.get("type", ""), params["request"]["url"]

@@ -65,6 +65,7 @@ class Page:
                 ("Emulation.setUserAgentOverride", {"userAgent": browser.user_agent}),
                 ("Emulation.setFocusEmulationEnabled", {"enabled": True}),
                 ("Page.enable", {}),
+                ("Page.setLifecycleEventsEnabled", {"enabled": True}),
                 ("Network.enable", {"maxTotalBufferSize": 0, "maxResourceBufferSize": 0}),
                 ("Inspector.enable", {}),
             ],

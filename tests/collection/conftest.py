@@ -1,0 +1,57 @@
+"""A website with a scripted policy, and a real browser that the tests of a module share."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from collection.browser.fleet import Fleet
+from collection.browser.page import Page, Viewport
+from collection.browser.settle import settle
+from tests.collection import website
+
+
+@pytest.fixture
+def site() -> Iterator[ThreadingHTTPServer]:
+    """The website of `website.py`."""
+    server = website.start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def url(site: ThreadingHTTPServer) -> str:
+    """Its address, without a slash at the end."""
+    return f"http://127.0.0.1:{site.server_address[1]}"
+
+
+class Harbour:
+    """A fleet with one browser, and the event loop it lives in."""
+
+    def __init__(self, fleet: Fleet, loop: asyncio.AbstractEventLoop, downloads: Path):
+        self.fleet, self.downloads = fleet, downloads
+        self.wait: Callable[[Coroutine[Any, Any, Any]], Any] = loop.run_until_complete
+
+    @contextlib.asynccontextmanager
+    async def page(self, url: str) -> AsyncIterator[Page]:
+        """A page that has opened `url` and settled."""
+        async with self.fleet.page(0, self.downloads) as page:
+            await page.goto(url)
+            await settle(page)
+            yield page
+
+
+@pytest.fixture(scope="module")
+def harbour(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harbour]:
+    """One browser for the module."""
+    loop = asyncio.new_event_loop()
+    fleet = Fleet(num_sessions=1, headless=True, viewport=Viewport())
+    loop.run_until_complete(fleet.__aenter__())
+    yield Harbour(fleet, loop, tmp_path_factory.mktemp("downloads"))
+    loop.run_until_complete(fleet.__aexit__())
+    loop.close()

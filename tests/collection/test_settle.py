@@ -1,0 +1,33 @@
+"""Settling: content that comes late is waited for, endless movement is not."""
+
+import time
+
+import pytest
+
+from collection.browser.actions import act
+from collection.browser.observe import observe
+from data.action import Click
+from tests.collection.conftest import Harbour
+from tests.collection.website import find
+
+
+@pytest.mark.parametrize(("path", "expected"), [("/late", "late content"), ("/clock", "Clock")])
+def test_a_page_is_observed_at_rest(harbour: Harbour, url: str, path: str, expected: str) -> None:
+    async def run() -> tuple[str, float]:
+        begin = time.monotonic()
+        async with harbour.page(url + path) as page:
+            return (await observe(page, "released")).tree, time.monotonic() - begin
+
+    tree, seconds = harbour.wait(run())
+    assert expected in tree
+    assert seconds < 6
+
+
+def test_quiet_is_counted_from_the_action(harbour: Harbour, url: str) -> None:
+    async def run() -> str:
+        async with harbour.page(f"{url}/spa") as page:
+            seen = await observe(page, "released")
+            await act(page, Click(int(find(seen.tree, "Load"))), seen, url)
+            return (await observe(page, "released")).tree
+
+    assert "loaded at last" in harbour.wait(run())
