@@ -28,7 +28,7 @@ WORDINGS: dict[str, tuple[str, ...]] = {
     "Shop-options": (
         'add "{product}" to the cart in the colour "{colour}" and the quantity "{quantity}"',
         'put "{product}" into the cart, colour "{colour}", quantity "{quantity}"',
-        'order "{product}" in "{colour}" with the quantity "{quantity}", up to the cart',
+        'put "{quantity}" pieces of "{product}" in "{colour}" into the cart',
     ),
     "Shop-cheapest": (
         'go to "{department}", then "{category}", and name the product with the lowest price',

@@ -87,6 +87,11 @@ def select(
     return f'<div class="field">{_label(name)}<select {attributes}>{"".join(items)}</select></div>'
 
 
+def hidden(key: str, value: object) -> str:
+    """A form field that nobody sees."""
+    return f'<input type="hidden" name="{key}" value="{escape(str(value))}">'
+
+
 def _label(name: str) -> str:
     return f'<span class="label" aria-hidden="true">{escape(name)}</span>'
 

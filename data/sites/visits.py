@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+import re
 import secrets
 import zlib
 from collections import OrderedDict
@@ -26,11 +27,15 @@ class Visit:
     path: Mapping[str, str]
     fields: Mapping[str, str]
 
-    @property
-    def page(self) -> int:
-        """The `page` field as a number from 1."""
-        number = self.fields.get("page", "1")
-        return max(1, int(number)) if number.isdecimal() else 1
+    def number(self, field: str, default: int = 1) -> int:
+        """The field as a number of a few digits, else `default`."""
+        text = self.fields.get(field, "")
+        return int(text) if re.fullmatch(r"[1-9]\d{0,5}", text, re.ASCII) else default
+
+    def choice(self, field: str, options: Mapping[str, Any]) -> str:
+        """The field when it is one of `options`, else the first of them."""
+        chosen = self.fields.get(field, "")
+        return chosen if chosen in options else next(iter(options))
 
 
 Handler = Callable[[Visit], str | Response]

@@ -13,9 +13,9 @@ FILLER = "filler"  # entities on the sites' front pages that no task asks about
 _CONSONANTS, _VOWELS, _ENDS = "bdfgklmnprstvz", "aeiou", "bdgp"
 
 NOUNS = """
-Falcon Comet Ember Harbor Maple Pebble Velvet Raven Tulip Cobalt Dune Anchor Willow Saturn Copper Meadow Lotus Breeze
+Falcon Comet Ember Harbor Maple Pebble Velvet Raven Tansy Cobalt Dune Anchor Willow Saturn Copper Meadow Lotus Breeze
 Canyon Pearl Thistle Otter Quartz Hazel Beacon Cedar Dolphin Echo Fern Granite Heron Indigo Jasmine Kestrel Lagoon
-Marble Nectar Orchid Prairie Rapid Sparrow Tundra Umber Violet Walnut Zenith Amber Bison Clover Dahlia Egret Fjord
+Marble Nectar Orchid Prairie Reef Sparrow Tundra Umber Violet Walnut Zenith Amber Bison Clover Dahlia Egret Fjord
 Glacier Heath Iris Jade Karma Lily Moss Nova Opal Panda Quill Ridge Sable Topaz Vista Wren Acorn Birch Coral Delta
 """.split()
 FIRST_NAMES = (
@@ -28,7 +28,7 @@ class Words:
 
     def __init__(self, seed: int):
         self.rng = random.Random(f"elcano sites {seed}")
-        self._taken: set[str] = set()
+        self._taken = set(NOUNS)
         self._nouns = self.rng.sample(NOUNS, len(NOUNS))
         self._next_noun = 0
 

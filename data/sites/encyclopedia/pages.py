@@ -45,7 +45,7 @@ class Pages:
         exact = [title for title in self.articles if title.lower() == query.lower()]
         if exact:
             return go_to(m.url(f"/article/{exact[0]}"))
-        found, page, num_pages = paginate(matches(query, self.articles), visit.page, PAGE_SIZE)
+        found, page, num_pages = paginate(matches(query, self.articles), visit.number("page"), PAGE_SIZE)
         results = "".join(map(_article_link, found)) if found else m.text("No articles found")
         main = m.title("Search results") + m.box(results, "links") + m.pager(page, num_pages, "/search", q=query)
         return _page("Search results", main)
@@ -55,7 +55,7 @@ class Pages:
         if kind not in KINDS:
             return _missing()
         titles = sorted(article.title for article in self.articles.values() if article.kind == kind)
-        shown, page, num_pages = paginate(titles, visit.page, PAGE_SIZE)
+        shown, page, num_pages = paginate(titles, visit.number("page"), PAGE_SIZE)
         links = m.box("".join(map(_article_link, shown)), "links")
         return _page(kind, m.title(kind) + links + m.pager(page, num_pages, f"/topic/{kind}"))
 

@@ -11,7 +11,7 @@ from data.sites.visits import Handler, Visit, go_to, matches, paginate
 BRAND = "Campfire"
 PAGE_SIZE = 6
 _ORDERS = {
-    "Newest": None,
+    "Newest": lambda thread: 0,
     "Most viewed": lambda thread: -thread.num_views,
     "Most votes": lambda thread: -thread.num_votes,
 }
@@ -58,7 +58,7 @@ class Pages:
 
     def search(self, visit: Visit) -> str:
         query = visit.fields.get("q", "")
-        found, page, num_pages = paginate(matches(query, self.forum.threads), visit.page, PAGE_SIZE)
+        found, page, num_pages = paginate(matches(query, self.forum.threads), visit.number("page"), PAGE_SIZE)
         rows = "".join(_row(self.forum.threads[title]) for title in found) or m.text("No threads found")
         return _page("Search results", m.title("Search results") + rows + m.pager(page, num_pages, "/search", q=query))
 
@@ -67,10 +67,8 @@ class Pages:
         if board not in self.forum.boards:
             return _missing()
         threads = [self.forum.threads[title] for title in self.forum.boards[board]]
-        order = visit.fields.get("order", "Newest")
-        if _ORDERS.get(order):
-            threads = sorted(threads, key=_ORDERS[order])
-        shown, page, num_pages = paginate(threads, visit.page, PAGE_SIZE)
+        order = visit.choice("order", _ORDERS)
+        shown, page, num_pages = paginate(sorted(threads, key=_ORDERS[order]), visit.number("page"), PAGE_SIZE)
         tools = m.form(m.url(f"/board/{board}"), m.select("Order", "order", _ORDERS, order, submits=True), method="get")
         pager = m.pager(page, num_pages, f"/board/{board}", order=order)
         return _page(board, m.title(board) + tools + "".join(map(_row, shown)) + pager)

@@ -35,7 +35,7 @@ class Product:
 
     @property
     def price(self) -> str:
-        return f"{self.price_cents // 100}.{self.price_cents % 100:02d} EUR"
+        return euros(self.price_cents)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,6 +48,10 @@ class Shop:
 
     def of(self, split: str) -> list[Product]:
         return [product for product in self.products.values() if product.split == split]
+
+
+def euros(cents: int) -> str:
+    return f"{cents // 100}.{cents % 100:02d} EUR"
 
 
 def build(words: Words) -> Shop:

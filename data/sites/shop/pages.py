@@ -5,19 +5,18 @@ import dataclasses
 from starlette.responses import HTMLResponse, Response
 
 from data.sites import markup as m
-from data.sites.shop.content import QUANTITIES, Product, Shop
+from data.sites.shop.content import QUANTITIES, Product, Shop, euros
 from data.sites.visits import Handler, Visit, go_to, matches, paginate
 from data.sites.words import FILLER
 
 BRAND = "Cargo"
 PAGE_SIZE = 6
 _ORDERS = {
-    "Featured": None,
+    "Featured": lambda product: 0,
     "Lowest price": lambda product: product.price_cents,
     "Highest price": lambda product: -product.price_cents,
 }
-_ANY = lambda product: True  # noqa: E731
-_BUDGETS = {"Any price": _ANY, "Below 40 EUR": lambda product: product.price_cents < 4000}
+_BUDGETS = {"Any price": 10**9, "Below 40 EUR": 40_00}  # cents
 
 
 @dataclasses.dataclass
@@ -66,7 +65,7 @@ class Pages:
 
     def search(self, visit: Visit) -> str:
         found = [self.shop.products[name] for name in matches(visit.fields.get("q", ""), self.shop.products)]
-        shown, page, num_pages = paginate(found, visit.page, PAGE_SIZE)
+        shown, page, num_pages = paginate(found, visit.number("page"), PAGE_SIZE)
         main = m.title("Search results") + (_cards(shown) if found else m.text("No products found"))
         main += m.pager(page, num_pages, "/search", q=visit.fields.get("q"))
         return self._page(visit, "Search results", main)
@@ -83,16 +82,15 @@ class Pages:
         category = visit.path["category"]
         if category not in self.shop.categories:
             return self._missing(visit)
-        order, budget = visit.fields.get("order", "Featured"), visit.fields.get("budget", "")
-        chosen = [product for product in self.shop.categories[category] if _BUDGETS.get(budget, _ANY)(product)]
-        if _ORDERS.get(order):
-            chosen.sort(key=_ORDERS[order])
-        shown, page, num_pages = paginate(chosen, visit.page, PAGE_SIZE)
+        order, budget = visit.choice("order", _ORDERS), visit.choice("budget", _BUDGETS)
+        affordable = [product for product in self.shop.categories[category] if product.price_cents < _BUDGETS[budget]]
+        chosen = sorted(affordable, key=_ORDERS[order])
+        shown, page, num_pages = paginate(chosen, visit.number("page"), PAGE_SIZE)
         tools = m.select("Sort by", "order", _ORDERS, order, submits=True)
         tools += m.select("Budget", "budget", _BUDGETS, budget, submits=True)
         main = m.title(category) + m.form(m.url(f"/category/{category}"), tools, method="get")
         main += m.heading("Products") + (_cards(shown) if shown else m.text("No products found"))
-        main += m.pager(page, num_pages, f"/category/{category}", order=order, budget=budget or None)
+        main += m.pager(page, num_pages, f"/category/{category}", order=order, budget=budget)
         return self._page(visit, category, main)
 
     def product(self, visit: Visit) -> str | Response:
@@ -100,36 +98,31 @@ class Pages:
         if product is None:
             return self._missing(visit)
         about = m.facts({"Price": product.price, **product.facts}) + m.late(m.url(f"/late/delivery/{product.name}"))
-        options = f'<input type="hidden" name="product" value="{product.name}">'
+        options = m.hidden("product", product.name)
         options += m.select("Colour", "colour", product.colours) + m.select("Quantity", "quantity", QUANTITIES)
         buy = m.form("/cart/add", options, "Add to cart")
-        crumb = m.box(m.link(product.category, m.url(f"/category/{product.category}")), "crumb")
-        main = (
-            crumb
-            + m.title(product.name)
-            + m.box(m.picture(product.name, "large") + m.box(about, "about") + buy, "split")
-        )
-        return self._page(visit, product.name, main)
+        offer = m.box(m.picture(product.name, "large") + m.box(about, "about") + buy, "split")
+        back = m.box(m.link(product.category, m.url(f"/category/{product.category}")), "crumb")
+        return self._page(visit, product.name, back + m.title(product.name) + offer)
 
     def delivery(self, visit: Visit) -> str:
         product = self.shop.products.get(visit.path["product"])
         return m.text(f"Delivery: {product.delivery_days} days", "fact") if product else ""
 
     def cart(self, visit: Visit) -> str:
-        lines = []
-        for number, line in enumerate(visit.state.cart):
-            product = self.shop.products[line.product]
-            about = m.link(product.name, m.url(f"/product/{product.name}"))
-            about += m.text(f"{line.quantity} in {line.colour}, {product.price} each")
-            keep = f'<input type="hidden" name="line" value="{number}">'
-            lines.append(
-                m.box(m.picture(product.name) + m.box(about, "about") + m.form("/cart/remove", keep, "Remove"), "row")
-            )
-        total = sum(self.shop.products[line.product].price_cents * line.quantity for line in visit.state.cart)
-        note = m.text("Added to the cart", "notice") if "added" in visit.fields else ""
-        summary = m.text(f"Total: {total // 100}.{total % 100:02d} EUR", "fact total")
-        main = note + m.title("Your cart") + ("".join(lines) + summary if lines else m.text("Nothing in it yet"))
-        return self._page(visit, "Your cart", main)
+        cart = visit.state.cart
+        lines = "".join(self._cart_line(number, line) for number, line in enumerate(cart, start=1))
+        total = sum(self.shop.products[line.product].price_cents * line.quantity for line in cart)
+        notice = m.text("Added to the cart", "notice") if "added" in visit.fields else ""
+        content = lines + m.text(f"Total: {euros(total)}", "fact total") if cart else m.text("Nothing in it yet")
+        return self._page(visit, "Your cart", notice + m.title("Your cart") + content)
+
+    def _cart_line(self, number: int, line: CartLine) -> str:
+        product = self.shop.products[line.product]
+        about = m.link(product.name, m.url(f"/product/{product.name}"))
+        about += m.text(f"{line.quantity} in {line.colour}, {product.price} each")
+        remove = m.form("/cart/remove", m.hidden("line", number), "Remove")
+        return m.box(m.picture(product.name) + m.box(about, "about") + remove, "row")
 
     def add(self, visit: Visit) -> Response:
         product = self.shop.products.get(visit.fields.get("product", ""))
@@ -140,9 +133,9 @@ class Pages:
         return go_to("/cart?added=1")
 
     def remove(self, visit: Visit) -> Response:
-        line = visit.fields.get("line", "")
-        if line.isdecimal() and int(line) < len(visit.state.cart):
-            del visit.state.cart[int(line)]
+        number = visit.number("line", default=0)
+        if 0 < number <= len(visit.state.cart):
+            del visit.state.cart[number - 1]
         return go_to("/cart")
 
     def _page(self, visit: Visit, title: str, main: str) -> str:
