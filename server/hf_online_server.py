@@ -60,6 +60,9 @@ class Config:
 
 def main(config: Config) -> None:
     """Check what can be checked in no time, then load and serve."""
+    for name in ("max_batch_size", "max_queue", "image_cache_size"):
+        if getattr(config, name) < 1:
+            raise UserError(f"--{name} is {getattr(config, name)}; give at least 1")
     folder = check_folder(Path(config.model_name_or_path))
     listener = bind(config.host, config.port)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # while loading; uvicorn drains first, then comes here too

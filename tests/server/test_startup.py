@@ -40,6 +40,10 @@ def test_refusals_load_nothing_heavy() -> None:
     subprocess.run([sys.executable, "-c", code], env=server_environment(), check=True, timeout=60)
 
 
+def test_numbers_out_of_range() -> None:
+    assert "--max_batch_size is 0" in refusal("--model_name_or_path", "x", "--max_batch_size", "0")
+
+
 def test_a_missing_folder() -> None:
     assert "no such folder" in refusal("--model_name_or_path", "/nowhere/at/all")
 
