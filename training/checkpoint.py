@@ -17,8 +17,9 @@ from megatron.energon.rng import SystemRngState
 from megatron.energon.savable_loader import SavableDataLoaderState, SavableDatasetCheckpoint, SavableDatasetState
 from megatron.energon.state import FlexState
 
+from data.files import write_json
 from training.models import torch_dist
-from training.models.checkpoint_folder import iteration_name, write_tracker
+from training.models.checkpoint_folder import IDENTITY_FILE, iteration_name, write_tracker
 
 # megatron-core 0.16.1's default form of the distributed optimizer's state cannot be saved any more.
 _METADATA = {"distrib_optim_sharding_type": "fully_reshardable"}
@@ -44,13 +45,17 @@ def load_model(model: torch.nn.Module, weights: Path) -> None:
     set_weights(model, loaded["model"])
 
 
-def save(state: TrainingState, folder: Path, iteration: int) -> None:
-    """Write iteration `iteration` into `folder`; until it is complete, the tracker names the one before."""
+def save(state: TrainingState, folder: Path, iteration: int, identity: dict[str, Any]) -> None:
+    """Write iteration `iteration` into `folder`; until it is complete, the tracker names the one before.
+
+    `identity` is what a resumed run must agree with (`training.config.Config.identity`).
+    """
     final = folder / iteration_name(iteration)
     temporary = folder / f".{final.name}.partial"
     if torch.distributed.get_rank() == 0:
         shutil.rmtree(temporary, ignore_errors=True)
         temporary.mkdir(parents=True)
+        write_json(temporary / IDENTITY_FILE, identity)
     torch.distributed.barrier()
     content = _sharded_content(state, loading=False)
     torch_dist.save({**content, "iteration": iteration}, temporary)
@@ -91,7 +96,9 @@ def sharded_weights(model: torch.nn.Module) -> dict[str, Any]:
 
 def set_weights(model: torch.nn.Module, weights: dict[str, torch.Tensor]) -> None:
     incompatible = model.load_state_dict(weights, strict=False)
-    wrong = [key for key in incompatible.missing_keys if not key.endswith("_extra_state")] + incompatible.unexpected_keys
+    wrong = [
+        key for key in incompatible.missing_keys if not key.endswith("_extra_state")
+    ] + incompatible.unexpected_keys
     assert not wrong, f"weights do not fit the model: {wrong}"
 
 

@@ -5,11 +5,12 @@ OpenWebVoyager, `train_OpenWebVoyager_idefics2.sh`.
 """
 
 import dataclasses
+import hashlib
 import math
 import os
 import sys
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 import tyro
@@ -90,6 +91,18 @@ class Config:
         if self.train_epochs > 0:
             return max(1, math.ceil(self.train_epochs * num_samples / self.global_batch_size))
         return self.train_iters
+
+    def identity(self, num_ranks: int, manifest: dict[str, Any]) -> dict[str, Any]:
+        """What a run cannot change before its end, since the state of each rank and its place in the data are saved."""
+        shards = [shard["sha256"] for shard in manifest["shards"]]
+        return {
+            "num_ranks": num_ranks,
+            **{
+                name: getattr(self, name)
+                for name in ("tp", "pp", "batch_size", "global_batch_size", "num_workers", "seed")
+            },
+            "data": hashlib.sha256("".join(shards).encode()).hexdigest(),
+        }
 
     @property
     def pads_to_longest(self) -> bool:

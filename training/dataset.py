@@ -1,8 +1,8 @@
 """Micro-batches for one rank, read by megatron-energon from a folder of webdataset shards.
 
-Every rank of a data-parallel replica reads the same samples in the same order, so nothing is sent between them; the costly
-part, decoding images, each tensor-parallel rank of the first pipeline stage does for its share only. The replicas read
-disjoint samples. The loader's state can be saved and restored exactly.
+Every rank of a data-parallel replica reads the same samples in the same order, so nothing is sent between them. The
+costly part, decoding images, each tensor-parallel rank of the first pipeline stage does for its share only. Replicas
+read disjoint samples. The loader's state can be saved and restored exactly.
 """
 
 import dataclasses
@@ -29,7 +29,7 @@ from PIL import Image, UnidentifiedImageError
 
 from data.errors import UserError
 from training.encoding import ConversationEncoder
-from training.models.idefics2.model import IGNORE, image_share
+from training.models.batching import IGNORE, image_share
 
 
 @edataclass
@@ -54,7 +54,7 @@ class MicroBatch(Sample):
     """
     tokens, labels [b, s]: padded on the right; `labels` are shifted, `IGNORE` where nothing is to be learnt.
     loss_weights [b, s]: 1 / (learnt tokens of the sample), so that samples count alike however long their replies.
-    pixel_values [n, 3, height, width] and patch_mask [n, rows, columns]: this rank's share of the images; None without one.
+    pixel_values [n, 3, height, width], patch_mask [n, rows, columns]: this rank's share of the images, or None.
     num_images: of the whole micro-batch. num_tokens: without padding.
     """
 
@@ -101,8 +101,8 @@ def _read_sample(crude: dict[str, Any]) -> RawSample:
 class MicroBatchEncoder(DefaultTaskEncoder):
     """What energon does to samples: read, tokenize, group by length, batch."""
 
-    cookers = [Cooker(_read_sample)]
-    decoder = None
+    cookers = (Cooker(_read_sample),)
+    decoder = None  # members stay bytes until a rank needs them
 
     def __init__(
         self,

@@ -89,7 +89,7 @@ class ConversationEncoder:
         turn_ends = [index for index, token in enumerate(ids) if token == self.end_id]
         replies = range(1, len(turns), 2) if self.loss == "all_answers" else [len(turns) - 1]
         for turn in replies:
-            # No image stands between a prompt's end and its reply's, so the reply's length in characters finds its start.
+            # No image stands between a prompt's end and its reply's: the reply's length in characters finds its start.
             whole, prompt = self._render(turns[: turn + 1]), self._render(turns[:turn], prompt=True)
             first = ends[turn_ends[turn]] - (whole.rindex(_END) + len(_END) - len(prompt))
             for index in range(turn_ends[turn - 1] + 1, turn_ends[turn] + 1):

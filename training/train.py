@@ -29,9 +29,11 @@ from training.models.checkpoint_folder import copy_hf_files, find_weights, itera
 from training.models.idefics2.config import read_config
 from training.models.idefics2.model import Idefics2
 
+
 def train(config: Config) -> None:
     """Run, or resume, until all optimizer steps are done and saved."""
-    train_iters = config.num_iters(read_manifest(config.dataset_path)["num_samples"])
+    manifest = read_manifest(config.dataset_path)
+    train_iters = config.num_iters(manifest["num_samples"])
     layout.initialize(config.layout, config.seed)
     _, hf_files = find_weights(config.pretrain_checkpoint_path)
     hf = read_config(hf_files)
@@ -50,7 +52,8 @@ def train(config: Config) -> None:
         iteration += 1
         reporter.report(iteration, metrics, time.perf_counter() - started)
         if iteration % config.save_interval == 0 or iteration == train_iters:
-            checkpoint.save(state, config.checkpoint_path, iteration)
+            identity = config.identity(torch.distributed.get_world_size(), manifest)
+            checkpoint.save(state, config.checkpoint_path, iteration, identity)
             reporter.note(f"saved {config.checkpoint_path / iteration_name(iteration)}")
     reporter.close()
     layout.finalize()
@@ -109,6 +112,8 @@ def build_scheduler(config: Config, optimizer: MegatronOptimizer, train_iters: i
         end_wd=config.weight_decay,
         wd_incr_steps=train_iters,
         wd_incr_style="constant",
+        use_checkpoint_opt_param_scheduler=False,
+        override_opt_param_scheduler=True,
     )
 
 
@@ -164,7 +169,9 @@ def train_step(
     return StepMetrics.reduce(losses, grad_norm, optimizer.param_groups[0]["lr"])
 
 
-def forward_backward(config: Config, model: DistributedDataParallel, batches: Iterator[MicroBatch]) -> list[dict[str, torch.Tensor]]:
+def forward_backward(
+    config: Config, model: DistributedDataParallel, batches: Iterator[MicroBatch]
+) -> list[dict[str, torch.Tensor]]:
     """Accumulate the gradients of this replica's micro-batches; losses come back on the last pipeline stage."""
     num_microbatches = config.global_batch_size // config.batch_size // parallel_state.get_data_parallel_world_size()
     return get_forward_backward_func()(

@@ -1,9 +1,10 @@
-"""Started by torchrun: loss, gradients and logits of several parallel layouts against Hugging Face's, on the same weights.
+"""Started by torchrun: loss, gradients and logits of parallel layouts against Hugging Face's, on the same weights.
 
-    torchrun --standalone --nproc-per-node 4 tests/training/parity_worker.py HF_DIR MEGATRON_DIR OUT.json LAYOUT...
+    torchrun --standalone --nproc-per-node 4 tests/training/parity_worker.py OUT.json HF_DIR MEGATRON_DIR LAYOUTS ...
 
-A LAYOUT is tensor-parallel size, pipeline-parallel size and switches: `tp2,pp2,sp,do,ac,bf16`; what is left of the ranks is
-data-parallel. Rank 0 writes {layout: {"loss", "gradient", "logits"}}: the largest absolute differences.
+with one triple for each policy. LAYOUTS are separated by blanks; each has a tensor-parallel size, a pipeline-parallel size
+and switches, `tp2,pp2,sp,do,ac,bf16`; the ranks that are left are data-parallel. Rank 0 writes
+[{layout: {"loss", "gradient", "logits"}}], the largest absolute differences, policy by policy.
 """
 
 import json
@@ -144,14 +145,16 @@ def compare_logits(model: torch.nn.Module, batches: list[MicroBatch], reference:
         for row in range(BATCH_SIZE):
             expected = reference.logits[(number * size + rank) * BATCH_SIZE + row]
             actual = logits[row, : len(expected)]
-            assert (actual[:, expected.size(1) :] == -torch.inf).all(), "rows that pad the vocabulary have a probability"
+            assert (actual[:, expected.size(1) :] == -torch.inf).all(), (
+                "rows that pad the vocabulary have a probability"
+            )
             worst = max(worst, float((actual[:, : expected.size(1)] - expected).abs().max()))
     return worst
 
 
 @torch.no_grad()
 def compare_gradients(model: torch.nn.Module, hf: object, reference: Reference) -> float:
-    """Gradients take the weights' places, are put together as a checkpoint is, and become Hugging Face's by the table."""
+    """Gradients take the weights' places, are joined as a checkpoint is, and become Hugging Face's by the table."""
     for parameter in model.parameters():
         parameter.data = parameter.main_grad.clone().to(parameter.dtype)
     folder = [tempfile.mkdtemp()] if torch.distributed.get_rank() == 0 else [""]
@@ -170,13 +173,16 @@ def compare_gradients(model: torch.nn.Module, hf: object, reference: Reference) 
 
 
 def main() -> None:
-    hf_folder, megatron_folder, out, *layouts = sys.argv[1:]
+    out, *arguments = sys.argv[1:]
     torch.distributed.init_process_group("gloo")
-    reference = Reference(Path(hf_folder))
-    results = {text: compare(text, Path(hf_folder), Path(megatron_folder), reference) for text in layouts}
-    largest = max(float(gradient.abs().max()) for gradient in reference.gradients.values())
+    results = []
+    for hf_folder, megatron_folder, layouts in zip(*[iter(arguments)] * 3, strict=True):
+        reference = Reference(Path(hf_folder))
+        largest = max(float(gradient.abs().max()) for gradient in reference.gradients.values())
+        compared = {text: compare(text, Path(hf_folder), Path(megatron_folder), reference) for text in layouts.split()}
+        results.append({"largest gradient": largest, **compared})
     if torch.distributed.get_rank() == 0:
-        Path(out).write_text(json.dumps({"largest gradient": largest, **results}, indent=2))
+        Path(out).write_text(json.dumps(results, indent=2))
     torch.distributed.destroy_process_group()
 
 

@@ -1,7 +1,10 @@
 """A tiny idefics2 with random weights, its processor and data for it: the shape of the quickstart's policy."""
 
+import dataclasses
 import io
+import os
 import random
+import sys
 from pathlib import Path
 
 import torch
@@ -16,6 +19,9 @@ from transformers import (
 )
 
 from data.shard import Sample, write_shards
+from tests.conftest import ROOT
+from toolkits.energon_index import write_energon_index
+from training.config import Config
 
 NUM_LATENTS = 8
 _SPECIAL = ["<unk>", "<s>", "</s>", "<fake_token_around_image>", "<image>", "<end_of_utterance>"]
@@ -90,9 +96,7 @@ def build_policy(
     image_processor = Idefics2ImageProcessorPil(
         do_image_splitting=False, size={"longest_edge": image_size, "shortest_edge": image_size * 378 // 980}
     )
-    processor = Idefics2Processor(
-        image_processor, tokenizer, image_seq_len=NUM_LATENTS, chat_template=_CHAT_TEMPLATE
-    )
+    processor = Idefics2Processor(image_processor, tokenizer, image_seq_len=NUM_LATENTS, chat_template=_CHAT_TEMPLATE)
     model.save_pretrained(folder)
     processor.save_pretrained(folder)
     return folder
@@ -157,9 +161,17 @@ def sample(index: int, num_steps: int = 1, num_words: int = 60, with_images: boo
     return Sample(f"task--{index:05d}--step{num_steps:02d}", conversations, images)
 
 
-def build_dataset(folder: Path, num_samples: int = 24, **kwargs: int) -> Path:
-    """Shards of `num_samples` random samples of 1 to 3 steps, every fifth without an image."""
+def build_dataset(folder: Path, samples: list[Sample] | None = None) -> Path:
+    """Shards, with energon's index, of `samples`; by default 24 of 1 to 3 steps, every fifth without an image."""
     folder.mkdir(parents=True)
-    samples = [sample(i, num_steps=1 + i % 3, with_images=i % 5 != 4, **kwargs) for i in range(num_samples)]
-    write_shards(folder, samples, max_samples=10, source={})
+    samples = samples or [sample(index, num_steps=1 + index % 3, with_images=index % 5 != 4) for index in range(24)]
+    manifest = write_shards(folder, samples, max_samples=10, source={})
+    write_energon_index(folder, [shard["url"] for shard in manifest["shards"]])
     return folder
+
+
+def environment(**variables: str) -> dict[str, str]:
+    """For a child process: this Python, one thread, and none of this machine's training options."""
+    options = {field.name.upper() for field in dataclasses.fields(Config)}
+    inherited = {name: value for name, value in os.environ.items() if name not in options}
+    return {**inherited, "PYTHON": sys.executable, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **variables}

@@ -151,7 +151,7 @@ class HfReader:
         if not paths:
             raise UserError(f"{folder}: no *.safetensors here; --load_path must be a Hugging Face checkpoint folder")
         files = [safe_open(path, framework="pt") for path in paths]
-        self._files = {name: file for file in files for name in file.keys()}
+        self._files = {name: file for file in files for name in file.keys()}  # noqa: SIM118 (not a dict)
 
     def read(self, name: str) -> torch.Tensor:
         """`UserError` when the checkpoint has no tensor `name`."""

@@ -1,8 +1,8 @@
 """The layout of a Megatron checkpoint folder, shared by the trainer and the converters.
 
-    <folder>/latest_checkpointed_iteration.txt   "release" (converted from Hugging Face) or an iteration number
-    <folder>/release/ or <folder>/iter_0000100/  megatron-core `torch_dist` checkpoints
-    <folder>/config.json, tokenizer.json, ...    the Hugging Face files, so that the way back needs nothing else
+<folder>/latest_checkpointed_iteration.txt   "release" (converted from Hugging Face) or an iteration number
+<folder>/release/ or <folder>/iter_0000100/  megatron-core `torch_dist` checkpoints
+<folder>/config.json, tokenizer.json, ...    the Hugging Face files, so that the way back needs nothing else
 """
 
 import shutil
@@ -12,6 +12,8 @@ from data.errors import UserError
 from data.files import write_atomic
 
 RELEASE = "release"
+IDENTITY_FILE = "run.json"
+"""In an iteration's folder: the data and the layout it was made with."""
 _TRACKER = "latest_checkpointed_iteration.txt"
 _HF_SUFFIXES = {".json", ".jinja", ".model", ".txt"}
 
@@ -22,7 +24,7 @@ def iteration_name(iteration: int) -> str:
 
 
 def read_tracker(folder: Path) -> str | None:
-    """"release" or an iteration number as text; None when nothing was completed in `folder`."""
+    """ "release" or an iteration number as text; None when nothing was completed in `folder`."""
     path = Path(folder) / _TRACKER
     return path.read_text().strip() if path.exists() else None
 
@@ -33,7 +35,7 @@ def write_tracker(folder: Path, latest: str) -> None:
 
 
 def find_weights(folder: Path) -> tuple[Path, Path]:
-    """(the checkpoint's weights, the folder of its Hugging Face files); `folder` is a checkpoint folder or one iteration.
+    """(folder of the weights, folder of the Hugging Face files); `folder` is a checkpoint folder or one iteration.
 
     Raises:
         UserError: `folder` is not a complete Megatron checkpoint.
@@ -57,5 +59,10 @@ def copy_hf_files(source: Path, destination: Path) -> None:
     """Copy configuration, processor and tokenizer files, but no weights."""
     for path in sorted(Path(source).iterdir()):
         is_index = path.name.endswith(".index.json")
-        if path.is_file() and path.suffix in _HF_SUFFIXES and not is_index and path.name not in (_TRACKER, "manifest.json"):
+        if (
+            path.is_file()
+            and path.suffix in _HF_SUFFIXES
+            and not is_index
+            and path.name not in (_TRACKER, "manifest.json")
+        ):
             shutil.copyfile(path, Path(destination) / path.name)

@@ -1,8 +1,9 @@
 """Run the unmodified megatron-core on a CPU: whatever it calls "cuda" is the CPU.
 
 Megatron names the device "cuda" in its schedules, embeddings and optimizers. Without a GPU, `install()` redirects those
-names, so that a laptop runs the same TP/PP/DP code over gloo. Call it once, before Megatron is imported; it does nothing
-where a GPU is present, and belongs into processes that run Megatron only (`Tensor.type()` then says "torch.cuda...").
+names, so that a laptop runs the same TP/PP/DP code over gloo. Call it once, before Megatron is imported; it does
+nothing where a GPU is present, and belongs only into processes that run Megatron (`Tensor.type()` then says
+"torch.cuda...").
 """
 
 import functools

@@ -54,7 +54,7 @@ def tied_embeddings(config: "Idefics2Config") -> bool:
 
 
 def transformer_config(config: "Idefics2Config", layout: "Layout") -> "TransformerConfig":
-    """The language model's dimensions and `layout` as megatron-core wants them; no weight is initialised, all are loaded."""
+    """The language model's dimensions and `layout` for megatron-core; no weight is initialised, all are loaded."""
     import torch
     from megatron.core.transformer.transformer_config import TransformerConfig
     from torch.nn import functional
@@ -89,7 +89,7 @@ def transformer_config(config: "Idefics2Config", layout: "Layout") -> "Transform
         gradient_accumulation_fusion=False,
         masked_softmax_fusion=False,
         persist_layer_norm=False,
-        bias_activation_fusion=True,
+        bias_activation_fusion=torch.cuda.is_available(),  # a gain only where it is compiled
         bias_dropout_fusion=True,
         **(recompute if layout.recompute else {}),
     )

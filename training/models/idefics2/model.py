@@ -16,12 +16,10 @@ from transformers.initialization import no_init_weights
 from transformers.models.idefics2.modeling_idefics2 import Idefics2Connector, Idefics2VisionTransformer
 
 from training.layout import Layout
+from training.models.batching import IGNORE
 from training.models.idefics2.config import tied_embeddings, transformer_config
 from training.models.idefics2.weights import padded_vocab_size
 from training.models.layers import layer_spec
-
-IGNORE = -100
-"""The label of a position without a loss."""
 
 
 class Idefics2(MegatronModule):
@@ -100,12 +98,6 @@ class Idefics2(MegatronModule):
         return latents[:num_images].flatten(0, 1)
 
 
-def image_share(num_images: int, rank: int, size: int) -> range:
-    """Which of a micro-batch's images tensor-parallel rank `rank` of `size` encodes."""
-    share = -(-num_images // size)
-    return range(min(rank * share, num_images), min((rank + 1) * share, num_images))
-
-
 class LanguageModel(GPTModel):
     """`GPTModel` that computes logits only where there is a label, and never for the rows that pad the vocabulary."""
 
@@ -124,6 +116,9 @@ class LanguageModel(GPTModel):
             scatter_embedding_sequence_parallel=False,
         )
         self.num_real_tokens = text.vocab_size
+        for module in (getattr(self, "embedding", None), getattr(self, "output_layer", None)):
+            for parameter in module.parameters() if module is not None else ():
+                parameter.data.zero_()  # a checkpoint may have fewer padding rows than this layout
 
     def _postprocess(
         self, hidden_states: torch.Tensor, *args: object, labels: torch.Tensor | None = None, **kwargs: object
@@ -176,8 +171,8 @@ def _place_images(embeddings: torch.Tensor, is_image: torch.Tensor, features: to
 class _GatherImages(torch.autograd.Function):
     """All-gather along the first axis over the tensor-parallel group.
 
-    Every rank holds the whole gradient of the gathered features; the backward reduce-scatter sums those equal copies, and
-    the average that Megatron takes of parameter gradients over the group undoes the factor: each image counts once.
+    Every rank holds the whole gradient of the gathered features; the backward reduce-scatter sums those equal copies,
+    and the average that Megatron takes of parameter gradients over the group undoes the factor: each image counts once.
     """
 
     @staticmethod

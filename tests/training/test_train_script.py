@@ -1,0 +1,130 @@
+"""train_idefics2.sh as a user runs it: start, kill -9, resume, finish, refuse."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from transformers import AutoModelForImageTextToText, AutoProcessor
+
+from data.shard import Sample
+from tests.conftest import ROOT
+from tests.training import tiny
+from tests.training.conftest import convert
+
+ITERATION = re.compile(r"iteration (\d+)/\d+ \| loss (\S+) \| grad norm (\S+) \|")
+
+
+class Run:
+    """One call of the script: TP=2 x PP=1 by default, checkpoints every second of six steps."""
+
+    def __init__(self, shards: Path, megatron: Path, output: Path, **options: object) -> None:
+        flags = {
+            **{"tp": 2, "pr": "fp32", "batch_size": 2, "global_batch_size": 8, "num_workers": 0, "ac": "none"},
+            **{"train_iters": 6, "save_interval": 2, "lr": 1e-3, "lr_warmup_iters": 2, "run_name": "run", **options},
+        }
+        arguments = [text for name, value in flags.items() for text in (f"--{name}", str(value))]
+        variables = {"DATASET_PATH": shards, "PRETRAIN_CHECKPOINT_PATH": megatron, "OUTPUT_BASEPATH": output}
+        self.checkpoints = output / "checkpoint" / "run"
+        self.process = subprocess.Popen(
+            ["bash", str(ROOT / "training" / "train_idefics2.sh"), *arguments],
+            env=tiny.environment(**{name: str(value) for name, value in variables.items()}),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def lines(self) -> Iterator[str]:
+        yield from self.process.stdout
+
+    def finish(self, exit_code: int = 0) -> str:
+        output = self.process.communicate(timeout=200)[0]
+        assert self.process.returncode == exit_code, output
+        return output
+
+    def kill(self) -> None:
+        """As a power cut would, but for processes that left the group, which must notice by themselves."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+def metrics(output: str) -> dict[int, tuple[str, str]]:
+    """(loss, gradient norm) as printed, by iteration."""
+    return {int(number): (loss, norm) for number, loss, norm in ITERATION.findall(output)}
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(shards: Path, megatron: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, str]:
+    run = Run(shards, megatron, tmp_path_factory.mktemp("uninterrupted"))
+    return run, run.finish()
+
+
+def test_the_loss_falls_and_the_outputs_lie_where_published(uninterrupted: tuple[Run, str]) -> None:
+    run, output = uninterrupted
+    losses = [float(loss) for loss, _ in metrics(output).values()]
+    assert len(losses) == 6 and losses[-1] < losses[0] - 0.5
+    base = run.checkpoints.parent.parent
+    assert list((base / "tensorboard" / "run").glob("events.*")) and list((base / "log" / "run").glob("log_*.txt"))
+    assert (run.checkpoints / "latest_checkpointed_iteration.txt").read_text() == "6"
+
+
+def test_the_trained_policy_loads_in_hugging_face(uninterrupted: tuple[Run, str], policy: Path, tmp_path: Path) -> None:
+    folder = convert("mg2hf", uninterrupted[0].checkpoints, tmp_path / "hf")
+    before = AutoModelForImageTextToText.from_pretrained(policy).state_dict()
+    after = AutoModelForImageTextToText.from_pretrained(folder).state_dict()
+    assert before.keys() == after.keys()
+    unchanged = [name for name in before if before[name].equal(after[name])]
+    assert unchanged == []
+    assert AutoProcessor.from_pretrained(folder).image_seq_len == tiny.NUM_LATENTS
+
+
+def test_a_complete_run_ends_at_once(uninterrupted: tuple[Run, str], shards: Path, megatron: Path) -> None:
+    started = time.monotonic()
+    output = Run(shards, megatron, uninterrupted[0].checkpoints.parent.parent).finish()
+    assert "complete" in output and "iteration" not in output
+    assert time.monotonic() - started < 20
+
+
+def test_a_killed_run_continues_as_if_nothing_had_happened(
+    uninterrupted: tuple[Run, str], shards: Path, megatron: Path, tmp_path: Path
+) -> None:
+    killed = Run(shards, megatron, tmp_path)
+    for line in killed.lines():
+        if "iteration 3/6" in line:
+            break
+    killed.kill()
+    output = Run(shards, megatron, tmp_path).finish()
+    resumed = metrics(output)
+    assert sorted(resumed) in ([3, 4, 5, 6], [5, 6])  # the kill may come after the next checkpoint
+    expected = metrics(uninterrupted[1])
+    assert resumed == {number: expected[number] for number in resumed}
+
+
+def test_pipeline_and_distributed_optimizer_resume_too(shards: Path, megatron: Path, tmp_path: Path) -> None:
+    """bf16, recomputation, a loader process, and a second part of the run in a second call."""
+    options = {"tp": 1, "pp": 2, "dp": 2, "do": "true", "pr": "bf16", "ac": "full", "num_workers": 1}
+    whole = metrics(Run(shards, megatron, tmp_path / "whole", **options, train_iters=4).finish())
+    Run(shards, megatron, tmp_path / "parts", **options, train_iters=4)
+    assert len(whole) == 4
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        (
+            Sample("cut", tiny.sample(1, 2).conversations, [image[:70] for image in tiny.sample(1, 2).images]),
+            "sample cut",
+        ),
+        (Sample("mute", [{"from": "human", "value": "a"}], []), "sample mute: turns must alternate"),
+    ],
+)
+def test_a_broken_sample_is_one_clear_line(megatron: Path, tmp_path: Path, broken: Sample, message: str) -> None:
+    shards = tiny.build_dataset(tmp_path / "shards", [broken, *(tiny.sample(index) for index in range(7))])
+    output = Run(shards, megatron, tmp_path, num_workers=1).finish(exit_code=2)
+    assert [line for line in output.splitlines() if line.startswith("error:") and message in line]
+    assert "Traceback" not in output
