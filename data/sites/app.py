@@ -14,7 +14,7 @@ from data.sites.visits import site
 from data.sites.world import World
 
 SITES = {"shop": shop, "encyclopedia": encyclopedia, "forum": forum, "timetable": timetable}
-_STATIC = {"style.css": (markup.STYLE, "text/css"), "late.js": (markup.SCRIPT, "text/javascript")}
+_STATIC = {"style.css": (markup.STYLE, "text/css"), "site.js": (markup.SCRIPT, "text/javascript")}
 
 
 def create_app(world: World) -> Starlette:

@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import quote, urlencode
 
 STYLE = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
-SCRIPT = (Path(__file__).parent / "late.js").read_text(encoding="utf-8")
+SCRIPT = (Path(__file__).parent / "site.js").read_text(encoding="utf-8")
 
 
 def document(site: str, brand: str, title: str, header: str, main: str) -> str:
@@ -19,7 +19,7 @@ def document(site: str, brand: str, title: str, header: str, main: str) -> str:
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{escape(title)} - {escape(brand)}</title>
 <meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">
-<link rel="stylesheet" href="/_static/style.css"><script src="/_static/late.js" defer></script></head>
+<link rel="stylesheet" href="/_static/style.css"><script src="/_static/site.js" defer></script></head>
 <body class="{site}"><header><div class="bar">{header}</div></header>
 <main>{main}</main></body></html>"""
 
