@@ -38,7 +38,7 @@ def main(config: Config) -> None:
     if not 1 <= config.max_rerun_times <= MOST_TRIES:
         raise UserError(f"--max_rerun_times must be 1 to {MOST_TRIES}, not {config.max_rerun_times}")
     tasks = move_sites(read_tasks(config.test_file), config.sites_port)
-    asyncio.run(collect(config, tasks, range(config.max_rerun_times), get_judge(config.judge)))
+    asyncio.run(collect(config, tasks, range(config.max_rerun_times), get_judge(config.judge, tasks)))
     print_summary(summarise(config.output_dir, tasks))
 
 

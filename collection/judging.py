@@ -1,7 +1,7 @@
 """Judges by name, and the one place that asks them."""
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from data.errors import UserError
@@ -14,10 +14,17 @@ Judge = Callable[[Task, Path], Outcome]
 _MODULES = {"oracle": "collection.judges.oracle"}
 
 
-def get_judge(name: str) -> Judge | None:
-    """The judge of that name; None for `none`."""
+def get_judge(name: str, tasks: Sequence[Task]) -> Judge | None:
+    """The judge of that name, who is to judge these tasks; None for `none`.
+
+    Raises:
+        UserError: a task lacks the ground truth that the oracle compares with.
+    """
     if name == "none":
         return None
+    for task in tasks:
+        if name == "oracle" and not task.eval:
+            raise UserError(f"task {task.id} has no ground truth (a field `eval`), so the oracle cannot judge it")
     return importlib.import_module(_MODULES[name]).judge
 
 

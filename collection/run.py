@@ -30,7 +30,7 @@ def main(config: Config) -> None:
     """Collect, then print what came of it."""
     config.check()
     tasks = move_sites(read_tasks(config.test_file), config.sites_port)
-    asyncio.run(collect(config, tasks, [None], get_judge(config.judge)))
+    asyncio.run(collect(config, tasks, [None], get_judge(config.judge, tasks)))
     print_summary(summarise(config.output_dir, tasks))
 
 

@@ -21,7 +21,7 @@ async def settle(page: Page, quiet_s: float = QUIET_S, cap_s: float = CAP_S) -> 
     window_s = quiet_s
     while window_s > 0 and (left_s := deadline - time.monotonic()) > 0:
         try:
-            await page.run(script("settle.js"), round(window_s * 1000), round(left_s * 1000), timeout_s=left_s + 10)
+            await page.run(script("settle.js"), round(window_s * 1000), round(left_s * 1000), timeout_s=left_s + 5)
             window_s = 0.0
         except RefusedError:  # the document was replaced meanwhile
             window_s = quiet_s

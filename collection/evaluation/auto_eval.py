@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from collection.evaluation.summary import print_summary, summarise
-from collection.judging import get_judge, judge_once
+from collection.judging import Judge, get_judge, judge_once
 from data.cli import run
 from data.files import write_json
 from data.task import Task, read_tasks
@@ -32,19 +32,18 @@ class Config:
 def main(config: Config) -> None:
     """Judge what is not judged yet, print the table, write the summary."""
     tasks = read_tasks(config.test_file)
-    judge_all(config.process_dir, tasks, config.judge)
+    judge_all(config.process_dir, tasks, get_judge(config.judge, tasks))
     summary = summarise(config.process_dir, tasks)
     write_json(config.process_dir / "summary.json", summary)
     print_summary(summary)
 
 
-def judge_all(results_dir: Path, tasks: list[Task], judge_name: str) -> None:
+def judge_all(results_dir: Path, tasks: list[Task], judge: Judge) -> None:
     """Give every complete trajectory of `tasks` a verdict."""
-    judge = get_judge(judge_name)
     by_id = {task.id: task for task in tasks}
     for folder in list_trajectories(results_dir):
         task = by_id.get(split_folder_name(folder.name)[0])
-        if judge is not None and task is not None and is_complete(folder):
+        if task is not None and is_complete(folder):
             judge_once(judge, task, folder)
 
 

@@ -13,6 +13,7 @@ from collection.browser.fleet import Fleet
 from collection.browser.page import Page, Viewport
 from collection.browser.settle import settle
 from tests.collection import website
+from tests.collection.collector import Collector
 
 
 @pytest.fixture
@@ -55,3 +56,9 @@ def harbour(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harbour]:
     yield Harbour(fleet, loop, tmp_path_factory.mktemp("downloads"))
     loop.run_until_complete(fleet.__aexit__())
     loop.close()
+
+
+@pytest.fixture
+def collector(tmp_path: Path) -> Collector:
+    """`run.py`, with task file and results in a folder of the test."""
+    return Collector(tmp_path)

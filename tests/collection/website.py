@@ -28,7 +28,9 @@ HOME = """
   <option value="s">Standard single</option><option value="r">Day  return</option><option disabled>First class</option>
 </select>
 <textarea aria-label="Message"></textarea>
-<div role="list" style="height:60px;overflow:auto" aria-label="Box"><p>box top</p><p style="margin-top:300px">box end</p></div>
+<div role="list" style="height:60px;overflow:auto" aria-label="Box">
+  <p>box top</p><p style="margin-top:300px">box end</p>
+</div>
 <p id="note"></p>
 <p style="margin-top:1500px">far below</p>
 """

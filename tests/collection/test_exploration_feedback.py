@@ -1,0 +1,49 @@
+"""Exploration: a task is tried until it succeeds, and a restart knows what is solved."""
+
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from data.trajectory import read_trajectory
+from tests.collection.collector import Collector, task
+
+ANSWER_42 = {"eval_types": ["string_match"], "reference_answers": {"must_include": ["42"]}}
+
+
+@pytest.fixture
+def explorer(tmp_path: Path) -> Collector:
+    return Collector(tmp_path, script="collection/exploration_feedback.py")
+
+
+def test_tries_end_at_the_first_success_and_a_restart_goes_on_from_there(
+    explorer: Collector, site: ThreadingHTTPServer, url: str
+) -> None:
+    tasks = [
+        task("solved", f"{url}/", "ANSWER; it is 42", eval=ANSWER_42),
+        task("never", f"{url}/", "ANSWER; it is 41", eval=ANSWER_42),
+    ]
+    done = explorer.run(tasks, api_localhost=f"{url}/predict", max_rerun_times=2, seed=7)
+    assert done.returncode == 0, done.stderr
+    names = ["taskT--never--run0", "taskT--never--run1", "taskT--solved--run0"]
+    assert [folder.name for folder in explorer.complete()] == names
+    verdicts = [read_trajectory(folder).outcome.verdict for folder in explorer.complete()]
+    assert verdicts == ["failure", "failure", "success"]
+    assert [read_trajectory(folder).provenance["seed"] for folder in explorer.complete()] == [7, 8, 7]
+
+    num_requests = len(site.requests)
+    done = explorer.run(tasks, api_localhost=f"{url}/predict", max_rerun_times=3, seed=7)
+    assert done.returncode == 0, done.stderr
+    assert len(site.requests) == num_requests + 1  # only the third try of what is not solved
+    assert len(explorer.complete()) == 4
+
+
+def test_tries_are_limited(explorer: Collector, url: str) -> None:
+    done = explorer.run([task(1, f"{url}/", "ANSWER; x")], api_localhost=f"{url}/predict", max_rerun_times=6)
+    assert done.returncode == 2 and "must be 1 to 5" in done.stderr
+
+
+def test_a_task_without_ground_truth_is_refused(explorer: Collector, url: str) -> None:
+    done = explorer.run([task(1, f"{url}/", "ANSWER; x")], api_localhost=f"{url}/predict")
+    assert done.returncode == 2 and "no ground truth" in done.stderr
+    assert not explorer.folders()
