@@ -1,0 +1,179 @@
+"""`run.py` as a person uses it: real browser, real HTTP, resume after kill -9, one clear line for each mistake."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from data.action import CANNOT_EXECUTE, FORMAT_ERROR
+from data.processes import free_port
+from data.trajectory import is_complete, read_trajectory
+from tests.collection import website
+from tests.collection.collector import Collector, task
+
+
+def test_a_trajectory_holds_what_the_agent_saw_and_said(
+    collector: Collector, site: ThreadingHTTPServer, url: str
+) -> None:
+    script = "Click {Next page} | !I do not know | Click {nothing} | GoBack | ANSWER; the second page"
+    done = collector.run([task(1, f"{url}/", script)], api_localhost=f"{url}/predict", max_attached_imgs=2, seed=5)
+    assert done.returncode == 0, done.stderr
+    trajectory = read_trajectory(collector.results / "taskT--1")
+    assert trajectory.status == "finished" and trajectory.answer == "the second page"
+    assert [step.feedback for step in trajectory.steps] == ["", "", FORMAT_ERROR, CANNOT_EXECUTE, ""]
+    assert "Second page" in trajectory.trees[1] and "Harbour" in trajectory.trees[4]
+    assert trajectory.screenshot(5).read_bytes().startswith(b"\x89PNG")
+    assert trajectory.provenance["viewport"] == [1024, 768]
+    last = site.requests[-1]
+    assert len(last["images"]) == 2 and last["seed"] == 5 and "temperature" not in last
+
+
+@pytest.mark.parametrize("text_only", [False, True])
+def test_a_chat_endpoint_is_asked_in_its_own_form(
+    collector: Collector, site: ThreadingHTTPServer, url: str, text_only: bool
+) -> None:
+    tasks = [task(1, f"{url}/", "Click {Next page} | ANSWER; done")]
+    done = collector.run(tasks, api_base=f"{url}/v1", api_model="some-model", temperature=0.5, text_only=text_only)
+    assert done.returncode == 0, done.stderr
+    assert read_trajectory(collector.results / "taskT--1").answer == "done"
+    last = site.requests[-1]
+    assert last["model"] == "some-model" and last["temperature"] == 0.5
+    assert last["messages"][0]["role"] == "system"
+    assert ("image_url" in json.dumps(last["messages"])) != text_only
+
+
+def test_sessions_share_nothing_and_leave_their_state(collector: Collector, url: str) -> None:
+    """Every trajectory's first visit is visit 1, and the state kept at its end is its own."""
+    wanted = {"eval_types": ["site_state"], "site_state": {}}
+    scripts = ["ANSWER; one", "Restart | ANSWER; two", "Restart | Restart | ANSWER; three"] * 2
+    tasks = [task(number, f"{url}/visits", script, eval=wanted) for number, script in enumerate(scripts)]
+    assert collector.run(tasks, api_localhost=f"{url}/predict", num_sessions=3).returncode == 0
+    for number in range(6):
+        trajectory = read_trajectory(collector.results / f"taskT--{number}")
+        assert "Visit 1" in trajectory.trees[0]
+        assert trajectory.final_state() == {"visits": number % 3 + 1}
+
+
+def test_killed_and_started_again_nothing_is_lost_repeated_or_left_running(
+    collector: Collector, site: ThreadingHTTPServer, url: str, spawn: Any, tmp_path: Path
+) -> None:
+    script = "Click {Next page} | GoBack | Click {Next page} | ANSWER; done"
+    tasks = [task(number, f"{url}/", script) for number in range(8)]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}  # profiles of this run's browsers lie here
+    child = spawn(*collector.arguments(tasks, api_localhost=f"{url}/predict", num_sessions=3), env=environment)
+    wait_until(lambda: sum(map(is_complete, collector.folders())) >= 3)
+    os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+    before = {folder.name: (folder / "trajectory.json").stat().st_ino for folder in collector.complete()}
+    assert 3 <= len(before) < 8
+    wait_until(lambda: not processes_naming(tmp_path) and not list(tmp_path.glob("elcano-browser-*")))
+
+    assert collector.run(tasks, api_localhost=f"{url}/predict", num_sessions=3).returncode == 0
+    assert sorted(folder.name for folder in collector.complete()) == [f"taskT--{number}" for number in range(8)]
+    assert all((collector.results / name / "trajectory.json").stat().st_ino == inode for name, inode in before.items())
+    assert all(len(read_trajectory(folder).steps) == 4 for folder in collector.complete())
+    num_requests = len(site.requests)
+    assert collector.run(tasks, api_localhost=f"{url}/predict").returncode == 0
+    assert len(site.requests) == num_requests  # nothing was left to do
+
+
+def test_a_second_collector_is_refused(collector: Collector, site: ThreadingHTTPServer, url: str, spawn: Any) -> None:
+    site.slow_s = 60
+    tasks = [task(1, f"{url}/", "ANSWER; done")]
+    spawn(*collector.arguments(tasks, api_localhost=f"{url}/predict"), stderr=subprocess.DEVNULL)
+    wait_until(lambda: site.requests)
+    done = collector.run(tasks, api_localhost=f"{url}/predict")
+    assert_one_line(done, "another collector is writing here")
+
+
+def test_a_page_that_cannot_be_reached_is_invalid_and_tried_again_next_time(collector: Collector, url: str) -> None:
+    dead = f"http://127.0.0.1:{free_port()}/"
+    tasks = [task("dead", dead, "ANSWER; x"), task("alive", f"{url}/", "ANSWER; y")]
+    assert collector.run(tasks, api_localhost=f"{url}/predict", num_sessions=2).returncode == 0
+    trajectory = read_trajectory(collector.results / "taskT--dead")
+    assert trajectory.status == "invalid" and "ERR_CONNECTION_REFUSED" in trajectory.reason
+    assert trajectory.outcome.verdict == "invalid"
+    tasks = [task("dead", f"{url}/", "ANSWER; x"), tasks[1]]
+    assert collector.run(tasks, api_localhost=f"{url}/predict").returncode == 0
+    assert read_trajectory(collector.results / "taskT--dead").answer == "x"
+
+
+def test_a_page_that_hangs_is_invalid_and_harms_no_other(collector: Collector, url: str) -> None:
+    tasks = [task("hang", f"{url}/hang", "Click {Loop} | ANSWER; x"), task("fine", f"{url}/", "Wait | ANSWER; y")]
+    assert collector.run(tasks, api_localhost=f"{url}/predict", num_sessions=2).returncode == 0
+    assert read_trajectory(collector.results / "taskT--hang").status == "invalid"
+    assert read_trajectory(collector.results / "taskT--fine").answer == "y"
+
+
+def test_a_server_that_dies_stops_the_run_and_loses_nothing(
+    collector: Collector, site: ThreadingHTTPServer, url: str, spawn: Any
+) -> None:
+    policy = website.start()
+    address = f"http://127.0.0.1:{policy.server_address[1]}/predict"
+    tasks = [task(number, f"{url}/", "Wait | ANSWER; done") for number in range(12)]
+    child = spawn(*collector.arguments(tasks, api_localhost=address, num_sessions=4), stderr=subprocess.PIPE)
+    wait_until(lambda: collector.complete())
+    policy.shutdown()
+    policy.server_close()
+    assert child.wait(60) == 2
+    assert "does not answer" in child.stderr.read()
+    answered = [folder for folder in collector.complete() if read_trajectory(folder).status == "finished"]
+    assert 1 <= len(answered) < 12
+    assert collector.run(tasks, api_localhost=f"{url}/predict", num_sessions=4).returncode == 0
+    assert all(read_trajectory(folder).answer == "done" for folder in collector.complete())
+    assert len(collector.complete()) == 12
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ({"api_localhost": "http://127.0.0.1:9/predict"}, "nothing answers at http://127.0.0.1:9/predict"),
+        ({"api_base": "http://127.0.0.1:9/v1"}, "nothing answers at http://127.0.0.1:9/v1"),
+        ({"api_localhost": "8080/predict"}, "is not a URL"),
+        ({}, "no API key"),
+        ({"api_localhost": "URL", "max_iter": 0}, "--max_iter must be at least 1"),
+        ({"api_localhost": "URL", "temperature": -1}, "--temperature must not be negative"),
+        ({"api_localhost": "URL", "sites_port": 9}, "no websites answer on port 9"),
+        ({"api_localhost": "URL", "test_file": "nowhere.jsonl"}, "nowhere.jsonl: no such task file"),
+        ({"api_localhost": "URL", "headless": False}, "no screen"),
+    ],
+)
+def test_user_mistakes_are_one_line_and_exit_code_2(
+    collector: Collector, url: str, flags: dict[str, Any], words: str
+) -> None:
+    if "api_localhost" in flags:
+        flags = {**flags, "api_localhost": flags["api_localhost"].replace("URL", f"{url}/predict")}
+    done = collector.run([task(1, f"{url}/", "ANSWER; x")], **flags)
+    assert_one_line(done, words)
+
+
+def assert_one_line(done: subprocess.CompletedProcess, words: str) -> None:
+    assert done.returncode == 2, done.stderr
+    errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 1 and words in errors[0]
+    assert "Traceback" not in done.stderr
+
+
+def processes_naming(folder: Path) -> list[int]:
+    """Living processes whose command line names `folder`."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if str(folder).encode() + b"/elcano-browser" in entry.read_bytes():
+                found.append(int(entry.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+def wait_until(condition: Any, timeout_s: float = 60.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.05)
