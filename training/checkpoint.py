@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from megatron.core import dist_checkpointing
 from megatron.core.optimizer import MegatronOptimizer
 from megatron.core.optimizer.distrib_optimizer import DistributedOptimizer
 from megatron.core.optimizer_param_scheduler import OptimizerParamScheduler
@@ -41,7 +40,7 @@ class TrainingState:
 
 def load_model(model: torch.nn.Module, weights: Path) -> None:
     """Read this rank's part of the weights, whatever layout they were saved in."""
-    loaded = dist_checkpointing.load({"model": sharded_weights(model)}, str(weights))
+    loaded = torch_dist.load({"model": sharded_weights(model)}, weights)
     set_weights(model, loaded["model"])
 
 
@@ -71,7 +70,7 @@ def save(state: TrainingState, folder: Path, iteration: int, identity: dict[str,
 def resume(state: TrainingState, weights: Path) -> int:
     """Continue from a checkpoint of this run; returns its iteration."""
     _initialize_optimizer_state(state.optimizer)
-    loaded = dist_checkpointing.load(_sharded_content(state, loading=True), str(weights))
+    loaded = torch_dist.load(_sharded_content(state, loading=True), weights)
     set_weights(state.model, loaded["model"])
     state.optimizer.load_state_dict(loaded["optimizer"])
     state.scheduler.load_state_dict(loaded["scheduler"])

@@ -2,8 +2,8 @@
 
     torchrun --standalone --nproc-per-node 4 tests/training/parity_worker.py OUT.json HF_DIR MEGATRON_DIR LAYOUTS ...
 
-with one triple for each policy. LAYOUTS are separated by blanks; each has a tensor-parallel size, a pipeline-parallel size
-and switches, `tp2,pp2,sp,do,ac,bf16`; the ranks that are left are data-parallel. Rank 0 writes
+with one triple for each policy. LAYOUTS are separated by blanks; each has a tensor-parallel size, a pipeline-parallel
+size and switches, `tp2,pp2,sp,do,ac,bf16`; the ranks that are left are data-parallel. Rank 0 writes
 [{layout: {"loss", "gradient", "logits"}}], the largest absolute differences, policy by policy.
 """
 
@@ -11,10 +11,14 @@ import json
 import shutil
 import sys
 import tempfile
+import warnings
 from pathlib import Path
 
+from data.processes import die_with_parent
 from training.models import cpu_adaptor
 
+die_with_parent()
+warnings.simplefilter("ignore")
 cpu_adaptor.install()
 
 import torch  # noqa: E402  (Megatron must come after the adaptor)

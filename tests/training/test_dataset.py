@@ -23,7 +23,7 @@ class Reader:
     def __init__(self, policy: Path) -> None:
         self.encoder = ConversationEncoder(AutoProcessor.from_pretrained(policy), 4096, 3, "answer")
 
-    def loader(self, folder: Path, place: Place, num_workers: int = 0, batch_size: int = 2):  # noqa: ANN201
+    def loader(self, folder: Path, place: Place, num_workers: int = 0, batch_size: int = 2):
         encoder = MicroBatchEncoder(self.encoder, place, PATCH, batch_size, pad_multiple=8, pad_length=None)
         return build_loader(folder, encoder, SAMPLES_PER_STEP, num_workers, seed=1)
 

@@ -2,12 +2,14 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 from transformers import AutoModelForImageTextToText, AutoProcessor
 
@@ -15,6 +17,7 @@ from data.shard import Sample
 from tests.conftest import ROOT
 from tests.training import tiny
 from tests.training.conftest import convert
+from training.models.checkpoint_folder import write_tracker
 
 ITERATION = re.compile(r"iteration (\d+)/\d+ \| loss (\S+) \| grad norm (\S+) \|")
 
@@ -43,7 +46,7 @@ class Run:
         yield from self.process.stdout
 
     def finish(self, exit_code: int = 0) -> str:
-        output = self.process.communicate(timeout=200)[0]
+        output = self.process.communicate(timeout=280)[0]
         assert self.process.returncode == exit_code, output
         return output
 
@@ -56,6 +59,21 @@ class Run:
 def metrics(output: str) -> dict[int, tuple[str, str]]:
     """(loss, gradient norm) as printed, by iteration."""
     return {int(number): (loss, norm) for number, loss, norm in ITERATION.findall(output)}
+
+
+def wait_until_gone(argument: str, timeout_s: float = 20) -> None:
+    """Until no process has `argument` in its environment's OUTPUT_BASEPATH."""
+    deadline = time.monotonic() + timeout_s
+    while any(output_of(process) == argument for process in psutil.process_iter()):
+        assert time.monotonic() < deadline, "ranks outlive the launcher that was killed"
+        time.sleep(0.2)
+
+
+def output_of(process: psutil.Process) -> str | None:
+    try:
+        return process.environ().get("OUTPUT_BASEPATH")
+    except psutil.Error:
+        return None
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +116,7 @@ def test_a_killed_run_continues_as_if_nothing_had_happened(
         if "iteration 3/6" in line:
             break
     killed.kill()
+    wait_until_gone(str(tmp_path))
     output = Run(shards, megatron, tmp_path).finish()
     resumed = metrics(output)
     assert sorted(resumed) in ([3, 4, 5, 6], [5, 6])  # the kill may come after the next checkpoint
@@ -105,12 +124,15 @@ def test_a_killed_run_continues_as_if_nothing_had_happened(
     assert resumed == {number: expected[number] for number in resumed}
 
 
-def test_pipeline_and_distributed_optimizer_resume_too(shards: Path, megatron: Path, tmp_path: Path) -> None:
-    """bf16, recomputation, a loader process, and a second part of the run in a second call."""
-    options = {"tp": 1, "pp": 2, "dp": 2, "do": "true", "pr": "bf16", "ac": "full", "num_workers": 1}
-    whole = metrics(Run(shards, megatron, tmp_path / "whole", **options, train_iters=4).finish())
-    Run(shards, megatron, tmp_path / "parts", **options, train_iters=4)
-    assert len(whole) == 4
+def test_pipelines_and_the_distributed_optimizer_resume_too(shards: Path, megatron: Path, tmp_path: Path) -> None:
+    """Also bf16, recomputation and a loader in its own process."""
+    options = {"tp": 1, "pp": 2, "dp": 2, "do": "true", "pr": "bf16", "ac": "full", "num_workers": 1, "train_iters": 4}
+    whole = Run(shards, megatron, tmp_path, **options)
+    expected = metrics(whole.finish())
+    shutil.rmtree(whole.checkpoints / "iter_0000004")
+    write_tracker(whole.checkpoints, "2")
+    resumed = metrics(Run(shards, megatron, tmp_path, **options).finish())
+    assert resumed == {number: expected[number] for number in (3, 4)}
 
 
 @pytest.mark.parametrize(

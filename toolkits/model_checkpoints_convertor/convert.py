@@ -8,11 +8,11 @@ A Megatron checkpoint fits every tensor- and pipeline-parallel size. An interrup
 
 import dataclasses
 import importlib
-import json
 import shutil
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Literal
 
 import torch
@@ -20,11 +20,14 @@ import torch
 from data import cli
 from data.errors import UserError
 from data.files import read_json, write_json
+from toolkits.model_checkpoints_convertor.hf_weights import HfReader, HfWriter
 from training.models import cpu_adaptor
 from training.models.checkpoint_folder import RELEASE, copy_hf_files, find_weights, write_tracker
 
 _MODELS = ("idefics2",)
 _DTYPES = {"bf16": torch.bfloat16, "fp32": torch.float32}
+_BATCH_ELEMENTS = 500_000_000
+"""How much of a Megatron checkpoint is in memory at a time."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,18 +60,16 @@ def main(config: Config) -> None:
 
 
 def _to_megatron(config: Config, destination: Path) -> None:
-    reader = HfReader(config.load_path)
     hf_config, table = _model(config.load_path)
-    checkpointing = _dist_checkpointing()
-    sharded: dict[str, Any] = {}
+    reader = HfReader(config.load_path)
+    torch_dist = _torch_dist()
+    num_layers = hf_config.text_config.num_hidden_layers
+    sharded = {}
     for weight in table:
         parts = [reader.read(name).to(_DTYPES[config.dtype]) for name in weight.hf]
         tensor = weight.join(parts, hf_config).contiguous()
-        key = weight.megatron if weight.layer is None else f"{weight.megatron}/{weight.layer}"
-        sharded[key] = _sharded(checkpointing, weight, tensor, hf_config.text_config.num_hidden_layers)
+        sharded[weight.hf[0]] = _sharded(torch_dist, weight, tensor, num_layers)
     (destination / RELEASE).mkdir()
-    from training.models import torch_dist
-
     torch_dist.save({"model": sharded}, destination / RELEASE)
     copy_hf_files(config.load_path, destination)
     write_tracker(destination, RELEASE)
@@ -77,18 +78,18 @@ def _to_megatron(config: Config, destination: Path) -> None:
 def _to_hf(config: Config, destination: Path) -> None:
     weights, hf_files = find_weights(config.load_path)
     hf_config, table = _model(hf_files)
-    checkpointing = _dist_checkpointing()
+    torch_dist = _torch_dist()
+    dtype = _DTYPES[config.dtype]
     writer = HfWriter(destination, int(config.max_shard_size_gb * 1e9))
-    for batch in _batches(checkpointing, table, checkpointing.load_tensors_metadata(str(weights)), config.load_path):
-        shards = {key: sharded for key, (_, sharded) in batch.items()}
-        loaded = checkpointing.load(shards, str(weights), validate_access_integrity=False)
-        for key, (weight, _) in batch.items():
-            for name, part in zip(weight.hf, weight.split(loaded[key], hf_config), strict=True):
-                writer.add(name, part.to(_DTYPES[config.dtype]).contiguous())
+    for batch in _batches(torch_dist, table, weights):
+        loaded = torch_dist.load({weight.hf[0]: sharded for weight, sharded in batch}, weights)
+        for weight, _ in batch:
+            for name, part in zip(weight.hf, weight.split(loaded[weight.hf[0]], hf_config), strict=True):
+                writer.add(name, part.to(dtype).contiguous())
     writer.close()
     copy_hf_files(hf_files, destination)
     fields = read_json(destination / "config.json")
-    write_json(destination / "config.json", {**fields, "dtype": str(_DTYPES[config.dtype]).removeprefix("torch.")})
+    write_json(destination / "config.json", {**fields, "dtype": str(dtype).removeprefix("torch.")})
 
 
 def _model(folder: Path) -> tuple[Any, list[Any]]:
@@ -100,102 +101,38 @@ def _model(folder: Path) -> tuple[Any, list[Any]]:
     return config, importlib.import_module(f"training.models.{name}.weights").weight_table(config)
 
 
-def _dist_checkpointing() -> Any:
-    """megatron-core's checkpointing, with this process as its only rank."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about kernels that no conversion needs
-        cpu_adaptor.install()
-        from megatron.core import dist_checkpointing
-    if not torch.distributed.is_initialized():
-        torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
-    return dist_checkpointing
+def _torch_dist() -> ModuleType:
+    """Megatron's checkpoints, imported when all else is known to be right: it takes seconds."""
+    warnings.simplefilter("ignore")  # about kernels that no conversion needs, and torch's own deprecations
+    cpu_adaptor.install()
+    from training.models import torch_dist
+
+    torch_dist.initialize_alone()
+    return torch_dist
 
 
-def _sharded(checkpointing: Any, weight: Any, tensor: torch.Tensor, num_layers: int) -> Any:
-    """`tensor` as the whole of its checkpoint entry, or as one layer of it."""
+def _sharded(torch_dist: ModuleType, weight: Any, tensor: torch.Tensor, num_layers: int) -> Any:
     if weight.layer is None:
-        return checkpointing.ShardedTensor.from_rank_offsets(weight.megatron, tensor)
-    offset = (0, weight.layer, num_layers)
-    return checkpointing.ShardedTensor.from_rank_offsets(weight.megatron, tensor, offset, prepend_axis_num=1)
+        return torch_dist.whole(weight.megatron, tensor)
+    return torch_dist.one_layer(weight.megatron, tensor, weight.layer, num_layers)
 
 
-def _batches(
-    checkpointing: Any, table: list[Any], metadata: dict[str, Any], source: Path, max_elements: int = 500_000_000
-) -> Iterator[dict[str, tuple[Any, Any]]]:
-    """The table in parts that fit in memory: {unique key: (weight, where to load it)}."""
-    batch: dict[str, tuple[Any, Any]] = {}
+def _batches(torch_dist: ModuleType, table: list[Any], weights: Path) -> Iterator[list[tuple[Any, Any]]]:
+    """The table in parts that fit in memory, each weight with the place to load it into."""
+    shapes = torch_dist.tensor_shapes(weights)
+    batch: list[tuple[Any, Any]] = []
     num_elements = 0
     for weight in table:
-        if weight.megatron not in metadata:
-            raise UserError(f"{source}: has no {weight.megatron}; is it another model?")
-        entry = metadata[weight.megatron]
-        shape = entry.global_shape if weight.layer is None else entry.global_shape[1:]
-        tensor = torch.empty(shape, dtype=entry.dtype)
-        key = f"{weight.megatron}/{weight.layer}"
-        batch[key] = weight, _sharded(checkpointing, weight, tensor, entry.global_shape[0])
+        if weight.megatron not in shapes:
+            raise UserError(f"{weights}: has no {weight.megatron}; is it another model?")
+        shape, dtype = shapes[weight.megatron]
+        tensor = torch.empty(shape if weight.layer is None else shape[1:], dtype=dtype)
+        batch.append((weight, _sharded(torch_dist, weight, tensor, num_layers=shape[0])))
         num_elements += tensor.numel()
-        if num_elements >= max_elements:
+        if num_elements >= _BATCH_ELEMENTS:
             yield batch
-            batch, num_elements = {}, 0
+            batch, num_elements = [], 0
     yield batch
-
-
-class HfReader:
-    """Tensors by name from a folder of safetensors files, memory-mapped."""
-
-    def __init__(self, folder: Path) -> None:
-        from safetensors import safe_open
-
-        self.folder = folder
-        paths = sorted(Path(folder).glob("*.safetensors"))
-        if not paths:
-            raise UserError(f"{folder}: no *.safetensors here; --load_path must be a Hugging Face checkpoint folder")
-        files = [safe_open(path, framework="pt") for path in paths]
-        self._files = {name: file for file in files for name in file.keys()}  # noqa: SIM118 (not a dict)
-
-    def read(self, name: str) -> torch.Tensor:
-        """`UserError` when the checkpoint has no tensor `name`."""
-        if name not in self._files:
-            raise UserError(f"{self.folder}: has no tensor {name}; is it another model?")
-        return self._files[name].get_tensor(name)
-
-
-class HfWriter:
-    """Writes safetensors files of at most `max_bytes`, and their index when there are several."""
-
-    def __init__(self, folder: Path, max_bytes: int) -> None:
-        self.folder, self.max_bytes = folder, max_bytes
-        self._pending: dict[str, torch.Tensor] = {}
-        self._pending_bytes = self._total_bytes = 0
-        self._written: list[list[str]] = []
-
-    def add(self, name: str, tensor: torch.Tensor) -> None:
-        """Queue one tensor; a full file is written."""
-        if self._pending and self._pending_bytes + tensor.nbytes > self.max_bytes:
-            self._flush()
-        self._pending[name] = tensor
-        self._pending_bytes += tensor.nbytes
-        self._total_bytes += tensor.nbytes
-
-    def close(self) -> None:
-        """Write the rest and give the files their names, which count them."""
-        self._flush()
-        count = len(self._written)
-        index: dict[str, str] = {}
-        for number, names in enumerate(self._written, start=1):
-            name = "model.safetensors" if count == 1 else f"model-{number:05d}-of-{count:05d}.safetensors"
-            (self.folder / f"part{number}").rename(self.folder / name)
-            index |= dict.fromkeys(names, name)
-        if count > 1:
-            content = {"metadata": {"total_size": self._total_bytes}, "weight_map": index}
-            (self.folder / "model.safetensors.index.json").write_text(json.dumps(content, indent=2))
-
-    def _flush(self) -> None:
-        from safetensors.torch import save_file
-
-        self._written.append(list(self._pending))
-        save_file(self._pending, self.folder / f"part{len(self._written)}", metadata={"format": "pt"})
-        self._pending, self._pending_bytes = {}, 0
 
 
 if __name__ == "__main__":

@@ -1,11 +1,21 @@
-"""Save with megatron-core's `torch_dist`."""
+"""megatron-core's `torch_dist` checkpoints, for training on many ranks and for a converter that is alone.
+
+Import it after `cpu_adaptor.install()`.
+"""
 
 import queue
 from pathlib import Path
 from typing import Any
 
+import torch
 from megatron.core import dist_checkpointing
+from megatron.core.dist_checkpointing import ShardedTensor
 from megatron.core.dist_checkpointing.strategies import filesystem_async
+
+
+def initialize_alone() -> None:
+    """Make this process the only rank."""
+    torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
 
 
 def save(content: dict[str, Any], folder: Path) -> None:
@@ -16,3 +26,24 @@ def save(content: dict[str, Any], folder: Path) -> None:
     """
     filesystem_async._results_queue = queue.SimpleQueue()
     dist_checkpointing.save(content, str(folder))
+
+
+def load(content: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """`content` with its sharded tensors read from `folder`, however they were cut when they were saved."""
+    return dist_checkpointing.load(content, str(folder), validate_access_integrity=False)
+
+
+def tensor_shapes(folder: Path) -> dict[str, tuple[tuple[int, ...], torch.dtype]]:
+    """(whole shape, dtype) of every tensor in `folder`."""
+    metadata = dist_checkpointing.load_tensors_metadata(str(folder))
+    return {key: (entry.global_shape, entry.dtype) for key, entry in metadata.items()}
+
+
+def whole(key: str, tensor: torch.Tensor) -> ShardedTensor:
+    """`tensor` as all of the entry `key`."""
+    return ShardedTensor.from_rank_offsets(key, tensor)
+
+
+def one_layer(key: str, tensor: torch.Tensor, layer: int, num_layers: int) -> ShardedTensor:
+    """`tensor` as one layer of the entry `key`, whose first axis is layers."""
+    return ShardedTensor.from_rank_offsets(key, tensor, (0, layer, num_layers), prepend_axis_num=1)

@@ -1,0 +1,109 @@
+"""hf2mg and mg2hf as a user runs them: exact, complete or absent, and clear about what they are not given."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from transformers import AutoModelForImageTextToText, AutoProcessor
+
+from tests.conftest import ROOT
+from tests.training import tiny
+
+SCRIPTS = ROOT / "toolkits" / "model_checkpoints_convertor" / "idefics2"
+
+
+def start(script: str, load_path: Path, save_path: Path, **flags: object) -> subprocess.Popen:
+    arguments = [text for name, value in flags.items() for text in (f"--{name}", str(value))]
+    return subprocess.Popen(
+        ["bash", str(SCRIPTS / script), "--load_path", str(load_path), "--save_path", str(save_path), *arguments],
+        env=tiny.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def run(script: str, load_path: Path, save_path: Path, exit_code: int = 0, **flags: object) -> str:
+    process = start(script, load_path, save_path, **flags)
+    output = process.communicate()[0]
+    assert process.returncode == exit_code, output
+    return output
+
+
+@pytest.fixture(scope="module")
+def policies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Two Hugging Face policies."""
+    folder = tmp_path_factory.mktemp("policies")
+    return {
+        "tied": tiny.build_policy(folder / "tied"),
+        "untied, 300 tokens": tiny.build_policy(folder / "untied", vocab_size=300, tied=False),
+    }
+
+
+@pytest.fixture(scope="module")
+def megatron(policies: dict[str, Path]) -> dict[str, Path]:
+    """The same as Megatron checkpoints, by the plain and by the published script."""
+    folders = {}
+    for script, (name, policy) in zip(("hf2mg.sh", "hf2mg_8A100.sh"), policies.items(), strict=True):
+        folders[name] = policy.with_name(f"{policy.name}-megatron")
+        assert run(script, policy, folders[name], dtype="fp32") == ""
+    return folders
+
+
+@pytest.mark.parametrize(("name", "script"), [("tied", "mg2hf.sh"), ("untied, 300 tokens", "mg2hf_idefics2.sh")])
+def test_a_round_trip_is_exact(
+    policies: dict[str, Path], megatron: dict[str, Path], tmp_path: Path, name: str, script: str
+) -> None:
+    assert run(script, megatron[name], tmp_path / "hf", dtype="fp32", max_shard_size_gb=0.0005) == ""
+    before = load_file(policies[name] / "model.safetensors")
+    files = sorted((tmp_path / "hf").glob("model-*.safetensors"))
+    assert len(files) > 2
+    after = {key: tensor for file in files for key, tensor in load_file(file).items()}
+    assert before.keys() == after.keys() and all(before[key].equal(after[key]) for key in before)
+    loaded = AutoModelForImageTextToText.from_pretrained(tmp_path / "hf")
+    assert loaded.dtype == torch.float32
+    assert all(loaded.state_dict()[key].equal(before[key]) for key in before)
+    tokenizer = AutoProcessor.from_pretrained(tmp_path / "hf").tokenizer
+    assert tokenizer.encode("Click [3]") == AutoProcessor.from_pretrained(policies[name]).tokenizer.encode("Click [3]")
+
+
+def test_bf16_is_rounded_once(policies: dict[str, Path], megatron: dict[str, Path], tmp_path: Path) -> None:
+    run("mg2hf.sh", megatron["tied"] / "release", tmp_path / "hf", dtype="bf16")
+    before, after = (load_file(folder / "model.safetensors") for folder in (policies["tied"], tmp_path / "hf"))
+    assert all(before[key].bfloat16().equal(after[key]) for key in before)
+    assert json.loads((tmp_path / "hf" / "config.json").read_text())["dtype"] == "bfloat16"
+
+
+def test_a_killed_conversion_never_looks_complete(policies: dict[str, Path], tmp_path: Path) -> None:
+    killed = start("hf2mg.sh", policies["tied"], tmp_path / "mg")
+    while not list(tmp_path.glob(".mg.partial/release/*")) and killed.poll() is None:
+        time.sleep(0.002)
+    os.killpg(killed.pid, signal.SIGKILL)
+    killed.wait()
+    assert not (tmp_path / "mg").exists() or (tmp_path / "mg" / "latest_checkpointed_iteration.txt").exists()
+    if not (tmp_path / "mg").exists():
+        run("hf2mg.sh", policies["tied"], tmp_path / "mg")
+    assert list(tmp_path.iterdir()) == [tmp_path / "mg"]
+
+
+def test_what_is_not_a_checkpoint_is_refused(policies: dict[str, Path], tmp_path: Path) -> None:
+    other = tmp_path / "llava"
+    other.mkdir()
+    (other / "config.json").write_text('{"model_type": "llava"}')
+    (other / "model.safetensors").touch()
+    for script, load_path, message in (
+        ("hf2mg.sh", tmp_path / "nowhere", "nowhere/config.json: no such file"),
+        ("hf2mg.sh", other, "model_type is 'llava'"),
+        ("mg2hf.sh", policies["tied"], "not a Megatron checkpoint"),
+    ):
+        output = run(script, load_path, tmp_path / "out", exit_code=2)
+        assert message in output and len(output.splitlines()) == 1
+        assert not (tmp_path / "out").exists()
+    assert "exists already" in run("hf2mg.sh", policies["tied"], other, exit_code=2)

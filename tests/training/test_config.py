@@ -1,0 +1,102 @@
+"""Options: the published values, environment below flags, and what the launcher refuses before any rank starts."""
+
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from data.errors import UserError
+from tests.training import tiny
+from training.config import Config, parse
+from training.launch import check, is_complete
+
+PATHS = ["--dataset_path", "d", "--pretrain_checkpoint_path", "p"]
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for field in dataclasses.fields(Config):
+        monkeypatch.delenv(field.name.upper(), raising=False)
+
+
+def test_defaults_are_openwebvoyagers() -> None:
+    published = {
+        **{"batch_size": 1, "global_batch_size": 64, "image_num": 3, "lr": 1e-5, "min_lr": 1e-6, "seq_len": 8192},
+        **{"pr": "bf16", "tp": 8, "pp": 1, "ac": "full", "do": "false", "sp": "false", "train_iters": 300},
+        **{"lr_warmup_iters": 9, "save_interval": 100, "seed": 1234, "clip_grad": 1.0, "weight_decay": 0.0},
+    }
+    config = parse(PATHS)
+    assert {name: getattr(config, name) for name in published} == published
+
+
+def test_flags_win_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TP", "2")
+    monkeypatch.setenv("PP", "4")
+    monkeypatch.setenv("DATASET_PATH", "elsewhere")
+    config = parse(["--pretrain_checkpoint_path", "p", "--pp", "1"])
+    assert (config.tp, config.pp, config.dataset_path) == (2, 1, Path("elsewhere"))
+
+
+@pytest.mark.parametrize(("epochs", "expected"), [(0.0, 300), (2.0, 3), (0.1, 1)])
+def test_epochs_become_iterations(epochs: float, expected: int) -> None:
+    config = dataclasses.replace(parse(PATHS), train_epochs=epochs, global_batch_size=16)
+    assert config.num_iters(num_samples=24) == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "num_ranks", "message"),
+    [
+        ({"tp": 3}, 3, "TP=3 does not divide the model's 4 attention heads"),
+        ({"tp": 4}, 4, "TP=4 does not divide the model's 2 key/value heads"),
+        ({"pp": 3}, 3, "PP=3 does not divide the model's 4 layers"),
+        ({"tp": 2}, 3, "3 processes cannot be cut into TP=2 x PP=1"),
+        ({"batch_size": 3}, 1, "GLOBAL_BATCH_SIZE=8 is not a multiple of BATCH_SIZE=3"),
+        ({"sp": "true"}, 1, "SP=true needs TP > 1"),
+        ({"dataset_path": Path("nowhere")}, 1, "nowhere: not a shard folder"),
+        ({"pretrain_checkpoint_path": Path("nowhere")}, 1, "nowhere: no such checkpoint folder"),
+    ],
+)
+def test_what_cannot_work_is_refused(
+    shards: Path, megatron: Path, options: dict[str, Any], num_ranks: int, message: str
+) -> None:
+    defaults = {"dataset_path": shards, "pretrain_checkpoint_path": megatron, "tp": 1, "global_batch_size": 8}
+    with pytest.raises(UserError, match=message):
+        check(Config(**{**defaults, **options}), num_ranks)
+
+
+def config_for(shards: Path, megatron: Path, output: Path = Path("output")) -> Config:
+    return Config(shards, megatron, output_basepath=output, tp=1, global_batch_size=8, train_iters=10)
+
+
+def test_a_hugging_face_folder_is_refused_with_the_way_out(shards: Path, policy: Path) -> None:
+    with pytest.raises(UserError, match=r"convert it with hf2mg\.sh"):
+        check(config_for(shards, policy), 1)
+
+
+def test_another_model_is_refused(shards: Path, megatron: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(megatron, other)
+    fields = json.loads((other / "config.json").read_text())
+    (other / "config.json").write_text(json.dumps({**fields, "model_type": "llava"}))
+    with pytest.raises(UserError, match="model_type is 'llava'"):
+        check(config_for(shards, other), 1)
+
+
+def test_a_run_cannot_continue_on_other_data(shards: Path, megatron: Path, tmp_path: Path) -> None:
+    config = config_for(shards, megatron, tmp_path)
+    assert not is_complete(config, num_ranks=1)
+    iteration = config.checkpoint_path / "iter_0000002"
+    iteration.mkdir(parents=True)
+    (iteration / "metadata.json").touch()
+    (config.checkpoint_path / "latest_checkpointed_iteration.txt").write_text("2")
+    manifest = json.loads((shards / "manifest.json").read_text())
+    (iteration / "run.json").write_text(json.dumps(config.identity(1, manifest)))
+    assert not is_complete(config, num_ranks=1)
+    with pytest.raises(UserError, match="began with another num_ranks;"):
+        is_complete(config, num_ranks=2)
+    others = tiny.build_dataset(tmp_path / "others", [tiny.sample(index) for index in range(5)])
+    with pytest.raises(UserError, match="began with another data;"):
+        is_complete(dataclasses.replace(config, dataset_path=others), num_ranks=1)

@@ -1,0 +1,1 @@
+"""Checkpoint conversion between Hugging Face and Megatron: one converter, one folder of scripts per model."""
