@@ -9,6 +9,7 @@ import contextlib
 import fcntl
 import shutil
 import socket
+import traceback
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from urllib.parse import urlsplit
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from collection.browser.faults import BrowserError, PageError
+from collection.browser.faults import PageError
 from collection.browser.fleet import Fleet
 from collection.browser.page import Page
 from collection.episode import run_episode
@@ -125,8 +126,11 @@ class Campaign:
                 await run_episode(page, self.policy, task, writer, self.config.limits(), seed)
             self.faults = 0
             self._say(folder, f"{len(writer.steps)} steps")
-        except (BrowserError, PageError, PolicyError) as fault:
+        except UserError:
+            raise
+        except Exception as fault:  # the three known kinds, and our own bugs: neither is the agent's fault
             writer = writer or TrajectoryWriter(folder, task, {}, self.policy.system_prompt, run)
+            writer.log(traceback.format_exc())
             reason = f"{type(fault).__name__.removesuffix('Error').lower()}: {fault}"  # such as "page: ..."
             writer.finish(INVALID, reason=reason)
             write_outcome(folder, Outcome(Verdict.INVALID, reason))
@@ -138,7 +142,8 @@ class Campaign:
 
     def _count(self, fault: Exception, task: Task) -> None:
         host = urlsplit(task.web).hostname or ""
-        if isinstance(fault, BrowserError) or (isinstance(fault, PageError) and host.endswith("localhost")):
+        elsewhere = isinstance(fault, PageError) and not (host.endswith("localhost") or host.startswith("127."))
+        if not elsewhere and not isinstance(fault, PolicyError):  # the policy counts its own
             self.faults += 1
         if self.faults >= MAX_FAULTS:
             raise UserError(

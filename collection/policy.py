@@ -40,12 +40,15 @@ class Sampling:
 class Completion:
     """A reply and what the server said about it; token ids are kept as given, never made again from the text."""
 
-    text: str
+    text: str  # without halves of surrogate pairs, which a file cannot hold
     prompt_tokens: int = 0
     completion_tokens: int = 0
     weights_version: str = ""
     token_ids: list[int] | None = None
     logprobs: list[float] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", self.text.encode(errors="replace").decode())
 
 
 class Policy(Protocol):

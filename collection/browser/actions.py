@@ -28,19 +28,19 @@ async def act(page: Page, action: Action, seen: Observation, start_url: str) -> 
     """
     if isinstance(action, Answer):
         return ""
-    try:
+    notes = None
+    with contextlib.suppress(ActionError, RefusedError):  # refused: the node is gone
         notes = await _carry_out(action, page, seen, start_url)
-    except RefusedError:  # the node is gone
-        raise ActionError(CANNOT_EXECUTE) from None
-    await settle(page)
+    await settle(page)  # also after a failure: its first half, a click, may have moved the page
     await _fold_new_tabs(page)
-    notes += [f'The page showed a dialog, which was accepted: "{message}".' for message in page.messages]
-    page.messages.clear()
-    return " ".join(notes)
+    if notes is None:
+        raise ActionError(CANNOT_EXECUTE)
+    return " ".join([*notes, *page.take_messages()])
 
 
 @functools.singledispatch
 async def _carry_out(action: Action, page: Page, seen: Observation, start_url: str) -> list[str]:
+    """Notes; ActionError when it cannot be done."""
     raise TypeError(f"no such action: {action!r}")
 
 

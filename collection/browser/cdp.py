@@ -3,7 +3,8 @@
 import asyncio
 import contextlib
 import itertools
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import orjson
@@ -22,13 +23,21 @@ class RefusedError(Exception):
     """The browser answered a request with an error, such as a node that is gone."""
 
 
+def parse(text: str | bytes) -> Params:
+    """A message. Pages hold halves of emoji, which are no text: a question mark takes their place."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return orjson.loads(json.dumps(json.loads(text), ensure_ascii=False).encode(errors="replace"))
+
+
 class Connection:
     """Requests and events of one browser. Event handlers are plain functions and must return at once."""
 
     def __init__(self, socket: ClientConnection):
         self._socket = socket
         self._numbers = itertools.count(1)
-        self._waiting: dict[int, asyncio.Future[Params]] = {}
+        self._waiting: dict[int, tuple[str | None, asyncio.Future[Params]]] = {}
         self._handlers: dict[str, EventHandler] = {}
         self._reader = asyncio.create_task(self._read())
         self.closed = asyncio.Event()
@@ -65,7 +74,7 @@ class Connection:
         """
         numbers = [next(self._numbers) for _ in requests]
         answers = [asyncio.get_running_loop().create_future() for _ in requests]
-        self._waiting.update(zip(numbers, answers, strict=True))
+        self._waiting.update((number, (session_id, answer)) for number, answer in zip(numbers, answers, strict=True))
         try:
             async with asyncio.timeout(timeout_s):
                 for number, (method, params) in zip(numbers, requests, strict=True):
@@ -83,6 +92,10 @@ class Connection:
             self._handlers.pop(session_id, None)
         else:
             self._handlers[session_id] = handler
+
+    def fail_session(self, session_id: str, reason: str) -> None:
+        """Fail the requests of a session that can no longer answer: its page crashed."""
+        self._fail([entry for entry in self._waiting.values() if entry[0] == session_id], reason)
 
     async def close(self) -> None:
         """Close the websocket; requests still waiting fail."""
@@ -102,21 +115,24 @@ class Connection:
     async def _read(self) -> None:
         try:
             async for text in self._socket:
-                self._take(orjson.loads(text))
+                self._take(parse(text))
         except ConnectionClosed:
             pass
         finally:
             self.closed.set()
-            for answer in self._waiting.values():
-                if not answer.done():
-                    answer.set_exception(BrowserError("the browser is gone"))
+            self._fail(self._waiting.values(), "the browser is gone")
+
+    def _fail(self, waiting: Iterable[tuple[str | None, asyncio.Future[Params]]], reason: str) -> None:
+        for _, answer in waiting:
+            if not answer.done():
+                answer.set_exception(BrowserError(reason))
 
     def _take(self, message: Params) -> None:
         if "id" not in message:
             if handler := self._handlers.get(message.get("sessionId", "")):
                 handler(message["method"], message["params"])
             return
-        answer = self._waiting.get(message["id"])
+        _, answer = self._waiting.get(message["id"], (None, None))
         if answer is None or answer.done():  # it came after its deadline
             return
         if "error" in message:

@@ -35,14 +35,14 @@ def script(name: str) -> str:
 
 
 class Page:
-    """Open with `Page.open`, close with `close`. `messages` are dialogs the page showed since they were last taken."""
+    """Open with `Page.open`, close with `close`. `new_tabs` are addresses it opened elsewhere since last looked at."""
 
     def __init__(self, browser: Browser, context_id: str, target_id: str, session_id: str, viewport: Viewport):
         self.browser, self.viewport = browser, viewport
         self.context_id, self.target_id, self.session_id = context_id, target_id, session_id
         self.activity = Activity(main_frame=target_id)  # a page's main frame bears its target's id
-        self.messages: list[str] = []
         self.new_tabs: list[str] = []
+        self._messages: list[str] = []
         self._crashed = False
         self._tasks: set[asyncio.Task[Any]] = set()
         browser.connection.on_event(session_id, self._on_event)
@@ -105,9 +105,18 @@ class Page:
             answer = await self.send("Page.navigate", {"url": url}, NAVIGATION_TIMEOUT_S)
         except RefusedError as error:
             raise PageError(f"{url}: {error}") from None
+        except BrowserError:
+            if self._crashed or self.browser.connection.closed.is_set():
+                raise
+            raise PageError(f"{url}: no answer in {NAVIGATION_TIMEOUT_S:.0f} s") from None
         error = answer.get("errorText", "")
         if error and error != "net::ERR_ABORTED":  # aborted: the address was a download
             raise PageError(f"{url}: {error}")
+
+    def take_messages(self) -> list[str]:
+        """What the page did outside itself since last asked: dialogs and downloads, a sentence each."""
+        messages, self._messages = self._messages, []
+        return messages
 
     async def run(self, function: str, *arguments: Any, timeout_s: float = 30.0) -> Any:
         """Call a JavaScript function in our isolated world and return its JSON value, awaited if it is a promise."""
@@ -146,12 +155,15 @@ class Page:
     def _on_event(self, method: str, params: Params) -> None:
         self.activity.take(method, params)
         if method == "Page.javascriptDialogOpening":
-            self.messages.append(params["message"])
+            self._messages.append(f'The page showed a dialog, which was accepted: "{params["message"]}".')
             self._later(self.send("Page.handleJavaScriptDialog", {"accept": True}))
+        elif method == "Page.downloadWillBegin":
+            self._messages.append(f"The file {params['suggestedFilename']} was downloaded.")
         elif method == "Page.windowOpen":
             self.new_tabs.append(params["url"])
         elif method == "Inspector.targetCrashed":
             self._crashed = True
+            self.browser.connection.fail_session(self.session_id, "the page crashed")
 
     def _later(self, request: Any) -> None:
         """Send without waiting; the answer does not matter."""

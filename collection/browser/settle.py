@@ -12,7 +12,7 @@ from collection.browser.cdp import RefusedError
 from collection.browser.page import Page, script
 
 QUIET_S = 0.35  # long enough for content asked for 300 ms after the load event
-CAP_S = 10.0
+CAP_S = 8.0
 
 
 async def settle(page: Page, quiet_s: float = QUIET_S, cap_s: float = CAP_S) -> None:

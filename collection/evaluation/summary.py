@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -57,10 +58,10 @@ def read_attempts(results_dir: str | Path) -> dict[str, list[Attempt]]:
 
 def print_summary(summary: dict[str, Any]) -> None:
     """A table by site, to standard output."""
-    table = Table(title="Trajectories")
-    table.add_column("site")
-    for title in ("success rate", "succeeded", "tasks", "invalid", "missing", "unjudged", "mean steps"):
-        table.add_column(title, justify="right")
+    table = Table(box=box.SIMPLE)
+    table.add_column("site", no_wrap=True)
+    for title in ("success", "solved", "tasks", "invalid", "missing", "unjudged", "steps"):
+        table.add_column(title, justify="right", no_wrap=True)
     for site, counts in [*summary["sites"].items(), ("all", summary)]:
         if site == "all":
             table.add_section()

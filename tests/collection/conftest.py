@@ -21,8 +21,7 @@ def site() -> Iterator[ThreadingHTTPServer]:
     """The website of `website.py`."""
     server = website.start()
     yield server
-    server.shutdown()
-    server.server_close()
+    website.stop(server)
 
 
 @pytest.fixture

@@ -111,6 +111,23 @@ def test_a_page_that_hangs_is_invalid_and_harms_no_other(collector: Collector, u
     assert read_trajectory(collector.results / "taskT--fine").answer == "y"
 
 
+def test_a_browser_that_dies_is_replaced(
+    collector: Collector, site: ThreadingHTTPServer, url: str, spawn: Any, tmp_path: Path
+) -> None:
+    site.slow_s = 2
+    tasks = [task(number, f"{url}/", "Wait | ANSWER; done") for number in range(2)]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    child = spawn(*collector.arguments(tasks, api_localhost=f"{url}/predict", num_sessions=1), env=environment)
+    wait_until(lambda: site.requests)
+    for pid in processes_naming(tmp_path):
+        os.kill(pid, signal.SIGKILL)
+    site.slow_s = 0
+    assert child.wait(60) == 0
+    assert read_trajectory(collector.results / "taskT--0").reason == "browser: the browser is gone"
+    assert read_trajectory(collector.results / "taskT--1").answer == "done"
+    assert not processes_naming(tmp_path) and not list(tmp_path.glob("elcano-browser-*"))
+
+
 def test_a_server_that_dies_stops_the_run_and_loses_nothing(
     collector: Collector, site: ThreadingHTTPServer, url: str, spawn: Any
 ) -> None:
@@ -119,8 +136,7 @@ def test_a_server_that_dies_stops_the_run_and_loses_nothing(
     tasks = [task(number, f"{url}/", "Wait | ANSWER; done") for number in range(12)]
     child = spawn(*collector.arguments(tasks, api_localhost=address, num_sessions=4), stderr=subprocess.PIPE)
     wait_until(lambda: collector.complete())
-    policy.shutdown()
-    policy.server_close()
+    website.stop(policy)
     assert child.wait(60) == 2
     assert "does not answer" in child.stderr.read()
     answered = [folder for folder in collector.complete() if read_trajectory(folder).status == "finished"]
@@ -151,6 +167,12 @@ def test_user_mistakes_are_one_line_and_exit_code_2(
         flags = {**flags, "api_localhost": flags["api_localhost"].replace("URL", f"{url}/predict")}
     done = collector.run([task(1, f"{url}/", "ANSWER; x")], **flags)
     assert_one_line(done, words)
+
+
+def test_a_missing_browser_is_named(collector: Collector, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    done = collector.run([task(1, f"{url}/", "ANSWER; x")], api_localhost=f"{url}/predict")
+    assert_one_line(done, "is not installed; on Debian or Ubuntu: apt-get install")
 
 
 def assert_one_line(done: subprocess.CompletedProcess, words: str) -> None:

@@ -54,6 +54,7 @@ PAGES = {
             await fetch("/slow?ms=300");
             setTimeout(() => place.textContent = "loaded at last", 200);
         }</script>""",
+    "/odd": "<title>Odd</title><h1 id='half'></h1><script>half.textContent = 'half \\ud83d emoji'</script>",
     "/visits": "<title>Visits</title><h1>Visit VISITS</h1>",
     "/hang": "<title>Hang</title><h1>Hang</h1><button onclick='while (true) {}'>Loop for ever</button>",
 }
@@ -67,8 +68,16 @@ def start(host: str = "127.0.0.1", port: int = 0) -> ThreadingHTTPServer:
     server.visits = {}
     server.requests = []
     server.slow_s = 0.0
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    server.stopped = False
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     return server
+
+
+def stop(server: ThreadingHTTPServer) -> None:
+    """Answer nobody any more, also not on connections that are open."""
+    server.stopped = True
+    server.shutdown()
+    server.server_close()
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -93,6 +102,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        if self.server.stopped:
+            self.close_connection = True
+            return
         self.server.requests.append(body)
         time.sleep(self.server.slow_s)
         if self.path == "/predict":
