@@ -7,25 +7,18 @@ from typing import Any
 
 import torch
 from megatron.core.optimizer import MegatronOptimizer
-from megatron.core.optimizer.distrib_optimizer import DistributedOptimizer
 from megatron.core.optimizer_param_scheduler import OptimizerParamScheduler
 from megatron.core.tensor_parallel import get_cuda_rng_tracker
 from megatron.energon import SavableDataLoader
-from megatron.energon.flavors.webdataset.sample_loader import SliceState
-from megatron.energon.rng import SystemRngState
-from megatron.energon.savable_loader import SavableDataLoaderState, SavableDatasetCheckpoint, SavableDatasetState
-from megatron.energon.state import FlexState
 
 from data.files import write_json
+from training import torch_adam
+from training.loader_state import from_plain, to_plain
 from training.models import torch_dist
 from training.models.checkpoint_folder import IDENTITY_FILE, iteration_name, write_tracker
 
 # megatron-core 0.16.1's default form of the distributed optimizer's state cannot be saved any more.
 _METADATA = {"distrib_optim_sharding_type": "fully_reshardable"}
-_LOADER_TYPES = [
-    *(SavableDataLoaderState, SavableDatasetCheckpoint, SavableDatasetState),
-    *(FlexState, SliceState, SystemRngState),
-]
 
 
 @dataclasses.dataclass
@@ -58,7 +51,8 @@ def save(state: TrainingState, folder: Path, iteration: int, identity: dict[str,
     torch.distributed.barrier()
     content = _sharded_content(state, loading=False)
     torch_dist.save({**content, "iteration": iteration}, temporary)
-    torch.save({"loader": state.loader.save_state_rank(), "random": _random_state()}, temporary / _rank_file())
+    own = {"loader": to_plain(state.loader.save_state_rank()), "random": _random_state()}
+    torch.save(own, temporary / _rank_file())
     torch.distributed.barrier()
     if torch.distributed.get_rank() == 0:
         shutil.rmtree(final, ignore_errors=True)  # complete, but its tracker was never written
@@ -69,15 +63,15 @@ def save(state: TrainingState, folder: Path, iteration: int, identity: dict[str,
 
 def resume(state: TrainingState, weights: Path) -> int:
     """Continue from a checkpoint of this run; returns its iteration."""
-    _initialize_optimizer_state(state.optimizer)
+    torch_adam.prepare_loading(state.optimizer)
     loaded = torch_dist.load(_sharded_content(state, loading=True), weights)
     set_weights(state.model, loaded["model"])
     state.optimizer.load_state_dict(loaded["optimizer"])
+    torch_adam.finish_loading(state.optimizer)
     state.scheduler.load_state_dict(loaded["scheduler"])
-    with torch.serialization.safe_globals(_LOADER_TYPES):
-        own = torch.load(weights / _rank_file())
+    own = torch.load(weights / _rank_file(), weights_only=True)
     _restore_random_state(own["random"])
-    state.loader.restore_state_rank(own["loader"])
+    state.loader.restore_state_rank(from_plain(own["loader"]))
     return loaded["iteration"]
 
 
@@ -99,13 +93,6 @@ def set_weights(model: torch.nn.Module, weights: dict[str, torch.Tensor]) -> Non
         key for key in incompatible.missing_keys if not key.endswith("_extra_state")
     ] + incompatible.unexpected_keys
     assert not wrong, f"weights do not fit the model: {wrong}"
-
-
-def _initialize_optimizer_state(optimizer: MegatronOptimizer) -> None:
-    """torch's AdamW has no state before its first step, but Megatron wants to load into it."""
-    for part in getattr(optimizer, "chained_optimizers", [optimizer]):
-        if isinstance(part, DistributedOptimizer):
-            part._init_optimizer_states_with_dummy_values()
 
 
 def _rank_file() -> str:

@@ -29,7 +29,6 @@ def install() -> None:
     _redirect_tensors()
     _redirect_cuda_functions()
     _redirect_random_state()
-    _repair_torch_adam_resume()
 
 
 def _eager(model: Callable[..., Any] | None = None, **_: Any) -> Callable[..., Any]:
@@ -89,22 +88,3 @@ def _redirect_random_state() -> None:
     random._set_cuda_rng_state = lambda state, device=-1, graph_safe=False: torch.set_rng_state(state)
     # Forking the "cuda" state always moves the CPU state here, so Megatron's warning about it is moot.
     logging.getLogger(random.__name__).addFilter(lambda record: "CPU RNG state changed" not in record.getMessage())
-
-
-def _repair_torch_adam_resume() -> None:
-    """megatron-core 0.16.1 with torch's AdamW (no TE, no apex): loading a resharded distributed optimizer looks up the
-    per-parameter "step" that it has itself dropped (KeyError: 'step'). The step returns from the parameter group.
-    """
-    from megatron.core.optimizer import distrib_optimizer
-
-    if distrib_optimizer.HAVE_APEX_OR_TE:
-        return
-
-    def set_states(self: Any, model_param: torch.nn.Parameter, tensors: dict[str, torch.Tensor]) -> None:
-        group, order = self.model_param_group_index_map[model_param]
-        main = self.optimizer.param_groups[group]["params"][order]
-        for key, destination in {"param": main, **self.optimizer.state[main]}.items():
-            if key != "step":
-                destination.copy_(tensors[key])
-
-    distrib_optimizer.DistributedOptimizer._set_main_param_and_optimizer_states = set_states
