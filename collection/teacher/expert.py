@@ -18,7 +18,9 @@ def reply(messages: Sequence[dict[str, Any]]) -> str:
     instruction = parse(ques)
     if instruction is None:
         raise NotUnderstoodError(f"the embedded teacher knows only the embedded sites' tasks, not {ques!r}")
-    move = plan(instruction.family, instruction.slots)(read_page(messages))
+    page = read_page(messages)
+    move = plan(instruction.family, instruction.slots)(page)
     if move is None:
         raise NotUnderstoodError(f"nothing on the page leads on towards: {ques}")
-    return f"Thought: I need to {instruction.phrase}. {move.reason}\n\nAction: {move.action}"
+    goal = f'I need "{move.subject}". ' if move.subject in instruction.slots.values() else ""
+    return f"Thought: I am on '{page.title}'. {goal}{move.reason}\n\nAction: {move.action}"

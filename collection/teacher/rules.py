@@ -11,10 +11,14 @@ FIELDS = ("textbox", "searchbox", "combobox")
 
 @dataclasses.dataclass(frozen=True)
 class Move:
-    """What to do and why: `reason` is one of three sentences that the starting policy has read before."""
+    """What to do and why: `reason` is one of three sentences that the starting policy has read before.
+
+    `subject` is what is clicked, typed or told: when the instruction names it, the thought says so.
+    """
 
     reason: str
     action: str
+    subject: str
 
 
 Rule = Callable[[Page], Move | None]
@@ -39,7 +43,7 @@ def click(name: str) -> Rule:
 
     def apply(page: Page) -> Move | None:
         element = page.find(CLICKABLE, name)
-        return element and Move(f"I should click '{name}'.", f"Click [{element.label}]")
+        return element and Move(f"I should click '{name}'.", f"Click [{element.label}]", name)
 
     return apply
 
@@ -84,7 +88,7 @@ def tell(label: str) -> Rule:
     def apply(page: Page) -> Move | None:
         for element in page.elements:
             if element.role == "StaticText" and element.name.startswith(f"{label}: "):
-                return _answer(element, element.name.removeprefix(f"{label}: "))
+                return _answer(element, element.name.removeprefix(f"{label}: "), label)
         return None
 
     return apply
@@ -98,7 +102,7 @@ def tell_first_below(heading: str) -> Rule:
         links = (
             [] if top is None else [link for link in page.elements if link.role == "link" and link.label > top.label]
         )
-        return _answer(links[0], links[0].name) if links else None
+        return _answer(links[0], links[0].name, heading) if links else None
 
     return apply
 
@@ -108,19 +112,19 @@ def done(confirmation: str) -> Rule:
 
     def apply(page: Page) -> Move | None:
         element = page.find(("StaticText",), confirmation)
-        return element and _answer(element, "done")
+        return element and _answer(element, "done", confirmation)
 
     return apply
 
 
 def wait(page: Page) -> Move | None:
     """Wait while something loads."""
-    return Move("The page says 'Loading'.", "Wait") if page.find(("StaticText",), "Loading") else None
+    return Move("The page says 'Loading'.", "Wait", "Loading") if page.find(("StaticText",), "Loading") else None
 
 
 def _type(element: Element, text: str) -> Move:
-    return Move(f"I should type '{text}' into '{element.name}'.", f"Type [{element.label}]; {text}")
+    return Move(f"I should type '{text}' into '{element.name}'.", f"Type [{element.label}]; {text}", text)
 
 
-def _answer(element: Element, value: str) -> Move:
-    return Move(f"The page says '{element.name}'.", f"ANSWER; {value}")
+def _answer(element: Element, value: str, subject: str) -> Move:
+    return Move(f"The page says '{element.name}'.", f"ANSWER; {value}", subject)

@@ -1,6 +1,6 @@
 """Instructions: every family of tasks and the ways people word it.
 
-What an agent has to type, find or choose stands in double quotes, as it stands on the page.
+What an agent has to type, find or choose stands in double quotes, as it stands on the page, in the order of its use.
 """
 
 import dataclasses
@@ -16,9 +16,9 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         'tell how much "{product}" costs',
     ),
     "Shop-attribute": (
-        'go to "{department}", then "{category}", and report the "{attribute}" of "{product}"',
-        'open "{department}" and "{category}" and tell the "{attribute}" of "{product}"',
-        'in "{department}", under "{category}", look up the "{attribute}" of "{product}"',
+        'go to "{department}", then "{category}", open "{product}" and report the "{attribute}"',
+        'open "{department}" and "{category}", find "{product}" there and tell its "{attribute}"',
+        'in "{department}", under "{category}", look up "{product}" and its "{attribute}"',
     ),
     "Shop-cart": (
         'add "{product}" to the cart',
@@ -28,7 +28,7 @@ WORDINGS: dict[str, tuple[str, ...]] = {
     "Shop-options": (
         'add "{product}" to the cart in the colour "{colour}" and the quantity "{quantity}"',
         'put "{product}" into the cart, colour "{colour}", quantity "{quantity}"',
-        'put "{quantity}" pieces of "{product}" in "{colour}" into the cart',
+        'order "{product}" in "{colour}", "{quantity}" pieces, into the cart',
     ),
     "Shop-cheapest": (
         'go to "{department}", then "{category}", and name the product with the lowest price',
@@ -36,7 +36,7 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         'in "{department}", under "{category}", find what costs least',
     ),
     "Wiki-fact": (
-        'find the "{attribute}" of "{article}"',
+        'find "{article}" and its "{attribute}"',
         'look up "{article}" and report its "{attribute}"',
         'search for the article "{article}" and tell the "{attribute}"',
     ),
@@ -46,14 +46,14 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         'look up "{source}", then the linked "{article}", and find its "{attribute}"',
     ),
     "Wiki-tab": (
-        'look up "{article}" and report the "{attribute}" from its tab "{tab}"',
+        'look up "{article}" and from its tab "{tab}" report the "{attribute}"',
         'open "{article}", then its tab "{tab}", and tell the "{attribute}"',
-        'search for "{article}" and find the "{attribute}" under "{tab}"',
+        'search for "{article}" and under "{tab}" find the "{attribute}"',
     ),
     "Forum-author": (
         'on the board "{board}", tell who wrote "{thread}"',
         'open the board "{board}" and name the author of "{thread}"',
-        'find "{thread}" on the board "{board}" and report its author',
+        'look on the board "{board}" for "{thread}" and report its author',
     ),
     "Forum-views": (
         'find how many views "{thread}" has',
@@ -61,14 +61,14 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         'tell how often "{thread}" was viewed',
     ),
     "Forum-reply": (
-        'reply "{text}" to "{thread}" on the board "{board}"',
+        'on the board "{board}", reply to "{thread}" with "{text}"',
         'open the board "{board}", then "{thread}", and post the reply "{text}"',
-        'on the board "{board}", answer "{thread}" with "{text}"',
+        'look on the board "{board}" for "{thread}" and answer "{text}"',
     ),
     "Forum-upvote": (
-        'upvote "{thread}" on the board "{board}"',
+        'on the board "{board}", upvote "{thread}"',
         'open the board "{board}" and give "{thread}" an upvote',
-        'on the board "{board}", vote "{thread}" up',
+        'look on the board "{board}" for "{thread}" and vote it up',
     ),
     "Rail-departure": (
         'find the first train from "{origin}" to "{destination}" and tell its departure',
@@ -83,7 +83,7 @@ WORDINGS: dict[str, tuple[str, ...]] = {
     "Rail-book": (
         'book a seat on the train "{train}" for "{passenger}" in the class "{travel_class}"',
         'look up the train "{train}" and book "{passenger}" into the class "{travel_class}"',
-        'on the train "{train}", reserve a "{travel_class}" seat for "{passenger}"',
+        'on the train "{train}", reserve for "{passenger}" a seat in "{travel_class}"',
     ),
 }
 

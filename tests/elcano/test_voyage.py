@@ -1,0 +1,118 @@
+"""A whole voyage, small, killed with SIGKILL in stage after stage: it arrives, nothing lost, doubled or left running."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from data.task import read_tasks, write_tasks
+from data.trajectory import is_complete, list_trajectories
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+KILLED_IN = ("untrained/test", "IL/explore", "IL/train", "optim-1/explore", "optim-1/mg2hf")
+
+RECIPE = """
+from pathlib import Path
+from elcano.recipe import Collection, Recipe, Round, Serving, Training
+
+HERE = Path(__file__).parent
+
+def recipe():
+    return Recipe(
+        name="small",
+        starting_policy=Path({weights!r}),
+        test_tasks=HERE / "test.jsonl",
+        rounds=[
+            Round("IL", HERE / "IL.jsonl", agent="teacher"),
+            Round("optim-1", HERE / "optim-1.jsonl", agent="policy"),
+        ],
+        collection=Collection(max_iter=3, max_attached_imgs=1, num_sessions=3, max_rerun_times=2),
+        serving=Serving(max_new_tokens=60, num_threads=1),
+        training=Training(dict(
+            TP="2", PR="fp32", AC="none", SEQ_LEN="2048", BATCH_SIZE="2", GLOBAL_BATCH_SIZE="4", LR="1e-4",
+            TRAIN_ITERS="8", SAVE_INTERVAL="2", NUM_WORKERS="0",
+        )),
+    )
+"""
+
+
+@pytest.fixture
+def recipe(tmp_path) -> Path:
+    """A recipe with a handful of the shipped tasks, all solved by the teacher within three steps."""
+    for split in ("IL", "optim-1", "test"):
+        tasks = [task for task in read_tasks(ROOT / "data" / "tasks" / f"{split}.jsonl") if "price" in task.id][:4]
+        write_tasks(tmp_path / f"{split}.jsonl", tasks)
+    path = tmp_path / "recipe.py"
+    path.write_text(RECIPE.format(weights=str(ROOT / "examples" / "quickstart" / "starting_policy" / "weights")))
+    return path
+
+
+def _sail(recipe: Path, run_dir: Path, log: Path) -> subprocess.Popen:
+    command = [sys.executable, "-m", "elcano.cli", "run", str(recipe), "--output_dir", str(run_dir)]
+    return subprocess.Popen(command, cwd=ROOT, stdout=open(log, "w"), stderr=subprocess.STDOUT, start_new_session=True)
+
+
+def _wait_for(stage: str, log: Path, run_dir: Path, voyage: subprocess.Popen) -> None:
+    """Until the stage is under way: for browsing, until a trajectory has begun."""
+    deadline = time.monotonic() + 240
+    name, kind = stage.split("/")
+    folder = run_dir / name / {"explore": "trajectories", "test": "test"}.get(kind, "logs")
+    while time.monotonic() < deadline:
+        assert voyage.poll() is None, log.read_text()
+        if f"▶ {stage}" in log.read_text() and folder.is_dir() and any(folder.iterdir()):
+            time.sleep(2)
+            return
+        time.sleep(0.1)
+    pytest.fail(f"{stage} did not begin:\n{log.read_text()}")
+
+
+def _left_running(before: set[int]) -> list[str]:
+    """Command lines of processes that were not there before and belong to a voyage."""
+    left = []
+    for process in psutil.process_iter(["pid", "cmdline", "status"]):
+        line = " ".join(process.info["cmdline"] or [])
+        ours = re.search(r"chrom|collection/|hf_online_server|training\.worker|data\.sites|teacher_server", line)
+        if process.info["pid"] not in before and ours and process.info["status"] != psutil.STATUS_ZOMBIE:
+            left.append(line[:100])
+    return left
+
+
+def test_a_voyage_killed_in_stage_after_stage_arrives(recipe, tmp_path):
+    run_dir, log = tmp_path / "run", tmp_path / "log.txt"
+    before = set(psutil.pids())
+    for stage in KILLED_IN:
+        voyage = _sail(recipe, run_dir, log)
+        try:
+            _wait_for(stage, log, run_dir, voyage)
+        finally:
+            os.killpg(voyage.pid, signal.SIGKILL)
+            voyage.wait()
+        deadline = time.monotonic() + 15
+        while (left := _left_running(before)) and time.monotonic() < deadline:
+            time.sleep(0.2)
+        assert not left, f"still running after a kill in {stage}: {left}"
+    voyage = _sail(recipe, run_dir, log)
+    try:
+        assert voyage.wait(300) == 0, log.read_text()
+    finally:
+        if voyage.poll() is None:
+            os.killpg(voyage.pid, signal.SIGKILL)
+
+    summary = json.loads((run_dir / "summary.json").read_text())
+    assert [result["name"] for result in summary["rounds"]] == ["untrained", "IL", "optim-1"]
+    assert all(result["num_tasks"] == 4 and result["num_invalid"] == 0 for result in summary["rounds"])
+    assert (run_dir / "success.png").stat().st_size > 10_000
+    for folder, split in (("untrained/test", "test"), ("IL/trajectories", "IL"), ("optim-1/test", "test")):
+        expected = sorted(f"task{task.id}" for task in read_tasks(recipe.with_name(f"{split}.jsonl")))
+        found = list_trajectories(run_dir / folder)
+        assert [path.name for path in found] == expected
+        assert all(is_complete(path) for path in found)
+    samples = json.loads((run_dir / "IL" / "samples.json").read_text())
+    assert len({sample["id"] for sample in samples}) == len(samples) >= 4
