@@ -47,7 +47,6 @@ def save(state: TrainingState, folder: Path, iteration: int, identity: dict[str,
     if torch.distributed.get_rank() == 0:
         shutil.rmtree(temporary, ignore_errors=True)
         temporary.mkdir(parents=True)
-        write_json(temporary / IDENTITY_FILE, identity)
     torch.distributed.barrier()
     content = _sharded_content(state, loading=False)
     torch_dist.save({**content, "iteration": iteration}, temporary)
@@ -55,6 +54,7 @@ def save(state: TrainingState, folder: Path, iteration: int, identity: dict[str,
     torch.save(own, temporary / _rank_file())
     torch.distributed.barrier()
     if torch.distributed.get_rank() == 0:
+        write_json(temporary / IDENTITY_FILE, identity)
         shutil.rmtree(final, ignore_errors=True)  # complete, but its tracker was never written
         temporary.rename(final)
         write_tracker(folder, str(iteration))

@@ -53,7 +53,7 @@ def megatron(policies: dict[str, Path]) -> dict[str, Path]:
     folders = {}
     for script, (name, policy) in zip(("hf2mg.sh", "hf2mg_8A100.sh"), policies.items(), strict=True):
         folders[name] = policy.with_name(f"{policy.name}-megatron")
-        assert run(script, policy, folders[name], dtype="fp32") == ""
+        assert run(script, policy, folders[name]) == ""
     return folders
 
 
@@ -61,7 +61,7 @@ def megatron(policies: dict[str, Path]) -> dict[str, Path]:
 def test_a_round_trip_is_exact(
     policies: dict[str, Path], megatron: dict[str, Path], tmp_path: Path, name: str, script: str
 ) -> None:
-    assert run(script, megatron[name], tmp_path / "hf", dtype="fp32", max_shard_size_gb=0.0005) == ""
+    assert run(script, megatron[name], tmp_path / "hf", max_shard_size_gb=0.0005) == ""
     before = load_file(policies[name] / "model.safetensors")
     files = sorted((tmp_path / "hf").glob("model-*.safetensors"))
     assert len(files) > 2
@@ -74,11 +74,17 @@ def test_a_round_trip_is_exact(
     assert tokenizer.encode("Click [3]") == AutoProcessor.from_pretrained(policies[name]).tokenizer.encode("Click [3]")
 
 
-def test_bf16_is_rounded_once(policies: dict[str, Path], megatron: dict[str, Path], tmp_path: Path) -> None:
+def test_bf16_is_rounded_once_and_an_older_result_replaced(
+    policies: dict[str, Path], megatron: dict[str, Path], tmp_path: Path
+) -> None:
+    (tmp_path / "hf").mkdir()
+    (tmp_path / "hf" / "config.json").touch()
+    (tmp_path / "hf" / "model-00002-of-00002.safetensors").touch()
     run("mg2hf.sh", megatron["tied"] / "release", tmp_path / "hf", dtype="bf16")
     before, after = (load_file(folder / "model.safetensors") for folder in (policies["tied"], tmp_path / "hf"))
     assert all(before[key].bfloat16().equal(after[key]) for key in before)
     assert json.loads((tmp_path / "hf" / "config.json").read_text())["dtype"] == "bfloat16"
+    assert len(list((tmp_path / "hf").glob("*.safetensors"))) == 1
 
 
 def test_a_killed_conversion_never_looks_complete(policies: dict[str, Path], tmp_path: Path) -> None:
@@ -89,7 +95,7 @@ def test_a_killed_conversion_never_looks_complete(policies: dict[str, Path], tmp
     killed.wait()
     assert not (tmp_path / "mg").exists() or (tmp_path / "mg" / "latest_checkpointed_iteration.txt").exists()
     if not (tmp_path / "mg").exists():
-        run("hf2mg.sh", policies["tied"], tmp_path / "mg")
+        run("hf2mg.sh", policies["tied"], tmp_path / "mg", dtype="bf16")
     assert list(tmp_path.iterdir()) == [tmp_path / "mg"]
 
 
@@ -106,4 +112,5 @@ def test_what_is_not_a_checkpoint_is_refused(policies: dict[str, Path], tmp_path
         output = run(script, load_path, tmp_path / "out", exit_code=2)
         assert message in output and len(output.splitlines()) == 1
         assert not (tmp_path / "out").exists()
-    assert "exists already" in run("hf2mg.sh", policies["tied"], other, exit_code=2)
+    (other / "config.json").rename(other / "notes.json")
+    assert "exists and is no checkpoint" in run("hf2mg.sh", policies["tied"], other, exit_code=2)

@@ -37,22 +37,24 @@ class Config:
     load_path: Path
     """hf2mg: a Hugging Face folder. mg2hf: a Megatron checkpoint folder, or one iteration in it."""
     save_path: Path
-    """The folder to make; it must not exist."""
-    dtype: Literal["bf16", "fp32"] = "bf16"
-    """Precision of the weights that are written."""
+    """The folder to make; a checkpoint that is there already is replaced."""
+    dtype: Literal["auto", "bf16", "fp32"] = "auto"
+    """Precision of the weights that are written; auto keeps it."""
     max_shard_size_gb: float = 5.0
     """mg2hf: size of one safetensors file."""
 
 
 def main(config: Config) -> None:
     """Convert into a temporary folder beside `save_path`, renamed at the end."""
-    if config.save_path.exists():
-        raise UserError(f"{config.save_path}: exists already; remove it or choose another --save_path")
+    if config.save_path.exists() and not (config.save_path / "config.json").exists():
+        raise UserError(f"{config.save_path}: exists and is no checkpoint; remove it or choose another --save_path")
     temporary = config.save_path.with_name(f".{config.save_path.name}.partial")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
     try:
         (_to_megatron if config.direction == "hf2mg" else _to_hf)(config, temporary)
+        if config.save_path.exists():
+            shutil.rmtree(config.save_path)
         temporary.rename(config.save_path)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -66,7 +68,7 @@ def _to_megatron(config: Config, destination: Path) -> None:
     num_layers = hf_config.text_config.num_hidden_layers
     sharded = {}
     for weight in table:
-        parts = [reader.read(name).to(_DTYPES[config.dtype]) for name in weight.hf]
+        parts = [_cast(reader.read(name), config.dtype) for name in weight.hf]
         tensor = weight.join(parts, hf_config).contiguous()
         sharded[weight.hf[0]] = _sharded(torch_dist, weight, tensor, num_layers)
     (destination / RELEASE).mkdir()
@@ -79,17 +81,21 @@ def _to_hf(config: Config, destination: Path) -> None:
     weights, hf_files = find_weights(config.load_path)
     hf_config, table = _model(hf_files)
     torch_dist = _torch_dist()
-    dtype = _DTYPES[config.dtype]
     writer = HfWriter(destination, int(config.max_shard_size_gb * 1e9))
     for batch in _batches(torch_dist, table, weights):
         loaded = torch_dist.load({weight.hf[0]: sharded for weight, sharded in batch}, weights)
         for weight, _ in batch:
             for name, part in zip(weight.hf, weight.split(loaded[weight.hf[0]], hf_config), strict=True):
-                writer.add(name, part.to(dtype).contiguous())
+                part = _cast(part, config.dtype).contiguous()
+                writer.add(name, part)
     writer.close()
     copy_hf_files(hf_files, destination)
     fields = read_json(destination / "config.json")
-    write_json(destination / "config.json", {**fields, "dtype": str(dtype).removeprefix("torch.")})
+    write_json(destination / "config.json", {**fields, "dtype": str(part.dtype).removeprefix("torch.")})
+
+
+def _cast(tensor: torch.Tensor, dtype: str) -> torch.Tensor:
+    return tensor.to(_DTYPES.get(dtype, tensor.dtype))
 
 
 def _model(folder: Path) -> tuple[Any, list[Any]]:

@@ -155,7 +155,7 @@ def _vision_modules(hf: Idefics2Config, recompute: bool) -> tuple[torch.nn.Modul
         vision_model = Idefics2VisionTransformer(hf.vision_config)
         connector = Idefics2Connector(hf)
     if recompute:
-        vision_model.gradient_checkpointing_enable({"use_reentrant": False})
+        vision_model.activation_checkpointing_enable({"use_reentrant": False})
     for module in (vision_model, connector):
         for parameter in module.parameters():
             parameter.average_gradients_across_tp_domain = True
