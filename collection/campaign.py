@@ -31,7 +31,7 @@ from data.errors import UserError
 from data.files import read_json
 from data.outcome import Outcome, Verdict
 from data.task import Task
-from data.trajectory import INVALID, TrajectoryWriter, folder_name, is_complete, write_outcome
+from data.trajectory import INVALID, TrajectoryWriter, folder_name, is_complete, read_outcome, write_outcome
 
 MAX_FAULTS = 5  # in a row, of the browser or of websites on this machine: then something here is broken
 
@@ -47,8 +47,7 @@ async def collect(
     policy = config.policy()
     try:
         await policy.check()
-        if config.sites_port is not None:
-            _check_port(config.sites_port)
+        check_embedded_sites(tasks)
         with locked(config.output_dir):
             async with Fleet(config.num_sessions, config.headless, config.viewport()) as fleet:
                 await Campaign(config, tasks, runs, judge, policy, fleet).sail()
@@ -59,13 +58,30 @@ async def collect(
 @contextlib.contextmanager
 def locked(output_dir: Path) -> Iterator[None]:
     """Hold the results folder for this process; the lock ends with it, however it ends."""
-    output_dir.mkdir(parents=True, exist_ok=True)
-    with open(output_dir / ".lock", "w") as file:
+    try:
+        output_dir.mkdir(parents=True, exist_ok=True)
+        lock = open(output_dir / ".lock", "w")  # noqa: SIM115, closed below
+    except OSError as error:
+        raise UserError(f"--output_dir {output_dir} cannot be written: {error.strerror}") from None
+    with lock as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UserError(f"{output_dir}: another collector is writing here; give another --output_dir") from None
         yield
+
+
+def check_embedded_sites(tasks: Sequence[Task]) -> None:
+    """Raise UserError unless something listens where tasks on `<site>.localhost` begin."""
+    addresses = [urlsplit(task.web) for task in tasks]
+    for port in {address.port or 80 for address in addresses if (address.hostname or "").endswith(".localhost")}:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=5).close()
+        except OSError as error:
+            raise UserError(
+                f"no websites answer on port {port} ({error.strerror}); start them by python -m data.sites "
+                f"--port {port}, or tell by --sites_port where they are"
+            ) from None
 
 
 @dataclass
@@ -80,13 +96,15 @@ class Campaign:
     fleet: Fleet
     faults: int = field(default=0, init=False)
 
+    def __post_init__(self) -> None:
+        self._left = deque(self.tasks)
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        self._progress = Progress(*columns, console=Console(stderr=True, highlight=False))
+        self._bar = self._progress.add_task("tasks", total=len(self.tasks))
+
     async def sail(self) -> None:
         """Start every session and wait until no task is left."""
-        self._left = deque(self.tasks)
-        console = Console(stderr=True, highlight=False)
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        with Progress(*columns, console=console) as self._progress:
-            self._bar = self._progress.add_task("tasks", total=len(self.tasks))
+        with self._progress:
             sessions = [asyncio.create_task(self._session(number)) for number in range(self.config.num_sessions)]
             try:
                 await asyncio.gather(*sessions)
@@ -98,15 +116,16 @@ class Campaign:
     async def _session(self, number: int) -> None:
         while self._left:
             task = self._left.popleft()
-            for run in self.runs:
-                outcome = await self._try(number, task, run)
-                if outcome is not None and outcome.success:
+            folders = {run: self.config.output_dir / folder_name(task.id, run) for run in self.runs}
+            solved = any(_is_success(read_outcome(folder)) for folder in folders.values() if is_complete(folder))
+            for run, folder in folders.items():
+                if solved:
                     break
+                solved = _is_success(await self._try(number, task, run, folder))
             self._progress.advance(self._bar)
 
-    async def _try(self, session: int, task: Task, run: int | None) -> Outcome | None:
+    async def _try(self, session: int, task: Task, run: int | None, folder: Path) -> Outcome | None:
         """The outcome of one try, kept from an earlier run or taken now; None when nobody judges."""
-        folder = self.config.output_dir / folder_name(task.id, run)
         if not _is_kept(folder):
             shutil.rmtree(folder, ignore_errors=True)
             await self._take(session, task, run, folder)
@@ -128,6 +147,8 @@ class Campaign:
             self._say(folder, f"{len(writer.steps)} steps")
         except UserError:
             raise
+        except OSError as error:  # a full disk, say
+            raise UserError(f"{folder} cannot be written: {error}; what is complete is kept") from error
         except Exception as fault:  # the three known kinds, and our own bugs: neither is the agent's fault
             writer = writer or TrajectoryWriter(folder, task, {}, self.policy.system_prompt, run)
             writer.log(traceback.format_exc())
@@ -169,6 +190,10 @@ class Campaign:
         self._progress.console.print(f"{folder.name}: {text}", soft_wrap=True, markup=False)
 
 
+def _is_success(outcome: Outcome | None) -> bool:
+    return outcome is not None and outcome.success
+
+
 def _is_kept(folder: Path) -> bool:
     return is_complete(folder) and _fault_of(folder) is None
 
@@ -178,12 +203,3 @@ def _fault_of(folder: Path) -> Outcome | None:
     path = folder / "trajectory.json"
     summary = read_json(path) if path.exists() else {}
     return Outcome(Verdict.INVALID, summary["reason"]) if summary.get("status") == INVALID else None
-
-
-def _check_port(port: int) -> None:
-    try:
-        socket.create_connection(("127.0.0.1", port), timeout=5).close()
-    except OSError as error:
-        raise UserError(
-            f"no websites answer on port {port} ({error}); start them: python -m data.sites --port {port}"
-        ) from None

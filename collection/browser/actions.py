@@ -12,6 +12,7 @@ from collection.browser.settle import settle
 from collection.browser.tree import AXNode
 from data.action import CANNOT_EXECUTE, Action, ActionError, Answer, Click, GoBack, Restart, Scroll, Type, Wait
 
+INPUT_TIMEOUT_S = 10.0  # a page that does not even take a click hangs
 WAIT_S = 2.0  # `Wait` on a page where nothing moves; what loads by itself was waited for before
 
 _ENTER = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "text": "\r"}
@@ -127,7 +128,8 @@ async def _click(page: Page, place: dict[str, Any]) -> None:
             ("Input.dispatchMouseEvent", {"type": "mouseMoved", "x": place["x"], "y": place["y"]}),
             ("Input.dispatchMouseEvent", {"type": "mousePressed", **at}),
             ("Input.dispatchMouseEvent", {"type": "mouseReleased", **at}),
-        ]
+        ],
+        INPUT_TIMEOUT_S,
     )
 
 

@@ -1,12 +1,13 @@
 """What a page's network is doing, as far as it says that the page is still on its way somewhere."""
 
 import asyncio
+import math
 import time
 from collections import Counter
 from typing import Any
 from urllib.parse import urlsplit
 
-LONG_REQUEST_S = 3.0  # a request older than this no longer holds the page: long polls, streams, ads
+LONG_REQUEST_S = 3.0  # a request for part of a page no longer holds it after this: long polls, streams, ads
 MAX_REPEATS = 8  # a script that asks the same address more often than this is polling
 ENDLESS_TYPES = {"WebSocket", "EventSource", "Media", "Ping", "Prefetch", "CSPViolationReport"}
 
@@ -45,9 +46,8 @@ class Activity:
         """Return when nothing holds the page any more, or after `timeout_s`."""
         deadline = time.monotonic() + timeout_s
         while self.busy and (left := deadline - time.monotonic()) > 0:
-            expiry = self._next_expiry()
-            if expiry is not None and not self._loading:
-                left = min(left, expiry - time.monotonic())
+            if not self._loading:
+                left = min(left, (self._next_expiry() or 0.0) - time.monotonic())
             self._changed.clear()
             try:
                 await asyncio.wait_for(self._changed.wait(), timeout=max(0.0, left))
@@ -75,7 +75,8 @@ class Activity:
             self._asked[address.netloc + address.path] += 1
             if self._asked[address.netloc + address.path] > MAX_REPEATS:
                 return
-        self._started[params["requestId"]] = time.monotonic()
+        is_navigation = params["requestId"] == params["loaderId"] and params.get("frameId") == self._main_frame
+        self._started[params["requestId"]] = math.inf if is_navigation else time.monotonic()
         self._change()
 
     def _next_expiry(self) -> float | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, WebSocketException
 
 from collection.browser.faults import BrowserError
 
@@ -47,7 +47,7 @@ class Connection:
         """Connect to a browser's `webSocketDebuggerUrl`."""
         try:
             return cls(await connect(url, max_size=None, compression=None, ping_interval=None, proxy=None))
-        except (OSError, TimeoutError) as error:
+        except (OSError, TimeoutError, WebSocketException) as error:
             raise BrowserError(f"no DevTools connection: {error}") from error
 
     async def send(
@@ -100,8 +100,7 @@ class Connection:
     async def close(self) -> None:
         """Close the websocket; requests still waiting fail."""
         await self._socket.close()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._reader
+        await asyncio.wait([self._reader])
 
     async def _post(self, number: int, method: str, params: Params, session_id: str | None) -> None:
         message: Params = {"id": number, "method": method, "params": params}
@@ -114,10 +113,9 @@ class Connection:
 
     async def _read(self) -> None:
         try:
-            async for text in self._socket:
-                self._take(parse(text))
-        except ConnectionClosed:
-            pass
+            with contextlib.suppress(ConnectionClosed):
+                async for text in self._socket:
+                    self._take(parse(text))
         finally:
             self.closed.set()
             self._fail(self._waiting.values(), "the browser is gone")

@@ -120,15 +120,14 @@ class Page:
 
     async def run(self, function: str, *arguments: Any, timeout_s: float = 30.0) -> Any:
         """Call a JavaScript function in our isolated world and return its JSON value, awaited if it is a promise."""
-        world = {"frameId": self.target_id, "worldName": WORLD}
-        context_id = (await self.send("Page.createIsolatedWorld", world))["executionContextId"]
         call = f"({function})({','.join(orjson.dumps(argument).decode() for argument in arguments)})"
-        request = {"expression": call, "contextId": context_id, "awaitPromise": True, "returnByValue": True}
+        request = {"expression": call, "contextId": await self._world(), "awaitPromise": True, "returnByValue": True}
         return _value(await self.send("Runtime.evaluate", request, timeout_s))
 
     async def run_on(self, backend_node_id: int, function: str, *arguments: Any) -> Any:
         """The same with `this` = the DOM node; RefusedError when the node is gone."""
-        node = await self.send("DOM.resolveNode", {"backendNodeId": backend_node_id})
+        resolve = {"backendNodeId": backend_node_id, "executionContextId": await self._world()}
+        node = await self.send("DOM.resolveNode", resolve)
         request = {
             "objectId": node["object"]["objectId"],
             "functionDeclaration": function,
@@ -136,6 +135,11 @@ class Page:
             "returnByValue": True,
         }
         return _value(await self.send("Runtime.callFunctionOn", request))
+
+    async def _world(self) -> int:
+        """The isolated world of the present document, made when it is not there yet."""
+        world = {"frameId": self.target_id, "worldName": WORLD}
+        return (await self.send("Page.createIsolatedWorld", world))["executionContextId"]
 
     async def address(self) -> str:
         """The address of the tab, also when it shows the browser's error page."""

@@ -58,7 +58,7 @@ def read_attempts(results_dir: str | Path) -> dict[str, list[Attempt]]:
 
 def print_summary(summary: dict[str, Any]) -> None:
     """A table by site, to standard output."""
-    table = Table(box=box.SIMPLE)
+    table = Table(box=box.SIMPLE, collapse_padding=True, pad_edge=False)
     table.add_column("site", no_wrap=True)
     for title in ("success", "solved", "tasks", "invalid", "missing", "unjudged", "steps"):
         table.add_column(title, justify="right", no_wrap=True)

@@ -47,8 +47,8 @@ def test_a_new_tab_opens_in_the_one_tab(harbour: Harbour, url: str, name: str) -
 
 
 def test_type_replaces_the_text_and_presses_enter(harbour: Harbour, url: str) -> None:
-    tree, _ = do(harbour, f"{url}/", write("Search here", "new wörds"))
-    assert "Results for new wörds" in tree
+    tree, _ = do(harbour, f"{url}/", write("Search here", "new wörds 😀"))
+    assert "Results for new wörds 😀" in tree
 
 
 def test_type_keeps_lines_in_a_textarea(harbour: Harbour, url: str) -> None:

@@ -104,6 +104,17 @@ def test_a_page_that_cannot_be_reached_is_invalid_and_tried_again_next_time(coll
     assert read_trajectory(collector.results / "taskT--dead").answer == "x"
 
 
+def test_a_dead_site_is_invalid_but_a_dead_link_is_for_the_agent(collector: Collector, url: str) -> None:
+    tasks = [
+        task("own", f"{url}/broken", "Click {Own dead link} | ANSWER; x"),
+        task("foreign", f"{url}/broken", "Click {Foreign dead link} | GoBack | ANSWER; y"),
+    ]
+    assert collector.run(tasks, api_localhost=f"{url}/predict", num_sessions=2).returncode == 0
+    own, foreign = (read_trajectory(collector.results / f"taskT--{name}") for name in ("own", "foreign"))
+    assert own.status == "invalid" and "could not be loaded any more" in own.reason
+    assert foreign.answer == "y" and "Foreign dead link" in foreign.trees[2]
+
+
 def test_a_page_that_hangs_is_invalid_and_harms_no_other(collector: Collector, url: str) -> None:
     tasks = [task("hang", f"{url}/hang", "Click {Loop} | ANSWER; x"), task("fine", f"{url}/", "Wait | ANSWER; y")]
     assert collector.run(tasks, api_localhost=f"{url}/predict", num_sessions=2).returncode == 0
@@ -155,7 +166,8 @@ def test_a_server_that_dies_stops_the_run_and_loses_nothing(
         ({}, "no API key"),
         ({"api_localhost": "URL", "max_iter": 0}, "--max_iter must be at least 1"),
         ({"api_localhost": "URL", "temperature": -1}, "--temperature must not be negative"),
-        ({"api_localhost": "URL", "sites_port": 9}, "no websites answer on port 9"),
+        ({"api_localhost": "URL", "sites_port": 9, "web": "http://shop.localhost:7070/"}, "websites answer on port 9"),
+        ({"api_localhost": "URL", "output_dir": "/dev/null/results"}, "--output_dir /dev/null/results"),
         ({"api_localhost": "URL", "test_file": "nowhere.jsonl"}, "nowhere.jsonl: no such task file"),
         ({"api_localhost": "URL", "headless": False}, "no screen"),
     ],
@@ -163,9 +175,9 @@ def test_a_server_that_dies_stops_the_run_and_loses_nothing(
 def test_user_mistakes_are_one_line_and_exit_code_2(
     collector: Collector, url: str, flags: dict[str, Any], words: str
 ) -> None:
-    if "api_localhost" in flags:
-        flags = {**flags, "api_localhost": flags["api_localhost"].replace("URL", f"{url}/predict")}
-    done = collector.run([task(1, f"{url}/", "ANSWER; x")], **flags)
+    flags = {name: f"{url}/predict" if value == "URL" else value for name, value in flags.items()}
+    web = flags.pop("web", f"{url}/")
+    done = collector.run([task(1, web, "ANSWER; x")], **flags)
     assert_one_line(done, words)
 
 

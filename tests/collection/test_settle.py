@@ -23,6 +23,16 @@ def test_a_page_is_observed_at_rest(harbour: Harbour, url: str, path: str, expec
     assert seconds < 6
 
 
+def test_a_slow_document_is_waited_for(harbour: Harbour, url: str) -> None:
+    async def run() -> str:
+        async with harbour.page(f"{url}/slow") as page:
+            seen = await observe(page, "released")
+            await act(page, Click(int(find(seen.tree, "Slow page"))), seen, url)
+            return (await observe(page, "released")).tree
+
+    assert "late content" in harbour.wait(run())
+
+
 def test_quiet_is_counted_from_the_action(harbour: Harbour, url: str) -> None:
     async def run() -> str:
         async with harbour.page(f"{url}/spa") as page:

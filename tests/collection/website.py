@@ -54,6 +54,9 @@ PAGES = {
             await fetch("/slow?ms=300");
             setTimeout(() => place.textContent = "loaded at last", 200);
         }</script>""",
+    "/broken": """<title>Broken</title><a href="http://127.0.0.1:9/">Own dead link</a>
+        <a href="http://nowhere.localhost:9/">Foreign dead link</a>""",
+    "/slow": "<title>Slow</title><a href='/document?ms=4000'>Slow page</a>",
     "/odd": "<title>Odd</title><h1 id='half'></h1><script>half.textContent = 'half \\ud83d emoji'</script>",
     "/visits": "<title>Visits</title><h1>Visit VISITS</h1>",
     "/hang": "<title>Hang</title><h1>Hang</h1><button onclick='while (true) {}'>Loop for ever</button>",
@@ -88,7 +91,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         address = urlsplit(self.path)
         query = parse_qs(address.query)
-        if address.path == "/slow":
+        if "ms" in query:
             time.sleep(int(query["ms"][0]) / 1000)
             self._send(b"late content")
         elif address.path == "/_elcano/state":
