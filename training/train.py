@@ -3,6 +3,7 @@
 Run by training/launch.py under torchrun; start it with `bash training/train_idefics2.sh`.
 """
 
+import math
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -18,6 +19,7 @@ from megatron.core.transformer.module import Float16Module
 from megatron.energon import SavableDataLoader
 from transformers import AutoProcessor, Idefics2Config
 
+from data.errors import UserError
 from data.shard import read_manifest
 from training import checkpoint, layout
 from training.config import Config
@@ -51,6 +53,8 @@ def train(config: Config) -> None:
         metrics = train_step(config, model, optimizer, scheduler, batches)
         iteration += 1
         reporter.report(iteration, metrics, time.perf_counter() - started)
+        if not math.isfinite(metrics.grad_norm):
+            raise UserError(f"iteration {iteration}: gradient norm is {metrics.grad_norm}; try a lower LR or PR=fp32")
         if iteration % config.save_interval == 0 or iteration == train_iters:
             identity = config.identity(torch.distributed.get_world_size(), manifest)
             checkpoint.save(state, config.checkpoint_path, iteration, identity)

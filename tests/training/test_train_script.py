@@ -137,18 +137,10 @@ def test_data_parallel_ranks_with_a_distributed_optimizer_resume_too(
     assert resumed == {number: expected[number] for number in (3, 4)}
 
 
-@pytest.mark.parametrize(
-    ("broken", "message"),
-    [
-        (
-            Sample("cut", tiny.sample(1, 2).conversations, [image[:70] for image in tiny.sample(1, 2).images]),
-            "sample cut",
-        ),
-        (Sample("mute", [{"from": "human", "value": "a"}], []), "sample mute: turns must alternate"),
-    ],
-)
-def test_a_broken_sample_is_one_clear_line(megatron: Path, tmp_path: Path, broken: Sample, message: str) -> None:
-    shards = tiny.build_dataset(tmp_path / "shards", [broken, *(tiny.sample(index) for index in range(7))])
+def test_a_broken_sample_is_one_clear_line(megatron: Path, tmp_path: Path) -> None:
+    good = tiny.sample(1, num_steps=2)
+    cut = Sample("cut", good.conversations, [image[:70] for image in good.images])
+    shards = tiny.build_dataset(tmp_path / "shards", [cut, *(tiny.sample(index) for index in range(7))])
     output = Run(shards, megatron, tmp_path, num_workers=1).finish(exit_code=2)
-    assert [line for line in output.splitlines() if line.startswith("error:") and message in line]
+    assert [line for line in output.splitlines() if line.startswith("error: sample cut: broken image")]
     assert "Traceback" not in output
