@@ -6,6 +6,7 @@ from elcano.recipe import Collection, Recipe, Round, Serving, Training
 
 HERE = Path(__file__).resolve().parent
 TASKS = HERE.parent.parent / "data" / "tasks"
+LATER = {"TRAIN_EPOCHS": "1.5", "LR": "7e-4"}  # rounds that go on from a policy that knows the sites
 
 
 def recipe() -> Recipe:
@@ -16,11 +17,11 @@ def recipe() -> Recipe:
         test_tasks=TASKS / "test.jsonl",
         rounds=[
             Round("IL", TASKS / "IL.jsonl", agent="teacher"),
-            Round("optim-1", TASKS / "optim-1.jsonl", agent="policy"),
-            Round("optim-2", TASKS / "optim-2.jsonl", agent="policy"),
+            Round("optim-1", TASKS / "optim-1.jsonl", agent="policy", training=LATER),
+            Round("optim-2", TASKS / "optim-2.jsonl", agent="policy", training=LATER),
         ],
         collection=Collection(
-            max_iter=8, max_attached_imgs=1, num_sessions=8, max_rerun_times=5, explore_temperature=1.0
+            max_iter=8, max_attached_imgs=1, num_sessions=8, max_rerun_times=5, explore_temperature=0.7
         ),
         serving=Serving(dtype="float32", max_batch_size=8, max_new_tokens=128, num_threads=1),
         training=Training(
@@ -32,12 +33,12 @@ def recipe() -> Recipe:
                 "SEQ_LEN": "2048",
                 "IMAGE_NUM": "1",
                 "BATCH_SIZE": "4",
-                "GLOBAL_BATCH_SIZE": "16",
+                "GLOBAL_BATCH_SIZE": "4",
                 "LR": "1e-3",
                 "MIN_LR": "1e-5",
-                "LR_WARMUP_ITERS": "5",
+                "LR_WARMUP_ITERS": "10",
                 "TRAIN_EPOCHS": "3",
-                "SAVE_INTERVAL": "50",
+                "SAVE_INTERVAL": "100",
                 "NUM_WORKERS": "0",
             }
         ),
