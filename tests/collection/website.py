@@ -65,8 +65,7 @@ PAGES = {
 
 def start(host: str = "127.0.0.1", port: int = 0) -> ThreadingHTTPServer:
     """Serve in a thread until `shutdown`; the address is `server_address`."""
-    server = ThreadingHTTPServer((host, port), Handler)
-    server.daemon_threads = True
+    server = Server((host, port), Handler)
     server.sessions = itertools.count(1)
     server.visits = {}
     server.requests = []
@@ -74,6 +73,15 @@ def start(host: str = "127.0.0.1", port: int = 0) -> ThreadingHTTPServer:
     server.stopped = False
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     return server
+
+
+class Server(ThreadingHTTPServer):
+    """Says nothing of browsers that are killed while it answers."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Nothing to do."""
 
 
 def stop(server: ThreadingHTTPServer) -> None:
