@@ -138,12 +138,14 @@ class TrajectoryWriter:
         self._log.write(f"INFO - {text}\n")
         self._log.flush()
 
-    def write_observation(self, number: int, tree: str, tree_nodes: dict[str, Any], screenshot_png: bytes) -> None:
-        """What the agent is about to see at step `number`."""
+    def write_observation(
+        self, number: int, tree: str, tree_nodes: dict[str, Any] | None, screenshot_png: bytes
+    ) -> None:
+        """What the agent is about to see at step `number`; the raw nodes are large and optional."""
         (self.folder / f"accessibility_tree{number}.txt").write_text(tree, encoding="utf-8")
-        (self.folder / f"accessibility_tree{number}.json").write_text(
-            json.dumps(tree_nodes, ensure_ascii=False), encoding="utf-8"
-        )
+        if tree_nodes is not None:
+            nodes = json.dumps(tree_nodes, ensure_ascii=False)
+            (self.folder / f"accessibility_tree{number}.json").write_text(nodes, encoding="utf-8")
         (self.folder / f"screenshot{number}.png").write_bytes(screenshot_png)
 
     def add_step(self, step: Step, tree: str) -> None:
