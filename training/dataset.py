@@ -193,7 +193,7 @@ def _decode(key: str, encoded: bytes) -> Image.Image:
     try:
         return Image.open(io.BytesIO(encoded)).convert("RGB")
     except (UnidentifiedImageError, OSError) as error:
-        raise UserError(f"sample {key}: broken image ({error})") from None
+        raise UserError(f"sample {key}: broken image ({error}); make the shards again") from None
 
 
 def _patch_mask(pixel_mask: torch.Tensor, patch_size: int) -> torch.Tensor:

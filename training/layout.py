@@ -1,6 +1,10 @@
-"""How one model is spread over processes, and the process groups for it."""
+"""How one model is spread over processes, and the process groups for it.
+
+Megatron is imported late: the launcher knows layouts, too, and must start quickly.
+"""
 
 import dataclasses
+import os
 
 import torch
 
@@ -24,8 +28,6 @@ def device() -> torch.device:
 
 def initialize(layout: Layout, seed: int) -> None:
     """Join the process group that torchrun describes and cut it into tensor, pipeline and data parallel groups."""
-    import os
-
     from megatron.core import parallel_state, tensor_parallel
 
     if torch.cuda.is_available():

@@ -35,11 +35,12 @@ class StepMetrics:
 
 
 class StepReporter:
-    """Writes on the last rank (which has the loss), keeps silent on the others."""
+    """Writes on the first rank that has the loss, keeps silent on the others."""
 
     def __init__(self, config: Config, train_iters: int) -> None:
         self.train_iters = train_iters
-        self.active = torch.distributed.get_rank() == torch.distributed.get_world_size() - 1
+        ranks = (parallel_state.get_tensor_model_parallel_rank(), parallel_state.get_data_parallel_rank())
+        self.active = parallel_state.is_pipeline_last_stage() and ranks == (0, 0)
         if not self.active:
             return
         self.writer = SummaryWriter(str(config.tensorboard_path))

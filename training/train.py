@@ -131,6 +131,9 @@ def build_data(config: Config, hf: Idefics2Config, hf_files: Path) -> SavableDat
         encodes_images=parallel_state.is_pipeline_first_stage(),
     )
     processor = AutoProcessor.from_pretrained(hf_files, do_image_splitting=False)
+    num_latents = hf.perceiver_config.resampler_n_latents
+    if processor.image_seq_len != num_latents:
+        raise UserError(f"{hf_files}: image_seq_len {processor.image_seq_len}, but the model has {num_latents} latents")
     encoder = MicroBatchEncoder(
         ConversationEncoder(processor, config.seq_len, config.image_num, config.loss),
         place,

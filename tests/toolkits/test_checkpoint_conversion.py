@@ -12,6 +12,7 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForImageTextToText, AutoProcessor
 
+from data.processes import die_with_parent
 from tests.conftest import ROOT
 from tests.training import tiny
 
@@ -27,6 +28,7 @@ def start(script: str, load_path: Path, save_path: Path, **flags: object) -> sub
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
+        preexec_fn=die_with_parent,
     )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from data.processes import die_with_parent
 from tests.conftest import ROOT
 from tests.training import tiny
 from tests.training.conftest import convert
@@ -30,7 +31,7 @@ def differences(
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=4"]
     command += [ROOT / "tests" / "training" / "parity_worker.py", folder / "out.json"]
     command += [policy, megatron, " ".join((*TIED, "tp2,bf16")), untied, untied_megatron, " ".join(UNTIED)]
-    subprocess.run(command, check=True, env=tiny.environment())
+    subprocess.run(command, check=True, env=tiny.environment(), preexec_fn=die_with_parent)
     return tuple(json.loads((folder / "out.json").read_text()))
 
 

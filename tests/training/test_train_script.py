@@ -13,6 +13,7 @@ import psutil
 import pytest
 from transformers import AutoModelForImageTextToText, AutoProcessor
 
+from data.processes import die_with_parent
 from data.shard import Sample
 from tests.conftest import ROOT
 from tests.training import tiny
@@ -40,6 +41,7 @@ class Run:
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
+            preexec_fn=die_with_parent,
         )
 
     def lines(self) -> Iterator[str]:
