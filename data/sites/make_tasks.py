@@ -20,7 +20,7 @@ from data.sites.words import SPLITS
 from data.sites.world import World, build
 from data.task import SITES_PORT, Task, write_tasks
 
-TASKS_PER_SHARE = 5
+TASKS_PER_FAMILY = {"IL": 20, "optim-1": 5, "optim-2": 5, "optim-3": 5, "test": 5}
 _MAKERS = {"shop": shop, "encyclopedia": encyclopedia, "forum": forum, "timetable": timetable}
 
 
@@ -46,7 +46,7 @@ def make_tasks(world: World, split: str) -> list[Task]:
     rng = random.Random(f"instructions {split}")
     tasks = []
     for site, maker in _MAKERS.items():
-        families = maker.instances(getattr(world, site), split, TASKS_PER_SHARE * SPLITS[split])
+        families = maker.instances(getattr(world, site), split, TASKS_PER_FAMILY[split])
         for family, instances in families.items():
             tasks += [_task(site, family, split, number, instance, rng) for number, instance in enumerate(instances)]
     return tasks

@@ -1,6 +1,7 @@
 """Ground truth of tasks, in WebArena's shape, and the deal of entities to tasks."""
 
 import dataclasses
+import itertools
 import random
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
@@ -32,5 +33,5 @@ def state(**expected: Any) -> dict[str, Any]:
 
 
 def deal(entities: Sequence[Entity], seed: str) -> Iterator[Entity]:
-    """The entities in a seeded order; each task takes what it needs with `next`, so no two share one."""
-    return iter(random.Random(seed).sample(entities, len(entities)))
+    """The entities in a seeded order, again and again; tasks take what they need with `next`, so they spread evenly."""
+    return itertools.cycle(random.Random(seed).sample(entities, len(entities)))

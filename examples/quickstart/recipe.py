@@ -6,7 +6,7 @@ from elcano.recipe import Collection, Recipe, Round, Serving, Training
 
 HERE = Path(__file__).resolve().parent
 TASKS = HERE.parent.parent / "data" / "tasks"
-LATER = {"TRAIN_EPOCHS": "1.5", "LR": "7e-4"}  # rounds that go on from a policy that knows the sites
+LATER = {"TRAIN_EPOCHS": "1", "LR": "7e-4"}  # rounds that go on from a policy that knows the sites
 
 
 def recipe() -> Recipe:
@@ -37,7 +37,7 @@ def recipe() -> Recipe:
                 "LR": "1e-3",
                 "MIN_LR": "1e-5",
                 "LR_WARMUP_ITERS": "10",
-                "TRAIN_EPOCHS": "3",
+                "TRAIN_EPOCHS": "2",
                 "SAVE_INTERVAL": "100",
                 "NUM_WORKERS": "0",
             }

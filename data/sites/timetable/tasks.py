@@ -1,5 +1,6 @@
 """What may be asked of a traveller."""
 
+import itertools
 import random
 
 from data.sites.timetable.content import CLASSES, Timetable, Train
@@ -9,14 +10,15 @@ from data.sites.truth import Instance, answer, state
 def instances(timetable: Timetable, split: str, count: int) -> dict[str, list[Instance]]:
     """`count` instances of every family, each over a train of `split` of its own."""
     rng = random.Random(f"timetable tasks {split}")
-    connections = [trains for trains in timetable.connections.values() if trains[0].split == split][:count]
-    passengers = timetable.passengers[split]
+    own = [trains for trains in timetable.connections.values() if trains[0].split == split]
+    connections = list(itertools.islice(itertools.cycle(own), count))
+    passengers = itertools.cycle(timetable.passengers[split])
     return {
         "Rail-departure": [_departure(first) for first, _, _ in connections],
         "Rail-platform": [_platform(second) for _, second, _ in connections],
         "Rail-book": [
             _book(third, passenger, rng.choice(CLASSES))
-            for (_, _, third), passenger in zip(connections, passengers, strict=True)
+            for (_, _, third), passenger in zip(connections, passengers, strict=False)
         ],
     }
 
