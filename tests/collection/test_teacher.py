@@ -36,8 +36,8 @@ TABS = (
     "\t[3] tab 'Statistics' selected: {}\n\t[4] {}"
 )
 PRICE = 'Please find the price of "Velod Wren".'
-OPTION = 'put "2" pieces of "Velod Wren" in "blue" into the cart.'
-TAB = 'look up "Velod" and report the "Rainfall" from its tab "Statistics".'
+OPTION = 'order "Velod Wren" in "blue", "2" pieces, into the cart.'
+TAB = 'look up "Velod" and from its tab "Statistics" report the "Rainfall".'
 
 
 def ask(ques: str, *trees: str) -> str:
@@ -64,13 +64,18 @@ def test_the_page_decides_the_next_step(ques, tree, action):
     assert parse_reply(ask(ques, HOME, tree)).action == action
 
 
-def test_thoughts_name_the_goal_and_then_the_element():
-    thought = 'Thought: I need to find the price of "Velod Wren". '
+def test_thoughts_name_the_page_then_the_goal_then_the_element():
+    need = 'I need "Velod Wren". '
     assert ask(PRICE, HOME) == (
-        f"{thought}I should type 'Velod Wren' into 'Search products'.\n\nAction: Type [3]; Velod Wren"
+        f"Thought: I am on 'Welcome'. {need}I should type 'Velod Wren' into 'Search products'.\n\n"
+        "Action: Type [3]; Velod Wren"
     )
-    assert ask(PRICE, RESULTS) == f"{thought}I should click 'Velod Wren'.\n\nAction: Click [5]"
-    assert ask(PRICE, PRODUCT) == f"{thought}The page says 'Price: 24.50 EUR'.\n\nAction: ANSWER; 24.50 EUR"
+    assert ask(PRICE, RESULTS) == (
+        f"Thought: I am on 'Search results'. {need}I should click 'Velod Wren'.\n\nAction: Click [5]"
+    )
+    assert ask(PRICE, PRODUCT) == (
+        "Thought: I am on 'Velod Wren'. The page says 'Price: 24.50 EUR'.\n\nAction: ANSWER; 24.50 EUR"
+    )
 
 
 def test_an_escaped_name_is_read_as_it_is():

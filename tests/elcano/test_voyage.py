@@ -1,4 +1,4 @@
-"""A whole voyage, small, killed with SIGKILL in stage after stage: it arrives, nothing lost, doubled or left running."""
+"""A whole voyage, small, killed with SIGKILL in stage after stage: it arrives, nothing lost, doubled or running on."""
 
 import json
 import os

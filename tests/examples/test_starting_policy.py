@@ -1,4 +1,4 @@
-"""The starting policy: what it was trained on has nothing to do with the embedded sites, and what ships is what is said."""
+"""The starting policy: what it was trained on has nothing to do with the embedded sites; what ships is what is said."""
 
 import json
 import random
