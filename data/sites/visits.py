@@ -6,7 +6,7 @@ import re
 import secrets
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -21,8 +21,9 @@ LATE_S = (0.15, 0.30)  # how long late content takes
 
 @dataclasses.dataclass(frozen=True)
 class Visit:
-    """One request: the session's state, the path's parts, and the fields of the query string or the posted form."""
+    """One request: its session, the session's state, the path's parts, and the fields of the query or posted form."""
 
+    session: str
     state: Any
     path: Mapping[str, str]
     fields: Mapping[str, str]
@@ -31,6 +32,11 @@ class Visit:
         """The field as a number of a few digits, else `default`."""
         text = self.fields.get(field, "")
         return int(text) if re.fullmatch(r"[1-9]\d{0,5}", text, re.ASCII) else default
+
+    def popular(self, names: Iterable[str]) -> list[str]:
+        """The names in the order of what is popular right now: another one for every session, so that where a name
+        stands must be read and can't be learnt by heart."""
+        return sorted(names, key=lambda name: zlib.crc32(f"{self.session} {name}".encode()))
 
     def choice(self, field: str, options: Mapping[str, Any]) -> str:
         """The field when it is one of `options`, else the first of them."""
@@ -78,7 +84,7 @@ def _endpoint(handler: Handler, sessions: Sessions, delay_s: float) -> Callable[
         await asyncio.sleep(delay_s)
         key, state = sessions.state(request.cookies.get(COOKIE))
         body = (await request.body()).decode(errors="replace") if request.method == "POST" else request.url.query
-        result = handler(Visit(state, request.path_params, dict(parse_qsl(body))))
+        result = handler(Visit(key, state, request.path_params, dict(parse_qsl(body))))
         response = result if isinstance(result, Response) else HTMLResponse(result)
         response.set_cookie(COOKIE, key, httponly=True, samesite="lax")
         return response

@@ -1,8 +1,8 @@
 """A whole voyage, small, killed with SIGKILL in stage after stage: it arrives, nothing lost, doubled or running on."""
 
+import contextlib
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -16,6 +16,7 @@ from data.task import read_tasks, write_tasks
 from data.trajectory import is_complete, list_trajectories
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+MARK = "ELCANO_TEST_VOYAGE"
 KILLED_IN = ("untrained/test", "IL/explore", "IL/train", "optim-1/explore", "optim-1/mg2hf")
 
 RECIPE = """
@@ -56,7 +57,11 @@ def recipe(tmp_path) -> Path:
 
 def _sail(recipe: Path, run_dir: Path, log: Path) -> subprocess.Popen:
     command = [sys.executable, "-m", "elcano.cli", "run", str(recipe), "--output_dir", str(run_dir)]
-    return subprocess.Popen(command, cwd=ROOT, stdout=open(log, "w"), stderr=subprocess.STDOUT, start_new_session=True)
+    environment = {**os.environ, MARK: str(log)}
+    with open(log, "w") as output:
+        return subprocess.Popen(
+            command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT, env=environment, start_new_session=True
+        )
 
 
 def _wait_for(stage: str, log: Path, run_dir: Path, voyage: subprocess.Popen) -> None:
@@ -73,20 +78,19 @@ def _wait_for(stage: str, log: Path, run_dir: Path, voyage: subprocess.Popen) ->
     pytest.fail(f"{stage} did not begin:\n{log.read_text()}")
 
 
-def _left_running(before: set[int]) -> list[str]:
-    """Command lines of processes that were not there before and belong to a voyage."""
+def _left_running(mark: str) -> list[str]:
+    """Command lines of the processes, by the mark in their environment, that a voyage left behind."""
     left = []
-    for process in psutil.process_iter(["pid", "cmdline", "status"]):
-        line = " ".join(process.info["cmdline"] or [])
-        ours = re.search(r"chrom|collection/|hf_online_server|training\.worker|data\.sites|teacher_server", line)
-        if process.info["pid"] not in before and ours and process.info["status"] != psutil.STATUS_ZOMBIE:
-            left.append(line[:100])
+    for process in psutil.process_iter(["cmdline", "status"]):
+        with contextlib.suppress(psutil.Error):
+            if process.environ().get(MARK) == mark and process.info["status"] != psutil.STATUS_ZOMBIE:
+                left.append(" ".join(process.info["cmdline"])[:100])
     return left
 
 
+@pytest.mark.timeout(1200)
 def test_a_voyage_killed_in_stage_after_stage_arrives(recipe, tmp_path):
     run_dir, log = tmp_path / "run", tmp_path / "log.txt"
-    before = set(psutil.pids())
     for stage in KILLED_IN:
         voyage = _sail(recipe, run_dir, log)
         try:
@@ -95,7 +99,7 @@ def test_a_voyage_killed_in_stage_after_stage_arrives(recipe, tmp_path):
             os.killpg(voyage.pid, signal.SIGKILL)
             voyage.wait()
         deadline = time.monotonic() + 15
-        while (left := _left_running(before)) and time.monotonic() < deadline:
+        while (left := _left_running(str(log))) and time.monotonic() < deadline:
             time.sleep(0.2)
         assert not left, f"still running after a kill in {stage}: {left}"
     voyage = _sail(recipe, run_dir, log)

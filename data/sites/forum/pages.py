@@ -52,7 +52,9 @@ class Pages:
         return {"/late/replies/{thread}": self.replies}
 
     def home(self, visit: Visit) -> str:
-        boards = "".join(m.box(m.link(board, m.url(f"/board/{board}")), "") for board in self.forum.boards)
+        boards = "".join(
+            m.box(m.link(board, m.url(f"/board/{board}")), "") for board in visit.popular(self.forum.boards)
+        )
         welcome = m.title("Boards") + m.text("Pick a board, read along, and say hello.")
         return _page("Welcome", welcome + m.box(boards, "boards"))
 

@@ -56,7 +56,9 @@ class Pages:
 
     def home(self, visit: Visit) -> str:
         banner = m.title("Spring sale") + m.text("Free delivery for orders above 50 EUR")
-        departments = "".join(_tile(name, m.url(f"/department/{name}")) for name in self.shop.departments)
+        departments = "".join(
+            _tile(name, m.url(f"/department/{name}")) for name in visit.popular(self.shop.departments)
+        )
         popular = [
             self.shop.products[stock[0].name] for stock in self.shop.categories.values() if stock[0].split == FILLER
         ]
@@ -75,7 +77,7 @@ class Pages:
         if department not in self.shop.departments:
             return self._missing(visit)
         categories = self.shop.departments[department]
-        tiles = "".join(_tile(category, m.url(f"/category/{category}")) for category in categories)
+        tiles = "".join(_tile(category, m.url(f"/category/{category}")) for category in visit.popular(categories))
         return self._page(visit, department, m.title(department) + m.box(tiles, "grid"))
 
     def category(self, visit: Visit) -> str | Response:
