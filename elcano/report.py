@@ -72,9 +72,11 @@ def _plot(path: Path, results: list[Result]) -> None:
     ]
     figure, axes = pyplot.subplots(figsize=(7, 4.2), dpi=150)
     axes.errorbar(range(len(results)), rates, yerr=errors, marker="o", linewidth=2, capsize=4, color="#14606b")
-    for position, (rate, result) in enumerate(zip(rates, results, strict=True)):
+    for position, (rate, error, result) in enumerate(zip(rates, errors, results, strict=True)):
         label = f"{rate:.0f} %  ({result.num_success}/{result.num_tasks})"
-        axes.annotate(label, (position, rate), textcoords="offset points", xytext=(0, 14), ha="center", fontsize=9)
+        axes.annotate(
+            label, (position, rate + error), textcoords="offset points", xytext=(0, 6), ha="center", fontsize=9
+        )
     axes.set_xticks(range(len(results)), [result.name for result in results])
     axes.set_xlim(-0.4, len(results) - 0.6)
     axes.set_ylim(0, 110)
