@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Once around the world on two CPU cores: bash examples/quickstart/run.sh [output folder, default runs/quickstart]
-# Real Chromium, HTTP inference, Megatron tensor-parallel training and checkpoint conversion; about a quarter of an hour
+# Real Chromium, HTTP inference, Megatron tensor-parallel training and checkpoint conversion; some twenty minutes
 # after installation. The same command continues a run that was killed.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../../install.sh"
