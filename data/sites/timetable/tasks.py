@@ -8,7 +8,7 @@ from data.sites.truth import Instance, answer, state
 
 
 def instances(timetable: Timetable, split: str, count: int) -> dict[str, list[Instance]]:
-    """`count` instances of every family, each over a train of `split` of its own."""
+    """`count` instances of every family, over trains of `split` only."""
     rng = random.Random(f"timetable tasks {split}")
     own = [trains for trains in timetable.connections.values() if trains[0].split == split]
     connections = list(itertools.islice(itertools.cycle(own), count))
