@@ -25,7 +25,7 @@ from data import cli
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-    """Flags of the recipe; the shipped weights were made in three legs, whose flags `weights/pretraining.json` keeps."""
+    """Flags of the recipe; the shipped weights were made in three legs (flags in `weights/pretraining.json`)."""
 
     output_dir: Path = Path(__file__).parent / "weights"
     """Where the Hugging Face folder is written."""
