@@ -15,6 +15,7 @@ from collection.policy import (
     check_url,
     given,
     http_client,
+    retry_after_s,
 )
 from collection.prompts import SYSTEM_PROMPT, SYSTEM_PROMPT_TEXT_ONLY
 from data.conversation import StepText, build_chat
@@ -77,7 +78,7 @@ class ChatPolicy:
         except (openai.AuthenticationError, openai.PermissionDeniedError) as error:
             raise UserError(f"{self.url} refused the API key (HTTP {error.status_code})") from None
         except openai.RateLimitError as error:
-            raise TransientError("rate limit", pause_s=_retry_after_s(error)) from None
+            raise TransientError("rate limit", retry_after_s(error.response.headers, default=10.0)) from None
         except (openai.APIConnectionError, openai.InternalServerError) as error:
             raise TransientError(str(error.__cause__ or error) or type(error).__name__) from None
         except openai.APIStatusError as error:
@@ -89,10 +90,3 @@ class ChatPolicy:
             completion_tokens=usage.completion_tokens if usage else 0,
             weights_version=answer.system_fingerprint or "",
         )
-
-
-def _retry_after_s(error: openai.RateLimitError) -> float:
-    try:
-        return min(60.0, float(error.response.headers.get("retry-after", 10.0)))
-    except ValueError:
-        return 10.0

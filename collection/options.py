@@ -27,8 +27,8 @@ class CollectionConfig:
     """Most steps of a trajectory."""
     num_sessions: int = 4
     """Trajectories taken at the same time, each in a browser context of its own."""
-    api_localhost: str = ""
-    """URL of a model server's /predict. Empty: an OpenAI-compatible endpoint is asked instead."""
+    api_localhost: tuple[str, ...] = ()
+    """URL of a model server's /predict, or several of them. None: an OpenAI-compatible endpoint is asked instead."""
     api_base: str = ""
     """Base URL of an OpenAI-compatible endpoint. Empty: OpenAI's own."""
     api_model: str = "gpt-4o"

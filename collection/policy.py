@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -128,6 +128,14 @@ def http_client(trust_env: bool) -> httpx.AsyncClient:
     """A client for as many requests at once as there are sessions; `trust_env` minds the proxies in the environment."""
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
     return httpx.AsyncClient(timeout=REPLY_TIMEOUT_S, limits=limits, trust_env=trust_env)
+
+
+def retry_after_s(headers: Mapping[str, str], default: float) -> float:
+    """Seconds that the server asks to wait, a minute at most; `default` when it does not say."""
+    try:
+        return min(60.0, float(headers.get("retry-after", default)))
+    except ValueError:
+        return default
 
 
 def check_url(url: str, flag: str) -> None:

@@ -1,6 +1,12 @@
-"""A policy behind OpenWebVoyager's `/predict`: the fine-tuned model's own conversation form, images as base64 PNGs."""
+"""A policy behind OpenWebVoyager's `/predict`: the fine-tuned model's own conversation form, images as base64 PNGs.
 
-from collections.abc import Sequence
+Several servers share the load: every step of a trajectory goes to the same one, which still holds what it read before,
+and only when that one fails to the next.
+"""
+
+import itertools
+import zlib
+from collections.abc import Iterator, Sequence
 
 import httpx
 import orjson
@@ -15,6 +21,7 @@ from collection.policy import (
     check_url,
     given,
     http_client,
+    retry_after_s,
 )
 from collection.prompts import SYSTEM_PROMPT
 from data.conversation import IMAGE, StepText, build_conversation
@@ -26,14 +33,16 @@ class PredictPolicy:
 
     system_prompt = SYSTEM_PROMPT
 
-    def __init__(self, url: str, sampling: Sampling):
-        check_url(url, "--api_localhost")
-        self.url, self.sampling, self.name = url, sampling, url
+    def __init__(self, urls: Sequence[str], sampling: Sampling):
+        for url in urls:
+            check_url(url, "--api_localhost")
+        self.urls, self.sampling, self.name = urls, sampling, ", ".join(urls)
         self._client = http_client(trust_env=False)
-        self._retries = Retries(url)
+        self._retries = Retries(self.name)
 
     async def check(self) -> None:
-        await check_answers(self._client, self.url)
+        for url in self.urls:
+            await check_answers(self._client, url)
 
     async def reply(
         self, task: Task, folder: str, steps: Sequence[StepText], screenshots: dict[int, str], seed: int | None
@@ -47,18 +56,25 @@ class PredictPolicy:
         request = {"id": folder, "conversations": turns, "images": images, "return_tokens": True}
         request |= given(temperature=self.sampling.temperature, seed=seed)
         body = orjson.dumps(request)
-        return await self._retries.run(lambda: self._post(body))
+        urls = self._urls_for(folder)
+        return await self._retries.run(lambda: self._post(next(urls), body))
 
     async def close(self) -> None:
         await self._client.aclose()
 
-    async def _post(self, body: bytes) -> Completion:
+    def _urls_for(self, folder: str) -> Iterator[str]:
+        """The trajectory's own server, then the others in turn."""
+        home = zlib.crc32(folder.encode()) % len(self.urls)
+        return itertools.cycle([*self.urls[home:], *self.urls[:home]])
+
+    async def _post(self, url: str, body: bytes) -> Completion:
         try:
-            answer = await self._client.post(self.url, content=body, headers={"content-type": "application/json"})
+            answer = await self._client.post(url, content=body, headers={"content-type": "application/json"})
         except httpx.HTTPError as error:
             raise TransientError(str(error) or type(error).__name__) from None
         if answer.status_code == 429 or answer.status_code >= 500:
-            raise TransientError(f"HTTP {answer.status_code}: {answer.text[:200]}")
+            pause_s = retry_after_s(answer.headers, default=0.0)
+            raise TransientError(f"HTTP {answer.status_code}: {answer.text[:200]}", pause_s)
         if answer.status_code != 200:
             raise PolicyError(f"HTTP {answer.status_code}: {answer.text[:200]}")
         try:
