@@ -1,8 +1,10 @@
 """Shard: webdataset tars of training samples. No pickle anywhere.
 
-One sample is `<key>.json` = {"id", "conversations": [{"from": "human" | "gpt", "value"}], "num_images", ...} and its
-screenshots `<key>.0.png`, `<key>.1.png`, ... in the order of the `<image>` marks. Beside the tars lie `manifest.json`
-(counts, bytes, checksums, source) and `shardlist.json` (OpenWebVoyager's list of shards).
+One sample is its screenshots `<key>.0.png`, `<key>.1.png`, ... in the order of the `<image>` marks, and `<key>.json` =
+{"id", "conversations": [{"from": "human" | "gpt", "value"}], "num_images", ...}; further fields (`weight`, `advantage`,
+...) are carried as they are. A shard stores identical screenshots once: a sample that shows some of another sample of
+its tar names the members of all its images in a field `images`. Beside the tars lie `manifest.json` (counts, bytes,
+checksums, source) and `shardlist.json` (OpenWebVoyager's list of shards).
 """
 
 import dataclasses
@@ -10,28 +12,34 @@ import hashlib
 import itertools
 import json
 import re
-import tarfile
-from collections.abc import Iterable, Iterator
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
-
-import webdataset
 
 from data.conversation import IMAGE
 from data.errors import UserError
 from data.files import read_json, write_json
+from data.tar import Member, TarWriter, scan
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # 1 had no `images` field
 IMAGE_TYPES = ("png", "jpg", "webp")
+RESERVED = ("id", "conversations", "num_images", "images")
+
+_MEMBER_NAME = re.compile(r"([^./]+)\.(json|\d+\.(?:png|jpg|webp))")
+_STEP = re.compile(r"(?:--run\d+)?--r\d+--step\d+$")
 
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
-    """One training sample; `images` are encoded PNG, JPEG or WebP files. `extra` travels in the json member."""
+    """One training sample; `images` are encoded PNG, JPEG or WebP files, or the paths of such files.
+
+    `extra` travels in the json member.
+    """
 
     id: str
     conversations: list[dict[str, str]]
-    images: list[bytes]
+    images: list[bytes | Path]
     extra: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
@@ -46,6 +54,11 @@ class Sample:
             raise UserError(f"sample {self.id}: {marks} {IMAGE} marks but {len(self.images)} images")
 
 
+def task_of(sample_id: str) -> str:
+    """What the samples of all steps, tries and rounds of a task have in common."""
+    return _STEP.sub("", sample_id)
+
+
 def image_type(encoded: bytes) -> str:
     """`png`, `jpg` or `webp`, by the first bytes."""
     if encoded.startswith(b"\x89PNG\r\n\x1a\n"):
@@ -57,51 +70,99 @@ def image_type(encoded: bytes) -> str:
     raise UserError("an image is neither PNG, JPEG nor WebP")
 
 
-def write_shards(out_dir: Path, samples: Iterable[Sample], max_samples: int, source: dict[str, Any]) -> dict[str, Any]:
-    """Write `samples` as `elcano-%06d.tar` into the existing empty folder `out_dir`; returns the manifest.
+class ShardWriter:
+    """Writes one tar. The same samples give the same bytes."""
 
-    Byte for byte the same for the same samples: tar members carry no time and no owner.
-    """
+    def __init__(self, path: Path):
+        self.path, self._tar, self._num_samples = path, TarWriter(path), 0
+        self._by_path: dict[Path, str] = {}
+        self._by_checksum: dict[tuple[int, int], list[Member]] = {}
+
+    def add(self, sample: Sample) -> None:
+        """Raises `UserError` when the sample contradicts itself or an image of it is none."""
+        sample.check()
+        names = [self._place(sample, number, image) for number, image in enumerate(sample.images)]
+        fields = {
+            **{name: value for name, value in sample.extra.items() if name not in RESERVED},
+            "id": sample.id,
+            "conversations": sample.conversations,
+            "num_images": len(sample.images),
+        }
+        if not all(name.startswith(f"{sample.key}.{number}.") for number, name in enumerate(names)):
+            fields["images"] = names
+        try:
+            encoded = json.dumps(fields, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise UserError(f"sample {sample.id}: a text holds half a surrogate pair, which is no character") from None
+        self._tar.add(f"{sample.key}.json", encoded)
+        self._num_samples += 1
+
+    def _place(self, sample: Sample, number: int, image: bytes | Path) -> str:
+        """The name of the member that holds `image`, added unless the tar has it."""
+        if isinstance(image, Path) and image in self._by_path:
+            return self._by_path[image]
+        content = image.read_bytes() if isinstance(image, Path) else image
+        twins = self._by_checksum.setdefault((len(content), zlib.crc32(content)), [])
+        member = next((twin for twin in twins if self._tar.read(twin) == content), None)
+        if member is None:
+            try:
+                kind = image_type(content)
+            except UserError as error:
+                where = f"{image}: " if isinstance(image, Path) else ""
+                raise UserError(f"sample {sample.id}: {where}{error}") from None
+            member = self._tar.add(f"{sample.key}.{number}.{kind}", content)
+            twins.append(member)
+        if isinstance(image, Path):
+            self._by_path[image] = member.name
+        return member.name
+
+    def close(self) -> dict[str, Any]:
+        """Complete the tar; returns its entry of the manifest."""
+        sha256 = self._tar.close()
+        return {
+            "url": self.path.name,
+            "nsamples": self._num_samples,
+            "bytes": self._tar.num_bytes,
+            "sha256": sha256,
+        }
+
+
+def write_shards(out_dir: Path, samples: Iterable[Sample], max_samples: int, source: dict[str, Any]) -> dict[str, Any]:
+    """Write `samples` as `elcano-%06d.tar` into the existing empty folder `out_dir`; returns the manifest."""
     shards: list[dict[str, Any]] = []
     seen: set[str] = set()
-    batch: list[Sample] = []
-    for sample in samples:
-        sample.check()
+    writer = None
+    for number, sample in enumerate(samples):
         if sample.key in seen:
             raise UserError(f"sample {sample.id}: its key {sample.key!r} occurs twice")
         seen.add(sample.key)
-        batch.append(sample)
-        if len(batch) == max_samples:
-            shards.append(_write_shard(out_dir, len(shards), batch))
-            batch = []
-    if batch:
-        shards.append(_write_shard(out_dir, len(shards), batch))
+        if number % max_samples == 0:
+            if writer is not None:
+                shards.append(writer.close())
+            writer = ShardWriter(out_dir / f"elcano-{len(shards):06d}.tar")
+        writer.add(sample)
+    if writer is not None:
+        shards.append(writer.close())
+    return write_manifest(out_dir, shards, source)
+
+
+def write_manifest(out_dir: Path, shards: list[dict[str, Any]], source: dict[str, Any]) -> dict[str, Any]:
+    """Write `shardlist.json` and `manifest.json` for shards whose entries `ShardWriter.close` gave.
+
+    Entries with `"split": "val"` are held out and counted apart.
+    """
+    train = [shard for shard in shards if shard.get("split") != "val"]
+    held_out = [shard for shard in shards if shard.get("split") == "val"]
     manifest = {
         "format_version": FORMAT_VERSION,
-        "num_samples": sum(shard["nsamples"] for shard in shards),
+        "num_samples": sum(shard["nsamples"] for shard in train),
+        **({"num_validation_samples": sum(shard["nsamples"] for shard in held_out)} if held_out else {}),
         "shards": shards,
         "source": source,
     }
-    write_json(out_dir / "shardlist.json", [{"url": shard["url"], "nsamples": shard["nsamples"]} for shard in shards])
+    write_json(out_dir / "shardlist.json", [{"url": shard["url"], "nsamples": shard["nsamples"]} for shard in train])
     write_json(out_dir / "manifest.json", manifest)
     return manifest
-
-
-def _write_shard(out_dir: Path, index: int, samples: list[Sample]) -> dict[str, Any]:
-    path = out_dir / f"elcano-{index:06d}.tar"
-    with webdataset.TarWriter(str(path), mtime=0, user="elcano", group="elcano") as writer:
-        for sample in samples:
-            fields = {
-                **sample.extra,
-                "id": sample.id,
-                "conversations": sample.conversations,
-                "num_images": len(sample.images),
-            }
-            member: dict[str, Any] = {"__key__": sample.key, "json": json.dumps(fields, ensure_ascii=False).encode()}
-            for number, image in enumerate(sample.images):
-                member[f"{number}.{image_type(image)}"] = image
-            writer.write(member)
-    return {"url": path.name, "nsamples": len(samples), "bytes": path.stat().st_size, "sha256": _sha256(path)}
 
 
 def _sha256(path: Path) -> str:
@@ -121,42 +182,87 @@ def read_manifest(folder: str | Path, verify: bool = False) -> dict[str, Any]:
             f"{folder}: not a shard folder (no manifest.json); make one with toolkits/convert_to_tar_data.py"
         )
     manifest = read_json(folder / "manifest.json")
-    for shard in manifest["shards"]:
-        path = folder / shard["url"]
-        if not path.exists() or path.stat().st_size != shard["bytes"]:
+    try:
+        entries = [(shard["url"], shard["bytes"], shard["sha256"]) for shard in manifest["shards"]]
+        int(manifest["num_samples"])
+    except (TypeError, KeyError, ValueError) as error:
+        raise UserError(f"{folder / 'manifest.json'}: not a shard manifest ({error!r}); convert again") from None
+    for url, num_bytes, sha256 in entries:
+        if not isinstance(url, str) or Path(url).name != url:
+            raise UserError(f"{folder / 'manifest.json'}: {url!r} is not the name of a tar beside it")
+        path = folder / url
+        if not path.exists() or path.stat().st_size != num_bytes:
             raise UserError(f"{path}: missing or of another size than manifest.json says; convert again")
-        if verify and _sha256(path) != shard["sha256"]:
+        if verify and _sha256(path) != sha256:
             raise UserError(f"{path}: its checksum is not the one in manifest.json; convert again")
     return manifest
 
 
 def read_shard(path: str | Path) -> Iterator[Sample]:
-    """The samples of one tar, in order."""
-    for key, members in itertools.groupby(_members(Path(path)), key=lambda member: member[0]):
-        fields, images = None, {}
-        for _, kind, content in members:
-            if kind == "json":
-                fields = json.loads(content)
-            else:
-                images[int(kind)] = content
-        if fields is None:
-            raise UserError(f"{path}: sample {key!r} has images but no json")
-        yield _sample(fields, images)
+    """The samples of one tar, in order.
+
+    Raises:
+        UserError: naming the tar and the sample, when the tar is damaged or a sample is none.
+    """
+    members = scan(path)
+    by_name = {member.name: member for member in members}
+    matches = [(_MEMBER_NAME.fullmatch(member.name), member) for member in members]
+    for match, member in matches:
+        if match is None:
+            raise UserError(f"{path}: unexpected member {member.name!r}")
+    with open(path, "rb") as file:
+
+        def fetch(name: str) -> bytes:
+            member = by_name[name]
+            file.seek(member.offset)
+            return file.read(member.size)
+
+        for key, group in itertools.groupby(matches, key=lambda pair: pair[0][1]):
+            parts = {match[2]: fetch(member.name) for match, member in group}
+            try:
+                yield _sample(key, parts, fetch)
+            except UserError as error:
+                raise UserError(f"{path}: {error}") from None
 
 
-def _members(path: Path) -> Iterator[tuple[str, str, bytes]]:
-    """(key, "json" or the image's number, content) of every member."""
-    with tarfile.open(path) as tar:
-        for member in tar:
-            match = re.fullmatch(r"([^.]+)\.(?:(json)|(\d+)\.(?:png|jpg|webp))", Path(member.name).name)
-            file = tar.extractfile(member)
-            if match is None or file is None:
-                raise UserError(f"{path}: unexpected member {member.name!r}")
-            yield match[1], match[2] or match[3], file.read()
-
-
-def _sample(fields: dict[str, Any], images: dict[int, bytes]) -> Sample:
-    extra = {name: value for name, value in fields.items() if name not in ("id", "conversations", "num_images")}
-    sample = Sample(fields["id"], fields["conversations"], [images[number] for number in sorted(images)], extra)
+def _sample(key: str, parts: dict[str, bytes], fetch: Callable[[str], bytes]) -> Sample:
+    if "json" not in parts:
+        raise UserError(f"sample {key!r} has images but no json")
+    fields = parse_fields(key, parts.pop("json"))
+    extra = {name: value for name, value in fields.items() if name not in RESERVED}
+    sample = Sample(fields["id"], fields["conversations"], sample_images(key, fields, parts, fetch), extra)
     sample.check()
     return sample
+
+
+def parse_fields(key: str, content: bytes) -> dict[str, Any]:
+    """The json member of sample `key`; raises `UserError` unless it is one."""
+    try:
+        fields = json.loads(content)
+        turns = [turn["from"] and turn["value"] for turn in fields["conversations"]]
+        if isinstance(fields["id"], str) and all(isinstance(text, str) for text in turns):
+            return fields
+        raise TypeError("id and values must be text")
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise UserError(f"sample {key}: unreadable json member ({error!r})") from None
+
+
+def sample_images(
+    key: str, fields: Mapping[str, Any], own: Mapping[str, bytes], fetch: Callable[[str], bytes]
+) -> list[bytes]:
+    """The images of sample `key` in order. `own` are its members by the name after the key (`0.png`), `fetch` reads a
+    member of another sample of the tar by its full name.
+
+    Raises:
+        UserError: an image that the tar does not hold.
+    """
+    if "images" not in fields:
+        return [own[part] for part in sorted(own, key=lambda part: int(part.split(".")[0]))]
+    images = []
+    for name in fields["images"]:
+        try:
+            head, _, part = name.partition(".")
+            images.append(own[part] if head == key else fetch(name))
+        except (KeyError, AttributeError):
+            raise UserError(f"sample {key}: its image {name!r} is not in the shard") from None
+    return images

@@ -7,7 +7,6 @@ read disjoint samples. The loader's state can be saved and restored exactly.
 
 import dataclasses
 import io
-import json
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +18,18 @@ from megatron.energon import (
     SavableDataLoader,
     WorkerConfig,
     basic_sample_keys,
+    cooker,
     edataclass,
     get_savable_loader,
     get_train_dataset,
     stateless,
 )
+from megatron.energon.cache import FileStore
 from megatron.energon.errors import reraise_exception
 from PIL import Image, UnidentifiedImageError
 
 from data.errors import UserError
+from data.shard import parse_fields, sample_images
 from training.encoding import ConversationEncoder
 from training.models.batching import IGNORE, image_share
 
@@ -85,17 +87,14 @@ class Place:
 
 
 @stateless
-def _read_sample(crude: dict[str, Any]) -> RawSample:
-    """A webdataset sample `<key>.json`, `<key>.0.png`, `<key>.1.png`, ..."""
-    numbers = sorted(int(name.split(".")[0]) for name in crude if name.split(".")[0].isdecimal())
-    by_number = {name.split(".")[0]: content for name, content in crude.items()}
-    try:
-        conversations = json.loads(crude["json"])["conversations"]
-    except (KeyError, json.JSONDecodeError) as error:
-        raise UserError(f"sample {crude['__key__']}: unreadable json member ({error!r})") from None
-    return RawSample(
-        **basic_sample_keys(crude), conversations=conversations, images=[by_number[str(number)] for number in numbers]
-    )
+@cooker(need_primary=True)
+def _read_sample(crude: dict[str, Any], primary: FileStore) -> RawSample:
+    """A sample of `data.shard`; `primary` reads the images it shares with another sample."""
+    key = crude["__key__"]
+    fields = parse_fields(key, crude.get("json", b""))
+    own = {part: content for part, content in crude.items() if part.split(".")[0].isdecimal()}
+    images = sample_images(key, fields, own, primary.get)
+    return RawSample(**basic_sample_keys(crude), conversations=fields["conversations"], images=images)
 
 
 class MicroBatchEncoder(DefaultTaskEncoder):

@@ -1,15 +1,18 @@
 """Shards: what is written is read back, and a damaged one is noticed."""
 
+import hashlib
 import io
 import json
 import pickle
+import tarfile
 
 import pytest
 from PIL import Image
 
 from data.errors import UserError
 from data.legacy import read_legacy_tar, unpickle_images
-from data.shard import Sample, read_manifest, read_shard, write_shards
+from data.shard import Sample, read_manifest, read_shard, task_of, write_shards
+from data.tar import TarWriter, scan
 
 
 def _png(color: int) -> bytes:
@@ -43,6 +46,54 @@ def test_the_same_samples_give_the_same_bytes(tmp_path):
         manifest = write_shards(tmp_path / name, [_sample(1), _sample(2)], 10, {})
         sums.append(manifest["shards"][0]["sha256"])
     assert sums[0] == sums[1]
+
+
+def test_identical_screenshots_are_stored_once(tmp_path):
+    """Also when they lie in different files; a released reader's shape stays where nothing is shared."""
+    (tmp_path / "a.png").write_bytes(_png(1))
+    (tmp_path / "b.png").write_bytes(_png(1))
+    turns = [{"from": "human", "value": "<image><image>"}, {"from": "gpt", "value": "Thought"}]
+    samples = [
+        Sample("first.x", turns, [_png(0), tmp_path / "a.png"]),
+        Sample("second", turns, [tmp_path / "b.png", _png(2)]),
+        Sample("third", turns, [_png(3), _png(3)], {"weight": 2.0, "images": "not mine to set"}),
+    ]
+    manifest = write_shards(tmp_path, samples, 10, {})
+    path = tmp_path / manifest["shards"][0]["url"]
+    read = list(read_shard(path))
+    assert [sample.images for sample in read] == [[_png(0), _png(1)], [_png(1), _png(2)], [_png(3), _png(3)]]
+    assert read[2].extra == {"weight": 2.0}
+    with tarfile.open(path) as tar:
+        names = tar.getnames()
+        fields = [json.load(tar.extractfile(f"{key}.json")) for key in ("first_x", "second")]
+    assert " ".join(names) == "first_x.0.png first_x.1.png first_x.json second.1.png second.json third.0.png third.json"
+    assert "images" not in fields[0] and fields[1]["images"] == ["first_x.1.png", "second.1.png"]
+
+
+def test_tars_are_what_tarfile_reads_and_the_other_way_round(tmp_path):
+    """Long and odd names, sizes on and beside block borders, other writers' formats."""
+    files = {"a" * 130 + ".txt": b"", "é ü.1": b"x" * 512, "b/c.2": b"y" * 513, "d" * 90 + "/" + "e" * 90: b"z"}
+    writer = TarWriter(tmp_path / "ours.tar")
+    for name, content in files.items():
+        writer.add(name, content)
+    assert writer.close() == hashlib.sha256((tmp_path / "ours.tar").read_bytes()).hexdigest()
+    with tarfile.open(tmp_path / "ours.tar") as tar:
+        assert {member.name: tar.extractfile(member).read() for member in tar} == files
+    for kind in (tarfile.PAX_FORMAT, tarfile.GNU_FORMAT):
+        with tarfile.open(tmp_path / "theirs.tar", "w", format=kind) as tar:
+            for name, content in files.items():
+                info = tarfile.TarInfo(name)
+                info.size = len(content)
+                tar.addfile(info, io.BytesIO(content))
+        with tarfile.open(tmp_path / "theirs.tar") as tar:
+            expected = [(member.name, member.offset, member.offset_data, member.size) for member in tar]
+        found = [(member.name, member.start, member.offset, member.size) for member in scan(tmp_path / "theirs.tar")]
+        assert found == expected
+
+
+def test_the_task_of_a_sample():
+    for name in ("Amazon--00003--r01--step01", "Amazon--00003--run2--r04--step15", "Amazon--00003"):
+        assert task_of(name) == "Amazon--00003"
 
 
 def test_damage_is_noticed(tmp_path):

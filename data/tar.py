@@ -1,0 +1,153 @@
+"""Tar: the part of the format that shards need; written without time and owner, scanned without reading contents."""
+
+import dataclasses
+import hashlib
+import os
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from data.errors import UserError
+
+_BLOCK = tarfile.BLOCKSIZE
+_END = bytes(_BLOCK)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Member:
+    """A file in a tar: its headers begin at `start`, its `size` bytes at `offset`; the next member begins at `end`."""
+
+    name: str
+    start: int
+    offset: int
+    size: int
+
+    @property
+    def end(self) -> int:
+        return self.offset + _padded(self.size)
+
+
+def _padded(size: int) -> int:
+    return -(-size // _BLOCK) * _BLOCK
+
+
+class TarWriter:
+    """Appends files to a new tar; `sha256` is of everything written so far."""
+
+    def __init__(self, path: Path):
+        self._file = open(path, "w+b")  # noqa: SIM115 - closed by `close`
+        self._hash = hashlib.sha256()
+        self.num_bytes = 0
+
+    def add(self, name: str, content: bytes) -> Member:
+        info = tarfile.TarInfo(name)
+        info.size, info.mode, info.mtime = len(content), 0o444, 0
+        info.uname = info.gname = "elcano"
+        header = info.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape")
+        start = self.num_bytes
+        self._write(header)
+        self._write(content)
+        self._write(bytes(_padded(len(content)) - len(content)))
+        return Member(name, start, start + len(header), len(content))
+
+    def read(self, member: Member) -> bytes:
+        """What `add` wrote."""
+        self._file.flush()
+        return os.pread(self._file.fileno(), member.size, member.offset)
+
+    def close(self) -> str:
+        """Write the end marks; returns the tar's sha256."""
+        with self._file:
+            self._write(2 * _END)
+            self._write(bytes(-self.num_bytes % tarfile.RECORDSIZE))
+        return self._hash.hexdigest()
+
+    def _write(self, content: bytes) -> None:
+        self._file.write(content)
+        self._hash.update(content)
+        self.num_bytes += len(content)
+
+
+def scan(path: str | Path) -> list[Member]:
+    """The regular files of a tar, in order.
+
+    Raises:
+        UserError: no tar, cut off, damaged headers, or a member that is neither a file nor a folder.
+    """
+    try:
+        with open(path, "rb") as file:
+            return list(_scan(file, file.seek(0, os.SEEK_END)))
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise UserError(f"{path}: a folder, not a tar") from None
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+
+
+def _scan(file: BinaryIO, num_bytes: int) -> Iterator[Member]:
+    start = position = 0
+    long_name = None
+    while True:
+        header = _read(file, position, _BLOCK, num_bytes)
+        if header == _END:
+            return
+        _check_header(header, position)
+        size, kind = _octal(header[124:136], position), header[156:157]
+        position += _BLOCK
+        if position + size > num_bytes:
+            raise UserError(f"cut off in the member at byte {start}")
+        if kind == tarfile.XHDTYPE:
+            long_name = _pax_path(_read(file, position, size, num_bytes)) or long_name
+        elif kind == tarfile.GNUTYPE_LONGNAME:
+            long_name = _text(_read(file, position, size, num_bytes))
+        elif kind in (tarfile.REGTYPE, tarfile.AREGTYPE):
+            yield Member(long_name or _name(header), start, position, size)
+        elif kind not in (tarfile.DIRTYPE, tarfile.XGLTYPE):
+            raise UserError(f"the member at byte {start} is a link or device, not a file")
+        position += _padded(size)
+        if kind not in (tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME):
+            start, long_name = position, None
+
+
+def _read(file: BinaryIO, position: int, size: int, num_bytes: int) -> bytes:
+    if position + size > num_bytes:
+        raise UserError("not a tar, or cut off: it ends without an end mark")
+    file.seek(position)
+    return file.read(size)
+
+
+def _check_header(header: bytes, position: int) -> None:
+    expected = sum(header[:148]) + 8 * ord(" ") + sum(header[156:])
+    if _octal(header[148:156], position) != expected:
+        raise UserError(f"not a tar, or damaged at byte {position}")
+
+
+def _octal(field: bytes, position: int) -> int:
+    try:
+        return int(field.strip(b" \0") or b"0", 8)
+    except ValueError:
+        raise UserError(f"not a tar, or damaged at byte {position}") from None
+
+
+def _text(field: bytes) -> str:
+    return field.split(b"\0", 1)[0].decode("utf-8", "surrogateescape")
+
+
+def _name(header: bytes) -> str:
+    prefix = _text(header[345:500]) if header[257:263] == b"ustar\0" else ""
+    return f"{prefix}/{_text(header[:100])}" if prefix else _text(header[:100])
+
+
+def _pax_path(records: bytes) -> str | None:
+    """The `path` of a PAX header, whose records read `<length> <key>=<value>` and a newline."""
+    while records:
+        length, _, rest = records.partition(b" ")
+        if not length.isdigit() or not len(length) < int(length) <= len(records):
+            raise UserError("a damaged PAX header")
+        key, _, value = rest[: int(length) - len(length) - 2].partition(b"=")
+        if key == b"path":
+            return value.decode("utf-8", "surrogateescape")
+        records = records[int(length) :]
+    return None
