@@ -2,31 +2,32 @@
 
 A folder is complete once `trajectory.json` is there. On a restart complete folders are kept, incomplete ones discarded
 and taken again, and so are those that ended by a fault (`invalid`): nobody learns from them, and it may have passed.
+Any number of collectors may work on one output folder; a lease on each task keeps them apart.
 """
 
 import asyncio
-import contextlib
-import fcntl
 import shutil
 import socket
 import traceback
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
+from collection.accounting import note_tasks
 from collection.browser.faults import PageError
 from collection.browser.fleet import Fleet
 from collection.browser.page import Page
 from collection.episode import run_episode
 from collection.judging import Judge, judge_once
+from collection.lease import leases
 from collection.options import CollectionConfig
+from collection.pacing import PacedPolicy, site_of
 from collection.policy import Policy, PolicyError
+from collection.progress import CampaignProgress
+from collection.schedule import Schedule
 from data.errors import UserError
 from data.files import read_json
 from data.outcome import Outcome, Verdict
@@ -48,27 +49,14 @@ async def collect(
     try:
         await policy.check()
         check_embedded_sites(tasks)
-        with locked(config.output_dir):
-            async with Fleet(config.num_sessions, config.headless, config.viewport()) as fleet:
-                await Campaign(config, tasks, runs, judge, policy, fleet).sail()
+        with leases(config.output_dir) as held:
+            note_tasks(config.output_dir, tasks)
+            schedule = Schedule(tasks, held, config.site_concurrency)
+            sessions = min(config.sessions(), len(tasks))
+            async with Fleet(sessions, config.headless, config.viewport(), config.num_browsers) as fleet:
+                await Campaign(config, schedule, runs, judge, policy, fleet, sessions).sail()
     finally:
         await policy.close()
-
-
-@contextlib.contextmanager
-def locked(output_dir: Path) -> Iterator[None]:
-    """Hold the results folder for this process; the lock ends with it, however it ends."""
-    try:
-        output_dir.mkdir(parents=True, exist_ok=True)
-        lock = open(output_dir / ".lock", "w")  # noqa: SIM115, closed below
-    except OSError as error:
-        raise UserError(f"--output_dir {output_dir} cannot be written: {error.strerror}") from None
-    with lock as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UserError(f"{output_dir}: another collector is writing here; give another --output_dir") from None
-        yield
 
 
 def check_embedded_sites(tasks: Sequence[Task]) -> None:
@@ -89,23 +77,23 @@ class Campaign:
     """The work left, shared by all sessions."""
 
     config: CollectionConfig
-    tasks: Sequence[Task]
+    schedule: Schedule
     runs: Sequence[int | None]
     judge: Judge | None
     policy: Policy
     fleet: Fleet
-    faults: int = field(default=0, init=False)
+    num_sessions: int
+    faults: set[int] = field(default_factory=set, init=False)
+    retries: Counter[str] = field(default_factory=Counter, init=False)
 
     def __post_init__(self) -> None:
-        self._left = deque(self.tasks)
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        self._progress = Progress(*columns, console=Console(stderr=True, highlight=False))
-        self._bar = self._progress.add_task("tasks", total=len(self.tasks))
+        self._pace = self.config.pace()
+        self._progress = CampaignProgress(len(self.schedule.tasks), self._pace)
 
     async def sail(self) -> None:
         """Start every session and wait until no task is left."""
         with self._progress:
-            sessions = [asyncio.create_task(self._session(number)) for number in range(self.config.num_sessions)]
+            sessions = [asyncio.create_task(self._session(number)) for number in range(self.num_sessions)]
             try:
                 await asyncio.gather(*sessions)
             finally:
@@ -114,15 +102,29 @@ class Campaign:
                 await asyncio.gather(*sessions, return_exceptions=True)
 
     async def _session(self, number: int) -> None:
-        while self._left:
-            task = self._left.popleft()
-            folders = {run: self.config.output_dir / folder_name(task.id, run) for run in self.runs}
-            solved = any(_is_success(read_outcome(folder)) for folder in folders.values() if is_complete(folder))
-            for run, folder in folders.items():
-                if solved:
-                    break
-                solved = _is_success(await self._try(number, task, run, folder))
-            self._progress.advance(self._bar)
+        while task := await self.schedule.take():
+            again = False
+            try:
+                again = await self._work_on(number, task)
+            finally:
+                await self.schedule.done(task, again)
+
+    async def _work_on(self, session: int, task: Task) -> bool:
+        """All tries of a task; whether a fault of its last one should be tried again later."""
+        folders = {run: self.config.output_dir / folder_name(task.id, run) for run in self.runs}
+        outcome: Outcome | None = None
+        solved = any(_is_success(read_outcome(folder)) for folder in folders.values() if is_complete(folder))
+        for run, folder in folders.items():
+            if solved:
+                break
+            outcome = await self._try(session, task, run, folder)
+            solved = _is_success(outcome)
+        is_fault = outcome is not None and outcome.verdict is Verdict.INVALID and not solved
+        if is_fault and self.retries[task.id] < self.config.max_fault_retries:
+            self.retries[task.id] += 1
+            return True
+        self._progress.task_done("solved" if solved else outcome.verdict if outcome else "taken")
+        return False
 
     async def _try(self, session: int, task: Task, run: int | None, folder: Path) -> Outcome | None:
         """The outcome of one try, kept from an earlier run or taken now; None when nobody judges."""
@@ -139,11 +141,15 @@ class Campaign:
         shutil.rmtree(downloads, ignore_errors=True)
         seed = None if self.config.seed is None else self.config.seed + (run or 0)
         writer: TrajectoryWriter | None = None
+        page: Page | None = None
         try:
-            async with self.fleet.page(session, downloads) as page:
+            async with self._pace.seat(), self.fleet.page(session, downloads) as page:
                 writer = TrajectoryWriter(folder, task, self._provenance(page, seed), self.policy.system_prompt, run)
-                await run_episode(page, self.policy, task, writer, self.config.limits(), seed)
-            self.faults = 0
+                policy = PacedPolicy(self.policy, page, self._pace)
+                with self._progress.active():
+                    await self._pace.turn(site_of(task))
+                    await run_episode(page, policy, task, writer, self.config.limits(), seed)
+            self.faults.clear()
             self._say(folder, f"{len(writer.steps)} steps")
         except UserError:
             raise
@@ -156,19 +162,21 @@ class Campaign:
             writer.finish(INVALID, reason=reason)
             write_outcome(folder, Outcome(Verdict.INVALID, reason))
             self._say(folder, f"invalid, {reason}")
-            self._count(fault, task)
+            self._count(fault, task, page)
         finally:
             if writer is not None:
                 writer.close()
 
-    def _count(self, fault: Exception, task: Task) -> None:
+    def _count(self, fault: Exception, task: Task, page: Page | None) -> None:
+        """Stop when nothing works here any more. A browser that died is one fault, however many sessions it had."""
         host = urlsplit(task.web).hostname or ""
         elsewhere = isinstance(fault, PageError) and not (host.endswith("localhost") or host.startswith("127."))
         if not elsewhere and not isinstance(fault, PolicyError):  # the policy counts its own
-            self.faults += 1
-        if self.faults >= MAX_FAULTS:
+            is_dead = page is not None and page.browser.connection.closed.is_set()
+            self.faults.add(id(page.browser) if is_dead else len(self.faults))
+        if len(self.faults) >= MAX_FAULTS:
             raise UserError(
-                f"{self.faults} trajectories in a row were lost to faults on this machine, the last one: {fault}; "
+                f"{len(self.faults)} faults on this machine in a row, the last one: {fault}; "
                 "put it right and run the same command again: what is complete is kept"
             )
 
@@ -187,7 +195,7 @@ class Campaign:
         }
 
     def _say(self, folder: Path, text: str) -> None:
-        self._progress.console.print(f"{folder.name}: {text}", soft_wrap=True, markup=False)
+        self._progress.say(f"{folder.name}: {text}")
 
 
 def _is_success(outcome: Outcome | None) -> bool:

@@ -5,28 +5,43 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from collection.browser.capacity import default_busy_pages, default_sessions
 from collection.browser.page import Viewport
 from collection.browser.tree import Visibility
 from collection.episode import Limits
+from collection.pacing import Pace
 from collection.policy import Policy, Sampling
 from collection.predict_policy import PredictPolicy
 from data.errors import UserError
 
 JudgeName = Literal["oracle", "none"]
+_COUNTS = ("max_iter", "max_attached_imgs", "window_width", "window_height")
 
 
 @dataclass(frozen=True)
 class CollectionConfig:
     """Flags of `run.py` and `exploration_feedback.py`."""
 
-    test_file: Path
+    test_file: Path | None = None
     """Tasks: a JSONL file with id, ques and web on each line."""
     output_dir: Path = Path("results")
     """Where trajectories go. Run the same command again to go on where it stopped."""
     max_iter: int = 5
     """Most steps of a trajectory."""
-    num_sessions: int = 4
-    """Trajectories taken at the same time, each in a browser context of its own."""
+    num_sessions: int | None = None
+    """Trajectories taken at the same time, each in a browser context of its own. Default: by cores and free memory."""
+    num_browsers: int | None = None
+    """Browsers that share these sessions. Default: by sessions and cores."""
+    max_busy_pages: int | None = None
+    """Pages that load, act or are observed at the same time; the others wait for the model. Default: 16 a core."""
+    site_concurrency: int = 0
+    """Most sessions on one website at the same time; 0 for any number."""
+    site_interval_s: float = 0.0
+    """Least seconds between two actions on one website, over all sessions."""
+    freeze_pages: bool = False
+    """Stop a page's scripts and timers while the model thinks: animated pages cost no CPU, but they can tell."""
+    max_fault_retries: int = 1
+    """How often a task that a fault ended (browser, network, website) is tried again in this run, after the others."""
     api_localhost: tuple[str, ...] = ()
     """URL of a model server's /predict, or several of them. None: an OpenAI-compatible endpoint is asked instead."""
     api_base: str = ""
@@ -63,11 +78,25 @@ class CollectionConfig:
 
     def check(self) -> None:
         """Raise UserError for values that make no sense."""
-        for name in ("max_iter", "num_sessions", "max_attached_imgs", "window_width", "window_height"):
-            if getattr(self, name) < 1:
-                raise UserError(f"--{name} must be at least 1, not {getattr(self, name)}")
+        if self.test_file is None:
+            raise UserError("--test_file is missing: a JSONL file with id, ques and web on each line")
+        for name in (*_COUNTS, "num_sessions", "num_browsers", "max_busy_pages"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise UserError(f"--{name} must be at least 1, not {value}")
+        for name in ("site_concurrency", "site_interval_s", "max_fault_retries"):
+            if getattr(self, name) < 0:
+                raise UserError(f"--{name} must not be negative, not {getattr(self, name)}")
         if self.temperature is not None and self.temperature < 0:
             raise UserError(f"--temperature must not be negative, not {self.temperature}")
+
+    def sessions(self) -> int:
+        """Trajectories taken at the same time."""
+        return self.num_sessions or default_sessions()
+
+    def pace(self) -> Pace:
+        """How sessions share this machine and the websites."""
+        return Pace(self.max_busy_pages or default_busy_pages(), self.site_interval_s, self.freeze_pages)
 
     def viewport(self) -> Viewport:
         """The page's size and scale."""

@@ -2,6 +2,7 @@
 
     python collection/run.py --test_file data/tasks/test.jsonl --headless --max_iter 15 --max_attached_imgs 3 \\
         --api_localhost http://127.0.0.1:8080/predict --output_dir results --judge oracle
+    python collection/run.py --status results
 
 Without --api_localhost it asks OpenAI, or any OpenAI-compatible endpoint at --api_base. Exit code 2 means that
 something must be put right; run the same command again and it goes on where it stopped.
@@ -9,7 +10,9 @@ something must be put right; run the same command again and it goes on where it 
 
 import asyncio
 from dataclasses import dataclass
+from pathlib import Path
 
+from collection.accounting import print_status
 from collection.campaign import collect
 from collection.evaluation.summary import print_summary, summarise
 from collection.judging import get_judge
@@ -24,10 +27,14 @@ class Config(CollectionConfig):
 
     judge: JudgeName = "none"
     """Judge each trajectory as soon as it is taken: `oracle` compares with the task's ground truth."""
+    status: Path | None = None
+    """Only tell what became of each task in this output folder, also while collectors work there."""
 
 
 def main(config: Config) -> None:
     """Collect, then print what came of it."""
+    if config.status is not None:
+        return print_status(config.status)
     config.check()
     tasks = move_sites(read_tasks(config.test_file), config.sites_port)
     asyncio.run(collect(config, tasks, [None], get_judge(config.judge, tasks)))

@@ -15,7 +15,11 @@ SITES_PORT = 7070  # the port of the embedded sites in task files; `move_sites` 
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """`eval`, when present, follows WebArena: `eval_types`, `reference_answers`, and our `site_state`."""
+    """`eval`, when present, follows WebArena: `eval_types`, `reference_answers`, and our `site_state`.
+
+    `storage_state` is a file of cookies and local storage to begin with, as Playwright writes it (someone logged in).
+    `backend` names a server whose state all its tasks share; one that `changes_backend` is alone there while it runs.
+    """
 
     id: str
     ques: str
@@ -25,6 +29,9 @@ class Task:
     subdomain: str = ""
     website: str = ""
     eval: dict[str, Any] | None = None
+    storage_state: str = ""
+    backend: str = ""
+    changes_backend: bool = False
 
     @property
     def site(self) -> str:
@@ -33,7 +40,7 @@ class Task:
 
     def to_json(self) -> dict[str, Any]:
         """The JSONL object; empty optional fields are left out."""
-        return {key: value for key, value in dataclasses.asdict(self).items() if value not in ("", None)}
+        return {key: value for key, value in dataclasses.asdict(self).items() if value not in ("", None, False)}
 
 
 _FIELDS = {field.name for field in dataclasses.fields(Task)}
@@ -81,6 +88,8 @@ def _parse(line: str, where: str) -> Task:
     for name in _REQUIRED:
         if not isinstance(fields.get(name), str) or not fields[name].strip():
             raise UserError(f"{where}: the task needs a non-empty text field {name!r}")
+    if not isinstance(fields.get("changes_backend", False), bool):
+        raise UserError(f"{where}: the field 'changes_backend' is true or false")
     if "/" in fields["id"] or "\0" in fields["id"]:
         raise UserError(f"{where}: the id {fields['id']!r} names a folder, so it may not hold '/'")
     return Task(**fields)

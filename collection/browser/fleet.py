@@ -1,25 +1,32 @@
-"""A fleet of browsers: a few sessions share each, and one that dies is replaced."""
+"""K browsers with M sessions each, every session in a context of its own; a browser that dies is replaced."""
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from collection.browser.capacity import default_browsers, num_cores
+from collection.browser.cdp import RefusedError
+from collection.browser.faults import BrowserError
 from collection.browser.launch import Browser, launch, stop
 from collection.browser.page import Page, Viewport
 from collection.browser.reaper import Reaper
 
-SESSIONS_PER_BROWSER = 8  # more browsers cost memory, fewer are a bottleneck (spec/browser.md §2)
+PROBE_TIMEOUT_S = 30.0
 
 
 class Fleet:
-    """Use as `async with Fleet(...) as fleet`; no browser outlives the block, or this process."""
+    """Use as `async with Fleet(...) as fleet`; no browser outlives the block, or this process.
 
-    def __init__(self, num_sessions: int, headless: bool, viewport: Viewport):
+    Browsers start when their first session needs them, as many at a time as there are cores.
+    """
+
+    def __init__(self, num_sessions: int, headless: bool, viewport: Viewport, num_browsers: int | None = None):
         self._headless, self._viewport = headless, viewport
-        num_browsers = -(-num_sessions // SESSIONS_PER_BROWSER)
-        self._browsers: list[Browser | None] = [None] * num_browsers
-        self._locks = [asyncio.Lock() for _ in range(num_browsers)]
+        count = min(num_sessions, num_browsers or default_browsers(num_sessions))
+        self._browsers: list[Browser | None] = [None] * count
+        self._locks = [asyncio.Lock() for _ in range(count)]
+        self._starting = asyncio.Semaphore(num_cores())
 
     async def __aenter__(self) -> "Fleet":
         self._reaper = Reaper()
@@ -32,8 +39,12 @@ class Fleet:
     @asynccontextmanager
     async def page(self, session: int, download_dir: Path) -> AsyncIterator[Page]:
         """A fresh page for the session with this number, in a living browser."""
-        browser = await self._living_browser(session // SESSIONS_PER_BROWSER)
-        page = await Page.open(browser, self._viewport, download_dir)
+        browser = await self._living_browser(session % len(self._browsers))
+        try:
+            page = await Page.open(browser, self._viewport, download_dir)
+        except (BrowserError, RefusedError) as error:
+            await self._retire_if_hung(browser)
+            raise BrowserError(f"no new page: {error}") from None
         try:
             yield page
         finally:
@@ -46,5 +57,13 @@ class Fleet:
                 self._browsers[index] = None
                 await stop(browser, self._reaper)
             if self._browsers[index] is None:
-                self._browsers[index] = await launch(self._reaper, self._headless)
+                async with self._starting:
+                    self._browsers[index] = await launch(self._reaper, self._headless)
             return self._browsers[index]
+
+    async def _retire_if_hung(self, browser: Browser) -> None:
+        """Cut off a browser that no longer answers at all; the next session finds it gone and gets a new one."""
+        try:
+            await browser.connection.send("Browser.getVersion", timeout_s=PROBE_TIMEOUT_S)
+        except (BrowserError, RefusedError):
+            await browser.connection.close()

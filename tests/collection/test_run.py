@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
+import sys
 import time
 from http.server import ThreadingHTTPServer
 from pathlib import Path
@@ -16,6 +18,7 @@ from data.processes import free_port
 from data.trajectory import is_complete, read_trajectory
 from tests.collection import website
 from tests.collection.collector import Collector, task
+from tests.conftest import ROOT
 
 
 def test_a_trajectory_holds_what_the_agent_saw_and_said(
@@ -83,13 +86,38 @@ def test_killed_and_started_again_nothing_is_lost_repeated_or_left_running(
     assert len(site.requests) == num_requests  # nothing was left to do
 
 
-def test_a_second_collector_is_refused(collector: Collector, site: ThreadingHTTPServer, url: str, spawn: Any) -> None:
-    site.slow_s = 60
-    tasks = [task(1, f"{url}/", "ANSWER; done")]
-    spawn(*collector.arguments(tasks, api_localhost=f"{url}/predict"), stderr=subprocess.DEVNULL)
+def test_collectors_share_an_output_folder_and_never_take_a_task_twice(
+    collector: Collector, site: ThreadingHTTPServer, url: str, spawn: Any
+) -> None:
+    site.slow_s = 0.3
+    tasks = [task(number, f"{url}/", "Wait | ANSWER; done") for number in range(8)]
+    first = spawn(*collector.arguments(tasks, api_localhost=f"{url}/predict", num_sessions=2), stderr=subprocess.PIPE)
     wait_until(lambda: site.requests)
-    done = collector.run(tasks, api_localhost=f"{url}/predict")
-    assert_one_line(done, "another collector is writing here")
+    status = run_script(collector, status=collector.results)
+    assert re.search(r"^ *2 +running", status.stdout, re.MULTILINE), status.stdout
+    second = collector.run(tasks, api_localhost=f"{url}/predict", num_sessions=3)
+    assert second.returncode == 0 and first.wait(60) == 0
+    assert len(collector.complete()) == 8 and len(site.requests) == 16
+    taken = [said.count(": 2 steps") for said in (first.stderr.read(), second.stderr)]
+    assert sum(taken) == 8 and min(taken) > 0
+
+
+def test_status_tells_what_became_of_every_task(collector: Collector, url: str) -> None:
+    tasks = [
+        task("right", f"{url}/", "ANSWER; yes", eval={"eval_types": ["string_match"], "reference_answers": YES}),
+        task("wrong", f"{url}/", "ANSWER; no", eval={"eval_types": ["string_match"], "reference_answers": YES}),
+        task("dead", f"http://127.0.0.1:{free_port()}/", "ANSWER; x", eval={"eval_types": ["string_match"]}),
+    ]
+    done = collector.run(tasks, api_localhost=f"{url}/predict", judge="oracle")
+    assert done.returncode == 0, done.stderr
+    unfinished = collector.results / "taskT--unfinished"
+    unfinished.mkdir()
+    (unfinished / "steps.jsonl").touch()
+    status = run_script(collector, status=collector.results)
+    assert status.returncode == 0, status.stderr
+    for line in ("1 solved", "1 failed", "1 invalid", "1 interrupted", "4 all"):
+        assert re.search(rf"^ *{line.replace(' ', ' +')}", status.stdout, re.MULTILINE), status.stdout
+    assert_one_line(run_script(collector, status=collector.folder / "nowhere"), "no such folder of trajectories")
 
 
 def test_a_page_that_cannot_be_reached_is_invalid_and_tried_again_next_time(collector: Collector, url: str) -> None:
@@ -117,7 +145,8 @@ def test_a_dead_site_is_invalid_but_a_dead_link_is_for_the_agent(collector: Coll
 
 def test_a_page_that_hangs_is_invalid_and_harms_no_other(collector: Collector, url: str) -> None:
     tasks = [task("hang", f"{url}/hang", "Click {Loop} | ANSWER; x"), task("fine", f"{url}/", "Wait | ANSWER; y")]
-    assert collector.run(tasks, api_localhost=f"{url}/predict", num_sessions=2).returncode == 0
+    flags = {"api_localhost": f"{url}/predict", "num_sessions": 2, "max_fault_retries": 0}
+    assert collector.run(tasks, **flags).returncode == 0
     assert read_trajectory(collector.results / "taskT--hang").status == "invalid"
     assert read_trajectory(collector.results / "taskT--fine").answer == "y"
 
@@ -128,7 +157,8 @@ def test_a_browser_that_dies_is_replaced(
     site.slow_s = 2
     tasks = [task(number, f"{url}/", "Wait | ANSWER; done") for number in range(2)]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    child = spawn(*collector.arguments(tasks, api_localhost=f"{url}/predict", num_sessions=1), env=environment)
+    flags = {"api_localhost": f"{url}/predict", "num_sessions": 1, "max_fault_retries": 0}
+    child = spawn(*collector.arguments(tasks, **flags), env=environment)
     wait_until(lambda: site.requests)
     for pid in processes_naming(tmp_path):
         os.kill(pid, signal.SIGKILL)
@@ -165,6 +195,7 @@ def test_a_server_that_dies_stops_the_run_and_loses_nothing(
         ({"api_localhost": "8080/predict"}, "is not a URL"),
         ({}, "no API key"),
         ({"api_localhost": "URL", "max_iter": 0}, "--max_iter must be at least 1"),
+        ({"api_localhost": "URL", "num_browsers": 0}, "--num_browsers must be at least 1"),
         ({"api_localhost": "URL", "temperature": -1}, "--temperature must not be negative"),
         ({"api_localhost": "URL", "sites_port": 9, "web": "http://shop.localhost:7070/"}, "websites answer on port 9"),
         ({"api_localhost": "URL", "output_dir": "/dev/null/results"}, "--output_dir /dev/null/results"),
@@ -185,6 +216,16 @@ def test_a_missing_browser_is_named(collector: Collector, url: str, monkeypatch:
     monkeypatch.setenv("PATH", "/nowhere")
     done = collector.run([task(1, f"{url}/", "ANSWER; x")], api_localhost=f"{url}/predict")
     assert_one_line(done, "is not installed; on Debian or Ubuntu: apt-get install")
+
+
+YES = {"exact_match": "yes"}
+
+
+def run_script(collector: Collector, **flags: Any) -> subprocess.CompletedProcess:
+    """`run.py` with these flags only."""
+    words = [word for name, value in flags.items() for word in (f"--{name}", str(value))]
+    command = [sys.executable, collector.script, *words]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
 
 
 def assert_one_line(done: subprocess.CompletedProcess, words: str) -> None:

@@ -1,0 +1,65 @@
+"""Our step against the seeds' step: same pages, same machine, same run, a stub model that clicks on.
+
+    python benchmarks/collection.py --output collection.json --plot collection.png
+
+The seeds' step is in `benchmarks/seeds_step.py`; what each side is called:
+
+    ours            browser contexts over CDP, accessibility tree + screenshot in one round trip, settling by events
+    owv             OpenWebVoyager: tree (two CDP calls a node) + PNG
+    pae             WebVoyager and PAE's default: marks (three commands each) + PNG + taking the marks away, no tree
+    pae_tree        PAE with its tree: both
+    ..._sleeps      the same with the pauses of the released code: 3 s a click (owv), 10 s (pae, pae_tree)
+
+Wall-clock figures are only good as ratios within a run: sides are measured one right after the other.
+"""
+
+import dataclasses
+import sys
+from pathlib import Path
+
+sys.path[0] = str(Path(__file__).resolve().parent.parent)  # this file bears the room's name and would hide it
+
+from benchmarks import collection_sides as sides
+from benchmarks.collection_plot import plot, print_table
+from benchmarks.collection_site import Site
+from data import cli
+from data.files import write_json
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """Compare collection steps per second."""
+
+    num_sessions: tuple[int, ...] = (1, 4, 16, 64)
+    """Sessions at the same time."""
+    sides: tuple[str, ...] = ("ours", "pae_tree", "pae", "owv")
+    """What to measure at each number of sessions; `_sleeps` behind a seed's name adds its pauses."""
+    most_seed_sessions: int = 16
+    """Above this the seeds are left out: 64 of their Chromes take 12 GB."""
+    seconds: float = 10.0
+    """Length of one measurement, after everybody's first step."""
+    observation_rounds: int = 5
+    """Observations of the 300-node page by each side; 0 leaves that part out."""
+    output: Path = Path("collection.json")
+    """A JSON file for the numbers."""
+    plot: Path | None = None
+    """A PNG with steps/s by number of sessions."""
+
+
+def main(config: Config) -> None:
+    """Measure, print, write."""
+    sides.check(config.sides)
+    with Site() as site:
+        observation = sides.compare_observations(site.url("n300"), config.observation_rounds)
+        rows = []
+        for sessions in config.num_sessions:
+            chosen = [name for name in config.sides if name == "ours" or sessions <= config.most_seed_sessions]
+            rows += [row.to_json() for row in sides.measure(chosen, sessions, site.url("shop"), config.seconds)]
+            write_json(config.output, {"observation_n300": observation, "steps": rows})
+    print_table(rows, observation)
+    if config.plot:
+        plot(rows, config.plot)
+
+
+if __name__ == "__main__":
+    cli.run(Config, main, description=__doc__)
