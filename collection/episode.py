@@ -60,7 +60,7 @@ async def run_episode(
             action = parse_reply(completion.text).action
             feedback, notes = "", await act(page, action, seen, task.web)
         except ActionError as error:
-            feedback, notes, action = str(error), "", None
+            feedback, notes, action = str(error), error.reason, None
         clock.lap("act_s")
         writer.add_step(_step(number, seen, asked, completion, clock.take()), seen.tree)
         if isinstance(action, Answer):

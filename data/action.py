@@ -3,6 +3,8 @@
 Thought: ...
 
 Action: Click [4] | Type [4]; text | Scroll [WINDOW]; down | Wait | GoBack | Restart | ANSWER; text
+
+`Google` is WebVoyager's name of `Restart`. `Drag [4]; [7]` is an eighth that released models were not told of.
 """
 
 import dataclasses
@@ -18,7 +20,14 @@ CANNOT_EXECUTE = (
 
 
 class ActionError(ValueError):
-    """A reply that cannot be used; `str(error)` is the feedback the agent reads next."""
+    """A reply that cannot be used; `str(error)` is the feedback the agent reads next.
+
+    `reason` is what else is true of it, for chat models; models trained on trajectories know the fixed sentences only.
+    """
+
+    def __init__(self, feedback: str, reason: str = ""):
+        super().__init__(feedback)
+        self.reason = reason
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,6 +54,14 @@ class Scroll:
 
 
 @dataclasses.dataclass(frozen=True)
+class Drag:
+    """Drag the element with this label onto the one labelled `target`."""
+
+    label: int
+    target: int
+
+
+@dataclasses.dataclass(frozen=True)
 class Wait:
     """Do nothing for a while."""
 
@@ -66,7 +83,7 @@ class Answer:
     content: str
 
 
-Action = Click | Type | Scroll | Wait | GoBack | Restart | Answer
+Action = Click | Type | Scroll | Drag | Wait | GoBack | Restart | Answer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,6 +102,7 @@ _GRAMMAR: list[tuple[re.Pattern[str], Callable[[re.Match[str]], Action]]] = [
         re.compile(r"Scroll \[?(\d+|WINDOW)\]?[; ]\s*\[?(up|down)\]?\.?", re.IGNORECASE),
         lambda m: Scroll(None if m[1].upper() == "WINDOW" else int(m[1]), m[2].lower()),
     ),
+    (re.compile(rf"Drag {_LABEL}[; ]\s*{_LABEL}\.?"), lambda m: Drag(int(m[1]), int(m[2]))),
     (re.compile(r"Wait\b.*"), lambda m: Wait()),
     (re.compile(r"GoBack\b.*"), lambda m: GoBack()),
     (re.compile(r"(?:Restart|Google)\b.*"), lambda m: Restart()),
@@ -99,8 +117,8 @@ def parse_reply(text: str) -> Reply:
     whole, so words inside a thought or an answer are never taken for an action.
 
     Raises:
-        ActionError: with `FORMAT_ERROR` when a part is missing, with `CANNOT_EXECUTE` when the action is none of the
-            seven.
+        ActionError: with `FORMAT_ERROR` when a part is missing, with `CANNOT_EXECUTE` when the action is none of
+            these.
     """
     thought, marker, action = _split(text)
     if not marker:

@@ -122,6 +122,6 @@ def _chat_opening(ques: str, web: str, number: int, step: StepText) -> tuple[str
             "I've provided the Accessibility Tree and Screenshot."
         )
         return opening, request
-    said = step.feedback or step.notes
+    said = " ".join(filter(None, [step.feedback, step.notes]))
     request = "please analyze the attached Accessibility Tree & screenshot and give the Thought and Action."
     return "", f"Observation:{said} {request}"

@@ -2,26 +2,49 @@
 
 import contextlib
 import functools
-from typing import Any
+from dataclasses import dataclass
+from pathlib import Path
 
-from collection.browser.cdp import Params, RefusedError
+from collection.browser.cdp import RefusedError
 from collection.browser.faults import PageError
+from collection.browser.keyboard import ENTER, keystrokes, press
 from collection.browser.observe import Observation
 from collection.browser.page import Page, script
+from collection.browser.pointer import Place, click, drag, locate
 from collection.browser.settle import settle
 from collection.browser.tree import AXNode
-from data.action import CANNOT_EXECUTE, Action, ActionError, Answer, Click, GoBack, Restart, Scroll, Type, Wait
+from collection.browser.widgets import choose, give_file, list_files, slide
+from data.action import (
+    CANNOT_EXECUTE,
+    Action,
+    ActionError,
+    Answer,
+    Click,
+    Drag,
+    GoBack,
+    Restart,
+    Scroll,
+    Type,
+    Wait,
+)
 
-INPUT_TIMEOUT_S = 10.0  # a page that does not even take a click hangs
 WAIT_S = 2.0  # `Wait` on a page where nothing moves; what loads by itself was waited for before
 
-_ENTER = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "text": "\r"}
+
+@dataclass(frozen=True)
+class Scene:
+    """What an action refers to: the observation whose labels it uses, where `Restart` leads, files for file inputs."""
+
+    seen: Observation
+    start_url: str
+    upload_dir: Path | None = None
 
 
-async def act(page: Page, action: Action, seen: Observation, start_url: str) -> str:
+async def act(page: Page, action: Action, seen: Observation, start_url: str, upload_dir: Path | None = None) -> str:
     """Act and let the page settle. Returns notes: truths about the action a chat model may read next, or "".
 
-    `Restart` goes to the task's own start page; the seeds went to a web search, which a task on one site cannot use.
+    `Restart` goes to `start_url`, by default the task's own start page; the seeds went to a web search, which a task on
+    one site cannot use. `upload_dir` holds the files that may be given to file inputs.
 
     Raises:
         ActionError: the action could not be carried out; its message is the feedback.
@@ -29,133 +52,138 @@ async def act(page: Page, action: Action, seen: Observation, start_url: str) -> 
     """
     if isinstance(action, Answer):
         return ""
-    notes = None
-    with contextlib.suppress(ActionError, RefusedError):  # refused: the node is gone
-        notes = await _carry_out(action, page, seen, start_url)
+    note, failure = "", None
+    try:
+        note = await _carry_out(action, page, Scene(seen, start_url, upload_dir))
+    except ActionError as error:
+        failure = error
+    except RefusedError:
+        failure = ActionError(CANNOT_EXECUTE, "The element is gone.")
     await settle(page)  # also after a failure: its first half, a click, may have moved the page
     await _fold_new_tabs(page)
-    if notes is None:
-        raise ActionError(CANNOT_EXECUTE)
-    return " ".join([*notes, *page.take_messages()])
+    notes = " ".join(filter(None, [note, *page.take_messages(), _still_loading(page)]))
+    if failure is not None:
+        raise ActionError(str(failure), " ".join(filter(None, [failure.reason, notes])))
+    return notes
+
+
+def _still_loading(page: Page) -> str:
+    return "The page is still loading." if page.activity.loading else ""
 
 
 @functools.singledispatch
-async def _carry_out(action: Action, page: Page, seen: Observation, start_url: str) -> list[str]:
-    """Notes; ActionError when it cannot be done."""
+async def _carry_out(action: Action, page: Page, scene: Scene) -> str:
+    """A note or ""; ActionError when it cannot be done."""
     raise TypeError(f"no such action: {action!r}")
 
 
 @_carry_out.register
-async def _(action: Click, page: Page, seen: Observation, start_url: str) -> list[str]:
-    node = _node(seen, action.label)
+async def _(action: Click, page: Page, scene: Scene) -> str:
+    node = _node(scene, action.label)
     place = await _locate(page, node)
-    if place["tag"] == "select":  # its menu is drawn outside the page; the options are in the tree
-        return ["The options of this menu are listed below it: click one, or type its text into the menu."]
-    if place["tag"] == "option" and not place["listbox"]:
-        return await _choose(page, node, None)
-    await _click(page, place)
-    return []
+    if place.tag == "select":  # its menu is drawn outside the page; the options are in the tree
+        return "The options of this menu are listed below it: click one, or type its text into the menu."
+    if place.tag == "option" and not place.listbox:
+        return await choose(page, node, None)
+    if place.type == "file":  # its dialog is no part of the page either
+        return f"This element takes a file. {list_files(scene.upload_dir)}"
+    page.chooser = None
+    await click(page, place.at)
+    if place.covered is not None:
+        return f"Something else covers the element: the click went to {place.covered}."
+    return ""
 
 
 @_carry_out.register
-async def _(action: Type, page: Page, seen: Observation, start_url: str) -> list[str]:
-    node = _node(seen, action.label)
+async def _(action: Type, page: Page, scene: Scene) -> str:
+    node = _node(scene, action.label)
     place = await _locate(page, node)
-    if place["tag"] == "select":
-        return await _choose(page, node, action.content)
-    await _click(page, place)
-    way = await page.run(script("focus.js"))
-    if way is None or (way == "value" and not await page.run(script("set_value.js"), action.content)):
-        raise ActionError(CANNOT_EXECUTE)
+    if place.tag == "select":
+        return await choose(page, node, action.content)
+    if place.type == "file":
+        return await give_file(page, node, action.content, scene.upload_dir)
+    if page.chooser is not None:  # the last click, on a button that stands for a hidden file input, asked for it
+        asked, page.chooser = page.chooser, None
+        return await give_file(page, asked, action.content, scene.upload_dir)
+    if place.slider:
+        return await slide(page, node, place, action.content)
+    return await _type(page, node, place, action.content)
+
+
+async def _type(page: Page, node: AXNode, place: Place, text: str) -> str:
+    frame = page.frame_of(node)
+    await click(page, place.at)
+    way = await page.run(script("focus.js"), frame=frame)
+    if way is None:
+        raise ActionError(CANNOT_EXECUTE, f"Text cannot be typed into this <{place.tag}>.")
+    if way == "value" and not await page.run(script("set_value.js"), text, frame=frame):
+        raise ActionError(CANNOT_EXECUTE, f"This <input type={place.type}> does not take such a value.")
+    notes = []
     if way != "value":
-        await page.send_all(_keystrokes(action.content, lines=way == "lines"))
-    await page.send_all(_press(_ENTER))
-    if place["tag"] not in ("input", "textarea"):
-        return [f"The element you typed into is a <{place['tag']}>; the text went to the textbox it stands for."]
-    return []
+        await page.send_all(keystrokes(text, lines=way == "lines"))
+        reads = await page.run(script("typed.js"), frame=frame)
+        if reads is not None and reads != " ".join(text.split()):
+            notes.append(f'The textbox reads "{reads}" now.')
+    await page.send_all(press(ENTER))
+    if place.tag not in ("input", "textarea"):
+        notes.append(f"The element you typed into is a <{place.tag}>; the text went to the textbox it stands for.")
+    return " ".join(notes)
 
 
 @_carry_out.register
-async def _(action: Scroll, page: Page, seen: Observation, start_url: str) -> list[str]:
-    if action.label is None:
+async def _(action: Scroll, page: Page, scene: Scene) -> str:
+    moved = None
+    if action.label is not None:
+        moved = await page.run_on(_node(scene, action.label), script("scroll.js"), action.direction)
+    if moved is None:  # the window, or an element in a frame that has nothing to scroll
         moved = await page.run(script("scroll.js"), action.direction)
-    else:
-        node = _node(seen, action.label)
-        moved = await page.run_on(node["backendDOMNodeId"], script("scroll.js"), action.direction)
-    return [] if moved else [f"Nothing moved: it cannot be scrolled further {action.direction}."]
+    return "" if moved else f"Nothing moved: it cannot be scrolled further {action.direction}."
 
 
 @_carry_out.register
-async def _(action: Wait, page: Page, seen: Observation, start_url: str) -> list[str]:
+async def _(action: Drag, page: Page, scene: Scene) -> str:
+    start = await _locate(page, _node(scene, action.label))
+    end = await _locate(page, _node(scene, action.target))
+    await drag(page, start.at, end.at)
+    return ""
+
+
+@_carry_out.register
+async def _(action: Wait, page: Page, scene: Scene) -> str:
     with contextlib.suppress(RefusedError):  # a new document is a change too
         await page.run(script("change.js"), round(WAIT_S * 1000))
-    return []
+    return ""
 
 
 @_carry_out.register
-async def _(action: GoBack, page: Page, seen: Observation, start_url: str) -> list[str]:
+async def _(action: GoBack, page: Page, scene: Scene) -> str:
     history = await page.send("Page.getNavigationHistory")
     before = history["entries"][: history["currentIndex"]]
     if not before or before[-1]["url"] == "about:blank":  # the blank page the tab began with
-        raise ActionError(CANNOT_EXECUTE)
+        raise ActionError(CANNOT_EXECUTE, "There is no page to go back to.")
     await page.send("Page.navigateToHistoryEntry", {"entryId": before[-1]["id"]})
-    return []
+    return ""
 
 
 @_carry_out.register
-async def _(action: Restart, page: Page, seen: Observation, start_url: str) -> list[str]:
-    await page.goto(start_url)
-    return []
+async def _(action: Restart, page: Page, scene: Scene) -> str:
+    await page.goto(scene.start_url)
+    return ""
 
 
-def _node(seen: Observation, label: int) -> AXNode:
-    if label not in seen.nodes:
-        raise ActionError(CANNOT_EXECUTE)
-    return seen.nodes[label]
+def _node(scene: Scene, label: int) -> AXNode:
+    if label not in scene.seen.nodes:
+        raise ActionError(CANNOT_EXECUTE, f"There is no element with the number {label}.")
+    return scene.seen.nodes[label]
 
 
-async def _locate(page: Page, node: AXNode) -> dict[str, Any]:
-    place = await page.run_on(node["backendDOMNodeId"], script("locate.js"))
-    if place is None or place["disabled"]:
-        raise ActionError(CANNOT_EXECUTE)
+async def _locate(page: Page, node: AXNode) -> Place:
+    place = await locate(page, node)
+    if place is None:
+        raise ActionError(CANNOT_EXECUTE, "The element is not on the page any more.")
+    if place.disabled:
+        raise ActionError(CANNOT_EXECUTE, "The element is disabled.")
     return place
-
-
-async def _click(page: Page, place: dict[str, Any]) -> None:
-    at = {"x": place["x"], "y": place["y"], "button": "left", "clickCount": 1}
-    await page.send_all(
-        [
-            ("Input.dispatchMouseEvent", {"type": "mouseMoved", "x": place["x"], "y": place["y"]}),
-            ("Input.dispatchMouseEvent", {"type": "mousePressed", **at}),
-            ("Input.dispatchMouseEvent", {"type": "mouseReleased", **at}),
-        ],
-        INPUT_TIMEOUT_S,
-    )
-
-
-async def _choose(page: Page, node: AXNode, text: str | None) -> list[str]:
-    if not await page.run_on(node["backendDOMNodeId"], script("choose.js"), text):
-        raise ActionError(CANNOT_EXECUTE)
-    return []
-
-
-def _keystrokes(text: str, lines: bool) -> list[tuple[str, Params]]:
-    """Key events of every character; an empty text only deletes the selection. Without `lines` a break is a space."""
-    if not text:
-        return _press({"key": "Delete", "code": "Delete", "windowsVirtualKeyCode": 46})
-    presses = []
-    for character in text:
-        if character == "\n" and lines:
-            presses += _press(_ENTER)
-        else:
-            presses += _press({"key": character, "text": " " if character.isspace() else character})
-    return presses
-
-
-def _press(key: Params) -> list[tuple[str, Params]]:
-    down = {"type": "keyDown" if "text" in key else "rawKeyDown", **key}
-    up = {name: value for name, value in key.items() if name != "text"}
-    return [("Input.dispatchKeyEvent", down), ("Input.dispatchKeyEvent", {"type": "keyUp", **up})]
 
 
 async def _fold_new_tabs(page: Page) -> None:
@@ -165,7 +193,8 @@ async def _fold_new_tabs(page: Page) -> None:
         page.new_tabs.clear()
         targets = (await page.browser.connection.send("Target.getTargets"))["targetInfos"]
         for target in targets:
-            if target.get("browserContextId") == page.context_id and target["targetId"] != page.target_id:
+            is_tab = target["type"] == "page" and target["targetId"] != page.target_id
+            if is_tab and target.get("browserContextId") == page.context_id:
                 url = url or target["url"]  # opened blank, then sent somewhere by a script
                 await page.browser.connection.send("Target.closeTarget", {"targetId": target["targetId"]})
         if url not in ("", "about:blank"):

@@ -38,6 +38,11 @@ class Activity:
         """Whether the page loads, or a request that counts is in flight."""
         return bool(self._loading) or self._next_expiry() is not None
 
+    @property
+    def loading(self) -> bool:
+        """Whether the main frame has not loaded its document yet, or asked for another."""
+        return bool(self._loading) or math.inf in self._started.values()
+
     def quiet_s(self) -> float:
         """Seconds since a request that counts began or ended."""
         return time.monotonic() - self._last_change

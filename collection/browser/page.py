@@ -13,10 +13,17 @@ import orjson
 from collection.browser.activity import Activity
 from collection.browser.cdp import Params, RefusedError
 from collection.browser.faults import BrowserError, PageError
+from collection.browser.frames import Frame, Frames
 from collection.browser.launch import Browser
 
 WORLD = "elcano"  # our scripts run in an isolated world: pages see neither them nor their variables
 NAVIGATION_TIMEOUT_S = 30.0
+ATTACH_FRAMES = {
+    "autoAttach": True,
+    "waitForDebuggerOnStart": False,
+    "flatten": True,
+    "filter": [{"type": "iframe", "exclude": False}],
+}
 
 
 @dataclass(frozen=True)
@@ -35,17 +42,24 @@ def script(name: str) -> str:
 
 
 class Page:
-    """Open with `Page.open`, close with `close`. `new_tabs` are addresses it opened elsewhere since last looked at."""
+    """Open with `Page.open`, close with `close`. `new_tabs` are addresses it opened elsewhere since last looked at.
+
+    A node is what an observation labels: `backendDOMNodeId`, or `mark`, and `frameId` where not in the main frame.
+    """
 
     def __init__(self, browser: Browser, context_id: str, target_id: str, session_id: str, viewport: Viewport):
         self.browser, self.viewport = browser, viewport
         self.context_id, self.target_id, self.session_id = context_id, target_id, session_id
         self.activity = Activity(main_frame=target_id)  # a page's main frame bears its target's id
+        self.frames = Frames(target_id, session_id)
+        self._worlds: dict[str, int] = {}
         self.new_tabs: list[str] = []
+        self.chooser: Params | None = None  # the file input whose dialog the page asked for
         self._messages: list[str] = []
         self._crashed = False
         self._tasks: set[asyncio.Task[Any]] = set()
-        browser.connection.on_event(session_id, self._on_event)
+        self._sessions: set[str] = set()
+        self._listen(session_id)
 
     @classmethod
     async def open(cls, browser: Browser, viewport: Viewport, download_dir: Path) -> "Page":
@@ -68,6 +82,8 @@ class Page:
                 ("Page.setLifecycleEventsEnabled", {"enabled": True}),
                 ("Network.enable", {"maxTotalBufferSize": 0, "maxResourceBufferSize": 0}),
                 ("Inspector.enable", {}),
+                ("Target.setAutoAttach", ATTACH_FRAMES),
+                ("Page.setInterceptFileChooserDialog", {"enabled": True}),
             ],
             session_id,
         )
@@ -75,21 +91,27 @@ class Page:
 
     async def close(self) -> None:
         """Dispose of the context; never raises, the page may be long dead."""
-        self.browser.connection.on_event(self.session_id, None)
+        for session_id in self._sessions:
+            self.browser.connection.on_event(session_id, None)
         with contextlib.suppress(BrowserError, RefusedError):
             context = {"browserContextId": self.context_id}
             await self.browser.connection.send("Target.disposeBrowserContext", context, timeout_s=10)
 
-    async def send(self, method: str, params: Params | None = None, timeout_s: float = 30.0) -> Params:
-        """One DevTools request to this page."""
-        return (await self.send_all([(method, params or {})], timeout_s))[0]
+    async def send(
+        self, method: str, params: Params | None = None, timeout_s: float = 30.0, frame: Frame | None = None
+    ) -> Params:
+        """One DevTools request to the process that draws the frame, by default the main one."""
+        return (await self.send_all([(method, params or {})], timeout_s, frame))[0]
 
-    async def send_all(self, requests: list[tuple[str, Params]], timeout_s: float = 30.0) -> list[Params]:
+    async def send_all(
+        self, requests: list[tuple[str, Params]], timeout_s: float = 30.0, frame: Frame | None = None
+    ) -> list[Params]:
         """Several requests, in order, without waiting in between."""
         if self._crashed:
             raise BrowserError("the page crashed")
+        session_id = frame.session_id if frame else self.session_id
         try:
-            return await self.browser.connection.send_all(requests, self.session_id, timeout_s)
+            return await self.browser.connection.send_all(requests, session_id, timeout_s)
         except RefusedError:
             if self._crashed:
                 raise BrowserError("the page crashed") from None
@@ -118,28 +140,86 @@ class Page:
         messages, self._messages = self._messages, []
         return messages
 
-    async def run(self, function: str, *arguments: Any, timeout_s: float = 30.0) -> Any:
+    async def run(self, function: str, *arguments: Any, timeout_s: float = 30.0, frame: Frame | None = None) -> Any:
         """Call a JavaScript function in our isolated world and return its JSON value, awaited if it is a promise."""
         call = f"({function})({','.join(orjson.dumps(argument).decode() for argument in arguments)})"
-        request = {"expression": call, "contextId": await self._world(), "awaitPromise": True, "returnByValue": True}
-        return _value(await self.send("Runtime.evaluate", request, timeout_s))
+        request = {"awaitPromise": True, "returnByValue": True}
+        return _value(await self._evaluate(frame or self.frames.main, call, request, timeout_s))
 
-    async def run_on(self, backend_node_id: int, function: str, *arguments: Any) -> Any:
-        """The same with `this` = the DOM node; RefusedError when the node is gone."""
-        resolve = {"backendNodeId": backend_node_id, "executionContextId": await self._world()}
-        node = await self.send("DOM.resolveNode", resolve)
+    async def run_on(self, node: Params, function: str, *arguments: Any) -> Any:
+        """The same with `this` = the node's DOM node; RefusedError when it is gone."""
         request = {
-            "objectId": node["object"]["objectId"],
+            "objectId": await self.resolve(node),
             "functionDeclaration": function,
             "arguments": [{"value": argument} for argument in arguments],
             "returnByValue": True,
         }
-        return _value(await self.send("Runtime.callFunctionOn", request))
+        return _value(await self.send("Runtime.callFunctionOn", request, frame=self.frame_of(node)))
 
-    async def _world(self) -> int:
-        """The isolated world of the present document, made when it is not there yet."""
-        world = {"frameId": self.target_id, "worldName": WORLD}
-        return (await self.send("Page.createIsolatedWorld", world))["executionContextId"]
+    def frame_of(self, node: Params) -> Frame:
+        """Where the node lies; RefusedError when that is gone."""
+        frame = self.frames.get(node.get("frameId", self.target_id))
+        if frame is None:
+            raise RefusedError("the frame is gone")
+        return frame
+
+    async def resolve(self, node: Params) -> str:
+        """The node as a DevTools object of our isolated world; RefusedError when it is gone."""
+        frame = self.frame_of(node)
+        if "mark" in node:
+            answer = await self._evaluate(frame, f"{WORLD}.marks[{int(node['mark'])}]", {})
+            if "objectId" not in answer["result"]:
+                raise RefusedError("the marked element is gone")
+            return answer["result"]["objectId"]
+        for _ in range(2):
+            known = frame.id in self._worlds
+            request = {"backendNodeId": node["backendDOMNodeId"], "executionContextId": await self._world(frame)}
+            try:
+                return (await self.send("DOM.resolveNode", request, frame=frame))["object"]["objectId"]
+            except RefusedError:
+                self._worlds.pop(frame.id, None)
+                if not known:
+                    raise
+        raise AssertionError("unreachable")
+
+    async def _evaluate(self, frame: Frame, call: str, options: Params, timeout_s: float = 30.0) -> Params:
+        """Evaluate in the isolated world, which is known from the last call or made.
+
+        A remembered world may have ended unheard of; its number may by then be that of another. So each of ours holds
+        the variable `elcano`, and nothing runs where it is missing.
+        """
+        if (world := self._worlds.get(frame.id)) is not None:
+            guarded = f"typeof {WORLD} === 'undefined' ? {orjson.dumps(_STALE).decode()} : {call}"
+            with contextlib.suppress(_NoWorldError):
+                return await self._evaluate_in(frame, world, guarded, options, timeout_s)
+            self._worlds.pop(frame.id, None)
+        world = await self._world(frame)
+        try:
+            return await self._evaluate_in(frame, world, call, options, timeout_s)
+        except _NoWorldError as error:
+            raise RefusedError(str(error)) from None
+
+    async def _evaluate_in(self, frame: Frame, world: int, call: str, options: Params, timeout_s: float) -> Params:
+        request = {"expression": call, "contextId": world, **options}
+        try:
+            answer = await self.send("Runtime.evaluate", request, timeout_s, frame)
+        except RefusedError as error:
+            if "Cannot find context" in str(error):
+                raise _NoWorldError(str(error)) from None
+            raise
+        if answer["result"].get("value") == _STALE:
+            raise _NoWorldError("the document was replaced")
+        return answer
+
+    async def _world(self, frame: Frame) -> int:
+        """The isolated world of the frame's present document, made when it is not there yet."""
+        if frame.id not in self._worlds:
+            answer = await self.send("Page.createIsolatedWorld", {"frameId": frame.id, "worldName": WORLD}, frame=frame)
+            world = answer["executionContextId"]
+            mark = {"expression": f"globalThis.{WORLD} ??= {{}}, 0", "contextId": world}
+            await self.send("Runtime.evaluate", mark, frame=frame)
+            self._worlds[frame.id] = world
+        return self._worlds[frame.id]
 
     async def address(self) -> str:
         """The address of the tab, also when it shows the browser's error page."""
@@ -156,18 +236,42 @@ class Page:
         except RefusedError as error:
             raise PageError(f"{url}: {error}") from None
 
-    def _on_event(self, method: str, params: Params) -> None:
+    def _listen(self, session_id: str) -> None:
+        self._sessions.add(session_id)
+        self.browser.connection.on_event(session_id, functools.partial(self._on_event, session_id))
+
+    def _on_event(self, session_id: str, method: str, params: Params) -> None:
         self.activity.take(method, params)
-        if method == "Page.javascriptDialogOpening":
+        self.frames.take(session_id, method, params)
+        if method == "Page.frameNavigated":
+            self._worlds.pop(params["frame"]["id"], None)
+        elif method == "Target.attachedToTarget":
+            self._join(params["sessionId"])
+        elif method == "Page.javascriptDialogOpening":
             self._messages.append(f'The page showed a dialog, which was accepted: "{params["message"]}".')
             self._later(self.send("Page.handleJavaScriptDialog", {"accept": True}))
         elif method == "Page.downloadWillBegin":
             self._messages.append(f"The file {params['suggestedFilename']} was downloaded.")
+        elif method == "Page.fileChooserOpened":
+            if "backendNodeId" in params:
+                self.chooser = {"backendDOMNodeId": params["backendNodeId"], "frameId": params["frameId"]}
+                self._messages.append("The page asks for a file: type its name into the element you clicked.")
         elif method == "Page.windowOpen":
             self.new_tabs.append(params["url"])
-        elif method == "Inspector.targetCrashed":
+        elif method == "Inspector.targetCrashed" and session_id == self.session_id:
             self._crashed = True
             self.browser.connection.fail_session(self.session_id, "the page crashed")
+
+    def _join(self, session_id: str) -> None:
+        """A frame drawn by a process of its own: it tells what happens in it from now on."""
+        self._listen(session_id)
+        requests = [
+            ("Emulation.setUserAgentOverride", {"userAgent": self.browser.user_agent}),
+            ("Page.enable", {}),
+            ("Network.enable", {"maxTotalBufferSize": 0, "maxResourceBufferSize": 0}),
+            ("Target.setAutoAttach", ATTACH_FRAMES),
+        ]
+        self._later(self.browser.connection.send_all(requests, session_id))
 
     def _later(self, request: Any) -> None:
         """Send without waiting; the answer does not matter."""
@@ -179,6 +283,13 @@ class Page:
         task = asyncio.create_task(quietly())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+_STALE = "elcano: another world"
+
+
+class _NoWorldError(Exception):
+    """The remembered isolated world is not there any more."""
 
 
 def _value(answer: Params) -> Any:

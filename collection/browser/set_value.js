@@ -1,6 +1,7 @@
 // Gives the focused input a value its keyboard cannot give in one way everywhere. Returns whether it was accepted.
 (value) => {
-  const element = document.activeElement;
+  let element = document.activeElement;
+  while (element?.shadowRoot?.activeElement) element = element.shadowRoot.activeElement;
   const before = element.value;
   element.value = value;
   if (element.value !== value && element.type !== "range") {

@@ -6,13 +6,19 @@ the page's timers and ours alike. Source of the rules: spec/browser.md §4, whos
 before the action and observed half-built pages.
 """
 
+import asyncio
+import contextlib
 import time
 
 from collection.browser.cdp import RefusedError
+from collection.browser.faults import BrowserError
+from collection.browser.frames import Frame
 from collection.browser.page import Page, script
 
 QUIET_S = 0.35  # long enough for content asked for 300 ms after the load event
 CAP_S = 8.0
+FRAME_CAP_S = 1.0
+HANGS_S = 5.0  # a page whose scripts do not yield for so long
 
 
 async def settle(page: Page, quiet_s: float = QUIET_S, cap_s: float = CAP_S) -> None:
@@ -21,7 +27,9 @@ async def settle(page: Page, quiet_s: float = QUIET_S, cap_s: float = CAP_S) -> 
     window_s = quiet_s
     while window_s > 0 and (left_s := deadline - time.monotonic()) > 0:
         try:
-            await page.run(script("settle.js"), round(window_s * 1000), round(left_s * 1000), timeout_s=left_s + 5)
+            main, *inner = page.frames
+            frames = [_rest(page, main, window_s, left_s), *(_rest_inside(page, frame, window_s) for frame in inner)]
+            await asyncio.gather(*frames)
             window_s = 0.0
         except RefusedError:  # the document was replaced meanwhile
             window_s = quiet_s
@@ -29,3 +37,15 @@ async def settle(page: Page, quiet_s: float = QUIET_S, cap_s: float = CAP_S) -> 
             await page.activity.idle(deadline - time.monotonic())
             window_s = quiet_s
         window_s = max(window_s, quiet_s - page.activity.quiet_s())
+
+
+async def _rest(page: Page, frame: Frame, window_s: float, cap_s: float) -> None:
+    """Return when the frame's document was not changed for `window_s`."""
+    milliseconds = round(window_s * 1000), round(cap_s * 1000)
+    await page.run(script("settle.js"), *milliseconds, timeout_s=cap_s + HANGS_S, frame=frame)
+
+
+async def _rest_inside(page: Page, frame: Frame, window_s: float) -> None:
+    """The same for a frame inside the page, which holds it for a second only: advertisements never rest."""
+    with contextlib.suppress(RefusedError, BrowserError):
+        await _rest(page, frame, window_s, max(window_s, FRAME_CAP_S))

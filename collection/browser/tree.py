@@ -3,13 +3,15 @@
 Rules (spec/openwebvoyager.md §1.6): a node outside the viewport, without a box, without a name, or that repeats its
 nearest printed ancestor's name is left out and its children take its place; at most about 300 lines.
 
-Two differences, both because the released code asks each node for its box in a request of its own:
+Three differences, the first two because the released code asks each node for its box in a request of its own:
 - Parts of a form control that have no box in the DOM snapshot (the text inside a textbox) take the control's box.
 - The options of a closed `<select>` do too, so that the agent can see what it can choose. The seeds hid them.
+- What an iframe shows stands below it, as far as the iframe's own box shows it. The seeds left it out.
 """
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
 
 AXNode = dict[str, Any]
 Box = tuple[float, float, float, float]  # x, y, width, height in the viewport
@@ -36,66 +38,99 @@ HIDDEN_PROPERTIES = {
 }
 
 
-def build_tree(
-    nodes: list[AXNode], boxes: dict[int, Box], controls: set[int], width: int, height: int, visibility: Visibility
-) -> tuple[str, dict[int, AXNode]]:
-    """Text and labelled nodes, each with its `union_bound`.
+@dataclass(frozen=True)
+class Document:
+    """What one frame shows.
 
     Args:
-        nodes: `Accessibility.getFullAXTree`.
+        nodes: `Accessibility.getFullAXTree` of the frame, root first.
         boxes: box by backend node id, of the nodes that have one.
         controls: backend node ids of inputs, textareas and selects.
-        width, height: the viewport's.
+        shown: the part of the viewport the frame has.
+        frame_id: empty for the main frame.
+        frames: the frames inside, by the backend node id of their `<iframe>`.
+    """
+
+    nodes: list[AXNode]
+    boxes: dict[int, Box]
+    controls: set[int]
+    shown: Box
+    frame_id: str = ""
+    frames: dict[int, "Document"] = field(default_factory=dict)
+
+    def by_id(self) -> dict[str, AXNode]:
+        """The nodes by the ids that name them as children."""
+        return {node["nodeId"]: node for node in reversed(self.nodes)}
+
+
+class _Visit(NamedTuple):
+    """A node to be visited: where it lies and what was printed above it."""
+
+    document: Document
+    by_id: dict[str, AXNode]
+    node: AXNode
+    depth: int
+    name_above: str
+    control_box: Box | None
+
+
+def build_tree(document: Document, visibility: Visibility) -> tuple[str, dict[int, AXNode]]:
+    """Text and labelled nodes, each with its `union_bound`, and its `frameId` where it is not in the main frame.
+
+    Args:
+        document: the main frame's.
         visibility: `released` keeps anything that overlaps the viewport by about a pixel, as the released code does by
             a slip of precedence (its models were trained so); `correct` asks for 80 % of the area.
     """
-    by_id = {node["nodeId"]: node for node in reversed(nodes)}
     labelled: dict[int, AXNode] = {}
     lines = []
-    for node, depth, box in _visit(nodes[0], by_id, boxes, controls, width, height, visibility):
-        labelled[len(labelled) + 1] = {**node, "union_bound": list(box)}
+    for frame_id, node, depth, box in _visit(document, visibility):
+        frame = {"frameId": frame_id} if frame_id else {}
+        labelled[len(labelled) + 1] = {**node, "union_bound": list(box), **frame}
         lines.append("\t" * depth + f"[{len(labelled)}] {_describe(node)}")
         if len(labelled) > MAX_LINES:
             break
     return "\n".join(lines), labelled
 
 
-def _visit(
-    root: AXNode,
-    by_id: dict[str, AXNode],
-    boxes: dict[int, Box],
-    controls: set[int],
-    width: int,
-    height: int,
-    visibility: Visibility,
-) -> Iterator[tuple[AXNode, int, Box]]:
-    """Printed nodes in order, with depth and box. On the stack: node, depth, nearest printed name, control's box."""
-    stack: list[tuple[AXNode, int, str, Box | None]] = [(root, 0, "root", None)]
+def _visit(main: Document, visibility: Visibility) -> Iterator[tuple[str, AXNode, int, Box]]:
+    """Printed nodes in order: frame, node, depth and box."""
+    stack = [_Visit(main, main.by_id(), main.nodes[0], 0, "root", None)]
     while stack:
-        node, depth, name_above, control_box = stack.pop()
+        document, by_id, node, depth, name_above, control_box = stack.pop()
         backend_id = node.get("backendDOMNodeId", 0)
-        box = boxes.get(backend_id) or (control_box if backend_id else None)
-        if node is root:
-            box = (0.0, 0.0, 10.0, 10.0)
-        if box and _is_visible(box, width, height, visibility) and _is_worth_a_line(node, name_above):
-            yield node, depth, box
+        box = document.boxes.get(backend_id) or (control_box if backend_id else None)
+        if node is document.nodes[0]:
+            box = (0.0, 0.0, 10.0, 10.0) if document is main else document.shown
+        if box and _is_visible(box, document.shown, visibility) and _is_worth_a_line(node, name_above):
+            yield document.frame_id, node, depth, box
             depth, name_above = depth + 1, _text(node, "name")
-        if backend_id in controls:
+        if backend_id in document.controls:
             control_box = box
+        if inner := document.frames.get(backend_id):
+            stack.append(_Visit(inner, inner.by_id(), inner.nodes[0], depth, name_above, None))
+            continue
         children = [by_id[child] for child in node.get("childIds", []) if child in by_id]
         if _text(node, "role") == "MenuListPopup":
             children = _shorten(children)
-        stack.extend((child, depth, name_above, control_box) for child in reversed(children))
+        stack.extend(_Visit(document, by_id, child, depth, name_above, control_box) for child in reversed(children))
 
 
-def _is_visible(box: Box, width: int, height: int, visibility: Visibility) -> bool:
-    x, y, box_width, box_height = box
+def _is_visible(box: Box, shown: Box, visibility: Visibility) -> bool:
+    _, _, box_width, box_height = box
     if box_width == 0 or box_height == 0:
         return False
-    overlap = max(0.0, min(x + box_width, width) - max(x, 0.0)) * max(0.0, min(y + box_height, height) - max(y, 0.0))
+    _, _, width, height = overlap(box, shown)
     if visibility == "released":
-        return overlap / box_width * box_height >= VISIBLE_RATIO
-    return overlap / (box_width * box_height) >= VISIBLE_RATIO
+        return width * height / box_width * box_height >= VISIBLE_RATIO
+    return width * height / (box_width * box_height) >= VISIBLE_RATIO
+
+
+def overlap(one: Box, other: Box) -> Box:
+    """What two boxes share; width or height is 0 where they share nothing."""
+    left, top = max(one[0], other[0]), max(one[1], other[1])
+    right, bottom = min(one[0] + one[2], other[0] + other[2]), min(one[1] + one[3], other[1] + other[3])
+    return left, top, max(0.0, right - left), max(0.0, bottom - top)
 
 
 def _is_worth_a_line(node: AXNode, name_above: str) -> bool:

@@ -49,6 +49,11 @@ class Harbour:
 @pytest.fixture(scope="module")
 def harbour(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harbour]:
     """One browser for the module."""
+    yield from open_harbour(tmp_path_factory)
+
+
+def open_harbour(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harbour]:
+    """A harbour, closed when the generator is."""
     loop = asyncio.new_event_loop()
     fleet = Fleet(num_sessions=1, headless=True, viewport=Viewport())
     loop.run_until_complete(fleet.__aenter__())

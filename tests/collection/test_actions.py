@@ -4,33 +4,10 @@ from typing import Any
 
 import pytest
 
-from collection.browser.actions import act
-from collection.browser.observe import observe
-from data.action import CANNOT_EXECUTE, ActionError, Click, GoBack, Restart, Scroll, Type, Wait
+from data.action import CANNOT_EXECUTE, ActionError, Click, GoBack, Restart, Scroll, Wait
 from tests.collection.conftest import Harbour
+from tests.collection.steps import click, do, write
 from tests.collection.website import find
-
-
-def do(harbour: Harbour, url: str, *steps: Any) -> tuple[str, str]:
-    """The tree and the notes after these actions on the page; a step is an action or a function from a tree to one."""
-
-    async def run() -> tuple[str, str]:
-        async with harbour.page(url) as page:
-            notes = ""
-            for step in steps:
-                seen = await observe(page, "released")
-                notes = await act(page, step(seen.tree) if callable(step) else step, seen, url)
-            return (await observe(page, "released")).tree, notes
-
-    return harbour.wait(run())
-
-
-def click(name: str) -> Any:
-    return lambda tree: Click(int(find(tree, name)))
-
-
-def write(name: str, text: str) -> Any:
-    return lambda tree: Type(int(find(tree, name)), text)
 
 
 def test_click_follows_a_link(harbour: Harbour, url: str) -> None:

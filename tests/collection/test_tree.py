@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from collection.browser.tree import MAX_LINES, MAX_OPTIONS, build_tree
+from collection.browser.tree import MAX_LINES, MAX_OPTIONS, Document, build_tree
+
+VIEWPORT = (0, 0, 1024, 768)
 
 
 def node(number: int, role: str, name: str, *children: int, **properties: Any) -> dict[str, Any]:
@@ -25,7 +27,7 @@ def text(
     nodes: list[dict[str, Any]], boxes: dict[int, Any] | None = None, visibility: Any = "released", **more: Any
 ) -> str:
     places = {entry["backendDOMNodeId"]: (0, 0, 100, 20) for entry in nodes} | (boxes or {})
-    return build_tree(nodes, places, more.get("controls", set()), 1024, 768, visibility)[0]
+    return build_tree(Document(nodes, places, more.get("controls", set()), VIEWPORT), visibility)[0]
 
 
 def test_released_trees_are_rebuilt_line_by_line(fixtures: Path) -> None:
@@ -37,7 +39,8 @@ def test_released_trees_are_rebuilt_line_by_line(fixtures: Path) -> None:
         assert len(lines) == len(nodes)
         for label, line in enumerate(lines, start=1):
             raw = {**nodes[str(label)], "childIds": []}
-            tree, _ = build_tree([raw], {raw["backendDOMNodeId"]: raw["union_bound"]}, set(), 1024, 768, "released")
+            document = Document([raw], {raw["backendDOMNodeId"]: raw["union_bound"]}, set(), VIEWPORT)
+            tree, _ = build_tree(document, "released")
             assert tree == re.sub(rf"^\t*\[{label}\]", "[1]", line)
 
 
@@ -82,7 +85,8 @@ def test_parts_of_a_control_take_its_box() -> None:
         node(3, "StaticText", "old words"),
         node(4, "StaticText", "hidden"),
     ]
-    tree, labelled = build_tree(nodes, {1: (0, 0, 9, 9), 2: (5, 5, 50, 20)}, {2}, 1024, 768, "released")
+    boxes = {1: (0, 0, 9, 9), 2: (5, 5, 50, 20)}
+    tree, labelled = build_tree(Document(nodes, boxes, {2}, VIEWPORT), "released")
     assert "old words" in tree and "hidden" not in tree
     assert labelled[3]["union_bound"] == [5, 5, 50, 20]
 
