@@ -19,7 +19,7 @@ from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
 
 from collection.browser.launch import find_binary, find_chromedriver
-from collection.browser.tree import build_tree
+from collection.browser.tree import Document, build_tree
 
 WINDOW = (1024, 768)
 METRICS = ("pageYOffset", "pageXOffset", "screen.width", "screen.height", "devicePixelRatio")
@@ -129,5 +129,5 @@ class SeedSession:
                 call = {"objectId": found["object"]["objectId"], "functionDeclaration": function, "returnByValue": True}
                 box = cdp("Runtime.callFunctionOn", call)["result"]["value"]
                 boxes[node["backendDOMNodeId"]] = (box["x"], box["y"], box["width"], box["height"])
-        tree, _ = build_tree(nodes, boxes, set(), *WINDOW, "released")
+        tree, _ = build_tree(Document(nodes, boxes, set(), (0.0, 0.0, *WINDOW)), "released")
         return len(tree.splitlines())

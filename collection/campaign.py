@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from collection.accounting import note_tasks
 from collection.browser.faults import PageError
 from collection.browser.fleet import Fleet
+from collection.browser.gate import Gate
 from collection.browser.page import Page
 from collection.episode import run_episode
 from collection.judging import Judge, judge_once
@@ -49,11 +50,11 @@ async def collect(
     try:
         await policy.check()
         check_embedded_sites(tasks)
-        with leases(config.output_dir) as held:
+        with leases(config.output_dir) as held, Gate(config.url_policy(tasks)) as gate:
             note_tasks(config.output_dir, tasks)
             schedule = Schedule(tasks, held, config.site_concurrency)
             sessions = min(config.sessions(), len(tasks))
-            async with Fleet(sessions, config.headless, config.viewport(), config.num_browsers) as fleet:
+            async with config.fleet(sessions, gate.flags()) as fleet:
                 await Campaign(config, schedule, runs, judge, policy, fleet, sessions).sail()
     finally:
         await policy.close()

@@ -1,18 +1,22 @@
 """The flags that both collectors share, with OpenWebVoyager's names."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from collection.browser.capacity import default_busy_pages, default_sessions
+from collection.browser.fleet import Fleet
 from collection.browser.page import Viewport
 from collection.browser.tree import Visibility
+from collection.browser.url_policy import UrlPolicy
 from collection.episode import Limits
 from collection.pacing import Pace
 from collection.policy import Policy, Sampling
 from collection.predict_policy import PredictPolicy
 from data.errors import UserError
+from data.task import Task
 
 JudgeName = Literal["oracle", "none"]
 _COUNTS = ("max_iter", "max_attached_imgs", "window_width", "window_height")
@@ -33,7 +37,15 @@ class CollectionConfig:
     num_browsers: int | None = None
     """Browsers that share these sessions. Default: by sessions and cores."""
     max_busy_pages: int | None = None
-    """Pages that load, act or are observed at the same time; the others wait for the model. Default: 16 a core."""
+    """Pages that load, act or are observed at the same time; the others wait for the model. Default: 8 a core."""
+    allow_hosts: tuple[str, ...] = ()
+    """Only these hosts and their subdomains may be reached, and where tasks begin. None: any on the public internet."""
+    deny_hosts: tuple[str, ...] = ()
+    """These hosts and their subdomains may not be reached."""
+    private_hosts: tuple[str, ...] = ()
+    """`host:port` on this machine or a private network that may be reached; where a task begins, it may be anyway."""
+    max_download_mb: float = 50.0
+    """Most that one trajectory may download; what goes beyond is cancelled."""
     site_concurrency: int = 0
     """Most sessions on one website at the same time; 0 for any number."""
     site_interval_s: float = 0.0
@@ -94,9 +106,17 @@ class CollectionConfig:
         """Trajectories taken at the same time."""
         return self.num_sessions or default_sessions()
 
+    def url_policy(self, tasks: Sequence[Task]) -> UrlPolicy:
+        """What the browsers may reach."""
+        return UrlPolicy.of(tasks, self.allow_hosts, self.deny_hosts, self.private_hosts)
+
     def pace(self) -> Pace:
         """How sessions share this machine and the websites."""
         return Pace(self.max_busy_pages or default_busy_pages(), self.site_interval_s, self.freeze_pages)
+
+    def fleet(self, num_sessions: int, flags: Sequence[str] = ()) -> Fleet:
+        """Browsers for that many sessions."""
+        return Fleet(num_sessions, self.headless, self.viewport(), self.num_browsers, flags, self.max_download_mb)
 
     def viewport(self) -> Viewport:
         """The page's size and scale."""

@@ -13,7 +13,7 @@ SESSIONS_PER_CORE = 8
 SESSIONS_PER_BROWSER = 8  # while cores are left for more browsers
 MOST_SESSIONS_PER_BROWSER = 32
 BROWSERS_PER_CORE = 2
-BUSY_PAGES_PER_CORE = 16  # enough to wait for slow sites, few enough that no page misses a deadline for want of CPU
+BUSY_PAGES_PER_CORE = 8  # enough to wait for slow sites, few enough that no page misses a deadline for want of CPU
 
 
 def num_cores() -> int:

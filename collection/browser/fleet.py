@@ -1,12 +1,13 @@
 """K browsers with M sessions each, every session in a context of its own; a browser that dies is replaced."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from collection.browser.capacity import default_browsers, num_cores
 from collection.browser.cdp import RefusedError
+from collection.browser.downloads import MAX_DOWNLOAD_MB
 from collection.browser.faults import BrowserError
 from collection.browser.launch import Browser, launch, stop
 from collection.browser.page import Page, Viewport
@@ -18,11 +19,21 @@ PROBE_TIMEOUT_S = 30.0
 class Fleet:
     """Use as `async with Fleet(...) as fleet`; no browser outlives the block, or this process.
 
-    Browsers start when their first session needs them, as many at a time as there are cores.
+    Browsers start when their first session needs them, as many at a time as there are cores. `flags` are further
+    switches of theirs.
     """
 
-    def __init__(self, num_sessions: int, headless: bool, viewport: Viewport, num_browsers: int | None = None):
-        self._headless, self._viewport = headless, viewport
+    def __init__(
+        self,
+        num_sessions: int,
+        headless: bool,
+        viewport: Viewport,
+        num_browsers: int | None = None,
+        flags: Sequence[str] = (),
+        max_download_mb: float = MAX_DOWNLOAD_MB,
+    ):
+        self._headless, self._viewport, self._flags = headless, viewport, flags
+        self._max_download_mb = max_download_mb
         count = min(num_sessions, num_browsers or default_browsers(num_sessions))
         self._browsers: list[Browser | None] = [None] * count
         self._locks = [asyncio.Lock() for _ in range(count)]
@@ -41,7 +52,7 @@ class Fleet:
         """A fresh page for the session with this number, in a living browser."""
         browser = await self._living_browser(session % len(self._browsers))
         try:
-            page = await Page.open(browser, self._viewport, download_dir)
+            page = await Page.open(browser, self._viewport, download_dir, self._max_download_mb)
         except (BrowserError, RefusedError) as error:
             await self._retire_if_hung(browser)
             raise BrowserError(f"no new page: {error}") from None
@@ -58,7 +69,7 @@ class Fleet:
                 await stop(browser, self._reaper)
             if self._browsers[index] is None:
                 async with self._starting:
-                    self._browsers[index] = await launch(self._reaper, self._headless)
+                    self._browsers[index] = await launch(self._reaper, self._headless, self._flags)
             return self._browsers[index]
 
     async def _retire_if_hung(self, browser: Browser) -> None:

@@ -3,9 +3,11 @@
 import asyncio
 import contextlib
 import os
+import re
 import shutil
 import tempfile
 import urllib.request
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +23,7 @@ from data.errors import UserError
 
 HEADLESS_SHELL = Path("/usr/lib/chromium/chromium-headless-shell")  # 1.9 times less memory than chromium --headless
 BROWSER_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
 # Nothing but the pages themselves may use network or CPU, and pages in the background work like the one in front.
 FLAGS = (
     "--no-first-run",
@@ -52,8 +55,8 @@ class Browser:
     user_agent: str
 
 
-async def launch(reaper: Reaper, headless: bool) -> Browser:
-    """Start a browser and connect to it.
+async def launch(reaper: Reaper, headless: bool, flags: Sequence[str] = ()) -> Browser:
+    """Start a browser, with these switches besides ours, and connect to it.
 
     Raises:
         UserError: chromium or chromedriver is not installed, or there is no screen for a visible browser.
@@ -65,7 +68,7 @@ async def launch(reaper: Reaper, headless: bool) -> Browser:
     profile = Path(tempfile.mkdtemp(prefix="elcano-browser-"))
     reaper.watch(profile)
     try:
-        driver = await asyncio.to_thread(_start, binary, driver_path, profile, headless)
+        driver = await asyncio.to_thread(_start, binary, driver_path, profile, headless, flags)
         address = driver.capabilities["goog:chromeOptions"]["debuggerAddress"]
         about = await asyncio.to_thread(_read_json, f"http://{address}/json/version")
         connection = await Connection.open(about["webSocketDebuggerUrl"])
@@ -103,10 +106,10 @@ def find_chromedriver() -> str:
     return found
 
 
-def _start(binary: Path, driver_path: str, profile: Path, headless: bool) -> Chrome:
+def _start(binary: Path, driver_path: str, profile: Path, headless: bool, extra: Sequence[str]) -> Chrome:
     options = ChromeOptions()
     options.binary_location = str(binary)
-    flags = list(FLAGS)
+    flags = [*FLAGS, *extra]
     if headless:
         flags.append("--headless")
     if os.geteuid() == 0:  # chromium's sandbox refuses to run as root
@@ -118,10 +121,15 @@ def _start(binary: Path, driver_path: str, profile: Path, headless: bool) -> Chr
     service = Service(
         driver_path,
         service_args=[f"--log-path={profile / 'chromedriver.log'}", "--log-level=SEVERE"],
-        env={**os.environ, "TMPDIR": str(profile)},
+        env={**without_secrets(os.environ), "TMPDIR": str(profile)},
         popen_kw={"start_new_session": True},
     )
     return Chrome(options=options, service=service)
+
+
+def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
+    """What a browser may know of our environment: a page that breaks out of it finds no key there."""
+    return {name: value for name, value in environment.items() if not SECRET_NAME.search(name)}
 
 
 def _first_lines(error: Exception) -> str:

@@ -12,9 +12,11 @@ import orjson
 
 from collection.browser.activity import Activity
 from collection.browser.cdp import Params, RefusedError
+from collection.browser.downloads import MAX_DOWNLOAD_MB, Downloads
 from collection.browser.faults import BrowserError, PageError
 from collection.browser.frames import Frame, Frames
 from collection.browser.launch import Browser
+from collection.browser.url_policy import may_open
 
 WORLD = "elcano"  # our scripts run in an isolated world: pages see neither them nor their variables
 NAVIGATION_TIMEOUT_S = 30.0
@@ -49,6 +51,7 @@ class Page:
 
     def __init__(self, browser: Browser, context_id: str, target_id: str, session_id: str, viewport: Viewport):
         self.browser, self.viewport = browser, viewport
+        self.downloads = Downloads(MAX_DOWNLOAD_MB)
         self.context_id, self.target_id, self.session_id = context_id, target_id, session_id
         self.activity = Activity(main_frame=target_id)  # a page's main frame bears its target's id
         self.frames = Frames(target_id, session_id)
@@ -62,14 +65,17 @@ class Page:
         self._listen(session_id)
 
     @classmethod
-    async def open(cls, browser: Browser, viewport: Viewport, download_dir: Path) -> "Page":
-        """A blank page in a new context; its downloads go to `download_dir`."""
+    async def open(
+        cls, browser: Browser, viewport: Viewport, download_dir: Path, max_download_mb: float = MAX_DOWNLOAD_MB
+    ) -> "Page":
+        """A blank page in a new context; its downloads go to `download_dir`, as far as they are not too large."""
         send = browser.connection.send
         context_id = (await send("Target.createBrowserContext", {"disposeOnDetach": True}))["browserContextId"]
         target = {"url": "about:blank", "browserContextId": context_id, "width": viewport.width}
         target_id = (await send("Target.createTarget", {**target, "height": viewport.height}))["targetId"]
         session_id = (await send("Target.attachToTarget", {"targetId": target_id, "flatten": True}))["sessionId"]
         page = cls(browser, context_id, target_id, session_id, viewport)
+        page.downloads = Downloads(max_download_mb)
         metrics = {"width": viewport.width, "height": viewport.height, "mobile": False}
         downloads = {"behavior": "allow", "browserContextId": context_id, "downloadPath": str(download_dir.resolve())}
         await send("Browser.setDownloadBehavior", downloads)
@@ -123,6 +129,8 @@ class Page:
         Raises:
             PageError: the address could not be loaded.
         """
+        if not may_open(url):  # a page may ask for a tab with any address
+            raise PageError(f"{url}: only http and https pages are opened")
         try:
             answer = await self.send("Page.navigate", {"url": url}, NAVIGATION_TIMEOUT_S)
         except RefusedError as error:
@@ -258,6 +266,10 @@ class Page:
                 self._messages.append("The page asks for a file: type its name into the element you clicked.")
         elif method == "Page.windowOpen":
             self.new_tabs.append(params["url"])
+        elif too_large := self.downloads.exceeded_by(method, params):
+            self._messages.append("The download is larger than is allowed and was cancelled.")
+            cancel = {"guid": too_large, "browserContextId": self.context_id}
+            self._later(self.browser.connection.send("Browser.cancelDownload", cancel))
         elif method == "Inspector.targetCrashed" and session_id == self.session_id:
             self._crashed = True
             self.browser.connection.fail_session(self.session_id, "the page crashed")

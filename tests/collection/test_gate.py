@@ -1,0 +1,257 @@
+"""Pages that try to reach what they may not, in a real browser: each way works without the gate and fails with it."""
+
+import asyncio
+import contextlib
+import http.client
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from collection.browser.actions import act
+from collection.browser.faults import BrowserError, PageError
+from collection.browser.fleet import Fleet
+from collection.browser.gate import Gate
+from collection.browser.launch import without_secrets
+from collection.browser.observe import observe
+from collection.browser.page import Page, Viewport
+from collection.browser.settle import settle
+from collection.browser.url_policy import UrlPolicy
+from data.action import Click
+from data.task import Task
+
+# {trap} is an address that no task set granted.
+ATTACKS = {
+    "redirect": "<script>location = '/redirect?to={trap}'</script>",
+    "script": "<script>location = '{trap}'</script>",
+    "refresh": "<meta http-equiv=refresh content='0;url={trap}'>",
+    "iframe": "<iframe src='{trap}'></iframe>",
+    "redirected iframe": "<iframe src='/redirect?to={trap}'></iframe>",
+    "image": "<img src='{trap}'>",
+    "fetch": "<script>fetch('{trap}', {{mode: 'no-cors'}})</script>",
+    "redirected fetch": "<script>fetch('/redirect?to={trap}', {{mode: 'no-cors'}})</script>",
+    "beacon": "<script>navigator.sendBeacon('{trap}', 'x')</script>",
+    "worker": "<script>new Worker(URL.createObjectURL(new Blob([`fetch('{trap}', {{mode: 'no-cors'}})`])))</script>",
+    "websocket": "<script>new WebSocket('{trap}'.replace('http', 'ws'))</script>",
+    "form": "<form action='{trap}' method=post></form><script>document.forms[0].submit()</script>",
+    "new tab": "<a href='{trap}' target=_blank>Press</a>",
+    "opened tab": "<button onclick=\"window.open('{trap}')\">Press</button>",
+    "late opened tab": "<button onclick=\"const w = window.open(); w.location = '{trap}'\">Press</button>",
+}
+SECRET = "nobody may read this"
+
+
+class Server:
+    """Serves the attacks and counts who came where; `trap` is a second one that only counts."""
+
+    def __init__(self, trap: str = ""):
+        self.hits: list[str] = []
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                address = urlsplit(self.path)
+                server.hits.append(address.path)
+                if address.path == "/redirect":
+                    self.send_response(302)
+                    self.send_header("location", parse_qs(address.query)["to"][0])
+                    body = b""
+                else:
+                    self.send_response(200)
+                    self.send_header("content-type", "text/html")
+                    name = address.path[1:].replace("%20", " ")
+                    body = ATTACKS.get(name, "<p>fine</p>").format(trap=trap + address.path).encode()
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers["content-length"]))
+                self.do_GET()
+
+            def log_message(self, *_: object) -> None:
+                """Say nothing."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.port = self._server.server_address[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[tuple[Server, Server]]:
+    """(what the task set granted, what it did not)."""
+    trap = Server()
+    site = Server(trap.url)
+    yield site, trap
+    site.close()
+    trap.close()
+
+
+def gate_for(site: Server) -> Gate:
+    return Gate(UrlPolicy.of([Task("1", "q", f"{site.url}/")]))
+
+
+def browse(flags: tuple[str, ...], visit: Any) -> Any:
+    """`await visit(page)` in a fresh browser."""
+
+    async def go() -> Any:
+        fleet = Fleet(1, headless=True, viewport=Viewport(), flags=flags)
+        async with fleet, fleet.page(0, Path("/tmp/elcano-test-downloads")) as page:
+            return await visit(page)
+
+    return asyncio.run(go())
+
+
+async def open_and_press(page: Page, url: str) -> str:
+    """What the agent sees of a page after it pressed what there is to press, "" when it cannot be observed."""
+    with contextlib.suppress(PageError, BrowserError):
+        await page.goto(url)
+        await settle(page)
+        seen = await observe(page, "released")
+        pressed = [label for label, node in seen.nodes.items() if node["name"]["value"] == "Press"]
+        if pressed:
+            await act(page, Click(pressed[0]), seen, url)
+            seen = await observe(page, "released")
+        assert not seen.url.startswith(("file:", "chrome:", "devtools:"))
+        return seen.tree
+    return ""
+
+
+def test_no_way_leads_round_the_gate(servers: tuple[Server, Server]) -> None:
+    site, trap = servers
+
+    async def attack(page: Page) -> None:
+        for name in ATTACKS:
+            await open_and_press(page, f"{site.url}/{name.replace(' ', '%20')}")
+
+    trap.hits.clear()
+    browse((), attack)
+    reached = {path[1:].replace("%20", " ") for path in trap.hits}
+    assert reached == set(ATTACKS)  # every attack works where nothing stops it
+    trap.hits.clear()
+    with gate_for(site) as gate:
+        browse(gate.flags(), attack)
+    assert trap.hits == []
+    assert {path[1:].replace("%20", " ") for path in site.hits} >= set(ATTACKS)
+
+
+def test_files_and_browser_pages_are_closed_to_pages(servers: tuple[Server, Server], tmp_path: Path) -> None:
+    site, _ = servers
+    secret = tmp_path / "secret.html"
+    secret.write_text(f"<p>{SECRET}</p>")
+    targets = [f"file://{secret}", "chrome://version"]
+    for number, target in enumerate(targets):
+        for way in ("redirect", "script", "iframe", "new tab", "opened tab", "late opened tab"):
+            ATTACKS[f"{way} {number}"] = ATTACKS[way].split("{trap}")[0] + target + ATTACKS[way].split("{trap}")[1]
+
+    async def attack(page: Page) -> list[str]:
+        names = [name for name in ATTACKS if name[-1].isdigit()]
+        return [await open_and_press(page, f"{site.url}/{name.replace(' ', '%20')}") for name in names]
+
+    try:
+        with gate_for(site) as gate:
+            trees = browse(gate.flags(), attack)
+    finally:
+        for name in [name for name in ATTACKS if name[-1].isdigit()]:
+            del ATTACKS[name]
+    assert len(trees) == 12 and any(trees)
+    assert not any(SECRET in tree or "Chromium" in tree for tree in trees)
+
+
+def test_devtools_cannot_be_reached_from_a_page(servers: tuple[Server, Server]) -> None:
+    site, _ = servers
+    fetch = "(url) => fetch(url, {mode: 'no-cors'}).then(() => 'reached', () => 'refused')"
+
+    async def attack(page: Page) -> str:
+        await page.goto(site.url)
+        address = page.browser.driver.capabilities["goog:chromeOptions"]["debuggerAddress"]
+        return await page.run(fetch, f"http://{address.replace('localhost', '127.0.0.1')}/json")
+
+    assert browse((), attack) == "reached"
+    with gate_for(site) as gate:
+        assert browse(gate.flags(), attack) == "refused"
+
+
+def test_webrtc_sends_nothing_past_the_gate(servers: tuple[Server, Server]) -> None:
+    site, _ = servers
+    call = """async (port) => {
+        const peer = new RTCPeerConnection({iceServers: [{urls: `stun:127.0.0.1:${port}`}]});
+        peer.createDataChannel("x");
+        await peer.setLocalDescription(await peer.createOffer());
+        await new Promise((done) => setTimeout(done, 1500));
+    }"""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stun:
+        stun.bind(("127.0.0.1", 0))
+        stun.settimeout(0.5)
+
+        async def attack(page: Page) -> None:
+            await page.goto(site.url)
+            await page.run(call, stun.getsockname()[1])
+
+        with gate_for(site) as gate:
+            browse(gate.flags(), attack)
+        with pytest.raises(TimeoutError):
+            stun.recv(100)
+
+
+def test_the_gate_carries_what_is_granted(servers: tuple[Server, Server]) -> None:
+    site, trap = servers
+    with gate_for(site) as gate:
+        proxy = http.client.HTTPConnection("127.0.0.1", gate.port, timeout=20)
+        proxy.request("POST", f"{site.url}/page?x=1", body=b"hello")
+        assert proxy.getresponse().read() == b"<p>fine</p>"
+        tunnel = http.client.HTTPConnection("127.0.0.1", gate.port, timeout=20)
+        tunnel.set_tunnel("127.0.0.1", site.port)
+        tunnel.request("GET", "/tunnelled")
+        assert tunnel.getresponse().read() == b"<p>fine</p>" and "/tunnelled" in site.hits
+        trap.hits.clear()
+        refused = http.client.HTTPConnection("127.0.0.1", gate.port, timeout=20)
+        with pytest.raises((http.client.HTTPException, ConnectionError)):
+            refused.request("GET", f"{trap.url}/x")
+            refused.getresponse()
+        tunnel = http.client.HTTPConnection("localhost", gate.port, timeout=20)
+        tunnel.set_tunnel("127.0.0.1", trap.port)
+        with pytest.raises((http.client.HTTPException, OSError)):
+            tunnel.request("GET", "/x")
+        assert trap.hits == []
+
+
+def test_a_download_that_is_too_large_is_cancelled(servers: tuple[Server, Server], tmp_path: Path) -> None:
+    page_of = "<a download=big.bin href='data:application/octet-stream;base64,{}'>Press</a>"
+    ATTACKS["large"] = page_of.format("A" * 1_400_000)
+    ATTACKS["small"] = page_of.format("A" * 1_400)
+
+    async def go() -> list[int]:
+        sizes = []
+        async with Fleet(1, headless=True, viewport=Viewport(), max_download_mb=0.5) as fleet:
+            for name in ("small", "large"):
+                folder = tmp_path / name
+                async with fleet.page(0, folder) as page:
+                    await open_and_press(page, f"{servers[0].url}/{name}")
+                    await asyncio.sleep(1)
+                    sizes.append(sum(file.stat().st_size for file in folder.glob("*")))
+        return sizes
+
+    try:
+        small, large = asyncio.run(go())
+    finally:
+        del ATTACKS["large"], ATTACKS["small"]
+    assert small == 1050 and large < 1_000_000
+
+
+def test_browsers_know_no_secrets() -> None:
+    environment = {**os.environ, "OPENAI_API_KEY": "a", "HF_TOKEN": "b", "DB_PASSWORD": "c", "PATH": "/bin"}
+    assert not {"OPENAI_API_KEY", "HF_TOKEN", "DB_PASSWORD"} & set(without_secrets(environment))
+    assert without_secrets(environment)["PATH"] == "/bin"
