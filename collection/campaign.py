@@ -22,7 +22,8 @@ from collection.browser.fleet import Fleet
 from collection.browser.gate import Gate
 from collection.browser.page import Page
 from collection.episode import run_episode
-from collection.judging import Judge, judge_once
+from collection.judges import Judge
+from collection.judging import is_judge_fault, judge_once
 from collection.lease import leases
 from collection.options import CollectionConfig
 from collection.pacing import PacedPolicy, site_of
@@ -120,6 +121,8 @@ class Campaign:
                 break
             outcome = await self._try(session, task, run, folder)
             solved = _is_success(outcome)
+            if outcome is not None and is_judge_fault(outcome):
+                break  # perhaps it is solved: it is judged again before it is tried again
         is_fault = outcome is not None and outcome.verdict is Verdict.INVALID and not solved
         if is_fault and self.retries[task.id] < self.config.max_fault_retries:
             self.retries[task.id] += 1

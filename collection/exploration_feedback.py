@@ -1,35 +1,36 @@
-"""Explore with feedback: try each task until the judge says success, five times at most.
+"""Explore with feedback: try each task until the judge says success, `--max_rerun_times` times at most.
 
     python collection/exploration_feedback.py --test_file data/tasks/optim-1.jsonl --headless --max_iter 15 \\
         --max_attached_imgs 3 --max_rerun_times 5 --temperature 1.2 --api_localhost http://127.0.0.1:8080/predict
 
-The tries of a task run one after another into task<ID>--run<k>; different tasks run at the same time. On a restart
-solved tasks are known and left alone.
+A model judges when it is named, `--api_eval_model gpt-4o`, else the embedded sites' ground truth. The tries of a task
+run one after another into task<ID>--run<k>; different tasks run at the same time. On a restart solved tasks are known
+and left alone; what the judge could not say is judged again before it is tried again. At the end comes the table of
+S@1 ... S@k (tasks solved within k tries) and F@1 (first tries that ended with an answer), also as `exploration.json`.
 """
 
 import asyncio
 from dataclasses import dataclass
-from typing import Literal
 
 from collection.campaign import collect
-from collection.evaluation.summary import print_summary, summarise
-from collection.judging import get_judge
+from collection.evaluation.summary import explored, print_explored, print_summary, summarise
+from collection.judge_flags import JudgeFlags
 from collection.options import CollectionConfig
+from collection.overview import print_overview
 from data.cli import run
 from data.errors import UserError
+from data.files import write_json
 from data.task import move_sites, read_tasks
 
 MOST_TRIES = 5
 
 
 @dataclass(frozen=True)
-class Config(CollectionConfig):
+class Config(JudgeFlags, CollectionConfig):
     """Flags of `exploration_feedback.py`."""
 
     max_rerun_times: int = 1
     """Tries of a task, at most 5; the first success ends them."""
-    judge: Literal["oracle"] = "oracle"
-    """Who decides whether a try succeeded: `oracle` compares with the task's ground truth."""
 
 
 def main(config: Config) -> None:
@@ -38,8 +39,17 @@ def main(config: Config) -> None:
     if not 1 <= config.max_rerun_times <= MOST_TRIES:
         raise UserError(f"--max_rerun_times must be 1 to {MOST_TRIES}, not {config.max_rerun_times}")
     tasks = move_sites(read_tasks(config.test_file), config.sites_port)
-    asyncio.run(collect(config, tasks, range(config.max_rerun_times), get_judge(config.judge, tasks)))
-    print_summary(summarise(config.output_dir, tasks))
+    if config.dry_run:
+        print_overview(tasks)
+        return
+    judge, ledger = config.make_judge(config.output_dir, tasks, config.api_key)
+    if judge is None:
+        raise UserError("exploration needs a judge: without one nobody knows when a task is solved")
+    asyncio.run(collect(config, tasks, range(config.max_rerun_times), judge))
+    print_summary(summarise(config.output_dir, tasks), cost=ledger and ledger.report())
+    table = explored(config.output_dir, tasks, config.max_rerun_times)
+    write_json(config.output_dir / "exploration.json", table)
+    print_explored(table)
 
 
 if __name__ == "__main__":

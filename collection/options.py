@@ -4,7 +4,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from collection.browser.capacity import default_busy_pages, default_sessions
 from collection.browser.fleet import Fleet
@@ -18,7 +17,6 @@ from collection.predict_policy import PredictPolicy
 from data.errors import UserError
 from data.task import Task
 
-JudgeName = Literal["oracle", "none"]
 _COUNTS = ("max_iter", "max_attached_imgs", "window_width", "window_height")
 
 
@@ -85,6 +83,8 @@ class CollectionConfig:
     models were trained so, and a half visible paragraph is better read than missed), or at least 80 % of their area."""
     download_dir: Path = Path("downloads")
     """Downloads of a trajectory go to a folder of its own in here."""
+    dry_run: bool = False
+    """Only read the tasks, say what they are and what is odd about them; no browser, no model, no judge."""
     sites_port: int | None = None
     """Port of the embedded websites (python -m data.sites --port P), when it is not the task file's 7070."""
 

@@ -15,18 +15,19 @@ from pathlib import Path
 from collection.accounting import print_status
 from collection.campaign import collect
 from collection.evaluation.summary import print_summary, summarise
-from collection.judging import get_judge
-from collection.options import CollectionConfig, JudgeName
+from collection.judge_flags import JudgeFlags, JudgeName
+from collection.options import CollectionConfig
+from collection.overview import print_overview
 from data.cli import run
 from data.task import move_sites, read_tasks
 
 
 @dataclass(frozen=True)
-class Config(CollectionConfig):
+class Config(JudgeFlags, CollectionConfig):
     """Flags of `run.py`."""
 
     judge: JudgeName = "none"
-    """Judge each trajectory as soon as it is taken: `oracle` compares with the task's ground truth."""
+    """Judge each trajectory as soon as it is taken; the names are those of `exploration_feedback.py --judge`."""
     status: Path | None = None
     """Only tell what became of each task in this output folder, also while collectors work there."""
 
@@ -37,8 +38,12 @@ def main(config: Config) -> None:
         return print_status(config.status)
     config.check()
     tasks = move_sites(read_tasks(config.test_file), config.sites_port)
-    asyncio.run(collect(config, tasks, [None], get_judge(config.judge, tasks)))
-    print_summary(summarise(config.output_dir, tasks))
+    if config.dry_run:
+        print_overview(tasks)
+        return
+    judge, ledger = config.make_judge(config.output_dir, tasks, config.api_key)
+    asyncio.run(collect(config, tasks, [None], judge))
+    print_summary(summarise(config.output_dir, tasks), cost=ledger and ledger.report())
 
 
 if __name__ == "__main__":

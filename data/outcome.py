@@ -17,12 +17,14 @@ class Verdict(StrEnum):
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """`judge` names who said it, `raw` keeps an LLM judge's own words, `reason` is one line for people."""
+    """`judge` names who said it, `raw` keeps an LLM judge's own words and `prompt_hash` what it was told, `reason` is
+    one line for people."""
 
     verdict: Verdict
     reason: str = ""
     judge: str = ""
     raw: str = ""
+    prompt_hash: str = ""
 
     @property
     def success(self) -> bool:

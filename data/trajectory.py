@@ -7,6 +7,7 @@
         trajectory.json                                       last, atomically: its presence means complete
         outcome.json, eval_res.json                           the judge's verdict
         final_state.json                                      the embedded site's state, when the task's eval asks
+        final_pages.json                                      what WebArena's `program_html` looks at, likewise
 
 File names are OpenWebVoyager's, so its released trajectories read here and ours read there.
 """
@@ -85,6 +86,10 @@ class Trajectory:
             for step, tree in zip(self.steps, self.trees, strict=True)
         ]
 
+    def final_url(self) -> str:
+        """Where the agent was at its last step."""
+        return self.steps[-1].url if self.steps else self.web
+
     def final_state(self) -> Any | None:
         """The embedded site's state after the last step, or None."""
         path = self.folder / "final_state.json"
@@ -160,6 +165,10 @@ class TrajectoryWriter:
         """The embedded site's state after the last step."""
         write_json(self.folder / "final_state.json", state)
 
+    def write_final_pages(self, contents: list[str]) -> None:
+        """What each target of WebArena's `program_html` held after the last step."""
+        write_json(self.folder / "final_pages.json", contents)
+
     def finish(self, status: str, answer: str | None = None, reason: str = "") -> None:
         """Write what OpenWebVoyager writes, then `trajectory.json`."""
         if status == FINISHED:
@@ -189,11 +198,13 @@ class TrajectoryWriter:
 
 
 def write_outcome(folder: Path, outcome: Outcome) -> None:
-    """The verdict, ours and in the form OpenWebVoyager's evaluator leaves (`success` is 0 or 1)."""
-    write_json(
-        folder / "eval_res.json",
-        [{"role": "assistant", "content": outcome.raw or outcome.reason, "success": int(outcome.success)}],
-    )
+    """The verdict, ours and in the form OpenWebVoyager's evaluator leaves: `success` 0 or 1, so not for `invalid`."""
+    released = folder / "eval_res.json"
+    if outcome.verdict is Verdict.INVALID:
+        released.unlink(missing_ok=True)
+    else:
+        message = {"role": "assistant", "content": outcome.raw or outcome.reason, "success": int(outcome.success)}
+        write_json(released, [message])
     write_json(folder / "outcome.json", outcome.to_json())
 
 

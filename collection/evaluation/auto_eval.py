@@ -1,50 +1,120 @@
-"""Judge a folder of trajectories and count: prints a table by site and writes summary.json into the folder.
+"""Judge a folder of trajectories and count: tables by site and by domain, and summary.json in the folder.
 
     python collection/evaluation/auto_eval.py --process_dir results --test_file data/tasks/test.jsonl --judge oracle
+    python collection/evaluation/auto_eval.py --process_dir results --test_file tasks.jsonl --api_model gpt-4o \\
+        --max_attached_imgs 15
 
-Trajectories that are judged already keep their verdict.
+Trajectories that are judged already keep their verdict. With --test_file tasks without a trajectory count as not
+solved; without it, as in the published command, only what is there can be counted.
 """
 
+import dataclasses
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+
+from rich.console import Console
+from rich.progress import track
 
 from collection.evaluation.summary import print_summary, summarise
-from collection.judging import Judge, get_judge, judge_once
+from collection.judge_flags import JudgeFlags
+from collection.judges import Judge
+from collection.judging import judge_once
 from data.cli import run
-from data.files import write_json
+from data.errors import UserError
+from data.files import read_json, write_json
 from data.task import Task, read_tasks
-from data.trajectory import is_complete, list_trajectories, split_folder_name
+from data.trajectory import is_complete, list_trajectories, read_trajectory, split_folder_name
+
+PUBLISHED_MODEL = "gpt-4o"
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(JudgeFlags):
     """Flags of `auto_eval.py`."""
 
-    process_dir: Path
+    process_dir: Path = Path("results")
     """Folder of trajectories."""
-    test_file: Path
+    test_file: Path | None = None
     """The tasks they belong to."""
-    judge: Literal["oracle"] = "oracle"
-    """Who judges: `oracle` compares with the task's ground truth."""
+    api_model: str = ""
+    """The published name of --api_eval_model."""
+    api_key: str = ""
+    """Key of the judging endpoint. Better set EVAL_API_KEY or OPENAI_API_KEY, which other users cannot read."""
+    max_attached_imgs: int | None = None
+    """The published name of --eval_imgs; 15 shows all of a trajectory of at most 15 steps."""
+    lesson_dir: str = ""
+    """Accepted because the published command has it; not used there either."""
+    num_judges: int = 8
+    """Trajectories judged at the same time."""
 
 
 def main(config: Config) -> None:
-    """Judge what is not judged yet, print the table, write the summary."""
-    tasks = read_tasks(config.test_file)
-    judge_all(config.process_dir, tasks, get_judge(config.judge, tasks))
-    summary = summarise(config.process_dir, tasks)
+    """Judge what is not judged yet, print the tables, write the summary."""
+    if config.num_judges < 1:
+        raise UserError(f"--num_judges must be at least 1, not {config.num_judges}")
+    tasks = read_tasks(config.test_file) if config.test_file else tasks_in(config.process_dir)
+    list_trajectories(config.process_dir)
+    flags = resolve(config, tasks)
+    judge, ledger = flags.make_judge(config.process_dir, tasks, config.api_key)
+    if judge is not None:
+        judge_all(config.process_dir, tasks, judge, config.num_judges)
+    cost = ledger.report() if ledger else None
+    summary = {**summarise(config.process_dir, tasks), "judge_cost": cost}
     write_json(config.process_dir / "summary.json", summary)
-    print_summary(summary)
+    print_summary(summary, cost)
 
 
-def judge_all(results_dir: Path, tasks: list[Task], judge: Judge) -> None:
-    """Give every complete trajectory of `tasks` a verdict."""
-    by_id = {task.id: task for task in tasks}
+def resolve(config: Config, tasks: Sequence[Task]) -> JudgeFlags:
+    """The flags with their published names put in place: unless told otherwise, ground truth judges where every task
+    has one, else the published model."""
+    model = config.api_eval_model or config.api_model
+    if config.judge == "auto" and not model and not all(task.eval for task in tasks):
+        model = PUBLISHED_MODEL
+    shown = config.eval_imgs if config.max_attached_imgs is None else config.max_attached_imgs
+    return dataclasses.replace(config, api_eval_model=model, eval_imgs=shown)
+
+
+def tasks_in(results_dir: Path) -> list[Task]:
+    """The tasks that the trajectories themselves name."""
+    tasks: dict[str, Task] = {}
     for folder in list_trajectories(results_dir):
-        task = by_id.get(split_folder_name(folder.name)[0])
-        if task is not None and is_complete(folder):
-            judge_once(judge, task, folder)
+        if not is_complete(folder):
+            continue
+        summary = folder / "trajectory.json"
+        if summary.exists():
+            task = Task(**read_json(summary)["task"])
+        else:  # one of OpenWebVoyager's: its id begins with the site's name
+            trajectory = read_trajectory(folder)
+            site = trajectory.task_id.removeprefix("WebVoyager-").partition("--")[0].partition("-human")[0]
+            task = Task(trajectory.task_id, trajectory.ques, trajectory.web, web_name=site)
+        tasks[task.id] = task
+    if not tasks:
+        raise UserError(f"{results_dir}: holds no complete trajectory; to count missing tasks give --test_file")
+    return list(tasks.values())
+
+
+def judge_all(results_dir: Path, tasks: Sequence[Task], judge: Judge, num_judges: int = 1) -> None:
+    """Give every complete trajectory of `tasks` a verdict, `num_judges` at a time.
+
+    Raises:
+        UserError: the judge cannot work at all; the verdicts given so far are kept.
+    """
+    by_id = {task.id: task for task in tasks}
+    cases = [
+        (by_id[task_id], folder)
+        for folder in list_trajectories(results_dir)
+        if (task_id := split_folder_name(folder.name)[0]) in by_id and is_complete(folder)
+    ]
+    with ThreadPoolExecutor(num_judges) as pool:
+        verdicts = [pool.submit(judge_once, judge, task, folder) for task, folder in cases]
+        try:
+            for verdict in track(verdicts, "judging", console=Console(stderr=True), transient=True):
+                verdict.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 if __name__ == "__main__":

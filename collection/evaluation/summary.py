@@ -1,7 +1,7 @@
 """Count a folder of judged trajectories: how many tasks succeeded, overall and by site, and what proves nothing."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,15 @@ from rich.table import Table
 from data.files import read_json
 from data.outcome import Outcome, Verdict
 from data.task import Task
-from data.trajectory import INVALID, is_complete, list_trajectories, read_outcome, read_trajectory, split_folder_name
+from data.trajectory import (
+    FINISHED,
+    INVALID,
+    is_complete,
+    list_trajectories,
+    read_outcome,
+    read_trajectory,
+    split_folder_name,
+)
 
 
 @dataclass(frozen=True)
@@ -22,6 +30,8 @@ class Attempt:
 
     num_steps: int
     outcome: Outcome | None
+    run: int = 0
+    finished: bool = False
 
     @property
     def is_invalid(self) -> bool:
@@ -35,15 +45,45 @@ def summarise(results_dir: str | Path, tasks: Sequence[Task]) -> dict[str, Any]:
     left out of `success_rate`; a task without a trajectory is `missing` and counts as not solved.
 
     Returns:
-        `success_rate, num_tasks, num_success, num_invalid, num_missing, num_unjudged, mean_steps`, and `sites` with the
-        same fields by site. `mean_steps` is over all trajectories that no fault ended.
+        `success_rate, num_tasks, num_success, num_invalid, num_missing, num_unjudged, mean_steps`, and the same fields
+        by site under `sites` and, for tasks that name one as Mind2Web's do, by domain under `domains`. `mean_steps` is
+        over all trajectories that no fault ended.
     """
     attempts = read_attempts(results_dir)
-    by_site: dict[str, list[list[Attempt]]] = defaultdict(list)
-    for task in tasks:
-        by_site[task.site].append(attempts.get(task.id, []))
-    total = _count([tries for site in by_site.values() for tries in site])
-    return {**total, "sites": {site: _count(tasks_of_site) for site, tasks_of_site in sorted(by_site.items())}}
+    total = _count([attempts.get(task.id, []) for task in tasks])
+    sites = _group([(task.site, attempts.get(task.id, [])) for task in tasks])
+    domains = _group([(task.domain, attempts.get(task.id, [])) for task in tasks if task.domain])
+    return {**total, "sites": sites, **({"domains": domains} if domains else {})}
+
+
+def explored(results_dir: str | Path, tasks: Sequence[Task], num_tries: int) -> dict[str, Any]:
+    """Success by number of tries, as OpenWebVoyager reports exploration.
+
+    Returns:
+        `S@1` ... `S@<num_tries>`: share of tasks solved within so many tries; `F@1`: share whose first try ended with
+        an answer. Tasks that only faults prevented are left out of `num_tasks` and counted in `num_invalid`.
+    """
+    attempts = read_attempts(results_dir)
+    tried = [attempts.get(task.id, []) for task in tasks]
+    valid = [tries for tries in tried if not tries or not all(attempt.is_invalid for attempt in tries)]
+    shares = {"F@1": _share(any(attempt.run == 0 and attempt.finished for attempt in tries) for tries in valid)}
+    for most in range(1, num_tries + 1):
+        shares[f"S@{most}"] = _share(
+            any(attempt.run < most and attempt.outcome and attempt.outcome.success for attempt in tries)
+            for tries in valid
+        )
+    num_successful = sum(bool(attempt.outcome and attempt.outcome.success) for tries in valid for attempt in tries)
+    counts = {"num_tasks": len(valid), "num_invalid": len(tried) - len(valid), "num_successful": num_successful}
+    return {**shares, **counts}
+
+
+def print_explored(table: dict[str, Any]) -> None:
+    """One line with the shares in per cent."""
+    shares = [name for name in table if "@" in name]
+    printed = Table("tasks", "invalid", "successes", *shares, box=box.SIMPLE, pad_edge=False)
+    counts = [str(table[name]) for name in ("num_tasks", "num_invalid", "num_successful")]
+    printed.add_row(*counts, *(f"{table[name]:.1%}" for name in shares))
+    Console().print(printed)
 
 
 def read_attempts(results_dir: str | Path) -> dict[str, list[Attempt]]:
@@ -56,29 +96,53 @@ def read_attempts(results_dir: str | Path) -> dict[str, list[Attempt]]:
     return attempts
 
 
-def print_summary(summary: dict[str, Any]) -> None:
-    """A table by site, to standard output."""
+def print_summary(summary: dict[str, Any], cost: dict[str, Any] | None = None) -> None:
+    """Tables by site and by domain, and what judging cost, to standard output."""
+    Console().print(_table("site", summary["sites"], summary))
+    if "domains" in summary:
+        Console().print(_table("domain", summary["domains"]))
+    if cost:
+        print("judge: " + ", ".join(f"{name} {value}" for name, value in cost.items()))
+
+
+def _table(title: str, groups: dict[str, Any], total: dict[str, Any] | None = None) -> Table:
     table = Table(box=box.SIMPLE, collapse_padding=True, pad_edge=False)
-    table.add_column("site", no_wrap=True)
-    for title in ("success", "solved", "tasks", "invalid", "missing", "unjudged", "steps"):
-        table.add_column(title, justify="right", no_wrap=True)
-    for site, counts in [*summary["sites"].items(), ("all", summary)]:
-        if site == "all":
+    table.add_column(title, no_wrap=True)
+    for column in ("success", "solved", "tasks", "invalid", "missing", "unjudged", "steps"):
+        table.add_column(column, justify="right", no_wrap=True)
+    rows = list(groups.items())
+    for name, counts in [*rows, ("all", total)] if total else rows:
+        if counts is total:
             table.add_section()
         rate = "-" if counts["num_unjudged"] and not counts["num_success"] else f"{counts['success_rate']:.1%}"
         numbers = ("num_success", "num_tasks", "num_invalid", "num_missing", "num_unjudged")
-        table.add_row(site, rate, *(str(counts[name]) for name in numbers), f"{counts['mean_steps']:.1f}")
-    Console().print(table)
+        table.add_row(name, rate, *(str(counts[number]) for number in numbers), f"{counts['mean_steps']:.1f}")
+    return table
 
 
 def _read_attempt(folder: Path) -> Attempt:
     path = folder / "trajectory.json"
+    run = split_folder_name(folder.name)[1] or 0
     if not path.exists():
         trajectory = read_trajectory(folder)  # one of OpenWebVoyager's
-        return Attempt(len(trajectory.steps), trajectory.outcome)
+        return Attempt(len(trajectory.steps), trajectory.outcome, run, trajectory.finished)
     fields = read_json(path)
     outcome = Outcome(Verdict.INVALID, fields["reason"]) if fields["status"] == INVALID else read_outcome(folder)
-    return Attempt(fields["num_steps"], outcome)
+    return Attempt(fields["num_steps"], outcome, run, fields["status"] == FINISHED)
+
+
+def _group(named: Sequence[tuple[str, list[Attempt]]]) -> dict[str, dict[str, Any]]:
+    """Counts by name."""
+    groups: dict[str, list[list[Attempt]]] = defaultdict(list)
+    for name, tries in named:
+        groups[name].append(tries)
+    return {name: _count(tasks) for name, tasks in sorted(groups.items())}
+
+
+def _share(hits: Iterable[bool]) -> float:
+    """Share of what is true; 0 of nothing."""
+    hits = list(map(bool, hits))
+    return sum(hits) / max(1, len(hits))
 
 
 def _count(tasks: Sequence[Sequence[Attempt]]) -> dict[str, Any]:

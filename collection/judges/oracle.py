@@ -26,7 +26,7 @@ def judge(task: Task, folder: Path) -> Outcome:
     checks = _checks(task)
     trajectory = read_trajectory(folder)
     if trajectory.status == INVALID:
-        return Outcome(Verdict.INVALID, trajectory.reason or "the trajectory ended by a fault", NAME)
+        return Outcome(Verdict.INVALID, trajectory.reason or "the trajectory ended by a fault")
     if not trajectory.finished:
         return Outcome(Verdict.FAILURE, "the agent did not answer", NAME)
     for check in checks:
@@ -39,7 +39,7 @@ Check = Callable[[Task, Trajectory], str]  # what is wrong, or ""
 
 
 def _checks(task: Task) -> list[Check]:
-    known: dict[str, Check] = {"string_match": _check_answer, "site_state": _check_state}
+    known: dict[str, Check] = {"string_match": _check_answer, "site_state": check_state}
     types = (task.eval or {}).get("eval_types", [])
     if not types:
         raise UserError(f"task {task.id} has no ground truth (eval.eval_types); the oracle cannot judge it")
@@ -62,7 +62,8 @@ def _check_answer(task: Task, trajectory: Trajectory) -> str:
     return ""
 
 
-def _check_state(task: Task, trajectory: Trajectory) -> str:
+def check_state(task: Task, trajectory: Trajectory) -> str:
+    """What is wrong with the embedded site's final state, or ""."""
     state = trajectory.final_state()
     if state is None:
         raise ValueError(f"{trajectory.folder}: final_state.json is missing")

@@ -5,12 +5,13 @@ Rules stand from the end of the way to its beginning, so that each page decides 
 
 from collections.abc import Callable
 
+from collection.teacher.graded_plans import GRADED_PLANS
 from collection.teacher.rules import Rule, choose, click, done, fill, first, on, tell, tell_first_below, type_into, wait
 
 
 def plan(family: str, slots: dict[str, str]) -> Rule:
     """The rule for an instruction; lost, it waits for what is loading and else starts over from the front page."""
-    return first(_PLANS[family](**slots), wait, *map(click, _FRONT_PAGES))
+    return first((_PLANS | GRADED_PLANS)[family](**slots), wait, *map(click, _FRONT_PAGES))
 
 
 _FRONT_PAGES = ("Cargo", "Almanac", "Campfire", "Railhead")

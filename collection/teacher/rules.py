@@ -38,6 +38,11 @@ def on(title: str, *rules: Rule) -> Rule:
     return lambda page: first(*rules)(page) if page.title == title else None
 
 
+def when(name: str, *rules: Rule) -> Rule:
+    """`rules` on pages with something clickable of this name."""
+    return lambda page: first(*rules)(page) if page.find(CLICKABLE, name) else None
+
+
 def click(name: str) -> Rule:
     """Click what bears this name."""
 

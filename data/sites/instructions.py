@@ -87,6 +87,18 @@ WORDINGS: dict[str, tuple[str, ...]] = {
     ),
 }
 
+# Tasks of graded difficulty (`graded.py`): one wording a level.
+GRADED_WORDINGS: dict[str, tuple[str, ...]] = {
+    "Level-1": ('this page is about "{product}": report its "{attribute}"',),
+    "Level-2": ('from this list of products open "{product}" and report its "{attribute}"',),
+    "Level-3": ('from here follow the link to "{article}", there open the tab "{tab}" and report the "{attribute}"',),
+    "Level-4": ('find on the board "{board}" the thread "{thread}" and give it your vote',),
+    "Level-5": ('buy "{product}": choose the colour "{colour}" and put it into the cart',),
+    "Level-6": ('travel on the train "{train}": book a seat for "{passenger}" and choose "{travel_class}"',),
+    "Level-7": ('buy two things: put "{first}" and then "{second}" into the cart',),
+    "Level-8": ('buy two things: put "{first}" and then "{second}" in the colour "{colour}" into the cart',),
+}
+
 
 @dataclasses.dataclass(frozen=True)
 class Instruction:
@@ -99,12 +111,12 @@ class Instruction:
 
 def render(family: str, wording: int, opener: str, slots: Mapping[str, str]) -> str:
     """The instruction as a user gives it."""
-    return f"{opener}{WORDINGS[family][wording].format(**slots)}."
+    return f"{opener}{(WORDINGS | GRADED_WORDINGS)[family][wording].format(**slots)}."
 
 
 def parse(ques: str) -> Instruction | None:
     """What an instruction asks for; None when it is worded in no known way."""
-    for family, wordings in WORDINGS.items():
+    for family, wordings in (WORDINGS | GRADED_WORDINGS).items():
         for wording in wordings:
             if match := _pattern(wording).fullmatch(ques.strip()):
                 slots = match.groupdict()

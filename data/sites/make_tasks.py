@@ -1,6 +1,7 @@
 """Write the task files of the embedded websites: python -m data.sites.make_tasks
 
     data/tasks/IL.jsonl, optim-1.jsonl, optim-2.jsonl, optim-3.jsonl, test.jsonl
+    data/tasks/graded/<the same names>: tasks of graded difficulty, from one step to eight
 
 The same seed gives the same files, byte for byte. No two files share an entity.
 """
@@ -10,6 +11,7 @@ import random
 from pathlib import Path
 
 from data import cli
+from data.sites import graded
 from data.sites.encyclopedia import tasks as encyclopedia
 from data.sites.forum import tasks as forum
 from data.sites.instructions import OPENERS, WORDINGS, render
@@ -21,6 +23,7 @@ from data.sites.world import World, build
 from data.task import SITES_PORT, Task, write_tasks
 
 TASKS_PER_FAMILY = {"IL": 20, "optim-1": 5, "optim-2": 5, "optim-3": 5, "test": 5}
+GRADED_TASKS_PER_LEVEL = {"IL": 20, "optim-1": 5, "optim-2": 5, "optim-3": 5, "test": 5}
 _MAKERS = {"shop": shop, "encyclopedia": encyclopedia, "forum": forum, "timetable": timetable}
 
 
@@ -39,6 +42,7 @@ def main(config: Config) -> None:
     world = build(config.seed)
     for split in SPLITS:
         write_tasks(config.output_dir / f"{split}.jsonl", make_tasks(world, split))
+        write_tasks(config.output_dir / "graded" / f"{split}.jsonl", make_graded_tasks(world, split))
 
 
 def make_tasks(world: World, split: str) -> list[Task]:
@@ -49,6 +53,25 @@ def make_tasks(world: World, split: str) -> list[Task]:
         families = maker.instances(getattr(world, site), split, TASKS_PER_FAMILY[split])
         for family, instances in families.items():
             tasks += [_task(site, family, split, number, instance, rng) for number, instance in enumerate(instances)]
+    return tasks
+
+
+def make_graded_tasks(world: World, split: str) -> list[Task]:
+    """The graded tasks of a split, level by level; their `domain` is the level, so that reports group by it."""
+    tasks = []
+    for level in graded.LEVELS:
+        site = graded.SITES[level]
+        for number, (slots, path) in enumerate(graded.draw(world, split, level, GRADED_TASKS_PER_LEVEL[split])):
+            instance, _ = graded.instance_of(world, level, slots)
+            task = Task(
+                id=f"{level}-{split}--{number:03d}",
+                ques=render(level, 0, "", slots),
+                web=f"http://{site}.localhost:{SITES_PORT}{path}",
+                web_name=site.capitalize(),
+                domain=level,
+                eval=instance.eval,
+            )
+            tasks.append(task)
     return tasks
 
 

@@ -35,3 +35,13 @@ def state(**expected: Any) -> dict[str, Any]:
 def deal(entities: Sequence[Entity], seed: str) -> Iterator[Entity]:
     """The entities in a seeded order, again and again; tasks take what they need with `next`, so they spread evenly."""
     return itertools.cycle(random.Random(seed).sample(entities, len(entities)))
+
+
+class InfeasibleError(ValueError):
+    """What is asked for does not exist on the site; `str(error)` says what."""
+
+
+def demand(condition: object, what: str) -> None:
+    """Raise InfeasibleError unless the condition holds."""
+    if not condition:
+        raise InfeasibleError(what)

@@ -40,8 +40,8 @@ def phrases(text: str) -> set[str]:
 
 def test_the_files_are_made_again_byte_for_byte(tmp_path):
     main(Config(output_dir=tmp_path))
-    made = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    assert made == {path.name: path.read_bytes() for path in TASKS.glob("*.jsonl")}
+    made = {path.relative_to(tmp_path): path.read_bytes() for path in tmp_path.rglob("*.jsonl")}
+    assert made == {path.relative_to(TASKS): path.read_bytes() for path in TASKS.rglob("*.jsonl")}
 
 
 def test_sizes_and_ids(files):

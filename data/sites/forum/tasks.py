@@ -3,7 +3,7 @@
 import random
 
 from data.sites.forum.content import Forum, Thread
-from data.sites.truth import Instance, answer, deal, state
+from data.sites.truth import Instance, answer, deal, demand, state
 from data.sites.words import NOUNS, SPLITS
 
 _REPLIES = ("Try the {}", "Ask about {}", "Good {}", "Bring your {}")
@@ -37,3 +37,14 @@ def _reply(thread: Thread, text: str) -> Instance:
 
 def _upvote(thread: Thread) -> Instance:
     return Instance({"thread": thread.title, "board": thread.board}, state(votes=[thread.title], replies=[]))
+
+
+def instance_of(forum: Forum, family: str, slots: dict[str, str]) -> tuple[Instance, str]:
+    """(what an instruction of this family asks for, the split its entities belong to); InfeasibleError otherwise."""
+    thread = forum.threads.get(slots["thread"])
+    demand(thread, f"no thread {slots['thread']!r}")
+    if "board" in slots:
+        demand(thread.board == slots["board"], f"{thread.title!r} is on the board {thread.board!r}")
+    if family == "Forum-reply":
+        return _reply(thread, " ".join(slots["text"].split())), thread.split
+    return {"Forum-author": _author, "Forum-views": _views, "Forum-upvote": _upvote}[family](thread), thread.split

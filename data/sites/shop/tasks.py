@@ -3,7 +3,7 @@
 import random
 
 from data.sites.shop.content import QUANTITIES, Product, Shop
-from data.sites.truth import Instance, answer, deal, exact_answer, state
+from data.sites.truth import Instance, answer, deal, demand, exact_answer, state
 
 
 def instances(shop: Shop, split: str, count: int) -> dict[str, list[Instance]]:
@@ -43,3 +43,23 @@ def _options(product: Product, rng: random.Random) -> Instance:
 def _cheapest(stock: list[Product]) -> Instance:
     cheapest = min(stock, key=lambda product: product.price_cents)
     return Instance({"department": cheapest.department, "category": cheapest.category}, exact_answer(cheapest.name))
+
+
+def instance_of(shop: Shop, family: str, slots: dict[str, str]) -> tuple[Instance, str]:
+    """(what an instruction of this family asks for, the split its entities belong to); InfeasibleError otherwise."""
+    if family == "Shop-cheapest":
+        category, department = slots["category"], slots["department"]
+        demand(category in shop.departments.get(department, ()), f"no category {category!r} in {department!r}")
+        return _cheapest(shop.categories[category]), shop.categories[category][0].split
+    product = shop.products.get(slots["product"])
+    demand(product, f"no product {slots['product']!r}")
+    if family == "Shop-attribute":
+        place = (product.department, product.category)
+        demand(place == (slots["department"], slots["category"]), f"{product.name!r} stands in {place}")
+        demand(slots["attribute"] in product.facts, f"a product has no {slots['attribute']!r}")
+        return Instance(slots, answer(product.facts[slots["attribute"]])), product.split
+    if family == "Shop-options":
+        demand(slots["colour"] in product.colours, f"{product.name!r} does not come in {slots['colour']!r}")
+        demand(slots["quantity"] in QUANTITIES, f"no quantity {slots['quantity']!r}")
+        return Instance(slots, state(cart=[{**slots, "quantity": int(slots["quantity"])}])), product.split
+    return (_price if family == "Shop-price" else _cart)(product), product.split

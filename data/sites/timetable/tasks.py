@@ -4,7 +4,7 @@ import itertools
 import random
 
 from data.sites.timetable.content import CLASSES, Timetable, Train
-from data.sites.truth import Instance, answer, state
+from data.sites.truth import Instance, answer, demand, state
 
 
 def instances(timetable: Timetable, split: str, count: int) -> dict[str, list[Instance]]:
@@ -34,3 +34,17 @@ def _platform(train: Train) -> Instance:
 def _book(train: Train, passenger: str, travel_class: str) -> Instance:
     slots = {"train": train.name, "passenger": passenger, "travel_class": travel_class}
     return Instance(slots, state(bookings=[slots]))
+
+
+def instance_of(timetable: Timetable, family: str, slots: dict[str, str]) -> tuple[Instance, str]:
+    """(what an instruction of this family asks for, the split its entities belong to); InfeasibleError otherwise."""
+    if family == "Rail-departure":
+        trains = timetable.connections.get((slots["origin"], slots["destination"]))
+        demand(trains, f"no train goes from {slots['origin']!r} to {slots['destination']!r}")
+        return _departure(trains[0]), trains[0].split
+    train = timetable.trains.get(slots["train"])
+    demand(train, f"no train {slots['train']!r}")
+    if family == "Rail-platform":
+        return _platform(train), train.split
+    demand(slots["travel_class"] in CLASSES, f"no class {slots['travel_class']!r}")
+    return _book(train, slots["passenger"], slots["travel_class"]), train.split

@@ -1,0 +1,144 @@
+"""How far two judges agree on a folder of trajectories: agreement, precision, recall, Cohen's kappa.
+
+    python collection/evaluation/judge_agreement.py --process_dir results --test_file data/tasks/test.jsonl \\
+        --reference oracle --judge webvoyager --api_eval_model judge --eval_api_base http://127.0.0.1:7091/v1
+
+Each judge's verdicts are kept in `<process_dir>/.agreement/<name>/`, so nothing is judged twice; the verdicts that the
+trajectories carry are not touched. `--reference recorded` takes those as the reference. Writes agreement.json.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from collection.judge_flags import JudgeFlags
+from collection.judges import Judge, judge_name
+from collection.judging import is_judge_fault
+from data.cli import run
+from data.errors import UserError
+from data.files import read_json, write_json
+from data.outcome import Outcome, Verdict
+from data.task import Task, read_tasks
+from data.trajectory import is_complete, list_trajectories, read_outcome, split_folder_name
+
+DEFINITE = (Verdict.SUCCESS, Verdict.FAILURE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(JudgeFlags):
+    """Flags of `judge_agreement.py`."""
+
+    process_dir: Path
+    """Folder of trajectories."""
+    test_file: Path
+    """The tasks they belong to."""
+    reference: Literal["recorded", "oracle", "webarena", "miniwob"] = "recorded"
+    """The judge to compare with: the verdicts the trajectories carry, or one that needs no model."""
+    api_key: str = ""
+    """Key of the judging endpoint; better set EVAL_API_KEY."""
+    num_judges: int = 8
+    """Trajectories judged at the same time."""
+
+
+def main(config: Config) -> None:
+    """Judge with both, print the table, write agreement.json."""
+    tasks = read_tasks(config.test_file)
+    judge, _ = config.make_judge(config.process_dir, tasks, config.api_key)
+    if judge is None:
+        raise UserError("--judge none says nothing to compare; name a judge")
+    reference: Judge = _recorded
+    if config.reference != "recorded":
+        reference, _ = JudgeFlags(judge=config.reference).make_judge(config.process_dir, tasks)
+    by_id = {task.id: task for task in tasks}
+    cases = [
+        (by_id[task_id], folder)
+        for folder in list_trajectories(config.process_dir)
+        if (task_id := split_folder_name(folder.name)[0]) in by_id and is_complete(folder)
+    ]
+
+    def verdicts(case: tuple[Task, Path]) -> tuple[Verdict, Verdict]:
+        kept = config.process_dir / ".agreement"
+        said = _kept(judge, *case, kept / judge_name(judge))
+        truth = reference(*case) if config.reference == "recorded" else _kept(reference, *case, kept / "reference")
+        return truth.verdict, said.verdict
+
+    with ThreadPoolExecutor(config.num_judges) as pool:
+        table = agreement(list(pool.map(verdicts, cases)))
+    write_json(config.process_dir / "agreement.json", table)
+    print_agreement(table, judge_name(judge), config.reference)
+
+
+def agreement(pairs: Sequence[tuple[Verdict, Verdict]]) -> dict[str, Any]:
+    """From (reference, judge) verdicts on the same trajectories; only those that both call success or failure count.
+
+    Returns:
+        counts `num_compared, num_left_out, true_positives, false_positives, false_negatives, true_negatives` and the
+        shares `agreement, precision, recall, kappa`; a share of nothing is None. A positive is a success.
+    """
+    counts = Counter((truth, said) for truth, said in pairs if truth in DEFINITE and said in DEFINITE)
+    yes, no = DEFINITE
+    both, wrong, missed, neither = counts[yes, yes], counts[no, yes], counts[yes, no], counts[no, no]
+    total = both + wrong + missed + neither
+    by_chance = _ratio((both + wrong) * (both + missed) + (neither + wrong) * (neither + missed), total**2)
+    agreed = _ratio(both + neither, total)
+    kappa = None if agreed is None or by_chance == 1 else (agreed - by_chance) / (1 - by_chance)
+    return {
+        "num_compared": total,
+        "num_left_out": len(pairs) - total,
+        "true_positives": both,
+        "false_positives": wrong,
+        "false_negatives": missed,
+        "true_negatives": neither,
+        "agreement": agreed,
+        "precision": _ratio(both, both + wrong),
+        "recall": _ratio(both, both + missed),
+        "kappa": kappa,
+    }
+
+
+def print_agreement(table: dict[str, Any], judge: str, reference: str) -> None:
+    """One line, to standard output."""
+    printed = Table(*table, box=box.SIMPLE, pad_edge=False, title=f"{judge} against {reference}")
+    printed.add_row(
+        *(
+            "-" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
+            for value in table.values()
+        )
+    )
+    Console(width=160).print(printed)
+
+
+def _kept(judge: Callable[[Task, Path], Outcome], task: Task, folder: Path, kept: Path) -> Outcome:
+    """The judge's verdict, from an earlier run of this command where there is one; its faults are `invalid`."""
+    path = kept / f"{folder.name}.json"
+    if path.exists():
+        return Outcome.from_json(read_json(path))
+    try:
+        outcome = judge(task, folder)
+    except UserError:
+        raise
+    except Exception as error:
+        return Outcome(Verdict.INVALID, f"{type(error).__name__}: {error}", judge_name(judge))
+    if not is_judge_fault(outcome):
+        write_json(path, outcome.to_json())
+    return outcome
+
+
+def _recorded(task: Task, folder: Path) -> Outcome:
+    """The verdict a trajectory carries; invalid when it has none."""
+    return read_outcome(folder) or Outcome(Verdict.INVALID, "not judged")
+
+
+def _ratio(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+if __name__ == "__main__":
+    run(Config, main, description="Compare two judges.")

@@ -1,0 +1,174 @@
+"""One OpenAI-compatible endpoint that judges: retries with backoff, a deadline for each answer, cache and budget."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import httpx
+import openai
+
+from collection.judges.faults import JudgeFault
+from collection.judges.insist import LONGEST_PAUSE_S, MAX_ATTEMPTS, Transient, backoff_s
+from collection.judges.ledger import Ledger, estimate_tokens
+from collection.judges.reply_cache import ReplyCache
+from data.errors import UserError
+
+Meaning = TypeVar("Meaning")
+
+FAILURES_UNTIL_DOWN = 3  # requests in a row that failed at every attempt; then each next one gets a single attempt
+MAX_COMPLETION_TOKENS = 1000
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What the judge wrote, and what the first parser made of it."""
+
+    text: str
+    meaning: Any
+
+
+class Endpoint:
+    """Thread-safe. An answer that cannot be parsed counts as none: it is asked for again with another seed."""
+
+    def __init__(
+        self, model: str, key: str, base_url: str, cache: ReplyCache, ledger: Ledger, timeout_s: float = 120.0
+    ):
+        self.model, self.cache, self.ledger, self.timeout_s = model, cache, ledger, timeout_s
+        if base_url and not base_url.startswith(("http://", "https://")):
+            raise UserError(f"--eval_api_base {base_url!r} is not a URL; it looks like http://127.0.0.1:8000/v1")
+        if not base_url and not key:
+            raise UserError("the judge needs an API key: set EVAL_API_KEY or OPENAI_API_KEY, or give --eval_api_base")
+        http = httpx.Client(
+            timeout=httpx.Timeout(timeout_s, connect=10.0),
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=None),
+            event_hooks={"response": [self._set_deadline]},
+        )
+        self._client = openai.OpenAI(api_key=key or "none", base_url=base_url or None, max_retries=0, http_client=http)
+        self.url = str(self._client.base_url)
+        self._failures, self._lock = 0, threading.Lock()
+
+    def ask(
+        self,
+        messages: list[dict[str, Any]],
+        parse: Callable[[str], Meaning | None],
+        temperature: float = 0.0,
+        seed: int = 42,
+        max_tokens: int = MAX_COMPLETION_TOKENS,
+    ) -> Reply:
+        """The first reply that `parse` can read, from the cache when it was given before.
+
+        Raises:
+            JudgeFault: none came, whatever the reason; BudgetSpentError when money is the reason.
+            UserError: the endpoint refuses the key, or does not know the model.
+        """
+        max_attempts = MAX_ATTEMPTS if self._failures < FAILURES_UNTIL_DOWN else 1
+        request = {"model": self.model, "messages": messages, "temperature": temperature, "max_tokens": max_tokens}
+        trouble = Transient("")
+        for attempt in range(max_attempts):
+            if attempt:
+                time.sleep(backoff_s(attempt - 1, trouble.pause_s))
+            try:
+                reply = self._ask_once({**request, "seed": seed + 1000 * attempt}, parse)
+            except Transient as error:
+                trouble = error
+            else:
+                self._count(failed=False)
+                return reply
+        self._count(failed=True)
+        raise JudgeFault(f"{self.url}: {trouble}")
+
+    def _ask_once(self, request: dict[str, Any], parse: Callable[[str], Meaning | None]) -> Reply:
+        key = self.cache.key({"endpoint": self.url, **request})
+        text = self.cache.get(key)
+        if text is not None and (meaning := parse(text)) is not None:
+            self.ledger.count_cache_hit()
+            return Reply(text, meaning)
+        text = self._create(request)
+        if (meaning := parse(text)) is None:
+            raise Transient(f"a reply that says nothing clear: {text[:120]!r}")
+        self.cache.put(key, text, self.model)
+        return Reply(text, meaning)
+
+    def close(self) -> None:
+        """Close connections."""
+        self._client.close()
+
+    def _create(self, request: dict[str, Any]) -> str:
+        """The text of one completion; the ledger knows of it whatever happens."""
+        prompt_tokens = estimate_tokens(request["messages"])
+        reserved = self.ledger.reserve(prompt_tokens, request["max_tokens"])
+        fate, used = "lost", (prompt_tokens, 0)
+        try:
+            answer = self._client.chat.completions.create(**request)
+            usage = answer.usage
+            used = (usage.prompt_tokens, usage.completion_tokens) if usage else (prompt_tokens, request["max_tokens"])
+            fate = "answered"
+            return _text_of(answer)
+        except (openai.AuthenticationError, openai.PermissionDeniedError) as error:
+            fate, used = "refused", (0, 0)
+            raise UserError(f"{self.url} refused the judge's API key (HTTP {error.status_code})") from None
+        except openai.NotFoundError as error:
+            fate, used = "refused", (0, 0)
+            raise UserError(f"{self.url} does not know the judge {self.model!r}: {error.message[:200]}") from None
+        except openai.RateLimitError as error:
+            fate, used = "refused", (0, 0)
+            if error.code == "insufficient_quota":
+                raise UserError(f"{self.url}: the account of the judge's API key has no money left") from None
+            raise Transient("rate limit", _retry_after_s(error)) from None
+        except (openai.InternalServerError, openai.ConflictError) as error:
+            fate, used = "refused", (0, 0)
+            raise Transient(f"HTTP {error.status_code}", _retry_after_s(error)) from None
+        except openai.APIStatusError as error:
+            fate, used = "refused", (0, 0)
+            raise JudgeFault(f"{self.url}: HTTP {error.status_code}: {error.message[:200]}") from None
+        except openai.APITimeoutError:
+            raise Transient(f"no answer within {self.timeout_s:g} s") from None
+        except (openai.APIError, httpx.HTTPError, ValueError, AttributeError, TypeError) as error:
+            if isinstance(error.__cause__, httpx.ConnectError):
+                fate, used = "refused", (0, 0)
+            raise Transient(" ".join(str(error.__cause__ or error).split())[:200] or type(error).__name__) from None
+        finally:
+            self.ledger.settle(reserved, fate, *used)
+
+    def _set_deadline(self, response: httpx.Response) -> None:
+        """The time-out of httpx is per read; an endpoint that trickles would hold a request for ever."""
+        response.stream = _Deadline(response.stream, time.monotonic() + self.timeout_s)
+
+    def _count(self, failed: bool) -> None:
+        with self._lock:
+            self._failures = self._failures + 1 if failed else 0
+
+
+class _Deadline(httpx.SyncByteStream):
+    """A body that must be over by a point of the monotonic clock."""
+
+    def __init__(self, stream: Any, deadline: float):
+        self._stream, self._deadline = stream, deadline
+
+    def __iter__(self) -> Iterator[bytes]:
+        for chunk in self._stream:
+            if time.monotonic() > self._deadline:
+                raise httpx.ReadTimeout("the answer came too slowly")
+            yield chunk
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+def _text_of(answer: Any) -> str:
+    """The reply's text; a refusal by a content filter is final."""
+    if not getattr(answer, "choices", None):
+        raise ValueError("an answer without choices")
+    choice = answer.choices[0]
+    if choice.finish_reason == "content_filter":
+        raise JudgeFault("the endpoint's content filter refused to judge")
+    return choice.message.content or ""
+
+
+def _retry_after_s(error: openai.APIStatusError) -> float:
+    try:
+        return min(LONGEST_PAUSE_S, float(error.response.headers.get("retry-after", 0.0)))
+    except ValueError:
+        return 0.0

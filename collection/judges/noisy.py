@@ -1,0 +1,36 @@
+"""A judge that errs on purpose, to measure what a method can stand; a trajectory always gets the same error."""
+
+import dataclasses
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+from data.errors import UserError
+from data.outcome import Outcome, Verdict
+from data.task import Task
+
+_OTHER = {Verdict.SUCCESS: Verdict.FAILURE, Verdict.FAILURE: Verdict.SUCCESS}
+
+
+@dataclasses.dataclass(frozen=True)
+class NoisyJudge:
+    """Turns the verdict of `judge` round in a share `error_rate` of the trajectories, chosen by the folder's name."""
+
+    judge: Callable[[Task, Path], Outcome]
+    error_rate: float
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.error_rate < 0.5:
+            raise UserError(
+                f"--eval_noise is a share of wrong verdicts, at least 0 and below 0.5, not {self.error_rate}"
+            )
+
+    def __call__(self, task: Task, folder: Path) -> Outcome:
+        """The verdict, right or wrong."""
+        outcome = self.judge(task, folder)
+        draw = int.from_bytes(hashlib.sha256(folder.name.encode()).digest()[:8], "big") / 2**64
+        if draw >= self.error_rate or outcome.verdict not in _OTHER:
+            return outcome
+        return dataclasses.replace(
+            outcome, verdict=_OTHER[outcome.verdict], reason=f"wrong on purpose: {outcome.reason}", judge="noisy"
+        )

@@ -1,0 +1,74 @@
+"""A trained outcome reward model behind our server's /score: success when P(YES) >= P(NO).
+
+Source: WebRL (arXiv 2411.02337). `toolkits/make_reward_model_data.py` makes its training samples.
+"""
+
+import base64
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from collection.judges.faults import JudgeFault
+from collection.judges.insist import Transient, insist
+from collection.judges.prompts import prompt_hash
+from collection.judges.verdict_judge import settled_without_judge
+from data.errors import UserError
+from data.outcome import Outcome, Verdict
+from data.reward_model import INSTRUCTION, NO, YES, reward_model_turn
+from data.task import Task
+from data.trajectory import read_trajectory
+
+NAME = "orm"
+TIMEOUT_S = 120.0
+
+
+@dataclass(frozen=True)
+class RewardModelJudge:
+    """`url` is the /score address of a server that holds the reward model."""
+
+    url: str
+    name: str = NAME
+    _client: httpx.Client = field(default_factory=lambda: httpx.Client(timeout=TIMEOUT_S, trust_env=False), repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.url.startswith(("http://", "https://")):
+            raise UserError(f"--eval_score_url {self.url!r} is not a URL; it looks like http://127.0.0.1:8080/score")
+
+    def __call__(self, task: Task, folder: Path) -> Outcome:
+        """The verdict on a complete trajectory; raises JudgeFault when the server gives none."""
+        trajectory = read_trajectory(folder)
+        if (settled := settled_without_judge(trajectory, self.name)) is not None:
+            return settled
+        turn = reward_model_turn(task.ques, trajectory)
+        image = base64.b64encode(trajectory.screenshot(trajectory.steps[-1].number).read_bytes()).decode()
+        probability, version = self.probability(folder.name, turn.text, [image])
+        verdict = Verdict.SUCCESS if probability >= 0.5 else Verdict.FAILURE
+        raw = f"P(YES) = {probability:.4f}, weights {version}"
+        return Outcome(verdict, raw, self.name, raw, prompt_hash(INSTRUCTION))
+
+    def probability(self, name: str, text: str, images: list[str]) -> tuple[float, str]:
+        """(P(YES) / (P(YES) + P(NO)), version of the weights) for a user turn."""
+        conversations = [{"role": "user", "content": text}]
+        request = {"id": name, "conversations": conversations, "images": images, "answers": [YES, NO]}
+        answer = insist(lambda: self._post(request))
+        try:
+            yes, no = map(float, answer["logprobs"])
+        except (KeyError, TypeError, ValueError):
+            raise JudgeFault(f"{self.url}: no two log-probabilities in the answer: {str(answer)[:200]}") from None
+        if math.isnan(yes) or math.isnan(no):
+            raise JudgeFault(f"{self.url}: the log-probabilities are not numbers")
+        return 1 / (1 + math.exp(min(700.0, no - yes))), str(answer.get("weights_version", ""))
+
+    def _post(self, request: dict[str, Any]) -> dict[str, Any]:
+        try:
+            answer = self._client.post(self.url, json=request)
+        except httpx.HTTPError as error:
+            raise Transient(f"{self.url}: {error or type(error).__name__}") from None
+        if answer.status_code in (429, 502, 503, 504):
+            raise Transient(f"{self.url}: HTTP {answer.status_code}")
+        if answer.status_code != 200:
+            raise JudgeFault(f"{self.url}: HTTP {answer.status_code}: {answer.text[:200]}")
+        return answer.json()

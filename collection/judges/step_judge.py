@@ -1,0 +1,64 @@
+"""DigiRL's judge: looks at every step's screenshot; the first state called a success makes the trajectory one.
+
+It needs no answer from the agent. A screenshot equal to the one before is not asked about twice. Source: DigiRL (arXiv
+2406.11896), whose few-shot images are the authors' and not part of this repository; its cache of seen images is left
+out, because it fails later successes on the same page.
+"""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from collection.judges.endpoint import Endpoint
+from collection.judges.prompts import DIGIRL, Shown, case_text, prompt_hash
+from collection.judges.verdict import parse_status
+from collection.judges.verdict_judge import VOTE_SEPARATOR, image_part
+from collection.judges.voting import check_votes, vote
+from data.outcome import Outcome, Verdict
+from data.task import Task
+from data.trajectory import INVALID, Trajectory, read_trajectory
+
+NAME = "digirl"
+
+
+@dataclasses.dataclass(frozen=True)
+class StepJudge:
+    """`num_trees` 1 shows each page's text as well."""
+
+    endpoint: Endpoint
+    num_trees: int = 0
+    num_votes: int = 1
+    name: str = NAME
+
+    def __post_init__(self) -> None:
+        check_votes(self.num_votes)
+
+    def __call__(self, task: Task, folder: Path) -> Outcome:
+        """The verdict on a complete trajectory; raises JudgeFault when none comes."""
+        trajectory = read_trajectory(folder)
+        if trajectory.status == INVALID:
+            return Outcome(Verdict.INVALID, trajectory.reason or "the trajectory ended by a fault")
+        texts: list[str] = []
+        before = b""
+        for step in trajectory.steps:
+            screenshot = trajectory.screenshot(step.number).read_bytes()
+            if screenshot == before and step is not trajectory.steps[-1]:
+                continue
+            before = screenshot
+            verdict, said = vote(self._asker(task, trajectory, step.number), self.num_votes)
+            texts += said
+            if verdict is Verdict.SUCCESS:
+                return self._outcome(Verdict.SUCCESS, f"done at step {step.number}", texts)
+        return self._outcome(Verdict.FAILURE, f"not done at any of {len(trajectory.steps)} steps", texts)
+
+    def _asker(self, task: Task, trajectory: Trajectory, number: int) -> Any:
+        shown = Shown(num_images=1, num_trees=min(1, self.num_trees))
+        answer = trajectory.answer if number == len(trajectory.steps) else None  # it comes with the last step
+        steps, trees = trajectory.steps[:number], trajectory.trees[:number]
+        seen = dataclasses.replace(trajectory, steps=steps, trees=trees, answer=answer)
+        content = [{"type": "text", "text": case_text(task, seen, shown)}, image_part(trajectory.screenshot(number))]
+        messages = [{"role": "system", "content": DIGIRL}, {"role": "user", "content": content}]
+        return lambda temperature, seed: self.endpoint.ask(messages, parse_status, temperature, seed)
+
+    def _outcome(self, verdict: Verdict, reason: str, texts: list[str]) -> Outcome:
+        return Outcome(verdict, reason, self.name, VOTE_SEPARATOR.join(texts), prompt_hash(DIGIRL))

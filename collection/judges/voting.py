@@ -1,0 +1,44 @@
+"""n votes of one judge: the majority decides, and voting ends as soon as it is certain."""
+
+from collections import Counter
+from collections.abc import Callable
+
+from collection.judges.endpoint import Reply
+from collection.judges.faults import BudgetSpentError, JudgeFault
+from data.errors import UserError
+
+VOTE_TEMPERATURE = 1.0  # several votes at temperature 0 would be one vote
+FIRST_SEED = 42  # as published
+
+
+def check_votes(num_votes: int) -> None:
+    """Raise UserError for a number that could tie."""
+    if num_votes < 1 or num_votes % 2 == 0:
+        raise UserError(f"--eval_votes must be an odd number, so that votes cannot tie, not {num_votes}")
+
+
+def vote(ask: Callable[[float, int], Reply], num_votes: int) -> tuple[object, list[str]]:
+    """(what most votes say, the text of every vote cast). `ask(temperature, seed)` gives one vote.
+
+    A vote that fails is lost; the others may still make a majority of all `num_votes`.
+
+    Raises:
+        JudgeFault: no majority; BudgetSpentError when the money went before.
+    """
+    temperature = VOTE_TEMPERATURE if num_votes > 1 else 0.0
+    counts: Counter[object] = Counter()
+    texts: list[str] = []
+    fault: JudgeFault | None = None
+    for number in range(num_votes):
+        try:
+            reply = ask(temperature, FIRST_SEED + number)
+        except BudgetSpentError:
+            raise
+        except JudgeFault as error:
+            fault = error
+            continue
+        texts.append(reply.text)
+        counts[reply.meaning] += 1
+        if counts[reply.meaning] > num_votes // 2:
+            return reply.meaning, texts
+    raise fault if fault is not None else JudgeFault(f"no majority among {num_votes} votes")

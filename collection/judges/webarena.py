@@ -1,0 +1,166 @@
+"""WebArena's evaluators over a kept trajectory: `string_match`, `url_match`, `program_html`. All named must hold.
+
+What `program_html` looks at was read from the browser at the end of the trajectory and lies in `final_pages.json`
+(`collection/webarena/final_pages.py`), so judging needs neither browser nor sites. Source: WebArena's
+`evaluation_harness` (arXiv 2307.13854); programs in task files are looked up in a table, never run.
+"""
+
+import html
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from collection.judges import oracle
+from collection.judges.endpoint import Endpoint
+from collection.judges.prompts import FUZZY_MATCH, UNACHIEVABLE_MATCH
+from collection.judges.verdict import parse_choice, parse_grade
+from data.errors import UserError
+from data.files import read_json
+from data.outcome import Outcome, Verdict
+from data.task import Task
+from data.trajectory import INVALID, Trajectory, read_trajectory
+
+NAME = "webarena"
+OR = " |OR| "
+
+
+@dataclass(frozen=True)
+class WebArenaJudge:
+    """`endpoint` is asked for fuzzy matches only; None refuses tasks that need one."""
+
+    endpoint: Endpoint | None = None
+    name: str = NAME
+
+    def __call__(self, task: Task, folder: Path) -> Outcome:
+        """Success when every evaluator in `task.eval` holds; an agent that did not answer has answered nothing.
+
+        Raises:
+            UserError: the task has no ground truth, or one that WebArena does not define.
+            JudgeFault: the endpoint gave no answer.
+        """
+        checks = self._checks(task)
+        trajectory = read_trajectory(folder)
+        if trajectory.status == INVALID:
+            return Outcome(Verdict.INVALID, trajectory.reason or "the trajectory ended by a fault")
+        for check in checks:
+            if complaint := check(task, trajectory):
+                return Outcome(Verdict.FAILURE, complaint, self.name)
+        return Outcome(Verdict.SUCCESS, "", self.name)
+
+    def _checks(self, task: Task) -> list[Callable[[Task, Trajectory], str]]:
+        known = {
+            "string_match": self._check_answer,
+            "url_match": check_url,
+            "program_html": check_pages,
+            "site_state": oracle.check_state,
+        }
+        types = (task.eval or {}).get("eval_types", [])
+        if not types:
+            raise UserError(
+                f"task {task.id} has no ground truth (eval.eval_types); WebArena's evaluators cannot judge it"
+            )
+        if unknown := [name for name in types if name not in known]:
+            raise UserError(f"task {task.id}: WebArena has no evaluator {unknown[0]!r}")
+        return [known[name] for name in types]
+
+    def _check_answer(self, task: Task, trajectory: Trajectory) -> str:
+        answer = clean(trajectory.answer or "")
+        for kind, expected in task.eval["reference_answers"].items():
+            if kind == "exact_match":
+                held = answer == clean(expected)
+            elif kind == "must_include":
+                held = all(includes(answer, value, alone=len(expected) == 1) for value in expected)
+            elif kind == "fuzzy_match":
+                held = self._matches(task, answer, expected)
+            else:
+                raise UserError(f"task {task.id}: WebArena has no reference answer {kind!r}")
+            if not held:
+                return f"answered {trajectory.answer!r}, expected {kind} {expected!r}"
+        return ""
+
+    def _matches(self, task: Task, answer: str, expected: Any) -> bool:
+        if expected == "N/A":
+            return answer == "n/a" or self._same_reason(task, answer)
+        references = [expected] if isinstance(expected, str) else expected
+        return bool(answer) and all(self._equivalent(task, answer, reference) for reference in references)
+
+    def _equivalent(self, task: Task, answer: str, reference: str) -> bool:
+        if clean(reference) == answer:
+            return True
+        case = f"Question: {task.ques}\nReference answer: {reference}\nStudent's answer: {answer}"
+        return self._ask(task, FUZZY_MATCH, case, parse_grade)
+
+    def _same_reason(self, task: Task, answer: str) -> bool:
+        reason = task.eval.get("string_note", "")
+        case = f"Task: {task.ques}\nKnown reason: {reason}\nReport: {answer}"
+        return bool(answer) and self._ask(
+            task, UNACHIEVABLE_MATCH, case, lambda text: parse_choice(text, "same", "different")
+        )
+
+    def _ask(self, task: Task, prompt: str, case: str, parse: Callable[[str], bool | None]) -> bool:
+        if self.endpoint is None:
+            raise UserError(f"task {task.id} has a fuzzy answer, which a model must judge: give --api_eval_model")
+        messages = [{"role": "system", "content": prompt}, {"role": "user", "content": case}]
+        return self.endpoint.ask(messages, parse).meaning
+
+
+def check_url(task: Task, trajectory: Trajectory) -> str:
+    """`url_match` with the rule GOLD in PRED: path contained, each named query parameter present."""
+    rule = task.eval.get("url_note", "GOLD in PRED")
+    if rule != "GOLD in PRED":
+        raise UserError(f"task {task.id}: WebArena has no url rule {rule!r}")
+    url = trajectory.final_url()
+    path, query = _split_url(url)
+    wanted = [_split_url(reference) for reference in task.eval["reference_url"].split(OR)]
+    keys = {key for _, reference in wanted for key in reference}
+    allowed = {key: {value for _, reference in wanted for value in reference.get(key, [])} for key in keys}
+    held = any(reference in path for reference, _ in wanted)
+    held = held and all(allowed[key] & set(query.get(key, [])) for key in keys)
+    return "" if held else f"ended on {url}, expected {task.eval['reference_url']}"
+
+
+def check_pages(task: Task, trajectory: Trajectory) -> str:
+    """`program_html` on what was read from the pages at the end."""
+    path = trajectory.folder / "final_pages.json"
+    if not path.exists():
+        raise ValueError(f"{path}: missing, the pages' contents were not kept at the end of the trajectory")
+    for target, content in zip(task.eval["program_html"], read_json(path), strict=True):
+        found = clean(html.unescape(content))
+        for kind, expected in target["required_contents"].items():
+            if kind == "exact_match":
+                held = found == clean(expected)
+            elif kind == "must_include":
+                held = all(any(clean(value) in found for value in either.split(OR)) for either in expected)
+            else:
+                raise UserError(f"task {task.id}: WebArena has no required content {kind!r}")
+            if not held:
+                return f"{target['url']} does not hold {kind} {expected!r}"
+    return ""
+
+
+def clean(text: str) -> str:
+    """Lower case, without white space and one pair of quotes around it."""
+    text = text.strip()
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
+        text = text[1:-1]
+    return text.lower()
+
+
+def includes(answer: str, value: str, alone: bool) -> bool:
+    """Whether one of the alternatives in `value` is in the answer; a lone single character must be a word."""
+    for alternative in map(clean, value.split(OR)):
+        if alone and len(alternative) == 1:
+            if re.search(rf"(?<![\w.]){re.escape(alternative)}(?![\w]|\.\d)", answer):
+                return True
+        elif alternative in answer:
+            return True
+    return False
+
+
+def _split_url(url: str) -> tuple[str, dict[str, list[str]]]:
+    """(host and path without a slash at the end, query)."""
+    parts = urlsplit(url)
+    return (parts.netloc + parts.path).rstrip("/"), parse_qs(parts.query)

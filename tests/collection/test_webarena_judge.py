@@ -1,0 +1,108 @@
+"""WebArena's evaluators: each kind of reference, alternatives, and what it refuses to run."""
+
+import json
+
+import pytest
+
+from collection.judge_flags import JudgeFlags
+from collection.judges.webarena import WebArenaJudge
+from data.errors import UserError
+from data.outcome import Verdict
+from data.task import Task
+from data.trajectory import FINISHED, Step, TrajectoryWriter
+from tests.collection.judge_endpoint import serving
+
+WEB = "http://shop.test:7770/"
+
+
+def record(folder, task, answer="", url=WEB):
+    writer = TrajectoryWriter(folder / f"task{task.id}", task, {}, "")
+    writer.write_observation(1, "[1] RootWebArea 'x'", None, b"png")
+    writer.add_step(Step(1, url, f"Thought: t\n\nAction: ANSWER; {answer}"), "[1] RootWebArea 'x'")
+    writer.finish(FINISHED, answer=answer)
+    return writer.folder
+
+
+def task_of(**ground_truth):
+    return Task("wa--1", "How many orders?", WEB, eval=ground_truth)
+
+
+@pytest.mark.parametrize(
+    ("reference", "answer", "right"),
+    [
+        ({"exact_match": "Yes"}, "'yes'", True),
+        ({"exact_match": "Yes"}, "Yes, it is", False),
+        ({"must_include": ["3 Pack", "Oil"]}, "the oil, a 3 pack", True),
+        ({"must_include": ["3 Pack", "Oil"]}, "the oil", False),
+        ({"must_include": ["1 day |OR| one day"]}, "In one day.", True),
+        ({"must_include": ["0"]}, "10 orders", False),
+        ({"must_include": ["0"]}, "0 orders", True),
+        ({"must_include": ["0"]}, "0.5", False),
+        ({"must_include": ["2"]}, "There are 2.", True),
+        ({"fuzzy_match": ["6h 23min"]}, "6h 23min", True),
+        ({"fuzzy_match": "N/A"}, "N/A", True),
+    ],
+)
+def test_answers_without_a_model(tmp_path, reference, answer, right):
+    task = task_of(eval_types=["string_match"], reference_answers=reference)
+    assert WebArenaJudge()(task, record(tmp_path, task, answer)).success is right
+
+
+def test_fuzzy_answers_are_graded_by_a_model(tmp_path):
+    fuzzy = task_of(eval_types=["string_match"], reference_answers={"fuzzy_match": ["red shirt"]})
+    unachievable = task_of(
+        eval_types=["string_match"], reference_answers={"fuzzy_match": "N/A"}, string_note="no such product"
+    )
+    with pytest.raises(UserError, match="a model must judge"):
+        JudgeFlags(judge="webarena").make_judge(tmp_path, [fuzzy])
+    with serving() as endpoint:
+        flags = JudgeFlags(judge="webarena", api_eval_model="judge", eval_api_base=endpoint.url)
+        judge, _ = flags.make_judge(tmp_path, [fuzzy, unachievable])
+        assert judge(fuzzy, record(tmp_path / "a", fuzzy, "a shirt, red")).success
+        assert not judge(fuzzy, record(tmp_path / "b", fuzzy, "a red hat")).success
+        assert not judge(fuzzy, record(tmp_path / "c", fuzzy, "")).success
+        assert judge(unachievable, record(tmp_path / "d", unachievable, "It cannot be had")).success
+        assert not judge(unachievable, record(tmp_path / "e", unachievable, "It costs 5")).success
+
+
+@pytest.mark.parametrize(
+    ("reference", "url", "right"),
+    [
+        ("http://shop.test:7770/cart", "http://shop.test:7770/cart/", True),
+        ("http://shop.test:7770/cart", "http://shop.test:7770/", False),
+        ("http://a.test/x |OR| http://shop.test:7770/y", "http://shop.test:7770/y/z", True),
+        ("http://shop.test:7770/s?q=oil", "http://shop.test:7770/s?page=2&q=oil", True),
+        ("http://shop.test:7770/s?q=oil", "http://shop.test:7770/s?q=salt", False),
+        ("http://shop.test:7770/s?q=oil |OR| http://shop.test:7770/s?q=fat", "http://shop.test:7770/s?q=fat", True),
+    ],
+)
+def test_addresses(tmp_path, reference, url, right):
+    task = task_of(eval_types=["url_match"], reference_url=reference, url_note="GOLD in PRED")
+    assert WebArenaJudge()(task, record(tmp_path, task, url=url)).success is right
+
+
+def test_pages_are_read_from_the_folder(tmp_path):
+    targets = [
+        {"url": "last", "locator": "", "required_contents": {"must_include": ["thank you |OR| thanks", "42"]}},
+        {"url": WEB, "locator": "document.title", "required_contents": {"exact_match": "Orders & more"}},
+    ]
+    task = task_of(eval_types=["program_html"], program_html=targets)
+    folder = record(tmp_path, task)
+    with pytest.raises(ValueError, match="were not kept"):
+        WebArenaJudge()(task, folder)
+    for contents, right in (
+        (["Thanks! No 42", "orders &amp; more"], True),
+        (["Thanks! No 41", "Orders & more"], False),
+        (["Thank you, 42", ""], False),
+    ):
+        (folder / "final_pages.json").write_text(json.dumps(contents))
+        assert WebArenaJudge()(task, folder).success is right
+
+
+def test_all_kinds_must_hold_and_unknown_ones_are_named(tmp_path):
+    both = {"eval_types": ["string_match", "url_match"], "reference_answers": {"must_include": ["7"]}}
+    task = task_of(**both, reference_url="http://shop.test:7770/cart")
+    outcome = WebArenaJudge()(task, record(tmp_path, task, "7"))
+    assert outcome.verdict is Verdict.FAILURE and outcome.reason.startswith("ended on")
+    with pytest.raises(UserError, match="no evaluator 'python'"):
+        WebArenaJudge()(task_of(eval_types=["python"]), tmp_path)
