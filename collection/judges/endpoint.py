@@ -1,4 +1,4 @@
-"""One OpenAI-compatible endpoint that judges: retries with backoff, a deadline for each answer, cache and budget."""
+"""One OpenAI-compatible endpoint that judges or proposes: retries, a deadline for each answer, cache and budget."""
 
 import threading
 import time
@@ -19,6 +19,7 @@ Meaning = TypeVar("Meaning")
 
 FAILURES_UNTIL_DOWN = 3  # requests in a row that failed at every attempt; then each next one gets a single attempt
 MAX_COMPLETION_TOKENS = 1000
+KEY_NAMES = "EVAL_API_KEY or OPENAI_API_KEY"
 
 
 @dataclass(frozen=True)
@@ -37,9 +38,9 @@ class Endpoint:
     ):
         self.model, self.cache, self.ledger, self.timeout_s = model, cache, ledger, timeout_s
         if base_url and not base_url.startswith(("http://", "https://")):
-            raise UserError(f"--eval_api_base {base_url!r} is not a URL; it looks like http://127.0.0.1:8000/v1")
+            raise UserError(f"the address {base_url!r} of {model} is not a URL; it looks like http://127.0.0.1:8000/v1")
         if not base_url and not key:
-            raise UserError("the judge needs an API key: set EVAL_API_KEY or OPENAI_API_KEY, or give --eval_api_base")
+            raise UserError(f"{model} needs an API key: set {KEY_NAMES}, or give the base URL of another endpoint")
         http = httpx.Client(
             timeout=httpx.Timeout(timeout_s, connect=10.0),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=None),
@@ -108,14 +109,14 @@ class Endpoint:
             return _text_of(answer)
         except (openai.AuthenticationError, openai.PermissionDeniedError) as error:
             fate, used = "refused", (0, 0)
-            raise UserError(f"{self.url} refused the judge's API key (HTTP {error.status_code})") from None
+            raise UserError(f"{self.url} refused the API key (HTTP {error.status_code})") from None
         except openai.NotFoundError as error:
             fate, used = "refused", (0, 0)
-            raise UserError(f"{self.url} does not know the judge {self.model!r}: {error.message[:200]}") from None
+            raise UserError(f"{self.url} does not know the model {self.model!r}: {error.message[:200]}") from None
         except openai.RateLimitError as error:
             fate, used = "refused", (0, 0)
             if error.code == "insufficient_quota":
-                raise UserError(f"{self.url}: the account of the judge's API key has no money left") from None
+                raise UserError(f"{self.url}: the account of the API key has no money left") from None
             raise Transient("rate limit", _retry_after_s(error)) from None
         except (openai.InternalServerError, openai.ConflictError) as error:
             fate, used = "refused", (0, 0)

@@ -181,7 +181,7 @@ def test_an_expired_key_stops_the_run_and_fails_nobody(tmp_path):
     threading.Thread(target=server.serve_forever, daemon=True).start()
     folder = record(tmp_path, PRICE, "x")
     judge, _ = flags(f"http://127.0.0.1:{server.server_address[1]}/v1").make_judge(tmp_path, TASKS)
-    with pytest.raises(UserError, match="refused the judge's API key"):
+    with pytest.raises(UserError, match="refused the API key"):
         judge_once(judge, PRICE, folder)
     server.shutdown()
     assert read_outcome(folder) is None

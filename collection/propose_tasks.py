@@ -1,0 +1,199 @@
+"""Propose new tasks: from sites' names, from demonstrations, from examples, or from tasks that failed.
+
+    python collection/propose_tasks.py --method names --sites_file tasks.jsonl --num_tasks 100 \\
+        --api_model gpt-4o --test_files test.jsonl --output_file proposed.jsonl
+    python collection/propose_tasks.py --method demos --results_dir runs/IL/trajectories ...
+    python collection/propose_tasks.py --method self_instruct --seed_files IL.jsonl ...
+    python collection/propose_tasks.py --method evolve --seed_files optim-1.jsonl --check_feasibility \\
+        --results_dir runs/optim-1/trajectories --critic_scores scores.jsonl ...
+
+Proposals that say the same as a known task, leak from the test files, or fail a check are left out; what became of all
+of them stands in `<output_file>.report.json`. Sites are those of --sites_file, or of the seeds and demonstrations.
+"""
+
+import json
+import os
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from collection.judges.endpoint import Endpoint
+from collection.judges.ledger import PRICES, Budget, Ledger
+from collection.judges.reply_cache import ReplyCache
+from collection.proposers.filters import Filters, critic_window, model_says_feasible
+from collection.proposers.leaks import TestSplit
+from collection.proposers.oracle_report import add_ground_truth, oracle_report
+from collection.proposers.sources import Site, from_demos, from_examples, from_failures, from_names, sites_of
+from data.cli import run
+from data.errors import UserError
+from data.files import write_json
+from data.task import Task, read_tasks, write_tasks
+
+Method = Literal["names", "demos", "self_instruct", "evolve"]
+MAX_ROUNDS = 6  # requests for a site until it has its tasks; each asks for what is still missing
+
+
+@dataclass(frozen=True)
+class Config:
+    """Flags of `propose_tasks.py`."""
+
+    method: Method
+    """What the model starts from."""
+    output_file: Path
+    """The task file to write."""
+    num_tasks: int = 100
+    """Tasks wanted, shared evenly between the sites."""
+    sites_file: Path | None = None
+    """Task file whose sites are meant (names)."""
+    seed_files: tuple[Path, ...] = ()
+    """Task files: examples (self_instruct), or the tasks that were tried (evolve); never proposed again."""
+    results_dir: Path | None = None
+    """Trajectories: demonstrations to look at (demos), or the tries that show which seeds failed (evolve)."""
+    test_files: tuple[Path, ...] = ()
+    """Test tasks, from which nothing may leak."""
+    id_prefix: str = "proposed"
+    """Part of the new tasks' ids, `<site>-<id_prefix>--<number>`."""
+    tasks_per_request: int = 25
+    """Tasks asked for at once."""
+    num_examples: int = 8
+    """Examples or failed tasks shown with each request."""
+    num_imgs: int = 3
+    """Screenshots of a demonstration shown (demos); 0 shows none."""
+    num_trees: int = 0
+    """Pages of a demonstration whose text is shown."""
+    max_similarity: float = 0.9
+    """A proposal as similar as this to a known task is a duplicate."""
+    check_feasibility: bool = False
+    """Ask the model about each proposal whether it can be done."""
+    critic_scores: Path | None = None
+    """JSONL of {"ques", "score"}: keep proposals whose score lies in --critic_window, drop those without one."""
+    critic_window: tuple[float, float] = (0.05, 0.75)
+    """Neither hopeless nor solved (WebRL)."""
+    ground_truth: bool = False
+    """Embedded sites only: keep what their oracle knows to be feasible and outside its test split, with its `eval`."""
+    api_model: str = "gpt-4o"
+    """Model that proposes, at any OpenAI-compatible endpoint."""
+    api_base: str = ""
+    """Base URL of that endpoint. Empty: OpenAI's own."""
+    api_key: str = ""
+    """Its key; better set OPENAI_API_KEY."""
+    temperature: float = 1.0
+    """Sampling temperature of proposals."""
+    seed: int = 0
+    """Seed of the choice of examples and of sampling."""
+    budget_usd: float | None = None
+    """Most that all requests into this output file may cost, over all restarts."""
+
+    def check(self) -> None:
+        """Raise UserError for flags that don't fit the method."""
+        needs = {
+            "names": ("sites_file", self.sites_file),
+            "demos": ("results_dir", self.results_dir),
+            "self_instruct": ("seed_files", self.seed_files),
+            "evolve": ("seed_files", self.seed_files),
+        }
+        name, value = needs[self.method]
+        if not value:
+            raise UserError(f"--method {self.method} needs --{name}")
+        if self.method == "evolve" and self.results_dir is None:
+            raise UserError("--method evolve needs --results_dir, the tries that show which seeds failed")
+        if self.num_tasks < 1 or self.tasks_per_request < 1 or self.num_examples < 1:
+            raise UserError("--num_tasks, --tasks_per_request and --num_examples must be at least 1")
+
+
+def main(config: Config) -> None:
+    """Propose, filter, write the tasks and the report."""
+    config.check()
+    seeds = [task for file in config.seed_files for task in read_tasks(file)]
+    tests = [task for file in config.test_files for task in read_tasks(file)]
+    endpoint = make_endpoint(config)
+    sources = make_sources(config, seeds)
+    filters = Filters(TestSplit([task.ques for task in tests], [task.ques for task in seeds]), config.max_similarity)
+    for task in seeds:
+        filters.known.add(task.ques)
+    if config.check_feasibility:
+        filters.checks.append(("infeasible", lambda task: model_says_feasible(endpoint, task)))
+    if config.critic_scores is not None:
+        filters.checks.append(("outside_critic_window", critic_window(config.critic_scores, config.critic_window)))
+    proposer = Proposer(config, endpoint, filters)
+    share = -(-config.num_tasks // len(sources))
+    tasks = [task for source in sources for task in proposer.propose(source, share)][: config.num_tasks]
+    report = {"wanted": config.num_tasks, "written": len(tasks), **filters.counts, "cost": endpoint.ledger.report()}
+    report |= oracle_report(proposer.raw, tasks)
+    if config.ground_truth:
+        tasks = add_ground_truth(tasks)
+        report["written"] = len(tasks)
+    if not tasks:
+        raise UserError(f"no proposal passed the filters: {filters.counts}")
+    write_tasks(config.output_file, tasks)
+    write_json(config.output_file.with_name(config.output_file.name + ".report.json"), report)
+    print_report(report)
+
+
+@dataclass
+class Proposer:
+    """Asks until a site has its tasks; `raw` keeps all proposals as they came, for the report."""
+
+    config: Config
+    endpoint: Endpoint
+    filters: Filters
+    raw: list[Task] = field(default_factory=list)
+
+    def propose(self, source: Site, num_tasks: int) -> list[Task]:
+        """At most `num_tasks` tasks for one site."""
+        config, kept = self.config, []
+        for number in range(MAX_ROUNDS):
+            missing = num_tasks - len(kept)
+            if missing <= 0:
+                break
+            rng = random.Random(f"{config.seed} {source.web_name} {number}")
+            wanted = min(config.tasks_per_request, missing + missing // 2 + 2)
+            for ques in source.ask(self.endpoint, wanted, rng, config.temperature, self.filters.counts):
+                task = Task(
+                    id=f"{source.web_name}-{config.id_prefix}--{len(kept):03d}",
+                    ques=ques,
+                    web=source.web,
+                    web_name=source.web_name,
+                )
+                self.raw.append(task)
+                if len(kept) < num_tasks and self.filters.passes(task):
+                    kept.append(task)
+        return kept
+
+
+def make_endpoint(config: Config) -> Endpoint:
+    """The proposing model, with a ledger and remembered replies beside the output file."""
+    folder = config.output_file.parent / ".proposals"
+    prices = PRICES.get(config.api_model)
+    ledger = Ledger(folder / f"{config.output_file.stem}.costs.jsonl", Budget(config.budget_usd, None, prices))
+    key = config.api_key or os.environ.get("OPENAI_API_KEY", "")
+    return Endpoint(config.api_model, key, config.api_base, ReplyCache(folder / "replies"), ledger)
+
+
+def make_sources(config: Config, seeds: Sequence[Task]) -> list[Site]:
+    """One source per site."""
+    if config.method == "names":
+        return from_names(sites_of(read_tasks(config.sites_file)))
+    if config.method == "demos":
+        return from_demos(config.results_dir, config.num_imgs, config.num_trees)
+    if config.method == "self_instruct":
+        return from_examples(seeds, config.num_examples)
+    return from_failures(seeds, config.results_dir, config.num_examples)
+
+
+def print_report(report: dict) -> None:
+    """What became of the proposals, to standard output."""
+    table = Table("fate", "proposals", box=box.SIMPLE, pad_edge=False)
+    for name, value in report.items():
+        table.add_row(name, json.dumps(value) if isinstance(value, dict) else str(value))
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    run(Config, main, description="Propose new tasks.")

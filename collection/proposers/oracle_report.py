@@ -1,0 +1,48 @@
+"""What the embedded sites' oracle says of proposals: the measure of a proposer, where there is ground truth."""
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from data.sites.ground_truth import GroundTruth, ground_truth
+from data.sites.truth import InfeasibleError
+from data.sites.world import World, build
+from data.task import Task
+
+TEST = "test"
+_EMBEDDED = re.compile(r"https?://[\w-]+\.localhost[:/]")
+
+
+def oracle_report(proposed: Sequence[Task], kept: Sequence[Task]) -> dict[str, Any]:
+    """`oracle_proposed` and `oracle_kept`, each with shares `feasible` and `distinct` and the number `in_test_split`;
+    nothing when a task is elsewhere than on the embedded sites."""
+    if not all(_EMBEDDED.match(task.web) for task in proposed):
+        return {}
+    world = build(0)
+    return {"oracle_proposed": _measure(world, proposed), "oracle_kept": _measure(world, kept)}
+
+
+def add_ground_truth(tasks: Sequence[Task]) -> list[Task]:
+    """The feasible ones outside the test split, with the `eval` that lets the oracle judge them."""
+    world = build(0)
+    known = [(task, _truth(world, task)) for task in tasks]
+    return [dataclasses.replace(task, eval=truth.eval) for task, truth in known if truth and truth.split != TEST]
+
+
+def _measure(world: World, tasks: Sequence[Task]) -> dict[str, Any]:
+    truths = [_truth(world, task) for task in tasks]
+    asked = [truth.key if truth else (task.ques.lower(),) for truth, task in zip(truths, tasks, strict=True)]
+    return {
+        "num_tasks": len(tasks),
+        "feasible": sum(truth is not None for truth in truths) / max(1, len(tasks)),
+        "distinct": len(set(asked)) / max(1, len(tasks)),
+        "in_test_split": sum(truth is not None and truth.split == TEST for truth in truths),
+    }
+
+
+def _truth(world: World, task: Task) -> GroundTruth | None:
+    try:
+        return ground_truth(world, task.ques)
+    except InfeasibleError:
+        return None
