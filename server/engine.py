@@ -1,68 +1,75 @@
 """Engine: one thread that runs every request's generation in one continuously changing batch.
 
-A request joins at its prefill, takes a slot in the batched key-value cache, and leaves at its end token, so a long
-reply never holds up a short one. Prefills come first: a full batch makes every decode step cheaper per token.
+Each step of the model gives every decoding sequence a token and reads a chunk of the prompts that wait, so a long
+prompt never holds up replies under way and a reply that ends leaves at once. What is known already (the prefix of an
+earlier step, the features of a screenshot) is not computed again.
 """
 
-import collections
 import concurrent.futures
 import dataclasses
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Sequence as Listed
 
 import torch
 
 from data.errors import UserError
 from server.feature_cache import FeatureCache
-from server.kv_slots import KVSlots
 from server.prompt import ImageInput, Prompt
+from server.ragged_attention import Chunk
 from server.sampling import SamplingParams, sample
-from server.vision_language_model import VisionLanguageModel, fill_image_tokens
+from server.scheduler import Scheduler
+from server.sequence import Completion, DeadlineError, EngineBusyError, Options, Sequence
+from server.stats import EngineStats
+from server.vision_language_model import VisionLanguageModel
 
 log = logging.getLogger("elcano.server")
 
-
-class EngineBusyError(Exception):
-    """The queue is full, or the engine is shutting down."""
+_GREEDY, _NO_OPTIONS = SamplingParams(temperature=0), Options()
 
 
 @dataclasses.dataclass(frozen=True)
-class Completion:
-    """A reply. `token_ids` end with the end token unless `finish_reason` is "length"; `logprobs` belong to them and are
-    the model's own, before temperature, top-k and top-p."""
+class EngineConfig:
+    """`max_batch_size` sequences at once, `prefill_chunk` prompt tokens a step, and memory for keys and values."""
 
-    prompt_tokens: int
-    token_ids: list[int]
-    logprobs: list[float]
-    finish_reason: str
+    max_batch_size: int = 16
+    max_queue: int = 256
+    prefill_chunk: int = 256
+    kv_cache_bytes: int = 2 * 2**30
+    image_cache_size: int = 512
 
 
 @dataclasses.dataclass
-class _Sequence:
-    """A request on its way: first in the queue, then in a slot."""
+class _Reading:
+    """A chunk of one sequence's prompt in a step; `wanted` are the indices within it whose logits are needed."""
 
-    prompt: Prompt
-    params: SamplingParams
-    on_token: Callable[[int], None] | None
-    generator: torch.Generator
-    future: concurrent.futures.Future[Completion]
-    prompt_tokens: int = 0
-    max_new_tokens: int = 0
-    token_ids: list[int] = dataclasses.field(default_factory=list)
-    logprobs: list[float] = dataclasses.field(default_factory=list)
+    sequence: Sequence
+    chunk: Chunk
+    features: list[torch.Tensor]
+
+    @property
+    def complete(self) -> bool:
+        return self.chunk.end == self.sequence.prompt_tokens
+
+    @property
+    def wanted(self) -> range:
+        sequence, chunk = self.sequence, self.chunk
+        if sequence.options.num_scored:  # the logits behind a token belong to the next one
+            return range(max(sequence.first_scored - 1 - chunk.start, 0), chunk.length - self.complete)
+        needed = self.complete and not sequence.options.speculative
+        return range(chunk.length - needed, chunk.length)
 
 
 class Engine:
     """Owns the model's thread. `submit` from anywhere; a failing request fails alone."""
 
-    def __init__(self, model: VisionLanguageModel, cache: FeatureCache, max_batch_size: int, max_queue: int):
-        self.model, self.cache = model, cache
-        self.max_batch_size, self.max_queue = max_batch_size, max_queue
-        self.num_finished = 0
-        self._waiting: collections.deque[_Sequence] = collections.deque()
-        self._running: list[_Sequence] = []  # row i of the slots belongs to _running[i]
-        self._slots = KVSlots(max_batch_size)
+    def __init__(self, model: VisionLanguageModel, config: EngineConfig):
+        self.model, self.config = model, config
+        self.cache = FeatureCache(config.image_cache_size)
+        self.stats = EngineStats()
+        self._scheduler = Scheduler(
+            model.new_slots(), config.max_batch_size, config.prefill_chunk, config.kv_cache_bytes
+        )
         self._changed = threading.Condition()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
@@ -70,39 +77,59 @@ class Engine:
 
     @property
     def num_waiting(self) -> int:
-        return len(self._waiting)
+        return len(self._scheduler.waiting)
 
     @property
     def num_running(self) -> int:
-        return len(self._running)
+        return sum(not sequence.options.speculative for sequence in self._scheduler.active)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits or runs, nor is read ahead."""
+        return not (self._scheduler.queued or self._scheduler.active)
+
+    @property
+    def kv_bytes(self) -> int:
+        """Memory of the slots and of the prefix store."""
+        slots = self._scheduler.slots
+        return slots.nbytes(slots.num_rows, slots.capacity) + self._scheduler.store.nbytes
 
     @property
     def alive(self) -> bool:
         return self._thread.is_alive()
 
     def submit(
-        self, prompt: Prompt, params: SamplingParams, on_token: Callable[[int], None] | None = None
+        self, prompt: Prompt, params: SamplingParams, options: Options = _NO_OPTIONS
     ) -> concurrent.futures.Future[Completion]:
-        """Queue a request; `on_token` is called from the engine's thread. Cancelling the future frees its slot.
+        """Queue a request. Cancelling the future frees its slot.
 
         Raises:
-            UserError: a sampling parameter is out of range.
+            UserError: a sampling parameter is out of range, or the prompt can never be served.
             EngineBusyError: too many requests wait, or the engine is stopping.
         """
-        params.check()
-        sequence = _Sequence(prompt, params, on_token, params.generator(), concurrent.futures.Future())
+        sequence = self._sequence(prompt, params, options)
         with self._changed:
             self.check_room()
-            self._waiting.append(sequence)
+            self._forget_speculation(options.session)
+            self._scheduler.waiting.append(sequence)
             self._changed.notify()
         return sequence.future
+
+    def read_ahead(self, prompt: Prompt, session: str) -> None:
+        """Read, when there is time, the beginning that the session's next prompt is expected to have."""
+        sequence = self._sequence(prompt, _GREEDY, Options(session=session, speculative=True))
+        with self._changed:
+            if not self._stopping and len(self._scheduler.speculative) < self.config.max_queue:
+                self._forget_speculation(session)
+                self._scheduler.speculative.append(sequence)
+                self._changed.notify()
 
     def check_room(self) -> None:
         """Raises `EngineBusyError` when a request would be refused now."""
         if self._stopping:
             raise EngineBusyError("the server is shutting down")
-        if len(self._waiting) >= self.max_queue:
-            raise EngineBusyError(f"{self.max_queue} requests are waiting already; try again later")
+        if len(self._scheduler.waiting) >= self.config.max_queue:
+            raise EngineBusyError(f"{self.config.max_queue} requests are waiting already; try again later")
 
     def stop(self) -> None:
         """Finish what was accepted, then end the thread."""
@@ -111,74 +138,161 @@ class Engine:
             self._changed.notify()
         self._thread.join()
 
+    def _sequence(self, prompt: Prompt, params: SamplingParams, options: Options) -> Sequence:
+        params.check()
+        prompt.check()
+        self.model.adapters.check(prompt.adapter)
+        length = len(prompt.token_ids)
+        room = self.model.context_length - length + bool(options.num_scored or options.speculative)
+        if room < 1:
+            raise UserError(f"the prompt has {length} tokens; the model reads {self.model.context_length}")
+        sequence = Sequence(prompt, params, options)
+        if not (options.num_scored or options.speculative):
+            sequence.max_new_tokens = min(params.max_new_tokens, room)
+        if not self._scheduler.fits_alone(sequence.max_length):
+            raise UserError(f"{sequence.max_length} tokens need more memory than --kv_cache_gib gives")
+        return sequence
+
+    def _forget_speculation(self, session: str | None) -> None:
+        queue = self._scheduler.speculative
+        for one in [one for one in queue if one.options.session == session]:
+            queue.remove(one)
+
     @torch.inference_mode()
     def _run(self) -> None:
         while self._wait_for_work():
-            self._admit()
-            self._drop_cancelled()
-            if self._running:
+            self._drop_dead()
+            with self._changed:
+                self._scheduler.admit()
+            if self._scheduler.active:
                 self._step()
 
     def _wait_for_work(self) -> bool:
         with self._changed:
-            while not (self._waiting or self._running):
+            while self.idle:
                 if self._stopping:
                     return False
                 self._changed.wait()
+            if self._stopping:
+                self._scheduler.speculative.clear()
         return True
 
-    def _admit(self) -> None:
-        while self._waiting and len(self._running) < self.max_batch_size:
-            sequence = self._waiting.popleft()
-            if sequence.future.cancelled():
-                continue
-            try:
-                self._start(sequence)
-            except Exception as error:
-                self._fail(sequence, error)
+    def _drop_dead(self) -> None:
+        """Free what its client has given up or what has run out of time."""
+        with self._changed:
+            for sequence in [one for one in self._scheduler.waiting if one.future.cancelled() or one.expired]:
+                self._scheduler.waiting.remove(sequence)
+                self._expire(sequence)
+        for sequence in [one for one in self._scheduler.active if one.future.cancelled() or one.expired]:
+            self._scheduler.stop(sequence, keep=False)
+            self._expire(sequence)
 
-    def _start(self, sequence: _Sequence) -> None:
-        """Encode the images that are new, prefill, draw the first token."""
-        features = [self._features(image) for image in sequence.prompt.images]
-        prompt_ids = fill_image_tokens(
-            sequence.prompt.token_ids, self.model.image_token_id, [feature.shape[0] for feature in features]
-        )
-        room = self.model.context_length - len(prompt_ids)
-        if room < 1:
-            raise UserError(f"the prompt has {len(prompt_ids)} tokens; the model reads {self.model.context_length}")
-        sequence.prompt_tokens = len(prompt_ids)
-        sequence.max_new_tokens = min(sequence.params.max_new_tokens, room)
-        logits, cache = self.model.prefill(prompt_ids, features)
-        if not self._append([sequence], logits):
-            self._slots.add(cache)
-            self._running.append(sequence)
-
-    def _features(self, image: ImageInput) -> torch.Tensor:
-        features = image.features if image.features is not None else self.cache.get(image.key)
-        if features is None:
-            features = self.model.encode_image(image.pixels)
-            self.cache.put(image.key, features)
-        return features
-
-    def _drop_cancelled(self) -> None:
-        for row in reversed(range(len(self._running))):
-            if self._running[row].future.cancelled():
-                self._free(row)
+    def _expire(self, sequence: Sequence) -> None:
+        if sequence.expired:
+            self._fail(sequence, DeadlineError(f"not answered within {sequence.options.deadline_s:g} s"))
+        self.stats.dropped += 1
 
     def _step(self) -> None:
-        """One more token for every running sequence."""
+        """One more token for every decoding sequence, one more chunk of the prompts."""
+        decoding, readings = list(self._scheduler.decoding), self._read_on()
         try:
-            logits = self.model.decode([sequence.token_ids[-1] for sequence in self._running], self._slots)
-            for row in reversed(self._append(self._running, logits)):
-                self._free(row)
+            logits = self._forward(decoding, readings)
+            self._hand_out(decoding, readings, logits)
         except Exception as error:
-            for sequence in self._running:
+            for sequence in self._scheduler.active:
                 self._fail(sequence, error)
-            self._running.clear()
-            self._slots.clear()
+            self._scheduler.clear()
 
-    def _append(self, sequences: list[_Sequence], logits: torch.Tensor) -> list[int]:
-        """Draw a token for each row of `logits`; returns the rows that ended, in rising order."""
+    def _read_on(self) -> list[_Reading]:
+        """The chunks of this step. At most one image is encoded, so that decoding sequences never wait for several."""
+        readings, may_encode = [], True
+        for sequence, length in list(self._scheduler.next_chunks()):
+            try:
+                end, may_encode = self._encode_images(sequence, sequence.num_read + length, may_encode)
+                if end > sequence.num_read:
+                    chunk = Chunk(sequence.row, sequence.num_read, end - sequence.num_read)
+                    readings.append(_Reading(sequence, chunk, _chunk_features(sequence, chunk)))
+            except Exception as error:
+                self._scheduler.stop(sequence, keep=False)
+                self._fail(sequence, error)
+        return readings
+
+    def _encode_images(self, sequence: Sequence, end: int, may_encode: bool) -> tuple[int, bool]:
+        """Have the features of the images before `end`, or move `end` before the first one that must still wait."""
+        prompt = sequence.prompt
+        for number, image in enumerate(prompt.images):
+            owned = prompt.image_positions[prompt.image_bounds[number] : prompt.image_bounds[number + 1]]
+            if number in sequence.features or owned[-1] < sequence.num_read:
+                continue
+            if owned[0] >= end:
+                break
+            features = image.features if image.features is not None else self.cache.get(image.key)
+            if features is None and not may_encode:
+                return int(owned[0]), may_encode
+            if features is None:
+                features, may_encode = self._encode(image), False
+            else:
+                self.stats.image_hits += 1
+            sequence.features[number] = features
+        return end, may_encode
+
+    def _encode(self, image: ImageInput) -> torch.Tensor:
+        self.stats.image_misses += 1
+        features = self.model.encode_image(image.pixels)
+        self.cache.put(image.key, features)
+        return features
+
+    def _forward(self, decoding: Listed[Sequence], readings: Listed[_Reading]) -> torch.Tensor:
+        """Logits of the decoding sequences, then those that the chunks want."""
+        token_ids = [sequence.token_ids[-1] for sequence in decoding]
+        wanted = list(range(len(decoding)))
+        adapters = [sequence.prompt.adapter for sequence in decoding]
+        for reading in readings:
+            wanted += [len(token_ids) + index for index in reading.wanted]
+            token_ids += reading.sequence.prompt.token_ids[reading.chunk.start : reading.chunk.end]
+            adapters += [reading.sequence.prompt.adapter] * reading.chunk.length
+        step = self.model.new_step(
+            self._scheduler.slots,
+            [sequence.position for sequence in decoding],
+            [reading.chunk for reading in readings],
+        )
+        features = [feature for reading in readings for feature in reading.features]
+        self.stats.count_step(len(decoding), sum(reading.chunk.length for reading in readings))
+        with self.model.adapters.routed(adapters):
+            return self.model.forward(token_ids, features, step, wanted)
+
+    def _hand_out(self, decoding: list[Sequence], readings: list[_Reading], logits: torch.Tensor) -> None:
+        begin, answered, rows = len(decoding), list(decoding), list(range(len(decoding)))
+        for reading in readings:
+            sequence, end = reading.sequence, begin + len(reading.wanted)
+            sequence.num_read = reading.chunk.end
+            if sequence.options.num_scored:
+                self._score(reading, logits[begin:end])
+            elif sequence.options.speculative and reading.complete:
+                self._scheduler.stop(sequence, keep=True)
+            elif reading.complete:
+                self._scheduler.start_decoding(sequence)
+                self.stats.count_prompt(sequence)
+                answered.append(sequence)
+                rows.append(begin)
+            begin = end
+        if answered:
+            for sequence, reason in self._append(answered, logits[rows]):
+                self._finish(sequence, reason)
+
+    def _score(self, reading: _Reading, logits: torch.Tensor) -> None:
+        """Log-probabilities of the scored tokens in a chunk."""
+        sequence, first = reading.sequence, reading.chunk.start + reading.wanted.start + 1
+        targets = sequence.prompt.token_ids[first : first + len(reading.wanted)]
+        if targets:
+            picked = logits.log_softmax(-1).gather(1, torch.tensor(targets, device=logits.device)[:, None])
+            sequence.logprobs += picked[:, 0].tolist()
+        if reading.complete:
+            self.stats.count_prompt(sequence)
+            self._finish(sequence, "scored")
+
+    def _append(self, sequences: Listed[Sequence], logits: torch.Tensor) -> list[tuple[Sequence, str]]:
+        """Draw a token for each row of `logits`; returns the sequences that ended, and why."""
         for row, sequence in enumerate(sequences):
             if len(sequence.token_ids) < sequence.params.min_new_tokens:
                 logits[row, self.model.eos_ids] = -torch.inf
@@ -186,32 +300,43 @@ class Engine:
             logits, [sequence.params for sequence in sequences], [sequence.generator for sequence in sequences]
         )
         ended = []
-        for row, (sequence, token, logprob) in enumerate(zip(sequences, tokens, logprobs, strict=True)):
+        for sequence, token, logprob in zip(sequences, tokens, logprobs, strict=True):
             sequence.token_ids.append(token)
             sequence.logprobs.append(logprob)
-            if sequence.on_token is not None:
-                sequence.on_token(token)
-            if token in self.model.eos_ids or len(sequence.token_ids) == sequence.max_new_tokens:
-                self._finish(sequence)
-                ended.append(row)
+            if sequence.options.on_token is not None:
+                sequence.options.on_token(token, logprob)
+            reason = self._finish_reason(sequence)
+            if reason:
+                ended.append((sequence, reason))
         return ended
 
-    def _finish(self, sequence: _Sequence) -> None:
-        reason = "stop" if sequence.token_ids[-1] in self.model.eos_ids else "length"
-        if sequence.future.set_running_or_notify_cancel():
-            completion = Completion(sequence.prompt_tokens, sequence.token_ids, sequence.logprobs, reason)
-            sequence.future.set_result(completion)
-            self.num_finished += 1
+    def _finish_reason(self, sequence: Sequence) -> str:
+        """Empty while the reply goes on."""
+        stop = sequence.options.stop
+        if sequence.token_ids[-1] in self.model.eos_ids or (stop is not None and stop(sequence.token_ids)):
+            return "stop"
+        return "length" if len(sequence.token_ids) == sequence.max_new_tokens else ""
 
-    def _fail(self, sequence: _Sequence, error: Exception) -> None:
-        if not isinstance(error, UserError):
+    def _finish(self, sequence: Sequence, reason: str) -> None:
+        self._scheduler.stop(sequence, keep=True)
+        if sequence.future.set_running_or_notify_cancel():
+            completion = sequence.completion(reason, self.model.weights_version)
+            self.stats.count_completion(completion)
+            sequence.future.set_result(completion)
+
+    def _fail(self, sequence: Sequence, error: Exception) -> None:
+        if not isinstance(error, UserError | DeadlineError):
             log.error("a request failed", exc_info=error)
         if not sequence.future.done() and sequence.future.set_running_or_notify_cancel():
             sequence.future.set_exception(error)
 
-    def _free(self, row: int) -> None:
-        """Give the slot back; the last sequence moves into its row, as it does in the slots."""
-        self._slots.remove(row)
-        last = self._running.pop()
-        if row < len(self._running):
-            self._running[row] = last
+
+def _chunk_features(sequence: Sequence, chunk: Chunk) -> list[torch.Tensor]:
+    """The feature rows that fill the chunk's `<image>` tokens."""
+    prompt = sequence.prompt
+    first, last = prompt.image_positions.searchsorted([chunk.start, chunk.end])
+    rows = []
+    for number, (begin, end) in enumerate(zip(prompt.image_bounds, prompt.image_bounds[1:], strict=False)):
+        if begin < last and end > first:
+            rows.append(sequence.features[number][max(first, begin) - begin : min(last, end) - begin])
+    return rows

@@ -4,18 +4,26 @@
 
 Prints `serving DIR on http://host:port` when ready; SIGTERM finishes the requests under way and ends. Checkpoints
 released by OpenWebVoyager want `--image_size 980 --do_image_splitting False`. OMP_NUM_THREADS sets a CPU's threads.
+Replies are drawn at temperature 1.2 for exploration, as published; for evaluation give `--temperature 0`.
 """
 
 import dataclasses
 import json
+import os
 import signal
 import socket
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from data import cli
 from data.errors import UserError
+
+if TYPE_CHECKING:  # torch takes seconds to import; what can be refused is refused before
+    from fastapi import FastAPI
+
+    from server.engine import Engine
 
 MODEL_TYPES = ("idefics2", "llava", "llava_next")
 
@@ -29,9 +37,13 @@ class Config:
     port: int = 8080
     """Port to listen on; 0 picks a free one."""
     host: str = "127.0.0.1"
-    """Address to listen on; 0.0.0.0 serves every machine that reaches this one, without a password."""
+    """Address to listen on; 0.0.0.0 serves every machine that reaches this one, so set ELCANO_API_KEY too."""
+    api_key: str = ""
+    """Bearer token that clients must send. Better set ELCANO_API_KEY, which other users of this machine cannot read."""
     device: str = "auto"
     """auto (the first GPU, else the CPU), cpu, cuda:0, ..."""
+    replicas: int = 1
+    """Server processes behind this port: one for each of the first N GPUs, or N on the CPU."""
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     """auto: float32 on CPU, else the checkpoint's own."""
     attn_implementation: Literal["sdpa", "eager"] = "sdpa"
@@ -40,6 +52,23 @@ class Config:
     """Sequences generated at once."""
     max_queue: int = 256
     """Requests that may wait; further ones get status 429."""
+    prefill_chunk: int = 256
+    """Prompt tokens read in each step beside the decoding; more of them read prompts faster on a big GPU."""
+    kv_cache_gib: float | None = None
+    """Memory for keys and values, of running requests and of what may be reused; None: 2 GiB on a CPU, 80 % of what
+    the weights leave free on a GPU."""
+    read_ahead: bool = True
+    """Read what an episode's next prompt will begin with while its browser acts."""
+    request_timeout_s: float = 600.0
+    """Requests not answered by then get status 408; a request may ask for less by its own timeout_s."""
+    max_body_mib: int = 256
+    """Larger requests get status 413."""
+    access_log: str = ""
+    """File for one JSON line per request; - is the standard error."""
+    adapters: tuple[str, ...] = ()
+    """LoRA adapters as NAME=FOLDER (PEFT's format); requests name one by `adapter`, OpenAI clients by `model`."""
+    load_in_4bit: bool = False
+    """Quantise the language model to 4 bits; needs a GPU and bitsandbytes."""
     temperature: float = 1.2
     """Default sampling temperature; 0 is greedy."""
     top_k: int = 50
@@ -60,13 +89,27 @@ class Config:
 
 def main(config: Config) -> None:
     """Check what can be checked in no time, then load and serve."""
-    for name in ("max_batch_size", "max_queue", "image_cache_size"):
-        if getattr(config, name) < 1:
-            raise UserError(f"--{name} is {getattr(config, name)}; give at least 1")
+    least = {
+        "max_batch_size": 1,
+        "max_queue": 1,
+        "replicas": 1,
+        "image_cache_size": 1,
+        "prefill_chunk": 1,
+        "max_body_mib": 1,
+    }
+    for name, minimum in least.items():
+        if getattr(config, name) < minimum:
+            raise UserError(f"--{name} is {getattr(config, name)}; give at least {minimum}")
+    if config.request_timeout_s <= 0 or (config.kv_cache_gib is not None and config.kv_cache_gib <= 0):
+        raise UserError("--request_timeout_s and --kv_cache_gib must be more than 0")
+    named_adapters(config)
     folder = check_folder(Path(config.model_name_or_path))
     listener = bind(config.host, config.port)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # while loading; uvicorn drains first, then comes here too
-    serve(config, folder, listener)
+    if config.replicas > 1:
+        serve_replicas(config, folder, listener)
+    else:
+        serve(config, folder, listener)
 
 
 def check_folder(folder: Path) -> Path:
@@ -99,30 +142,99 @@ def bind(host: str, port: int) -> socket.socket:
     return listener
 
 
+def named_adapters(config: Config) -> dict[str, str]:
+    """`--adapters` by name."""
+    pairs = [adapter.partition("=") for adapter in config.adapters]
+    for name, _, folder in pairs:
+        if not name or not (Path(folder) / "adapter_config.json").is_file():
+            raise UserError(f"--adapters {name}: give NAME=FOLDER, with an adapter_config.json in the folder")
+    return {name: folder for name, _, folder in pairs}
+
+
 def serve(config: Config, folder: Path, listener: socket.socket) -> None:
     """Load the model and serve until a signal."""
-    import uvicorn
-
-    from server.engine import Engine
-    from server.feature_cache import FeatureCache
     from server.http_api import create_app
     from server.sampling import SamplingParams
     from server.service import Service
+
+    defaults = SamplingParams(**fields_for(SamplingParams, config))
+    defaults.check()
+    service = Service(
+        load_engine(config, folder),
+        defaults,
+        model_name=folder.resolve().name,
+        load=lambda other: load_engine(config, check_folder(other)),
+        timeout_s=config.request_timeout_s,
+        read_ahead=config.read_ahead,
+    )
+    run(create_app(service, announcement(config, folder, listener)), config, listener)
+
+
+def serve_replicas(config: Config, folder: Path, listener: socket.socket) -> None:
+    """Run several of this server behind one port until a signal."""
+    import torch
+
+    from server.replicas import Replica, create_router_app, replica_commands
+
+    device = config.device
+    if device in ("auto", "cuda"):
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "cuda" and torch.cuda.device_count() < config.replicas:
+        raise UserError(f"--replicas {config.replicas}: there are only {torch.cuda.device_count()} GPUs")
+    replicas = [Replica(command) for command in replica_commands(sys.argv[1:], config.replicas, device)]
+    for replica in replicas:
+        replica.start()
+    try:
+        for replica in replicas:
+            replica.wait_ready()
+    except BaseException:
+        for replica in replicas:
+            replica.process.kill()
+        raise
+    app = create_router_app(replicas, announcement(config, folder, listener), slack=config.max_batch_size)
+    run(app, config, listener)
+
+
+def announcement(config: Config, folder: Path, listener: socket.socket) -> Callable[[], None]:
+    """What to do when ready: say so on the standard output."""
+    address = f"http://{config.host}:{listener.getsockname()[1]}"
+    return lambda: print(f"serving {folder} on {address}", flush=True)
+
+
+def run(app: "FastAPI", config: Config, listener: socket.socket) -> None:
+    """Serve an application behind what every request meets first; a SIGTERM drains it."""
+    import uvicorn
+
+    from server.manners import AccessLog, Manners
+
+    api_key = config.api_key or os.environ.get("ELCANO_API_KEY", "")
+    log = AccessLog(config.access_log)
+    app.add_middleware(Manners, api_key=api_key, max_body_bytes=config.max_body_mib * 2**20, log=log)
+    uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).run(sockets=[listener])
+
+
+def load_engine(config: Config, folder: Path) -> "Engine":
+    """The model in `folder` with an engine of its own."""
+    import torch
+
+    from server.engine import Engine, EngineConfig
     from server.vision_language_model import LoadOptions, VisionLanguageModel
 
-    def fields_for(kind: type) -> dict[str, object]:
-        """The fields of `config` that `kind` has too."""
-        names = {field.name for field in dataclasses.fields(kind)}
-        return {name: value for name, value in dataclasses.asdict(config).items() if name in names}
+    options = LoadOptions(**fields_for(LoadOptions, config) | {"adapters": named_adapters(config)})
+    model = VisionLanguageModel(folder, options)
+    if config.kv_cache_gib is not None:
+        kv_cache_bytes = int(config.kv_cache_gib * 2**30)
+    elif model.device.type == "cuda":
+        kv_cache_bytes = int(0.8 * torch.cuda.mem_get_info(model.device)[0])
+    else:
+        kv_cache_bytes = EngineConfig.kv_cache_bytes
+    return Engine(model, EngineConfig(**fields_for(EngineConfig, config) | {"kv_cache_bytes": kv_cache_bytes}))
 
-    defaults = SamplingParams(**fields_for(SamplingParams))
-    defaults.check()
-    model = VisionLanguageModel(folder, LoadOptions(**fields_for(LoadOptions)))
-    engine = Engine(model, FeatureCache(config.image_cache_size), config.max_batch_size, config.max_queue)
-    service = Service(engine, defaults, model_name=folder.resolve().name)
-    address = f"http://{config.host}:{listener.getsockname()[1]}"
-    app = create_app(service, on_ready=lambda: print(f"serving {folder} on {address}", flush=True))
-    uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).run(sockets=[listener])
+
+def fields_for(kind: type, config: Config) -> dict[str, object]:
+    """The fields of `config` that `kind` has too."""
+    names = {field.name for field in dataclasses.fields(kind)}
+    return {name: value for name, value in dataclasses.asdict(config).items() if name in names}
 
 
 if __name__ == "__main__":

@@ -1,28 +1,37 @@
 """HTTP API: OpenWebVoyager's `/predict` and the OpenAI chat protocol over one engine.
 
     POST /predict               {"conversations": [{"role", "content" with <image>}], "images": [base64 PNG, ...]}
+    POST /score                 the same with {"answers": [...]}: their log-probabilities
     POST /v1/chat/completions   messages with text and image_url (data URL) parts, stream or not
-    GET  /v1/models, /health
+    POST /reload                {"model_name_or_path"}: other weights from now on
+    GET  /v1/models, /health, /metrics
 
-Errors are one line, {"error": {"message", "type"}}: 400 for what the client can mend, 429 when too many wait.
+Errors are one line, {"error": {"message", "type"}}: 400 for what the client can mend, 408 past the deadline, 429 with
+Retry-After when too many wait.
 """
 
 import asyncio
 import contextlib
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 
 import fastapi
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from fastapi.responses import JSONResponse, PlainTextResponse
+from pydantic import BaseModel
 
-from data.errors import UserError
-from server.engine import EngineBusyError
+from server.errors import STATUS, error_body
+from server.metrics import render
 from server.openai_protocol import openai_routes
-from server.predict_protocol import predict_route
-from server.service import ClientGoneError, Service
+from server.predict_protocol import predict_routes
+from server.sequence import EngineBusyError
+from server.service import Service
 
-MAX_BODY_BYTES = 256 * 2**20
+
+class ReloadRequest(BaseModel):
+    """A checkpoint folder on the server's machine."""
+
+    model_name_or_path: str
 
 
 def create_app(service: Service, on_ready: Callable[[], None]) -> fastapi.FastAPI:
@@ -35,12 +44,13 @@ def create_app(service: Service, on_ready: Callable[[], None]) -> fastapi.FastAP
         await asyncio.to_thread(service.engine.stop)
 
     app = fastapi.FastAPI(title="Elcano inference server", lifespan=lifespan)
-    app.add_middleware(_LimitBody)
-    app.include_router(predict_route(service))
+    app.include_router(predict_routes(service))
     app.include_router(openai_routes(service))
     app.get("/health")(_health(service))
-    for error, (status, kind) in _ERRORS.items():
-        app.add_exception_handler(error, _handler(status, kind))
+    app.get("/metrics")(_metrics(service))
+    app.post("/reload")(_reload(service))
+    for error, (status, kind) in STATUS.items():
+        app.add_exception_handler(error, _handler(service, status, kind))
     return app
 
 
@@ -52,50 +62,40 @@ def _health(service: Service) -> Callable[[], Awaitable[JSONResponse]]:
             "weights_version": engine.model.weights_version,
             "num_waiting": engine.num_waiting,
             "num_running": engine.num_running,
-            "num_finished": engine.num_finished,
+            "num_finished": service.retired.finished + engine.stats.finished,
         }
         return JSONResponse(state, status_code=200 if engine.alive else 503)
 
     return health
 
 
-_ERRORS: dict[type[Exception], tuple[int, str]] = {
-    UserError: (400, "invalid_request_error"),
-    RequestValidationError: (400, "invalid_request_error"),
-    EngineBusyError: (429, "overloaded_error"),
-    ClientGoneError: (499, "client_gone"),
-    Exception: (500, "server_error"),
-}
+def _metrics(service: Service) -> Callable[[], Awaitable[PlainTextResponse]]:
+    async def metrics(request: fastapi.Request) -> PlainTextResponse:
+        responses = getattr(request.state, "responses", {})
+        return PlainTextResponse(render(service, responses), media_type="text/plain; version=0.0.4")
+
+    return metrics
 
 
-def error_body(error: Exception, kind: str) -> dict[str, dict[str, str]]:
-    """One line, in the shape OpenAI clients read."""
-    return {"error": {"message": _one_line(error), "type": kind}}
+def _reload(service: Service) -> Callable[[ReloadRequest], Awaitable[dict[str, str]]]:
+    async def reload(body: ReloadRequest) -> dict[str, str]:
+        return {"weights_version": await service.reload(Path(body.model_name_or_path))}
+
+    return reload
 
 
-def _handler(status: int, kind: str) -> Callable[[fastapi.Request, Exception], Awaitable[JSONResponse]]:
+def _handler(
+    service: Service, status: int, kind: str
+) -> Callable[[fastapi.Request, Exception], Awaitable[JSONResponse]]:
     async def handle(_: fastapi.Request, error: Exception) -> JSONResponse:
-        return JSONResponse(error_body(error, kind), status_code=status)
+        headers = {"retry-after": str(_retry_after_s(service))} if isinstance(error, EngineBusyError) else None
+        return JSONResponse(error_body(error, kind), status_code=status, headers=headers)
 
     return handle
 
 
-def _one_line(error: Exception) -> str:
-    if isinstance(error, RequestValidationError):
-        return "; ".join(f"{'.'.join(map(str, e['loc'][1:])) or 'body'}: {e['msg']}" for e in error.errors()[:3])
-    return " ".join(str(error).split()) or type(error).__name__
-
-
-class _LimitBody:
-    """Refuses bodies over `MAX_BODY_BYTES` before they are read into memory."""
-
-    def __init__(self, app: ASGIApp):
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        length = dict(scope.get("headers", [])).get(b"content-length", b"0")
-        if scope["type"] == "http" and int(length) > MAX_BODY_BYTES:
-            error = UserError(f"the request is larger than {MAX_BODY_BYTES // 2**20} MiB")
-            await JSONResponse(error_body(error, "invalid_request_error"), status_code=413)(scope, receive, send)
-        else:
-            await self.app(scope, receive, send)
+def _retry_after_s(service: Service) -> int:
+    """Until about half of the queue is served, judged by the replies so far."""
+    engine, times = service.engine, service.engine.stats.total_s
+    mean_s = times.sum / max(1, sum(times.counts))
+    return max(1, min(60, math.ceil(mean_s * engine.num_waiting / (2 * engine.config.max_batch_size))))

@@ -1,14 +1,19 @@
-"""The protocol of OpenWebVoyager's own client: `POST /predict`."""
+"""The protocol of OpenWebVoyager's own client, `POST /predict`, and `POST /score` for the same conversations."""
 
+import concurrent.futures
 import dataclasses
 from typing import Any, Literal
 
 import fastapi
 from pydantic import BaseModel, Field
 
+from server.engine import Engine
 from server.prompt import Prompt, build_prompt, split_marks
-from server.service import Service
-from server.wire_images import from_predict
+from server.sampling import SamplingParams
+from server.score import score_answers
+from server.sequence import Completion
+from server.service import Ask, Service
+from server.wire_images import WireImage, from_predict
 
 
 class Turn(BaseModel):
@@ -18,42 +23,89 @@ class Turn(BaseModel):
     content: str
 
 
-class PredictRequest(BaseModel):
+class Conversation(BaseModel):
     """`images` is a list of base64 PNG, JPEG or WebP files, or an old client's base64 pickle of PIL images."""
 
-    id: str = ""
+    id: str = Field("", max_length=1024)
     conversations: list[Turn] = Field(min_length=1)
     images: list[str] | str = []
+    adapter: str = ""
+    timeout_s: float | None = Field(None, gt=0)
+
+
+class PredictRequest(Conversation):
+    """`id` names the episode: the server keeps what it read for it."""
+
     temperature: float | None = None
+    top_k: int | None = None
     top_p: float | None = None
     seed: int | None = None
     max_new_tokens: int | None = None
+    min_new_tokens: int | None = None
     return_tokens: bool = False
 
 
-def predict_route(service: Service) -> fastapi.APIRouter:
-    """The route `/predict`."""
+class ScoreRequest(Conversation):
+    """Answers whose log-probabilities are asked for, each as the reply to the conversation."""
+
+    answers: list[str] = Field(min_length=1, max_length=64)
+
+
+def predict_routes(service: Service) -> fastapi.APIRouter:
+    """The routes `/predict` and `/score`."""
     router = fastapi.APIRouter()
 
     @router.post("/predict")
     async def predict(body: PredictRequest, request: fastapi.Request) -> dict[str, Any]:
-        fields = ("temperature", "top_p", "seed", "max_new_tokens")
-        given = {name: getattr(body, name) for name in fields if getattr(body, name) is not None}
-        params = dataclasses.replace(service.defaults, **given)
-        completion = await service.complete(request, lambda: _prompt(service, body), params)
-        reply = {
-            "text": service.engine.model.decode_text(completion.token_ids),
+        images: list[WireImage] = []
+
+        def build(engine: Engine) -> Prompt:
+            images[:] = from_predict(body.images)
+            return build_prompt(_messages(body), images, engine.model, engine.cache, body.adapter)
+
+        ask = Ask(build, _params(service, body), session=body.id or None, timeout_s=body.timeout_s)
+        started = await service.start(ask)
+        [completion] = request.state.completions = await service.until_gone(request, started)
+        text = started.text(completion.token_ids)
+        if body.id:
+            turns = [(turn.role, turn.content) for turn in body.conversations]
+            service.expect_next(started.engine, body.id, turns, images, text, body.adapter)
+        answer = {
+            "text": text,
             "prompt_tokens": completion.prompt_tokens,
             "completion_tokens": len(completion.token_ids),
-            "weights_version": service.engine.model.weights_version,
+            "weights_version": completion.weights_version,
         }
         if body.return_tokens:
-            reply |= {"token_ids": completion.token_ids, "logprobs": completion.logprobs}
-        return reply
+            answer |= {"token_ids": completion.token_ids, "logprobs": completion.logprobs}
+        return answer
+
+    @router.post("/score")
+    async def score(body: ScoreRequest, request: fastapi.Request) -> dict[str, Any]:
+        def submit(engine: Engine) -> list[concurrent.futures.Future[Completion]]:
+            images = from_predict(body.images)
+            deadline_s = body.timeout_s or service.timeout_s
+            return score_answers(engine, _messages(body), images, body.answers, body.adapter, deadline_s)
+
+        started = await service.begin(submit)
+        completions = request.state.completions = await service.until_gone(request, started)
+        return {
+            "weights_version": completions[0].weights_version,
+            "prompt_tokens": completions[0].prompt_tokens,
+            "scores": [
+                {"logprob": sum(one.logprobs), "token_ids": one.token_ids, "logprobs": one.logprobs}
+                for one in completions
+            ],
+        }
 
     return router
 
 
-def _prompt(service: Service, body: PredictRequest) -> Prompt:
-    messages = [{"role": turn.role, "content": split_marks(turn.content)} for turn in body.conversations]
-    return build_prompt(messages, from_predict(body.images), service.engine.model, service.engine.cache)
+def _params(service: Service, body: PredictRequest) -> SamplingParams:
+    fields = ("temperature", "top_k", "top_p", "seed", "max_new_tokens", "min_new_tokens")
+    given = {name: getattr(body, name) for name in fields if getattr(body, name) is not None}
+    return dataclasses.replace(service.defaults, **given)
+
+
+def _messages(body: Conversation) -> list[dict[str, Any]]:
+    return [{"role": turn.role, "content": split_marks(turn.content)} for turn in body.conversations]

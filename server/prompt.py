@@ -1,10 +1,13 @@
 """Prompt: a conversation and its screenshots as the token ids and image inputs that the engine runs."""
 
 import dataclasses
+import functools
+import hashlib
 import re
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from transformers import BatchFeature
 
@@ -17,19 +20,58 @@ from server.wire_images import WireImage
 
 @dataclasses.dataclass(frozen=True)
 class ImageInput:
-    """One image: its `features` when they are known already, else its `pixels`."""
+    """One image that takes `num_tokens` `<image>` tokens: its `features` when they are known already, else its
+    `pixels`."""
 
     key: str
+    num_tokens: int
     features: torch.Tensor | None
     pixels: BatchFeature | None
 
 
 @dataclasses.dataclass(frozen=True)
 class Prompt:
-    """`token_ids` as the processor gives them, `images` in the order of their marks."""
+    """`token_ids` with one `<image>` token for each row of image features, `images` in the order of their marks.
+
+    `adapter` names the LoRA adapter that reads it, "" is the bare model.
+    """
 
     token_ids: list[int]
-    images: list[ImageInput]
+    images: list[ImageInput] = dataclasses.field(default_factory=list)
+    image_token_id: int = -1
+    adapter: str = ""
+
+    @functools.cached_property
+    def image_positions(self) -> np.ndarray:
+        """Where the `<image>` tokens stand, in rising order."""
+        return np.flatnonzero(np.asarray(self.token_ids) == self.image_token_id)
+
+    @functools.cached_property
+    def image_bounds(self) -> np.ndarray:
+        """Image i owns `image_positions[image_bounds[i] : image_bounds[i + 1]]`."""
+        return np.cumsum([0, *(image.num_tokens for image in self.images)])
+
+    @functools.cached_property
+    def keys(self) -> np.ndarray:
+        """[tokens] int64. Two prompts mean the same up to position n exactly when their keys agree up to there: an
+        `<image>` token stands for its image, the first token also for the adapter."""
+        keys = np.array(self.token_ids, dtype=np.int64)
+        for image, begin, end in zip(self.images, self.image_bounds, self.image_bounds[1:], strict=False):
+            keys[self.image_positions[begin:end]] = _hash(image.key)
+        if self.adapter:
+            keys[0] ^= _hash(self.adapter)
+        return keys
+
+    def check(self) -> None:
+        """Raises `UserError` unless the images fill the `<image>` tokens."""
+        if len(self.image_positions) != self.image_bounds[-1]:
+            found, needed = len(self.image_positions), self.image_bounds[-1]
+            raise UserError(f"the prompt has {found} image tokens for {needed} image features")
+
+
+def _hash(text: str) -> int:
+    """63 bits, negative: no token id looks so."""
+    return -1 - (int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1)
 
 
 def split_marks(content: str) -> list[dict[str, Any]]:
@@ -39,10 +81,16 @@ def split_marks(content: str) -> list[dict[str, Any]]:
 
 
 def build_prompt(
-    messages: Sequence[dict[str, Any]], images: Sequence[WireImage], model: VisionLanguageModel, cache: FeatureCache
+    messages: Sequence[dict[str, Any]],
+    images: Sequence[WireImage],
+    model: VisionLanguageModel,
+    cache: FeatureCache,
+    adapter: str = "",
+    complete: bool = False,
 ) -> Prompt:
     """Messages are {"role", "content": [{"type": "text", "text"} | {"type": "image"}]}.
 
+    A `complete` conversation ends with its last reply, another one where the next reply begins.
     Text that spells a special token is broken up, so that a page can neither add images nor end a turn.
 
     Raises:
@@ -58,7 +106,27 @@ def build_prompt(
         escaped.append({"role": message["role"], "content": parts})
     if num_marks != len(images):
         raise UserError(f"the conversation has {num_marks} {IMAGE} marks but {len(images)} images came with it")
-    return Prompt(model.prompt_ids(escaped), [_image_input(image, model, cache) for image in images])
+    inputs = [_image_input(image, model, cache) for image in images]
+    lengths = [image.num_tokens for image in inputs]
+    token_ids = fill_image_tokens(model.prompt_ids(escaped, complete), model.image_token_id, lengths)
+    return Prompt(token_ids, inputs, model.image_token_id, adapter)
+
+
+def fill_image_tokens(prompt_ids: Sequence[int], image_token_id: int, lengths: Sequence[int]) -> list[int]:
+    """One `<image>` token for each feature row of images that take `lengths` of them.
+
+    Idefics2's processor writes them all into the text; LLaVA's leave one per image, to be repeated here.
+    """
+    found = sum(token == image_token_id for token in prompt_ids)
+    if found == sum(lengths):
+        return list(prompt_ids)
+    if found != len(lengths):
+        raise UserError(f"the prompt has {found} image tokens for {sum(lengths)} image features")
+    remaining = iter(lengths)
+    filled: list[int] = []
+    for token in prompt_ids:
+        filled.extend([token] * (next(remaining) if token == image_token_id else 1))
+    return filled
 
 
 def _escape(part: dict[str, Any]) -> dict[str, Any]:
@@ -67,4 +135,8 @@ def _escape(part: dict[str, Any]) -> dict[str, Any]:
 
 def _image_input(image: WireImage, model: VisionLanguageModel, cache: FeatureCache) -> ImageInput:
     features = cache.get(image.key)
-    return ImageInput(image.key, features, model.pixels(image.load()) if features is None else None)
+    if features is not None:
+        return ImageInput(image.key, features.shape[0], features, None)
+    loaded = image.load()
+    pixels = model.pixels(loaded)
+    return ImageInput(image.key, model.num_image_tokens(pixels, loaded), None, pixels)

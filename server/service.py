@@ -1,50 +1,210 @@
-"""Service: from a request's messages to its completion. What both protocols share."""
+"""Service: from a request's messages to its replies. What all protocols share."""
 
 import asyncio
+import concurrent.futures
+import dataclasses
+import functools
+import logging
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import fastapi
 
-from server.engine import Completion, Engine
-from server.prompt import Prompt
+from server.engine import Engine
+from server.prompt import Prompt, build_prompt
 from server.sampling import SamplingParams
+from server.sequence import Completion, EngineBusyError, Options
+from server.speculation import NextPrompt
+from server.stats import EngineStats
+from server.wire_images import WireImage
+
+log = logging.getLogger("elcano.server")
 
 
 class ClientGoneError(Exception):
     """The client hung up before its reply was ready."""
 
 
-class Service:
-    """Builds prompts in a thread pool, awaits replies, forgets clients that hang up."""
+class ReloadingError(Exception):
+    """Another reload is under way."""
 
-    def __init__(self, engine: Engine, defaults: SamplingParams, model_name: str):
+
+@dataclasses.dataclass(frozen=True)
+class Ask:
+    """What a request wants: how its prompt is built, and how its `num_replies` are drawn."""
+
+    build: Callable[[Engine], Prompt]
+    params: SamplingParams
+    num_replies: int = 1
+    stop: Sequence[str] = ()
+    session: str | None = None
+    timeout_s: float | None = None
+
+
+class Started:
+    """Completions under way on one engine, whose weights they all have."""
+
+    def __init__(self, engine: Engine, futures: Sequence[concurrent.futures.Future[Completion]], stop: Sequence[str]):
+        self.engine, self._stop = engine, stop
+        self.futures = [asyncio.wrap_future(future) for future in futures]
+
+    async def completions(self) -> list[Completion]:
+        """All of them; the first error is raised."""
+        return await asyncio.gather(*self.futures)
+
+    def text(self, token_ids: Sequence[int]) -> str:
+        """What a reply says, up to its stop string."""
+        text = self.engine.model.decode_text(token_ids)
+        return text[: min((text.index(stop) for stop in self._stop if stop in text), default=len(text))]
+
+    def cancel(self) -> None:
+        """Free their slots."""
+        for future in self.futures:
+            future.cancel()
+
+
+class Service:
+    """Builds prompts in a thread pool, awaits replies, forgets clients that hang up, changes weights under way."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        defaults: SamplingParams,
+        model_name: str,
+        load: Callable[[Path], Engine] | None = None,
+        timeout_s: float | None = None,
+        read_ahead: bool = True,
+    ):
         self.engine, self.defaults, self.model_name = engine, defaults, model_name
+        self.timeout_s, self.read_ahead = timeout_s, read_ahead
+        self.retired = EngineStats()  # what engines of earlier weights have counted
+        self._load = load
+        self._reloading = threading.Lock()
+        self._next_prompt = NextPrompt()
         self._pool = ThreadPoolExecutor(max_workers=os.cpu_count(), thread_name_prefix="prompt")
 
-    async def submit(
-        self, build: Callable[[], Prompt], params: SamplingParams, on_token: Callable[[int], None] | None = None
-    ) -> asyncio.Future[Completion]:
-        """Build the prompt and queue it; cancelling the returned future frees its slot."""
-        self.engine.check_room()  # before any work is done for a request that has no place
-        prompt = await asyncio.get_running_loop().run_in_executor(self._pool, build)
-        return asyncio.wrap_future(self.engine.submit(prompt, params, on_token))
+    async def start(self, ask: Ask, on_token: Callable[[int, int, float], None] | None = None) -> Started:
+        """Build the prompt and queue it; `on_token` gets (reply's number, token, log-probability).
 
-    async def complete(
-        self, request: fastapi.Request, build: Callable[[], Prompt], params: SamplingParams
-    ) -> Completion:
-        """The whole reply; raises `ClientGoneError` as soon as the client hangs up."""
-        future = await self.submit(build, params)
+        Raises:
+            UserError: something about the request is wrong.
+            EngineBusyError: too many requests wait already.
+        """
+        return await self.begin(lambda engine: _submit(engine, ask, self.timeout_s, on_token), ask.stop)
+
+    async def begin(
+        self, submit: Callable[[Engine], Sequence[concurrent.futures.Future[Completion]]], stop: Sequence[str] = ()
+    ) -> Started:
+        """Run `submit` in the pool, on an engine that takes requests."""
+        while True:
+            engine = self.engine
+            engine.check_room()  # before any work is done for a request that has no place
+            try:
+                futures = await asyncio.get_running_loop().run_in_executor(self._pool, submit, engine)
+            except EngineBusyError:
+                if engine is self.engine:
+                    raise  # else its weights were replaced meanwhile
+            else:
+                return Started(engine, futures, stop)
+
+    async def until_gone(self, request: fastapi.Request, started: Started) -> list[Completion]:
+        """The whole completions; raises `ClientGoneError` as soon as the client hangs up."""
+        completions = asyncio.ensure_future(started.completions())
         gone = asyncio.ensure_future(_hung_up(request))
         try:
-            await asyncio.wait({future, gone}, return_when=asyncio.FIRST_COMPLETED)
-            if not future.done():
+            await asyncio.wait({completions, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if not completions.done():
                 raise ClientGoneError
-            return future.result()
+            return completions.result()
         finally:
-            future.cancel()
+            started.cancel()
+            completions.cancel()
             gone.cancel()
+
+    def expect_next(
+        self,
+        engine: Engine,
+        session: str,
+        turns: Sequence[tuple[str, str]],
+        images: Sequence[WireImage],
+        reply: str,
+        adapter: str,
+    ) -> None:
+        """Read ahead what the session's next request will begin with; returns at once."""
+        if self.read_ahead:
+            self._pool.submit(self._expect_next, engine, session, turns, images, reply, adapter)
+
+    async def reload(self, folder: Path) -> str:
+        """Serve the checkpoint in `folder` from now on; requests under way finish on the weights they began with.
+
+        Returns the new weights version.
+
+        Raises:
+            UserError: the checkpoint does not load; the old one is served on.
+            ReloadingError: another reload is under way.
+        """
+        if not self._reloading.acquire(blocking=False):
+            raise ReloadingError("another reload is under way; try again later")
+        try:
+            old, new = self.engine, await asyncio.to_thread(self._load, folder)
+            self.engine, self.model_name = new, folder.resolve().name
+        finally:
+            self._reloading.release()
+        threading.Thread(target=self._retire, args=(old,), name="drain", daemon=True).start()
+        return new.model.weights_version
+
+    def _retire(self, engine: Engine) -> None:
+        engine.stop()
+        self.retired.add(engine.stats)
+
+    def _expect_next(
+        self,
+        engine: Engine,
+        session: str,
+        turns: Sequence[tuple[str, str]],
+        images: Sequence[WireImage],
+        reply: str,
+        adapter: str,
+    ) -> None:
+        try:
+            expected = self._next_prompt.expect(turns, reply)
+            if expected is not None:
+                messages, shown = expected
+                prompt = build_prompt(messages, [images[i] for i in shown], engine.model, engine.cache, adapter)
+                engine.read_ahead(prompt, session)
+        except Exception as error:  # nobody waits for it
+            log.debug("nothing was read ahead", exc_info=error)
+
+
+def _submit(
+    engine: Engine, ask: Ask, timeout_s: float | None, on_token: Callable[[int, int, float], None] | None
+) -> list[concurrent.futures.Future[Completion]]:
+    """Replies that differ in their dice; the engine reads their prompt once."""
+    prompt = ask.build(engine)
+    futures: list[concurrent.futures.Future[Completion]] = []
+    for number in range(ask.num_replies):
+        seed = None if ask.params.seed is None else ask.params.seed + number
+        options = Options(
+            session=ask.session,
+            on_token=functools.partial(on_token, number) if on_token else None,
+            stop=functools.partial(_says, engine, ask.stop) if ask.stop else None,
+            deadline_s=ask.timeout_s or timeout_s,
+        )
+        try:
+            futures.append(engine.submit(prompt, dataclasses.replace(ask.params, seed=seed), options))
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            raise
+    return futures
+
+
+def _says(engine: Engine, stops: Sequence[str], token_ids: list[int]) -> bool:
+    text = engine.model.decode_text(token_ids)
+    return any(stop in text for stop in stops)
 
 
 async def _hung_up(request: fastapi.Request) -> None:

@@ -1,23 +1,27 @@
 """Vision-language model: a Hugging Face checkpoint folder as the few operations that the engine needs.
 
-Image in, features out; prompt in, logits and cache out; one decode step for all running sequences. Works for idefics2,
-LLaVA and LLaVA-NeXT: all of them put image features where their `<image>` tokens stand.
+Image in, features out; the new tokens of all running sequences in, logits out. Works for idefics2, LLaVA and
+LLaVA-NeXT: all of them put image features where their `<image>` tokens stand.
 """
 
 import dataclasses
 import hashlib
+import importlib.util
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from PIL import Image
-from transformers import AutoModelForImageTextToText, AutoProcessor, BatchFeature, DynamicCache
+from transformers import AutoModelForImageTextToText, AutoProcessor, BatchFeature, BitsAndBytesConfig
 from transformers.utils import logging
 
 from data.errors import UserError
+from server import ragged_attention
 from server.kv_slots import KVSlots
+from server.lora import Adapters
+from server.ragged_attention import KERNELS, Chunk, Step
 
 # What Idefics2 checkpoints of transformers 4.40 relied on: the class default that is gone in 5.x.
 IDEFICS2_CHAT_TEMPLATE = (
@@ -40,10 +44,12 @@ class LoadOptions:
     attn_implementation: str = "sdpa"
     image_size: int | None = None
     do_image_splitting: bool | None = None
+    load_in_4bit: bool = False
+    adapters: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 class VisionLanguageModel:
-    """A loaded checkpoint. `encode_image`, `prefill` and `decode` belong to one thread; the rest may run in any."""
+    """A loaded checkpoint. `encode_image` and `forward` belong to one thread; the rest may run in any."""
 
     def __init__(self, folder: Path, options: LoadOptions):
         logging.set_verbosity_error()
@@ -53,6 +59,10 @@ class VisionLanguageModel:
         self._tokenizing = threading.Lock()  # a fast tokenizer refuses to be set up by two threads at once
         self.hf_model = _load_model(folder, self.device, options)
         self._text_model = self.hf_model.get_decoder()
+        ragged_attention.install(self._text_model)
+        self._kernel = KERNELS[options.attn_implementation]
+        self._no_mask = torch.zeros(1, 1, 1, 1, device=self.device)  # 4-D masks are passed on; steps bring their own
+        self.adapters = Adapters(self.hf_model, options.adapters)
         config, generation = self.hf_model.config, self.hf_model.generation_config
         self.sliding_window: int | None = getattr(config.get_text_config(), "sliding_window", None)
         self.context_length: int = config.get_text_config().max_position_embeddings
@@ -65,9 +75,10 @@ class VisionLanguageModel:
         """Resize and normalise one RGB image as the checkpoint's processor says."""
         return self.processor.image_processor([image], return_tensors="pt")
 
-    def prompt_ids(self, messages: list[dict[str, Any]]) -> list[int]:
-        """Token ids of a conversation whose content is a list of {"type": "text" | "image"} parts."""
-        text = self.processor.apply_chat_template(messages, add_generation_prompt=True, tokenize=False).strip()
+    def prompt_ids(self, messages: list[dict[str, Any]], complete: bool = False) -> list[int]:
+        """Token ids of a conversation whose content is a list of {"type": "text" | "image"} parts, up to where the
+        next reply begins; a `complete` one ends with its own."""
+        text = self.processor.apply_chat_template(messages, add_generation_prompt=not complete, tokenize=False).strip()
         # Idefics2's processor spells the image tokens out in the text; LLaVA's would want the images for that.
         tokenize = self.processor if self.hf_model.config.model_type == "idefics2" else self.processor.tokenizer
         with self._tokenizing:
@@ -77,56 +88,54 @@ class VisionLanguageModel:
         """The text of a reply, without special tokens."""
         return self.processor.tokenizer.decode(token_ids, skip_special_tokens=True).strip()
 
+    def num_image_tokens(self, pixels: BatchFeature, image: Image.Image) -> int:
+        """How many `<image>` tokens stand for an image."""
+        if self.hf_model.config.model_type == "idefics2":
+            return self.processor.image_seq_len * pixels["pixel_values"].shape[1]
+        size = (image.height, image.width)
+        return self.processor._get_num_multimodal_tokens([size]).num_image_tokens[0]
+
     def encode_image(self, pixels: BatchFeature) -> torch.Tensor:
         """[image_tokens, hidden] features that stand for one image in the language model's input."""
         pixels = pixels.to(self.device, self.hf_model.dtype)
         features = self.hf_model.get_image_features(**pixels, return_dict=True).pooler_output
         return torch.cat([feature.reshape(-1, feature.shape[-1]) for feature in features])
 
-    def prefill(self, prompt_ids: Sequence[int], features: Sequence[torch.Tensor]) -> tuple[torch.Tensor, DynamicCache]:
-        """Read one prompt; `features` fill its `<image>` tokens in order. Returns logits [1, vocab] and the cache."""
-        ids = torch.tensor([prompt_ids], device=self.device)
+    def forward(
+        self, token_ids: Sequence[int], features: Sequence[torch.Tensor], step: Step, wanted: Sequence[int]
+    ) -> torch.Tensor:
+        """Run the new tokens of a step, laid end to end; `features` fill their `<image>` tokens in order.
+
+        Returns the next-token logits [len(wanted), vocab], float32, behind the tokens whose indices are `wanted`.
+        """
+        ids = torch.tensor([token_ids], device=self.device)
         embeddings = self.hf_model.get_input_embeddings()(ids)
         if features:
-            embeddings[ids == self.image_token_id] = torch.cat(list(features))
-        cache = DynamicCache()
-        hidden = self._text_model(inputs_embeds=embeddings, past_key_values=cache, use_cache=True).last_hidden_state
-        return self._logits(hidden[:, -1]), cache
-
-    def decode(self, token_ids: Sequence[int], slots: KVSlots) -> torch.Tensor:
-        """Append one token to every sequence in `slots`; returns the next logits [rows, vocab]."""
-        position_ids, mask = slots.begin_step(self.sliding_window)
-        embeddings = self.hf_model.get_input_embeddings()(torch.tensor(token_ids, device=self.device)[:, None])
+            embeddings[ids == self.image_token_id] = torch.cat(list(features)).to(embeddings.dtype)
         hidden = self._text_model(
             inputs_embeds=embeddings,
-            attention_mask=mask,
-            position_ids=position_ids,
-            past_key_values=slots,
-            use_cache=True,
+            attention_mask=self._no_mask,
+            position_ids=step.position_ids,
+            use_cache=False,
+            step=step,
         ).last_hidden_state
-        return self._logits(hidden[:, -1])
+        return self._logits(hidden[0, wanted])
+
+    def new_slots(self) -> KVSlots:
+        """Empty KV slots of this model's shape."""
+        config = self._text_model.config
+        num_heads = config.num_key_value_heads
+        head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+        return KVSlots(config.num_hidden_layers, num_heads, head_dim, self.hf_model.dtype, self.device)
+
+    def new_step(self, slots: KVSlots, decode_positions: Sequence[int], chunks: Sequence[Chunk]) -> Step:
+        """A step with this model's attention window and kernel."""
+        return Step(slots, decode_positions, chunks, self.sliding_window, self._kernel)
 
     def _logits(self, hidden: torch.Tensor) -> torch.Tensor:
         logits = self.hf_model.get_output_embeddings()(hidden).float()
         logits[:, self.banned_ids] = -torch.inf
         return logits
-
-
-def fill_image_tokens(prompt_ids: Sequence[int], image_token_id: int, feature_lengths: Sequence[int]) -> list[int]:
-    """One `<image>` token for each feature row.
-
-    Idefics2's processor writes them all into the text; LLaVA's leave one per image, to be repeated here.
-    """
-    found = sum(token == image_token_id for token in prompt_ids)
-    if found == sum(feature_lengths):
-        return list(prompt_ids)
-    if found != len(feature_lengths):
-        raise UserError(f"the prompt has {found} image tokens for {sum(feature_lengths)} image features")
-    lengths = iter(feature_lengths)
-    filled: list[int] = []
-    for token in prompt_ids:
-        filled.extend([token] * (next(lengths) if token == image_token_id else 1))
-    return filled
 
 
 def fingerprint(folder: Path) -> str:
@@ -175,6 +184,7 @@ def _load_model(folder: Path, device: torch.device, options: LoadOptions) -> Any
     dtype = options.dtype
     if dtype == "auto" and device.type == "cpu":
         dtype = "float32"  # bfloat16 decodes slower on CPUs
+    quantized = {"quantization_config": _four_bits(device), "device_map": device} if options.load_in_4bit else {}
     try:
         model, report = AutoModelForImageTextToText.from_pretrained(
             folder,
@@ -183,13 +193,25 @@ def _load_model(folder: Path, device: torch.device, options: LoadOptions) -> Any
             local_files_only=True,
             use_safetensors=True,
             output_loading_info=True,
+            **quantized,
         )
     except Exception as error:
         raise UserError(f"{folder}: its weights do not load ({_first_line(error)})") from None
     if report["missing_keys"]:
         missing = sorted(report["missing_keys"])
         raise UserError(f"{folder}: {len(missing)} weights are missing, such as {missing[0]}")
-    return model.to(device).eval()
+    return model.eval() if quantized else model.to(device).eval()
+
+
+def _four_bits(device: torch.device) -> BitsAndBytesConfig:
+    if importlib.util.find_spec("bitsandbytes") is None or device.type != "cuda":
+        raise UserError("--load_in_4bit needs a GPU and the bitsandbytes package")
+    return BitsAndBytesConfig(
+        load_in_4bit=True,
+        bnb_4bit_quant_type="nf4",
+        bnb_4bit_compute_dtype=torch.bfloat16,
+        llm_int8_skip_modules=["vision_model", "vision_tower", "connector", "multi_modal_projector", "lm_head"],
+    )
 
 
 def _first_line(error: Exception) -> str:

@@ -7,8 +7,10 @@ import json
 import os
 import random
 import subprocess
+import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -71,3 +73,11 @@ class RunningServer:
     def get(self, path: str) -> Any:
         with urllib.request.urlopen(self.url + path, timeout=60) as response:
             return json.load(response)
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Until it holds; far later than it should take, fail."""
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from data.errors import UserError
-from server.engine import Engine, EngineBusyError
-from server.feature_cache import FeatureCache
+from server.engine import Engine, EngineConfig
 from server.prompt import Prompt, build_prompt, split_marks
 from server.sampling import SamplingParams
+from server.sequence import EngineBusyError, Options
 from server.vision_language_model import LoadOptions, VisionLanguageModel
 from server.wire_images import from_predict
 from tests.server.helpers import observation, png, screenshot
@@ -27,7 +27,7 @@ def model(tiny_policy: Path) -> VisionLanguageModel:
 
 @pytest.fixture
 def engine(model: VisionLanguageModel) -> Iterator[Engine]:
-    engine = Engine(model, FeatureCache(64), max_batch_size=3, max_queue=64)
+    engine = Engine(model, EngineConfig(max_batch_size=3, max_queue=64, prefill_chunk=50))
     yield engine
     engine.stop()
 
@@ -81,7 +81,7 @@ def test_greedy_equals_generate_at_an_end_token(engine: Engine, monkeypatch: pyt
 
 def test_greedy_equals_generate_in_a_sliding_window(tmp_path: Path) -> None:
     model = VisionLanguageModel(save_tiny_idefics2(tmp_path, sliding_window=64), LoadOptions(device="cpu"))
-    engine = Engine(model, FeatureCache(8), max_batch_size=2, max_queue=8)
+    engine = Engine(model, EngineConfig(max_batch_size=2, max_queue=8))
     futures = [engine.submit(prompt_of(engine, *shape), GREEDY) for shape in MIX[:3]]
     assert [future.result(60).token_ids for future in futures] == [generated(model, *shape) for shape in MIX[:3]]
     engine.stop()
@@ -89,7 +89,7 @@ def test_greedy_equals_generate_in_a_sliding_window(tmp_path: Path) -> None:
 
 def test_eager_attention_gives_the_same_tokens(tiny_policy: Path, engine: Engine) -> None:
     eager = Engine(
-        VisionLanguageModel(tiny_policy, LoadOptions("cpu", attn_implementation="eager")), FeatureCache(8), 2, 8
+        VisionLanguageModel(tiny_policy, LoadOptions("cpu", attn_implementation="eager")), EngineConfig(2, 8)
     )
     for shape in MIX[:2]:
         one, other = (e.submit(prompt_of(e, *shape), GREEDY).result(60) for e in (engine, eager))
@@ -149,8 +149,7 @@ def test_an_image_is_encoded_once(engine: Engine, monkeypatch: pytest.MonkeyPatc
 
 def test_a_failing_request_fails_alone(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     good = engine.submit(prompt_of(engine, *MIX[0]), SamplingParams(temperature=0, max_new_tokens=60))
-    broken = prompt_of(engine, *MIX[4])
-    broken.images.clear()
+    broken = Prompt(prompt_of(engine, *MIX[4]).token_ids, [], engine.model.image_token_id)
     too_long = Prompt([6] * (engine.model.context_length + 1), [])
     with pytest.raises(UserError, match="image tokens"):
         engine.submit(broken, GREEDY).result(60)
@@ -162,7 +161,7 @@ def test_a_failing_request_fails_alone(engine: Engine, monkeypatch: pytest.Monke
 def test_the_engine_outlives_a_failing_step(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Such as an out-of-memory error in a decode step: those in the batch fail, the next ones do not."""
     with monkeypatch.context() as patch:
-        patch.setattr(engine.model, "decode", lambda *_: (_ for _ in ()).throw(RuntimeError("out of memory")))
+        patch.setattr(engine.model, "forward", lambda *_: (_ for _ in ()).throw(RuntimeError("out of memory")))
         with pytest.raises(RuntimeError, match="out of memory"):
             engine.submit(prompt_of(engine, *MIX[0]), GREEDY).result(60)
     assert engine.submit(prompt_of(engine, *MIX[1]), GREEDY).result(60).token_ids == generated(engine.model, *MIX[1])
@@ -177,7 +176,9 @@ def test_a_full_context_ends_the_reply(engine: Engine) -> None:
 def test_a_cancelled_request_frees_its_slot(engine: Engine) -> None:
     started = threading.Event()
     params = SamplingParams(temperature=0, max_new_tokens=2000, min_new_tokens=2000)
-    futures = [engine.submit(prompt_of(engine, *MIX[1]), params, lambda _: started.set()) for _ in range(3)]
+    futures = [
+        engine.submit(prompt_of(engine, *MIX[1]), params, Options(on_token=lambda *_: started.set())) for _ in range(3)
+    ]
     started.wait(60)
     for future in futures:
         future.cancel()
@@ -186,10 +187,10 @@ def test_a_cancelled_request_frees_its_slot(engine: Engine) -> None:
 
 
 def test_a_full_queue_refuses(model: VisionLanguageModel) -> None:
-    engine = Engine(model, FeatureCache(8), max_batch_size=1, max_queue=1)
+    engine = Engine(model, EngineConfig(max_batch_size=1, max_queue=1))
     started = threading.Event()
     long = SamplingParams(temperature=0, max_new_tokens=500, min_new_tokens=500)
-    running = engine.submit(prompt_of(engine, *MIX[1]), long, lambda _: started.set())
+    running = engine.submit(prompt_of(engine, *MIX[1]), long, Options(on_token=lambda *_: started.set()))
     started.wait(60)
     waiting = engine.submit(prompt_of(engine, *MIX[1]), GREEDY)
     with pytest.raises(EngineBusyError, match="waiting"):
@@ -200,7 +201,7 @@ def test_a_full_queue_refuses(model: VisionLanguageModel) -> None:
 
 
 def test_stop_finishes_what_was_accepted(model: VisionLanguageModel) -> None:
-    engine = Engine(model, FeatureCache(8), max_batch_size=2, max_queue=8)
+    engine = Engine(model, EngineConfig(max_batch_size=2, max_queue=8))
     futures = [engine.submit(prompt_of(engine, *MIX[1]), GREEDY) for _ in range(5)]
     engine.stop()
     assert all(len(future.result(0).token_ids) == 20 for future in futures)
@@ -214,13 +215,8 @@ def test_parameters_out_of_range_are_refused(engine: Engine, field: str, value: 
         engine.submit(Prompt([6], []), SamplingParams(**{field: value}))
 
 
-def test_requests_share_decode_steps(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    batch_sizes = []
-    decode = engine.model.decode
-    monkeypatch.setattr(
-        engine.model, "decode", lambda tokens, slots: batch_sizes.append(len(tokens)) or decode(tokens, slots)
-    )
+def test_requests_share_decode_steps(engine: Engine) -> None:
     futures = [engine.submit(prompt_of(engine, *MIX[1]), GREEDY) for _ in range(6)]
     assert sum(len(future.result(60).token_ids) for future in futures) == 6 * 20
-    assert max(batch_sizes) == 3
-    assert len(batch_sizes) < 6 * 19 / 2
+    assert engine.stats.decode_tokens == 6 * 19
+    assert engine.stats.steps < 6 * 19 / 2

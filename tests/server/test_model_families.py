@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from server.engine import Engine
-from server.feature_cache import FeatureCache
+from server.engine import Engine, EngineConfig
 from server.prompt import build_prompt, split_marks
 from server.sampling import SamplingParams
 from server.vision_language_model import LoadOptions, VisionLanguageModel, fingerprint, load_processor
@@ -26,7 +25,7 @@ def test_llava_equals_generate(tmp_path: Path, is_next: bool) -> None:
     inputs = model.processor(text=[text], images=images, return_tensors="pt")
     expected = model.hf_model.generate(**inputs, do_sample=False, max_new_tokens=16, eos_token_id=model.eos_ids)
 
-    engine = Engine(model, FeatureCache(8), max_batch_size=2, max_queue=8)
+    engine = Engine(model, EngineConfig(max_batch_size=2, max_queue=8))
     prompt = build_prompt(messages, from_predict([png(image) for image in images]), model, engine.cache)
     params = SamplingParams(temperature=0, max_new_tokens=16, min_new_tokens=0)
     completion = engine.submit(prompt, params).result(60)
@@ -39,7 +38,7 @@ def test_llava_equals_generate(tmp_path: Path, is_next: bool) -> None:
 def test_half_precision_serves(tmp_path: Path, family: str) -> None:
     folder = save_tiny_idefics2(tmp_path) if family == "idefics2" else save_tiny_llava(tmp_path, is_next=False)
     model = VisionLanguageModel(folder, LoadOptions(device="cpu", dtype="bfloat16"))
-    engine = Engine(model, FeatureCache(8), max_batch_size=2, max_queue=8)
+    engine = Engine(model, EngineConfig(max_batch_size=2, max_queue=8))
     messages = [{"role": "user", "content": split_marks(f"<image>{observation(1, 5)}")}]
     prompts = [build_prompt(messages, from_predict([png(screenshot(i))]), model, engine.cache) for i in range(3)]
     futures = [engine.submit(prompt, SamplingParams(temperature=1, seed=0, max_new_tokens=8)) for prompt in prompts]

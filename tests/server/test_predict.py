@@ -6,7 +6,6 @@ import json
 import os
 import pickle
 import socket
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -15,13 +14,12 @@ import pytest
 from fastapi.testclient import TestClient
 from PIL import Image
 
-from server.engine import Engine
-from server.feature_cache import FeatureCache
+from server.engine import Engine, EngineConfig
 from server.http_api import create_app
 from server.sampling import SamplingParams
 from server.service import Service
 from server.vision_language_model import LoadOptions, VisionLanguageModel
-from tests.server.helpers import RunningServer, observation, png, screenshot
+from tests.server.helpers import RunningServer, observation, png, screenshot, wait_for
 
 
 def body(num_images: int = 1, **extra: Any) -> dict[str, Any]:
@@ -150,7 +148,7 @@ def test_many_browsers_get_their_own_replies(server: RunningServer) -> None:
 
 def test_a_full_queue_is_429(tiny_policy: Path) -> None:
     model = VisionLanguageModel(tiny_policy, LoadOptions(device="cpu"))
-    engine = Engine(model, FeatureCache(8), max_batch_size=1, max_queue=0)
+    engine = Engine(model, EngineConfig(max_batch_size=1, max_queue=0))
     with TestClient(create_app(Service(engine, SamplingParams(), "policy"), on_ready=lambda: None)) as client:
         for path, request in (
             ("/predict", body()),
@@ -158,6 +156,7 @@ def test_a_full_queue_is_429(tiny_policy: Path) -> None:
         ):
             answer = client.post(path, json=request)
             assert answer.status_code == 429
+            assert int(answer.headers["retry-after"]) >= 1
             assert "requests are waiting already" in answer.json()["error"]["message"]
 
 
@@ -171,10 +170,3 @@ def test_a_client_that_hangs_up_frees_its_slot(server: RunningServer) -> None:
         wait_for(lambda: server.get("/health")["num_running"] == 1)
     wait_for(lambda: server.get("/health")["num_running"] == 0)
     assert server.get("/health")["num_finished"] == before
-
-
-def wait_for(condition: Any) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)

@@ -21,7 +21,7 @@ from tests.server.helpers import SERVER, RunningServer, screenshot, server_envir
 def refusal(*flags: str) -> str:
     """The one line that the server ends with."""
     result = subprocess.run(
-        [sys.executable, str(SERVER), *flags], env=server_environment(), capture_output=True, text=True, timeout=120
+        [sys.executable, str(SERVER), *flags], env=server_environment(), capture_output=True, text=True, timeout=250
     )
     assert result.returncode == 2, result.stderr
     lines = result.stderr.strip().splitlines()

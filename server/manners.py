@@ -1,0 +1,109 @@
+"""Manners: what every request meets before it is read: the password, the size limit, the access log."""
+
+import collections
+import hmac
+import json
+import sys
+import time
+from typing import Any, TextIO
+
+from fastapi.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from data.errors import UserError
+from server.errors import error_body
+
+_OPEN_PATHS = ("/health",)  # load balancers ask it without a key
+
+
+class Manners:
+    """ASGI middleware; it counts responses by status, and leaves the counts in each request's state."""
+
+    def __init__(self, app: ASGIApp, api_key: str, max_body_bytes: int, log: "AccessLog"):
+        self.app, self.max_body_bytes, self.log = app, max_body_bytes, log
+        self.responses: collections.Counter[int] = collections.Counter()
+        self._expected = f"Bearer {api_key}".encode() if api_key else b""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        scope.setdefault("state", {})["responses"] = self.responses
+        began, status = time.monotonic(), 0
+
+        async def watched(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._serve(scope, receive, watched)
+        finally:
+            self.responses[status] += 1
+            self.log.write(scope, status, time.monotonic() - began)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = dict(scope["headers"])
+        given = headers.get(b"authorization", b"")
+        if self._expected and scope["path"] not in _OPEN_PATHS and not hmac.compare_digest(given, self._expected):
+            refusal = _refusal(401, "authentication_error", "a bearer token is missing or wrong")
+            return await refusal(scope, receive, send)
+        length = headers.get(b"content-length", b"0")
+        oversized = not length.isdigit() or int(length) > self.max_body_bytes
+        received = 0
+
+        async def counted() -> Message:
+            """Chunked bodies do not say how long they are: one that is too long ends like one whose client left."""
+            nonlocal oversized, received
+            message = await receive()
+            received += len(message.get("body", b""))
+            oversized = received > self.max_body_bytes
+            return {"type": "http.disconnect"} if oversized else message
+
+        async def unless_oversized(message: Message) -> None:
+            if not oversized:
+                await send(message)
+
+        if not oversized:
+            await self.app(scope, counted, unless_oversized)
+        if oversized:
+            text = f"the request is larger than {self.max_body_bytes // 2**20} MiB"
+            await _refusal(413, "invalid_request_error", text)(scope, receive, send)
+
+
+class AccessLog:
+    """One JSON line per request: what was asked, how it ended, how long it took, what it cost."""
+
+    def __init__(self, path: str):
+        self._file: TextIO | None = sys.stderr if path == "-" else open(path, "a") if path else None  # noqa: SIM115
+
+    def write(self, scope: Scope, status: int, seconds: float) -> None:
+        """Log a finished request, if there is a log."""
+        if self._file is None:
+            return
+        line: dict[str, Any] = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "client": (scope.get("client") or ["?"])[0],
+            "method": scope["method"],
+            "path": scope["path"],
+            "status": status,
+            "seconds": round(seconds, 4),
+        }
+        completions = scope["state"].get("completions")
+        if completions:
+            first = completions[0]
+            line |= {
+                "weights_version": first.weights_version,
+                "prompt_tokens": first.prompt_tokens,
+                "cached_tokens": first.cached_tokens,
+                "completion_tokens": sum(len(one.token_ids) for one in completions),
+                "queue_s": round(first.queue_s, 4),
+                "first_token_s": round(first.first_token_s, 4),
+            }
+        self._file.write(json.dumps(line) + "\n")
+        self._file.flush()
+
+
+def _refusal(status: int, kind: str, text: str) -> JSONResponse:
+    headers = {"www-authenticate": "Bearer"} if status == 401 else None
+    return JSONResponse(error_body(UserError(text), kind), status_code=status, headers=headers)

@@ -1,0 +1,163 @@
+"""Scheduler: which sequences hold a row of the KV slots, within a memory budget, and which prompt tokens come next.
+
+Rows 0 .. len(decoding)-1 decode; prompts are read in the rows above and move down when they are done. Whatever a new
+prompt shares with something read before, in the slots or in the prefix store, is copied instead of computed.
+"""
+
+import collections
+import time
+from collections.abc import Iterator
+
+from server.kv_slots import KVSlots
+from server.prefix_store import Entry, PrefixStore, best, common_prefix
+from server.sequence import Sequence
+
+
+class Scheduler:
+    """Belongs to the engine's thread, but for `waiting` and `speculative`, which the engine fills under its lock."""
+
+    def __init__(self, slots: KVSlots, max_batch_size: int, prefill_chunk: int, kv_budget_bytes: int):
+        self.slots, self.store = slots, PrefixStore()
+        self.max_batch_size, self.prefill_chunk, self.kv_budget_bytes = max_batch_size, prefill_chunk, kv_budget_bytes
+        self.waiting: collections.deque[Sequence] = collections.deque()
+        self.speculative: collections.deque[Sequence] = collections.deque()
+        self.reading: list[Sequence] = []  # in the order in which they are read; speculative ones last
+        self.decoding: list[Sequence] = []  # decoding[i] has row i
+
+    @property
+    def active(self) -> list[Sequence]:
+        """All that hold a row."""
+        return self.decoding + self.reading
+
+    @property
+    def queued(self) -> bool:
+        return bool(self.waiting or self.speculative)
+
+    def fits_alone(self, length: int) -> bool:
+        """Whether a sequence of this many positions can ever be served."""
+        return self.slots.nbytes(1, length) <= self.kv_budget_bytes
+
+    def admit(self) -> None:
+        """Give rows to waiting sequences, in order, as long as rows and memory last; speculation takes what is left."""
+        while self.waiting and not self._awaits_twin(self.waiting[0]):
+            self._overtake_speculation(self.waiting[0].options.session)
+            while len(self.active) == self.max_batch_size and self._preempt_speculation():
+                pass
+            if not self._place(self.waiting[0]):
+                return
+            self.waiting.popleft()
+        while self.speculative and not self.waiting and self._place(self.speculative[0]):
+            self.speculative.popleft()
+
+    def next_chunks(self) -> Iterator[tuple[Sequence, int]]:
+        """Sequences that read on in the next step, and how many tokens each may read."""
+        budget = self.prefill_chunk
+        for sequence in self.reading:
+            if budget <= 0:
+                return
+            length = min(budget, sequence.prompt_tokens - sequence.num_read)
+            budget -= length
+            yield sequence, length
+
+    def start_decoding(self, sequence: Sequence) -> None:
+        """Its prompt is read: move it to the first row above the decoding ones."""
+        target, source = len(self.decoding), sequence.row
+        other = next((one for one in self.reading if one.row == target), None)
+        if other is None:
+            self.slots.copy(source, target, sequence.num_read)
+        elif other is not sequence:
+            self.slots.swap(source, target, max(sequence.num_read, other.num_read))
+            other.row = source
+        sequence.row = target
+        self.reading.remove(sequence)
+        self.decoding.append(sequence)
+
+    def stop(self, sequence: Sequence, keep: bool) -> None:
+        """Take its row; with `keep`, what the row holds goes to the prefix store."""
+        if keep:
+            self._keep(sequence)
+        if sequence in self.reading:
+            self.reading.remove(sequence)
+        else:
+            last = self.decoding.pop()
+            if last is not sequence:
+                self.slots.copy(last.row, sequence.row, last.position)
+                last.row = sequence.row
+                self.decoding[last.row] = last
+        sequence.row = -1
+        if not self.active:
+            self.slots.release()
+
+    def clear(self) -> None:
+        """Forget all that is active: after a failed step the slots cannot be trusted."""
+        self.reading.clear()
+        self.decoding.clear()
+        self.slots.release()
+
+    def _place(self, sequence: Sequence) -> bool:
+        """A row, and in it what is known of the prompt already; False when there is no room."""
+        if len(self.active) == self.max_batch_size:
+            return False
+        used = {one.row for one in self.active}
+        row = next(row for row in range(len(self.decoding), self.max_batch_size) if row not in used)
+        if not self._make_room(max(used | {row}) + 1, max(one.max_length for one in [*self.active, sequence])):
+            return False
+        sequence.row, sequence.admitted = row, time.monotonic()
+        self._reuse(sequence)
+        if sequence.options.speculative:
+            self.reading.append(sequence)
+        else:
+            first = next((i for i, one in enumerate(self.reading) if one.options.speculative), len(self.reading))
+            self.reading.insert(first, sequence)
+        return True
+
+    def _make_room(self, num_rows: int, length: int) -> bool:
+        """Grow the slots, at the expense of the prefix store, unless the budget forbids."""
+        needed = self.slots.nbytes(num_rows, length)
+        if needed > self.kv_budget_bytes:
+            return False
+        rows, capacity = self.slots.num_rows, max(length, self.slots.capacity)
+        if num_rows > rows:
+            rows = min(self.max_batch_size, max(num_rows, rows + rows // 2))
+        if self.slots.nbytes(rows, capacity) > self.kv_budget_bytes:
+            rows, capacity = num_rows, length  # a long sequence or a crowd that is gone has left the slots too large
+        self.slots.resize(rows, capacity)
+        self.store.shrink(self.kv_budget_bytes - self.slots.nbytes(rows, capacity))
+        return True
+
+    def _reuse(self, sequence: Sequence) -> None:
+        """Copy the longest beginning that is known."""
+        keys = sequence.prompt.keys[: sequence.reusable]
+        shared, neighbour = best((common_prefix(one.keys_in_slots, keys), one) for one in self.active)
+        stored, entry = self.store.longest(keys)
+        if entry is not None and stored >= shared:
+            self.slots.write(sequence.row, entry.kv, stored)
+        elif shared:
+            self.slots.copy(neighbour.row, sequence.row, shared)
+        sequence.num_read = sequence.cached_tokens = max(shared, stored)
+
+    def _awaits_twin(self, sequence: Sequence) -> bool:
+        """Whether its very prompt is being read: better wait and copy than read it twice."""
+        return any(one.prompt is sequence.prompt for one in self.reading)
+
+    def _overtake_speculation(self, session: str | None) -> None:
+        """The session's request is here: what was read ahead so far goes to the prefix store, where it looks."""
+        for one in [one for one in self.reading if one.options.speculative]:
+            if one.options.session == session:
+                self.stop(one, keep=True)
+
+    def _preempt_speculation(self) -> bool:
+        """Take a row from speculation for a sequence that somebody waits for."""
+        speculative = next((one for one in reversed(self.reading) if one.options.speculative), None)
+        if speculative is not None:
+            self.stop(speculative, keep=True)
+        return speculative is not None
+
+    def _keep(self, sequence: Sequence) -> None:
+        keys = sequence.keys_in_slots
+        room = self.kv_budget_bytes - self.slots.nbytes(self.slots.num_rows, self.slots.capacity)
+        if len(keys) * self.slots.bytes_per_token <= room:
+            session = sequence.options.session
+            entry = Entry(keys, self.slots.read(sequence.row, len(keys)))
+            self.store.put(object() if session is None else session, entry)
+            self.store.shrink(room)

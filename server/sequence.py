@@ -1,0 +1,130 @@
+"""Sequence: one request on its way through the engine, and the completion it ends in."""
+
+import concurrent.futures
+import dataclasses
+import time
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from server.prompt import Prompt
+from server.sampling import SamplingParams
+
+OnToken = Callable[[int, float], None]  # (token id, log-probability), called from the engine's thread
+
+
+class EngineBusyError(Exception):
+    """The queue is full, or the engine is shutting down."""
+
+
+class DeadlineError(Exception):
+    """The request was not finished in the time it had."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Completion:
+    """A reply. `token_ids` end with the end token unless `finish_reason` is "length" or a stop string ended it;
+    `logprobs` belong to them and are the model's own, before temperature, top-k and top-p. Of the `prompt_tokens`,
+    `cached_tokens` had been read before. Times are in seconds: in the queue, to the first token, in all."""
+
+    prompt_tokens: int
+    token_ids: list[int]
+    logprobs: list[float]
+    finish_reason: str
+    weights_version: str = ""
+    cached_tokens: int = 0
+    queue_s: float = 0.0
+    first_token_s: float = 0.0
+    total_s: float = 0.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """What a request may ask of the engine beside its sampling.
+
+    `session` names the episode whose steps follow each other. `stop` is asked after every token whether the reply ends.
+    `num_scored` tokens at the end of the prompt are given an answer's log-probabilities instead of a reply.
+    `speculative` prompts are only read, when nothing else is to be read, for the session's next request to find.
+    """
+
+    session: str | None = None
+    on_token: OnToken | None = None
+    stop: Callable[[list[int]], bool] | None = None
+    deadline_s: float | None = None
+    num_scored: int = 0
+    speculative: bool = False
+
+
+@dataclasses.dataclass(eq=False)
+class Sequence:
+    """A request: first in the queue, then reading its prompt in a row of the slots, then decoding."""
+
+    prompt: Prompt
+    params: SamplingParams
+    options: Options
+    future: concurrent.futures.Future[Completion] = dataclasses.field(default_factory=concurrent.futures.Future)
+    generator: torch.Generator = dataclasses.field(init=False)
+    max_new_tokens: int = 0
+    row: int = -1
+    num_read: int = 0
+    cached_tokens: int = 0
+    token_ids: list[int] = dataclasses.field(default_factory=list)
+    logprobs: list[float] = dataclasses.field(default_factory=list)
+    features: dict[int, torch.Tensor] = dataclasses.field(default_factory=dict)
+    arrived: float = dataclasses.field(default_factory=time.monotonic)
+    admitted: float = 0.0
+    answered: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.generator = self.params.generator()
+
+    @property
+    def prompt_tokens(self) -> int:
+        return len(self.prompt.token_ids)
+
+    @property
+    def first_scored(self) -> int:
+        """Position of the first scored token; the prompt's length without any."""
+        return self.prompt_tokens - self.options.num_scored
+
+    @property
+    def reusable(self) -> int:
+        """Most positions that may come from elsewhere: what follows must be computed for its logits."""
+        return self.first_scored - 1
+
+    @property
+    def max_length(self) -> int:
+        """Positions it may take in the slots."""
+        return self.prompt_tokens + self.max_new_tokens
+
+    @property
+    def position(self) -> int:
+        """Where the newest token, which is not in the slots yet, will stand."""
+        return self.prompt_tokens + len(self.token_ids) - 1
+
+    @property
+    def keys_in_slots(self) -> np.ndarray:
+        """Keys of the positions that its row holds."""
+        if not self.token_ids:
+            return self.prompt.keys[: self.num_read]
+        return np.concatenate([self.prompt.keys, np.array(self.token_ids[:-1], dtype=np.int64)])
+
+    @property
+    def expired(self) -> bool:
+        limit = self.options.deadline_s
+        return limit is not None and time.monotonic() > self.arrived + limit
+
+    def completion(self, finish_reason: str, weights_version: str) -> Completion:
+        now = time.monotonic()
+        return Completion(
+            self.first_scored,
+            self.token_ids or self.prompt.token_ids[self.first_scored :],
+            self.logprobs,
+            finish_reason,
+            weights_version,
+            self.cached_tokens,
+            queue_s=self.admitted - self.arrived,
+            first_token_s=self.answered - self.arrived,
+            total_s=now - self.arrived,
+        )
