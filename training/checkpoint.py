@@ -16,6 +16,8 @@ from training import torch_adam
 from training.loader_state import from_plain, to_plain
 from training.models import torch_dist
 from training.models.checkpoint_folder import IDENTITY_FILE, iteration_name, write_tracker
+from training.models.vision_language import VisionLanguageModel
+from training.parallel import set_weights, sharded_weights
 
 # megatron-core 0.16.1's default form of the distributed optimizer's state cannot be saved any more.
 _METADATA = {"distrib_optim_sharding_type": "fully_reshardable"}
@@ -25,16 +27,16 @@ _METADATA = {"distrib_optim_sharding_type": "fully_reshardable"}
 class TrainingState:
     """Everything that a resumed run continues from."""
 
-    model: torch.nn.Module
+    models: list[VisionLanguageModel]
     optimizer: MegatronOptimizer
     scheduler: OptimizerParamScheduler
     loader: SavableDataLoader[Any]
 
 
-def load_model(model: torch.nn.Module, weights: Path) -> None:
+def load_model(models: list[VisionLanguageModel], weights: Path) -> None:
     """Read this rank's part of the weights, whatever layout they were saved in."""
-    loaded = torch_dist.load({"model": sharded_weights(model)}, weights)
-    set_weights(model, loaded["model"])
+    loaded = torch_dist.load({"model": sharded_weights(models)}, weights)
+    set_weights(models, loaded["model"])
 
 
 def save(state: TrainingState, folder: Path, iteration: int, identity: dict[str, Any]) -> None:
@@ -65,7 +67,7 @@ def resume(state: TrainingState, weights: Path) -> int:
     """Continue from a checkpoint of this run; returns its iteration."""
     torch_adam.prepare_loading(state.optimizer)
     loaded = torch_dist.load(_sharded_content(state, loading=True), weights)
-    set_weights(state.model, loaded["model"])
+    set_weights(state.models, loaded["model"])
     state.optimizer.load_state_dict(loaded["optimizer"])
     torch_adam.finish_loading(state.optimizer)
     state.scheduler.load_state_dict(loaded["scheduler"])
@@ -76,23 +78,10 @@ def resume(state: TrainingState, weights: Path) -> int:
 
 
 def _sharded_content(state: TrainingState, loading: bool) -> dict[str, Any]:
-    model = sharded_weights(state.model)
+    model = sharded_weights(state.models)
     optimizer = state.optimizer.sharded_state_dict(model, is_loading=loading, metadata=_METADATA)
     content = {"model": model, "optimizer": optimizer}
     return content if loading else {**content, "scheduler": state.scheduler.state_dict()}
-
-
-def sharded_weights(model: torch.nn.Module) -> dict[str, Any]:
-    """Without TransformerEngine's `_extra_state`, which belongs to fp8 only and which converters cannot know."""
-    return {key: value for key, value in model.sharded_state_dict().items() if not key.endswith("_extra_state")}
-
-
-def set_weights(model: torch.nn.Module, weights: dict[str, torch.Tensor]) -> None:
-    incompatible = model.load_state_dict(weights, strict=False)
-    wrong = [
-        key for key in incompatible.missing_keys if not key.endswith("_extra_state")
-    ] + incompatible.unexpected_keys
-    assert not wrong, f"weights do not fit the model: {wrong}"
 
 
 def _rank_file() -> str:

@@ -16,6 +16,7 @@ import torch
 import tyro
 
 from training.layout import Layout
+from training.models.trainable import Lora, Trainable
 
 Switch = Literal["true", "false"]
 
@@ -50,12 +51,30 @@ class Config:
     """Pipeline-parallel size."""
     dp: int = 1
     """Data-parallel size where there is no GPU; with GPUs it follows from their number."""
-    ac: Literal["full", "none"] = "full"
-    """Activation recomputation."""
+    ac: Literal["full", "selective", "none"] = "full"
+    """Activation recomputation: of whole layers, of their feed-forward part, or none."""
     do: Switch = "false"
     """Distributed optimizer: its state is cut over the data-parallel ranks."""
     sp: Switch = "false"
     """Sequence parallelism: norms work on a part of the sequence each; needs TP > 1."""
+    cp: int = 1
+    """Context-parallel size: ranks that hold a part of each sequence all through the model."""
+    vpp: int = 1
+    """Chunks of layers on each pipeline stage (interleaved pipelining); needs PP > 1."""
+    first_stage_layers: int = 0
+    """Layers of the first pipeline stage, which also carries the vision tower; 0: as many as every other stage."""
+    overlap: Switch = "false"
+    """Reduce gradients during the backward pass, and with DO=true gather weights during the forward pass."""
+    freeze_vision: Switch = "false"
+    """Keep the vision tower as it is."""
+    freeze_connector: Switch = "false"
+    """Keep the connector as it is."""
+    freeze_language: Switch = "false"
+    """Keep the language model as it is."""
+    lora_rank: int = 0
+    """Rank of low-rank adapters on the language model's projections, which learn in its place; 0: none."""
+    lora_alpha: float = 16.0
+    """Adapters are scaled by LORA_ALPHA / LORA_RANK."""
     train_iters: int = 300
     """Optimizer steps."""
     train_epochs: float = 0.0
@@ -111,7 +130,25 @@ class Config:
     @property
     def layout(self) -> Layout:
         return Layout(
-            self.tp, self.pp, self.sp == "true", self.do == "true", recompute=self.ac == "full", bf16=self.pr == "bf16"
+            tensor_parallel=self.tp,
+            pipeline_parallel=self.pp,
+            virtual_pipeline=self.vpp,
+            first_stage_layers=self.first_stage_layers,
+            context_parallel=self.cp,
+            sequence_parallel=self.sp == "true",
+            distributed_optimizer=self.do == "true",
+            overlap=self.overlap == "true",
+            recompute=self.ac,
+            bf16=self.pr == "bf16",
+        )
+
+    @property
+    def trainable(self) -> Trainable:
+        return Trainable(
+            vision=self.freeze_vision == "false",
+            connector=self.freeze_connector == "false",
+            language=self.freeze_language == "false",
+            lora=Lora(self.lora_rank, self.lora_alpha) if self.lora_rank else None,
         )
 
     @property

@@ -31,7 +31,8 @@ from PIL import Image, UnidentifiedImageError
 from data.errors import UserError
 from data.shard import parse_fields, sample_images
 from training.encoding import ConversationEncoder
-from training.models.batching import IGNORE, image_share
+from training.models.batching import IGNORE, Images
+from training.models.images import ImageEncoder, encode_share, only_counted
 
 
 @edataclass
@@ -56,33 +57,30 @@ class MicroBatch(Sample):
     """
     tokens, labels [b, s]: padded on the right; `labels` are shifted, `IGNORE` where nothing is to be learnt.
     loss_weights [b, s]: 1 / (learnt tokens of the sample), so that samples count alike however long their replies.
-    pixel_values [n, 3, height, width], patch_mask [n, rows, columns]: this rank's share of the images, or None.
-    num_images: of the whole micro-batch. num_tokens: without padding.
+    images: this rank's share of them. num_tokens: without padding.
     """
 
     tokens: torch.Tensor
     labels: torch.Tensor
     loss_weights: torch.Tensor
-    pixel_values: torch.Tensor | None
-    patch_mask: torch.Tensor | None
-    num_images: int
+    images: Images
     num_tokens: int
 
     def on(self, device: torch.device) -> "MicroBatch":
         """A copy with its tensors on `device`."""
         fields = vars(self).items()
         moved = {name: value.to(device, non_blocking=True) for name, value in fields if torch.is_tensor(value)}
-        return dataclasses.replace(self, **moved)
+        return dataclasses.replace(self, **moved, images=self.images.to(device))
 
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """Where this rank stands, as far as data is concerned."""
+    """Where this rank stands, as far as data is concerned; rank `image_rank` of `image_size` encodes its share."""
 
     data_rank: int
     data_size: int
-    tensor_rank: int
-    tensor_size: int
+    image_rank: int
+    image_size: int
     encodes_images: bool
 
 
@@ -107,16 +105,15 @@ class MicroBatchEncoder(DefaultTaskEncoder):
         self,
         encoder: ConversationEncoder,
         place: Place,
-        patch_size: int,
+        image_encoder: ImageEncoder,
         batch_size: int,
         pad_multiple: int,
         pad_length: int | None,
     ) -> None:
         """`pad_length`: the length of every micro-batch; None: its longest sample rounded up to `pad_multiple`."""
         super().__init__()
-        self.encoder, self.place, self.patch_size, self.batch_size = encoder, place, patch_size, batch_size
+        self.encoder, self.place, self.image_encoder, self.batch_size = encoder, place, image_encoder, batch_size
         self.pad_multiple, self.pad_length = pad_multiple, pad_length
-        self.image_processor = encoder.processor.image_processor
 
     @stateless
     def encode_sample(self, sample: RawSample) -> EncodedSample:
@@ -142,26 +139,26 @@ class MicroBatchEncoder(DefaultTaskEncoder):
             labels[row, : count - 1] = torch.where(learn, sample.ids[1:], IGNORE)
             loss_weights[row, : count - 1] = learn / learn.sum()
         images = [(sample.__key__, image) for sample in samples for image in sample.images]
-        pixel_values, patch_mask = self._own_images(images)
         return MicroBatch.derive_from(
             samples[0],
             tokens=tokens,
             labels=labels,
             loss_weights=loss_weights,
-            pixel_values=pixel_values,
-            patch_mask=patch_mask,
-            num_images=len(images),
+            images=self._own_images(images),
             num_tokens=sum(len(sample.ids) for sample in samples),
         )
 
-    def _own_images(self, images: list[tuple[str, bytes]]) -> tuple[torch.Tensor | None, torch.Tensor | None]:
-        """(pixel_values, patch_mask) of the images that this rank encodes."""
-        share = image_share(len(images), self.place.tensor_rank, self.place.tensor_size)
-        if not self.place.encodes_images or not share:
-            return None, None
-        decoded = [_decode(*images[index]) for index in share]
-        batch = self.image_processor(images=[decoded], return_tensors="pt")
-        return batch["pixel_values"][0], _patch_mask(batch["pixel_attention_mask"][0], self.patch_size)
+    def _own_images(self, images: list[tuple[str, bytes]]) -> Images:
+        """Of which this rank decodes and encodes its share only."""
+        opened = [_open(*image) for image in images]
+        sizes = [(picture.height, picture.width) for picture in opened]
+        if not self.place.encodes_images:
+            return only_counted(self.image_encoder, sizes)
+
+        def load(index: int) -> Image.Image:
+            return _decode(images[index][0], opened[index])
+
+        return encode_share(self.image_encoder, sizes, load, self.place.image_rank, self.place.image_size)
 
 
 def build_loader(
@@ -188,14 +185,20 @@ def build_loader(
     return get_savable_loader(dataset, checkpoint_every_sec=0, watchdog_timeout_seconds=None)
 
 
-def _decode(key: str, encoded: bytes) -> Image.Image:
+def _open(key: str, encoded: bytes) -> Image.Image:
+    """An image of which only the header is read."""
     try:
-        return Image.open(io.BytesIO(encoded)).convert("RGB")
+        return Image.open(io.BytesIO(encoded))
     except (UnidentifiedImageError, OSError) as error:
-        raise UserError(f"sample {key}: broken image ({error}); make the shards again") from None
+        raise _broken(key, error) from None
 
 
-def _patch_mask(pixel_mask: torch.Tensor, patch_size: int) -> torch.Tensor:
-    """[n, height, width] -> [n, rows, columns]: True where every pixel of a patch is real."""
-    patches = pixel_mask.unfold(1, patch_size, patch_size).unfold(2, patch_size, patch_size)
-    return patches.sum(dim=(-1, -2)) == patch_size**2
+def _decode(key: str, picture: Image.Image) -> Image.Image:
+    try:
+        return picture.convert("RGB")
+    except OSError as error:
+        raise _broken(key, error) from None
+
+
+def _broken(key: str, error: Exception) -> UserError:
+    return UserError(f"sample {key}: broken image ({error}); make the shards again")

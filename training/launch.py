@@ -18,12 +18,13 @@ from data.files import read_json
 from data.shard import read_manifest
 from training.config import Config, parse
 from training.models.checkpoint_folder import IDENTITY_FILE, find_weights, read_tracker
-from training.models.idefics2.config import check_layout, read_config
+from training.models.language import check_layout
+from training.models.registry import family
 
 
 def main(config: Config) -> int:
     """Check, then train under torchrun with this process's own flags and environment."""
-    num_processes = config.host_gpu_num or torch.cuda.device_count() or config.tp * config.pp * config.dp
+    num_processes = config.host_gpu_num or torch.cuda.device_count() or config.layout.model_ranks * config.dp
     check(config, num_processes * config.host_num)
     if is_complete(config, num_processes * config.host_num):
         print(f"{config.checkpoint_path}: complete")
@@ -48,10 +49,11 @@ def check(config: Config, num_ranks: int) -> None:
             f"{config.dataset_path}: no energon index (.nv-meta); convert with toolkits/convert_to_tar_data.py"
         )
     _, hf_files = find_weights(config.pretrain_checkpoint_path)
-    check_layout(read_config(hf_files), config.layout)
-    if num_ranks % (config.tp * config.pp):
-        raise UserError(f"{num_ranks} processes cannot be cut into TP={config.tp} x PP={config.pp}")
-    data_parallel = num_ranks // (config.tp * config.pp)
+    check_layout(family(hf_files).read_config(hf_files), config.layout)
+    if num_ranks % config.layout.model_ranks:
+        parts = f"TP={config.tp} x PP={config.pp}" + (f" x CP={config.cp}" if config.cp > 1 else "")
+        raise UserError(f"{num_ranks} processes cannot be cut into {parts}")
+    data_parallel = num_ranks // config.layout.model_ranks
     if config.global_batch_size % (config.batch_size * data_parallel):
         raise UserError(
             f"GLOBAL_BATCH_SIZE={config.global_batch_size} is not a multiple of BATCH_SIZE={config.batch_size} "

@@ -3,6 +3,7 @@
 Run by training/launch.py under torchrun; start it with `bash training/train_idefics2.sh`.
 """
 
+import itertools
 import math
 import time
 from collections.abc import Iterator
@@ -11,13 +12,11 @@ from pathlib import Path
 
 import torch
 from megatron.core import parallel_state
-from megatron.core.distributed import DistributedDataParallel, DistributedDataParallelConfig, finalize_model_grads
 from megatron.core.optimizer import MegatronOptimizer, OptimizerConfig, get_megatron_optimizer
 from megatron.core.optimizer_param_scheduler import OptimizerParamScheduler
 from megatron.core.pipeline_parallel import get_forward_backward_func
-from megatron.core.transformer.module import Float16Module
 from megatron.energon import SavableDataLoader
-from transformers import AutoProcessor, Idefics2Config
+from transformers import AutoProcessor
 
 from data.errors import UserError
 from data.shard import read_manifest
@@ -25,11 +24,10 @@ from training import checkpoint, layout
 from training.config import Config
 from training.dataset import MicroBatch, MicroBatchEncoder, Place, build_loader
 from training.encoding import ConversationEncoder
-from training.layout import Layout
 from training.metrics import StepMetrics, StepReporter
 from training.models.checkpoint_folder import copy_hf_files, find_weights, iteration_name, read_tracker
-from training.models.idefics2.config import read_config
-from training.models.idefics2.model import Idefics2
+from training.models.registry import Family, family
+from training.parallel import Chunks, build_model, connect, finish_param_sync, unwrap
 
 
 def train(config: Config) -> None:
@@ -38,11 +36,11 @@ def train(config: Config) -> None:
     train_iters = config.num_iters(manifest["num_samples"])
     layout.initialize(config.layout, config.seed)
     _, hf_files = find_weights(config.pretrain_checkpoint_path)
-    hf = read_config(hf_files)
-    model = build_model(hf, config.layout)
+    kind = family(hf_files)
+    model = build_model(kind, kind.read_config(hf_files), config.layout, config.trainable, config.seed)
     optimizer = build_optimizer(config, model)
     scheduler = build_scheduler(config, optimizer, train_iters)
-    loader = build_data(config, hf, hf_files)
+    loader = build_data(config, kind, hf_files)
     state = checkpoint.TrainingState(unwrap(model), optimizer, scheduler, loader)
     iteration = start_or_resume(config, state, hf_files)
 
@@ -56,6 +54,7 @@ def train(config: Config) -> None:
         if not math.isfinite(metrics.grad_norm):
             raise UserError(f"iteration {iteration}: gradient norm is {metrics.grad_norm}; try a lower LR or PR=fp32")
         if iteration % config.save_interval == 0 or iteration == train_iters:
+            finish_param_sync(model)
             identity = config.identity(torch.distributed.get_world_size(), manifest)
             checkpoint.save(state, config.checkpoint_path, iteration, identity)
             reporter.note(f"saved {config.checkpoint_path / iteration_name(iteration)}")
@@ -63,25 +62,7 @@ def train(config: Config) -> None:
     layout.finalize()
 
 
-def build_model(hf: Idefics2Config, model_layout: Layout) -> DistributedDataParallel:
-    """This rank's part of the model, with fp32 buffers for its gradients."""
-    model = Idefics2(hf, model_layout)
-    model.train()
-    ddp_config = DistributedDataParallelConfig(
-        grad_reduce_in_fp32=True,
-        use_distributed_optimizer=model_layout.distributed_optimizer,
-        overlap_grad_reduce=False,
-    )
-    wrapped = Float16Module(model.config, model) if model_layout.bf16 else model
-    return DistributedDataParallel(model.config, ddp_config, wrapped)
-
-
-def unwrap(model: DistributedDataParallel) -> Idefics2:
-    """The model inside its wrappers."""
-    return model.module.module if isinstance(model.module, Float16Module) else model.module
-
-
-def build_optimizer(config: Config, model: DistributedDataParallel) -> MegatronOptimizer:
+def build_optimizer(config: Config, model: Chunks) -> MegatronOptimizer:
     """Adam on fp32 main weights, and the hooks by which Megatron's schedules finish gradients."""
     bf16 = config.layout.bf16
     optimizer_config = OptimizerConfig(
@@ -95,10 +76,10 @@ def build_optimizer(config: Config, model: DistributedDataParallel) -> MegatronO
         bf16=bf16,
         params_dtype=torch.bfloat16 if bf16 else torch.float32,
         use_distributed_optimizer=config.layout.distributed_optimizer,
+        overlap_param_gather=config.layout.overlap and config.layout.distributed_optimizer,
     )
-    optimizer = get_megatron_optimizer(optimizer_config, [model])
-    model.config.grad_scale_func = optimizer.scale_loss
-    model.config.finalize_model_grads_func = finalize_model_grads
+    optimizer = get_megatron_optimizer(optimizer_config, model)
+    connect(optimizer, model)
     return optimizer
 
 
@@ -121,25 +102,23 @@ def build_scheduler(config: Config, optimizer: MegatronOptimizer, train_iters: i
     )
 
 
-def build_data(config: Config, hf: Idefics2Config, hf_files: Path) -> SavableDataLoader[MicroBatch]:
+def build_data(config: Config, kind: Family, hf_files: Path) -> SavableDataLoader[MicroBatch]:
     """The endless stream of this rank's micro-batches."""
     place = Place(
         data_rank=parallel_state.get_data_parallel_rank(),
         data_size=parallel_state.get_data_parallel_world_size(),
-        tensor_rank=parallel_state.get_tensor_model_parallel_rank(),
-        tensor_size=parallel_state.get_tensor_model_parallel_world_size(),
+        image_rank=parallel_state.get_tensor_and_context_parallel_rank(),
+        image_size=parallel_state.get_tensor_and_context_parallel_world_size(),
         encodes_images=parallel_state.is_pipeline_first_stage(),
     )
-    processor = AutoProcessor.from_pretrained(hf_files, do_image_splitting=False)
-    num_latents = hf.perceiver_config.resampler_n_latents
-    if processor.image_seq_len != num_latents:
-        raise UserError(f"{hf_files}: image_seq_len {processor.image_seq_len}, but the model has {num_latents} latents")
+    options = {"do_image_splitting": False} if kind.name == "idefics2" else {}
+    processor = AutoProcessor.from_pretrained(hf_files, **options)
     encoder = MicroBatchEncoder(
         ConversationEncoder(processor, config.seq_len, config.image_num, config.loss),
         place,
-        patch_size=hf.vision_config.patch_size,
+        kind.image_encoder_class(processor, kind.read_config(hf_files)),
         batch_size=config.batch_size,
-        pad_multiple=config.tp,
+        pad_multiple=config.layout.sequence_multiple,
         pad_length=None if config.pads_to_longest else config.seq_len,
     )
     samples_per_step = config.global_batch_size // place.data_size
@@ -152,7 +131,7 @@ def start_or_resume(config: Config, state: checkpoint.TrainingState, hf_files: P
         weights, _ = find_weights(config.checkpoint_path)
         return checkpoint.resume(state, weights)
     weights, _ = find_weights(config.pretrain_checkpoint_path)
-    checkpoint.load_model(state.model, weights)
+    checkpoint.load_model(state.models, weights)
     state.optimizer.reload_model_params()
     if torch.distributed.get_rank() == 0:
         config.checkpoint_path.mkdir(parents=True, exist_ok=True)
@@ -162,13 +141,14 @@ def start_or_resume(config: Config, state: checkpoint.TrainingState, hf_files: P
 
 def train_step(
     config: Config,
-    model: DistributedDataParallel,
+    model: Chunks,
     optimizer: MegatronOptimizer,
     scheduler: OptimizerParamScheduler,
     batches: Iterator[MicroBatch],
 ) -> StepMetrics:
     """One optimizer step over a global batch."""
-    model.zero_grad_buffer()
+    for chunk in model:
+        chunk.zero_grad_buffer()
     optimizer.zero_grad()
     scheduler.step(1)  # first, so that the first step already has a learning rate
     losses = forward_backward(config, model, batches)
@@ -176,15 +156,13 @@ def train_step(
     return StepMetrics.reduce(losses, grad_norm, optimizer.param_groups[0]["lr"])
 
 
-def forward_backward(
-    config: Config, model: DistributedDataParallel, batches: Iterator[MicroBatch]
-) -> list[dict[str, torch.Tensor]]:
+def forward_backward(config: Config, model: Chunks, batches: Iterator[MicroBatch]) -> list[dict[str, torch.Tensor]]:
     """Accumulate the gradients of this replica's micro-batches; losses come back on the last pipeline stage."""
     num_microbatches = config.global_batch_size // config.batch_size // parallel_state.get_data_parallel_world_size()
     return get_forward_backward_func()(
         forward_step_func=forward_step,
-        data_iterator=batches,
-        model=model,
+        data_iterator=list(itertools.tee(batches, len(model))) if len(model) > 1 else batches,
+        model=model if len(model) > 1 else model[0],
         num_microbatches=num_microbatches,
         seq_length=config.seq_len,
         micro_batch_size=config.batch_size,
@@ -192,16 +170,10 @@ def forward_backward(
     )
 
 
-def forward_step(batches: Iterator[MicroBatch], model: DistributedDataParallel) -> tuple[torch.Tensor, partial]:
+def forward_step(batches: Iterator[MicroBatch], model: torch.nn.Module) -> tuple[torch.Tensor, partial]:
     """One micro-batch through this pipeline stage, and the function that makes its loss of the last stage's output."""
     batch = next(batches).on(layout.device())
-    output = model(
-        batch.tokens,
-        labels=batch.labels,
-        pixel_values=batch.pixel_values,
-        patch_mask=batch.patch_mask,
-        num_images=batch.num_images,
-    )
+    output = model(batch.tokens, labels=batch.labels, images=batch.images)
     return output, partial(weighted_loss, batch)
 
 

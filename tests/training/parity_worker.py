@@ -2,17 +2,27 @@
 
     torchrun --standalone --nproc-per-node 4 tests/training/parity_worker.py OUT.json HF_DIR MEGATRON_DIR LAYOUTS ...
 
-with one triple for each policy. LAYOUTS are separated by blanks; each has a tensor-parallel size, a pipeline-parallel
-size and switches, `tp2,pp2,sp,do,ac,bf16`; the ranks that are left are data-parallel. Rank 0 writes
-[{layout: {"loss", "gradient", "logits"}}], the largest absolute differences, policy by policy.
+with one triple for each policy. LAYOUTS are separated by blanks; each has sizes and switches, `tp2,pp2,sp,packed`:
+
+    tp pp vpp cp first     sizes (first: layers of the first pipeline stage)
+    sp do overlap bf16     switches of `Layout`; `selective` and `full` recompute
+    packed                 the samples of a micro-batch in one row
+
+and the ranks that are left are data-parallel. Rank 0 writes [{layout: {"loss", "gradient", "norm", "logits"}}], the
+largest absolute differences (of the gradient's norm: the relative one), policy by policy.
 """
 
 import json
+import math
+import random
+import re
 import shutil
 import sys
 import tempfile
 import warnings
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from data.processes import die_with_parent
 from training.models import cpu_adaptor
@@ -23,132 +33,205 @@ cpu_adaptor.install()
 
 import torch  # noqa: E402  (Megatron must come after the adaptor)
 from megatron.core import dist_checkpointing, parallel_state  # noqa: E402
+from megatron.core.optimizer import OptimizerConfig, get_megatron_optimizer  # noqa: E402
+from megatron.core.pipeline_parallel import get_forward_backward_func  # noqa: E402
 from torch.nn import functional  # noqa: E402
-from transformers import AutoProcessor, Idefics2ForConditionalGeneration  # noqa: E402
+from transformers import AutoModelForImageTextToText, AutoProcessor  # noqa: E402
 
-from data.shard import Sample  # noqa: E402
 from tests.training import tiny  # noqa: E402
 from training import checkpoint, layout  # noqa: E402
-from training.config import Config  # noqa: E402
-from training.dataset import EncodedSample, MicroBatch, MicroBatchEncoder, Place  # noqa: E402
-from training.encoding import ConversationEncoder  # noqa: E402
-from training.metrics import StepMetrics  # noqa: E402
+from training.layout import Layout  # noqa: E402
 from training.models import torch_dist  # noqa: E402
+from training.models.batching import IGNORE, Images  # noqa: E402
 from training.models.checkpoint_folder import find_weights  # noqa: E402
-from training.models.idefics2.config import read_config  # noqa: E402
-from training.models.idefics2.weights import weight_table  # noqa: E402
-from training.train import build_model, build_optimizer, forward_backward, unwrap  # noqa: E402
+from training.models.context_parallel import gathered_order  # noqa: E402
+from training.models.images import encode_share, only_counted  # noqa: E402
+from training.models.registry import family  # noqa: E402
+from training.models.weight_table import find_spelling  # noqa: E402
+from training.parallel import Chunks, build_model, connect, sharded_weights, unwrap  # noqa: E402
 
 BATCH_SIZE, NUM_SAMPLES = 2, 8
+SIZES = [(64, 48), (96, 96), (40, 90), (33, 50), (120, 50)]
 
 
-def parse_layout(text: str) -> dict[str, object]:
+def parse_layout(text: str) -> Layout:
     words = text.split(",")
-    sizes = {word[:2]: int(word[2:]) for word in words if word[:2] in ("tp", "pp")}
-    return {
-        "tp": sizes.get("tp", 1),
-        "pp": sizes.get("pp", 1),
-        "sp": "true" if "sp" in words else "false",
-        "do": "true" if "do" in words else "false",
-        "ac": "full" if "ac" in words else "none",
-        "pr": "bf16" if "bf16" in words else "fp32",
-    }
+    sizes = {match[1]: int(match[2]) for word in words if (match := re.fullmatch(r"([a-z]+)(\d+)", word))}
+    return Layout(
+        tensor_parallel=sizes.get("tp", 1),
+        pipeline_parallel=sizes.get("pp", 1),
+        virtual_pipeline=sizes.get("vpp", 1),
+        first_stage_layers=sizes.get("first", 0),
+        context_parallel=sizes.get("cp", 1),
+        sequence_parallel="sp" in words,
+        distributed_optimizer="do" in words,
+        overlap="overlap" in words,
+        recompute=next((word for word in words if word in ("selective", "full")), "none"),
+        bf16="bf" in sizes,
+    )
 
 
-def samples() -> list[Sample]:
-    """Of 1 to 3 images of different sizes; every fifth has none."""
-    return [tiny.sample(i, num_steps=1 + i % 3, num_words=20, with_images=i % 5 != 4) for i in range(NUM_SAMPLES)]
+class Sample:
+    """A text with 0 to 3 images of different sizes, its last third to be learnt; ids as Hugging Face makes them."""
+
+    def __init__(self, index: int, processor: Any) -> None:
+        rng = random.Random(index)
+        num_images = 0 if index % 5 == 4 else 1 + index % 3
+        self.images = [
+            tiny.open_picture(tiny.picture(rng, *SIZES[(index + number) % len(SIZES)])) for number in range(num_images)
+        ]
+        text = "".join(f"{tiny.text(rng, 5)}<image>\n" for _ in self.images) + tiny.text(rng, 10 + 4 * index)
+        images = {"images": self.images} if self.images else {}
+        self.inputs = dict(processor(text=text, return_tensors="pt", **images))
+        self.ids = self.inputs["input_ids"][0]
+        self.learn = torch.arange(len(self.ids)) > len(self.ids) * 2 // 3
 
 
 class Reference:
     """Hugging Face's loss, gradients and logits."""
 
     def __init__(self, folder: Path) -> None:
-        self.processor = AutoProcessor.from_pretrained(folder)
-        self.encoder = ConversationEncoder(self.processor, 4096, 3, "answer")
-        model = Idefics2ForConditionalGeneration.from_pretrained(folder, dtype=torch.float32)
-        self.logits = []
-        self.loss = 0.0
-        for sample in samples():
-            tokens = self.encoder.encode(sample.id, sample.conversations, len(sample.images))
-            inputs = {"input_ids": tokens.ids[None]}
-            if sample.images:
-                images = [tiny.open_picture(image) for image in sample.images]
-                inputs |= dict(self.processor.image_processor(images=[images], return_tensors="pt"))
-            logits = model(**inputs).logits[0]
-            learn = tokens.learn[1:]
-            loss = functional.cross_entropy(logits[:-1][learn], tokens.ids[1:][learn]) / NUM_SAMPLES
+        self.family = family(folder)
+        self.hf = self.family.read_config(folder)
+        options = {"do_image_splitting": False} if self.family.name == "idefics2" else {}
+        self.processor = AutoProcessor.from_pretrained(folder, **options)
+        self.image_encoder = self.family.image_encoder_class(self.processor, self.hf)
+        self.samples = [Sample(index, self.processor) for index in range(NUM_SAMPLES)]
+        model = AutoModelForImageTextToText.from_pretrained(folder, dtype=torch.float32)
+        self.logits, self.loss = [], 0.0
+        for sample in self.samples:
+            logits = model(**sample.inputs).logits[0]
+            learn = sample.learn[1:]
+            loss = functional.cross_entropy(logits[:-1][learn], sample.ids[1:][learn]) / NUM_SAMPLES
             loss.backward()
             self.loss += loss.item()
             self.logits.append(logits.detach())
-        self.gradients = {name: parameter.grad for name, parameter in model.named_parameters()}
+        self.gradients = {
+            name: torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+            for name, parameter in model.named_parameters()
+        }
+        self.norm = math.sqrt(sum(float(gradient.square().sum()) for gradient in self.gradients.values()))
 
 
-def micro_batches(reference: Reference, config: Config, patch_size: int) -> list[MicroBatch]:
-    """This rank's, through the encoder that training uses."""
-    place = Place(
-        data_rank=parallel_state.get_data_parallel_rank(),
-        data_size=parallel_state.get_data_parallel_world_size(),
-        tensor_rank=parallel_state.get_tensor_model_parallel_rank(),
-        tensor_size=parallel_state.get_tensor_model_parallel_world_size(),
-        encodes_images=parallel_state.is_pipeline_first_stage(),
+class Batch:
+    """Some samples as one micro-batch of this rank."""
+
+    def __init__(self, reference: Reference, samples: list[Sample], spread: Layout, packed: bool) -> None:
+        self.samples, multiple = samples, max(8, spread.sequence_multiple)
+        lengths = [-(-len(sample.ids) // multiple) * multiple for sample in samples]
+        self.segment_lengths = tuple(lengths) if packed else None
+        shape = (1, sum(lengths)) if packed else (len(samples), max(lengths))
+        self.starts = [(0, sum(lengths[:n])) if packed else (n, 0) for n in range(len(samples))]
+        self.tokens = torch.zeros(shape, dtype=torch.long)
+        self.labels = torch.full(shape, IGNORE)
+        self.weights = torch.zeros(shape)
+        for (row, start), sample in zip(self.starts, samples, strict=True):
+            end, learn = start + len(sample.ids), sample.learn[1:]
+            self.tokens[row, start:end] = sample.ids
+            self.labels[row, start : end - 1] = torch.where(learn, sample.ids[1:], IGNORE)
+            self.weights[row, start : end - 1] = learn / learn.sum() / len(samples)
+        self.images = self._images(reference)
+
+    def _images(self, reference: Reference) -> Images:
+        pictures = [picture for sample in self.samples for picture in sample.images]
+        sizes = [(picture.height, picture.width) for picture in pictures]
+        if not parallel_state.is_pipeline_first_stage():
+            return only_counted(reference.image_encoder, sizes)
+        rank = parallel_state.get_tensor_and_context_parallel_rank()
+        size = parallel_state.get_tensor_and_context_parallel_world_size()
+        return encode_share(reference.image_encoder, sizes, pictures.__getitem__, rank, size)
+
+    def run(self, model: torch.nn.Module, with_labels: bool = True) -> torch.Tensor:
+        labels = self.labels if with_labels else None
+        return model(self.tokens, labels=labels, images=self.images, segment_lengths=self.segment_lengths)
+
+
+def make_batches(reference: Reference, spread: Layout, packed: bool) -> list[Batch]:
+    """This replica's."""
+    groups = [reference.samples[start : start + BATCH_SIZE] for start in range(0, NUM_SAMPLES, BATCH_SIZE)]
+    rank, size = parallel_state.get_data_parallel_rank(), parallel_state.get_data_parallel_world_size()
+    return [Batch(reference, group, spread, packed) for group in groups[rank::size]]
+
+
+def forward_backward(chunks: Chunks, batches: list[Batch]) -> list[torch.Tensor]:
+    """The losses of the micro-batches come back on the last pipeline stage."""
+
+    def loss_of(batch: Batch, losses: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        loss = (losses * batch.weights).sum()
+        return loss, loss.detach().clone()
+
+    def step(iterator: Any, model: torch.nn.Module) -> tuple[torch.Tensor, Any]:
+        batch = next(iterator)
+        return batch.run(model), partial(loss_of, batch)
+
+    iterators = [iter(batches) for _ in chunks]
+    return get_forward_backward_func()(
+        forward_step_func=step,
+        data_iterator=iterators if len(chunks) > 1 else iterators[0],
+        model=chunks if len(chunks) > 1 else chunks[0],
+        num_microbatches=len(batches),
+        seq_length=1024,
+        micro_batch_size=1,
+        forward_only=False,
     )
-    encoder = MicroBatchEncoder(reference.encoder, place, patch_size, BATCH_SIZE, pad_multiple=8, pad_length=None)
-    encoded = []
-    for sample in samples():
-        tokens = reference.encoder.encode(sample.id, sample.conversations, len(sample.images))
-        encoded.append(
-            EncodedSample(
-                __key__=sample.key, __restore_key__=(), ids=tokens.ids, learn=tokens.learn, images=sample.images
-            )
-        )
-    groups = [encoded[start : start + BATCH_SIZE] for start in range(0, NUM_SAMPLES, BATCH_SIZE)]
-    return [encoder.pack_selected_samples(group) for group in groups[place.data_rank :: place.data_size]]
 
 
-def compare(text: str, hf_folder: Path, megatron_folder: Path, reference: Reference) -> dict[str, float]:
-    config = Config(
-        dataset_path=Path(),
-        pretrain_checkpoint_path=megatron_folder,
-        batch_size=BATCH_SIZE,
-        global_batch_size=NUM_SAMPLES,
-        **parse_layout(text),
+def compare(text: str, megatron_folder: Path, reference: Reference) -> dict[str, float]:
+    spread = parse_layout(text)
+    layout.initialize(spread, seed=1)
+    chunks = build_model(reference.family, reference.hf, spread)
+    optimizer = get_megatron_optimizer(
+        OptimizerConfig(
+            optimizer="adam",
+            lr=1e-3,
+            bf16=spread.bf16,
+            params_dtype=torch.bfloat16 if spread.bf16 else torch.float32,
+            use_distributed_optimizer=spread.distributed_optimizer,
+            overlap_param_gather=spread.overlap and spread.distributed_optimizer,
+        ),
+        chunks,
     )
-    layout.initialize(config.layout, seed=1)
-    hf = read_config(hf_folder)
-    model = build_model(hf, config.layout)
-    build_optimizer(config, model)
-    checkpoint.load_model(unwrap(model), find_weights(megatron_folder)[0])
-    batches = micro_batches(reference, config, hf.vision_config.patch_size)
+    connect(optimizer, chunks)
+    checkpoint.load_model(unwrap(chunks), find_weights(megatron_folder)[0])
+    optimizer.reload_model_params()
+    batches = make_batches(reference, spread, "packed" in text)
     result = {}
-    if config.pp == 1:
-        result["logits"] = compare_logits(unwrap(model), batches, reference)
-    model.zero_grad_buffer()
-    losses = forward_backward(config, model, iter(batches))
-    if config.do == "false":
-        result["gradient"] = compare_gradients(unwrap(model), hf, reference)
-    if parallel_state.is_pipeline_last_stage():
-        result["loss"] = abs(StepMetrics.reduce(losses, 0.0, 0.0).loss - reference.loss)
+    if spread.pipeline_parallel == 1:
+        result["logits"] = compare_logits(unwrap(chunks)[0], batches, reference, spread)
+    for chunk in chunks:
+        chunk.zero_grad_buffer()
+    losses = forward_backward(chunks, batches)
+    result["loss"] = abs(mean_loss(losses) - reference.loss)
+    result["gradient"] = compare_gradients(chunks, spread, reference)
+    optimizer.prepare_grads()
+    result["norm"] = abs(float(optimizer.get_grad_norm()) / reference.norm - 1)
     everyone: list[dict[str, float]] = [{} for _ in range(torch.distributed.get_world_size())]
     torch.distributed.all_gather_object(everyone, result)
     parallel_state.destroy_model_parallel()
-    return {key: max(one[key] for one in everyone if key in one) for key in {key for one in everyone for key in one}}
+    return {key: max(one[key] for one in everyone) for key in result}
+
+
+def mean_loss(losses: list[torch.Tensor]) -> float:
+    """Over all replicas, on every rank."""
+    mean = torch.stack(losses).mean() if losses else torch.zeros(())
+    if parallel_state.get_tensor_model_parallel_rank():
+        mean = torch.zeros(())
+    torch.distributed.all_reduce(mean)
+    return float(mean) / parallel_state.get_data_parallel_world_size()
 
 
 @torch.no_grad()
-def compare_logits(model: torch.nn.Module, batches: list[MicroBatch], reference: Reference) -> float:
+def compare_logits(model: torch.nn.Module, batches: list[Batch], reference: Reference, spread: Layout) -> float:
     """Over the real tokens of this rank's samples."""
-    rank, size = parallel_state.get_data_parallel_rank(), parallel_state.get_data_parallel_world_size()
-    group = parallel_state.get_tensor_model_parallel_group()
     worst = 0.0
-    for number, batch in enumerate(batches):
-        part = model(batch.tokens, None, batch.pixel_values, batch.patch_mask, batch.num_images)
-        parts = [torch.empty_like(part) for _ in range(group.size())]
-        torch.distributed.all_gather(parts, part.contiguous(), group=group)
-        logits = torch.cat(parts, dim=-1)
-        for row in range(BATCH_SIZE):
-            expected = reference.logits[(number * size + rank) * BATCH_SIZE + row]
-            actual = logits[row, : len(expected)]
+    for batch in batches:
+        logits = whole(batch.run(model, with_labels=False), -1, parallel_state.get_tensor_model_parallel_group())
+        logits = whole(logits, 1, parallel_state.get_context_parallel_group())
+        lengths = batch.segment_lengths or (batch.tokens.size(1),)
+        logits = logits[:, gathered_order(lengths, spread.context_parallel, logits.device)]
+        for (row, start), sample in zip(batch.starts, batch.samples, strict=True):
+            expected = reference.logits[reference.samples.index(sample)]
+            actual = logits[row, start : start + len(expected)]
             assert (actual[:, expected.size(1) :] == -torch.inf).all(), (
                 "rows that pad the vocabulary have a probability"
             )
@@ -156,24 +239,44 @@ def compare_logits(model: torch.nn.Module, batches: list[MicroBatch], reference:
     return worst
 
 
+def whole(part: torch.Tensor, axis: int, group: torch.distributed.ProcessGroup) -> torch.Tensor:
+    parts = [torch.empty_like(part) for _ in range(group.size())]
+    torch.distributed.all_gather(parts, part.contiguous(), group=group)
+    return torch.cat(parts, dim=axis)
+
+
 @torch.no_grad()
-def compare_gradients(model: torch.nn.Module, hf: object, reference: Reference) -> float:
+def compare_gradients(chunks: Chunks, spread: Layout, reference: Reference) -> float:
     """Gradients take the weights' places, are joined as a checkpoint is, and become Hugging Face's by the table."""
-    for parameter in model.parameters():
-        parameter.data = parameter.main_grad.clone().to(parameter.dtype)
+    if spread.distributed_optimizer:
+        gather_reduced(chunks)
+    for model in unwrap(chunks):
+        for parameter in model.parameters():
+            if parameter.requires_grad:
+                parameter.data = parameter.main_grad.clone().to(parameter.dtype)
+            else:
+                parameter.data = torch.zeros_like(parameter.data)
     folder = [tempfile.mkdtemp()] if torch.distributed.get_rank() == 0 else [""]
     torch.distributed.broadcast_object_list(folder)
-    weights = checkpoint.sharded_weights(model)
-    torch_dist.save({"model": weights}, Path(folder[0]))
+    torch_dist.save({"model": sharded_weights(unwrap(chunks))}, Path(folder[0]))
     everything = {key: value.float() for key, value in dist_checkpointing.load_plain_tensors(folder[0]).items()}
     torch.distributed.barrier()
     shutil.rmtree(folder[0], ignore_errors=True)
     worst = 0.0
-    for weight in weight_table(hf):
+    for weight in reference.family.weight_table(reference.hf):
         tensor = everything[weight.megatron] if weight.layer is None else everything[weight.megatron][weight.layer]
-        for name, gradient in zip(weight.hf, weight.split(tensor, hf), strict=True):
-            worst = max(worst, float((gradient - reference.gradients[name]).abs().max()))
+        for name, gradient in zip(weight.hf, weight.split(tensor, reference.hf), strict=True):
+            expected = reference.gradients[find_spelling(name, reference.family.spellings, reference.gradients)]
+            worst = max(worst, float((gradient - expected).abs().max()))
     return worst
+
+
+def gather_reduced(chunks: Chunks) -> None:
+    """Each replica holds its own part of the reduced gradients; give all of them to all."""
+    group = parallel_state.get_data_parallel_group(with_context_parallel=True)
+    for bucket in (bucket for chunk in chunks for buffer in chunk.buffers for bucket in buffer.buckets):
+        own = bucket.grad_data.chunk(group.size())[group.rank()].clone()
+        torch.distributed.all_gather_into_tensor(bucket.grad_data, own, group=group)
 
 
 def main() -> None:
@@ -183,7 +286,7 @@ def main() -> None:
     for hf_folder, megatron_folder, layouts in zip(*[iter(arguments)] * 3, strict=True):
         reference = Reference(Path(hf_folder))
         largest = max(float(gradient.abs().max()) for gradient in reference.gradients.values())
-        compared = {text: compare(text, Path(hf_folder), Path(megatron_folder), reference) for text in layouts.split()}
+        compared = {text: compare(text, Path(megatron_folder), reference) for text in layouts.split()}
         results.append({"largest gradient": largest, **compared})
     if torch.distributed.get_rank() == 0:
         Path(out).write_text(json.dumps(results, indent=2))

@@ -52,6 +52,10 @@ def test_epochs_become_iterations(epochs: float, expected: int) -> None:
         ({"tp": 3}, 3, "TP=3 does not divide the model's 4 attention heads"),
         ({"tp": 4}, 4, "TP=4 does not divide the model's 2 key/value heads"),
         ({"pp": 3}, 3, "PP=3 does not divide the model's 4 layers"),
+        ({"pp": 2, "vpp": 4}, 2, "PP=2 x VPP=4 does not divide the model's 4 layers"),
+        ({"vpp": 2}, 1, "VPP=2 needs PP > 1"),
+        ({"pp": 3, "first_stage_layers": 1}, 3, "FIRST_STAGE_LAYERS=1 leaves 3 of 4 layers, which 2 stages cannot"),
+        ({"cp": 2}, 3, "3 processes cannot be cut into TP=1 x PP=1 x CP=2"),
         ({"tp": 2}, 3, "3 processes cannot be cut into TP=2 x PP=1"),
         ({"batch_size": 3}, 1, "GLOBAL_BATCH_SIZE=8 is not a multiple of BATCH_SIZE=3"),
         ({"sp": "true"}, 1, "SP=true needs TP > 1"),
@@ -80,8 +84,8 @@ def test_another_model_is_refused(shards: Path, megatron: Path, tmp_path: Path) 
     other = tmp_path / "other"
     shutil.copytree(megatron, other)
     fields = json.loads((other / "config.json").read_text())
-    (other / "config.json").write_text(json.dumps({**fields, "model_type": "llava"}))
-    with pytest.raises(UserError, match="model_type is 'llava'"):
+    (other / "config.json").write_text(json.dumps({**fields, "model_type": "bloom"}))
+    with pytest.raises(UserError, match="model_type is 'bloom'"):
         check(config_for(shards, other), 1)
 
 

@@ -13,19 +13,22 @@ from tests.training import tiny
 from training.dataset import MicroBatch, MicroBatchEncoder, Place, build_loader
 from training.encoding import ConversationEncoder
 from training.loader_state import from_plain, to_plain
+from training.models.idefics2.config import read_config
+from training.models.idefics2.images import ImageEncoder
 
 SAMPLES_PER_STEP = 6
-PATCH = 16
 
 
 class Reader:
     """Makes loaders for any rank of one policy's data."""
 
     def __init__(self, policy: Path) -> None:
-        self.encoder = ConversationEncoder(AutoProcessor.from_pretrained(policy), 4096, 3, "answer")
+        processor = AutoProcessor.from_pretrained(policy)
+        self.encoder = ConversationEncoder(processor, 4096, 3, "answer")
+        self.images = ImageEncoder(processor, read_config(policy))
 
     def loader(self, folder: Path, place: Place, num_workers: int = 0, batch_size: int = 2):
-        encoder = MicroBatchEncoder(self.encoder, place, PATCH, batch_size, pad_multiple=8, pad_length=None)
+        encoder = MicroBatchEncoder(self.encoder, place, self.images, batch_size, pad_multiple=8, pad_length=None)
         return build_loader(folder, encoder, SAMPLES_PER_STEP, num_workers, seed=1)
 
     def batches(self, folder: Path, count: int, place: Place, batch_size: int = 2) -> list[MicroBatch]:
@@ -73,10 +76,10 @@ def test_tensor_parallel_ranks_share_the_images_of_the_same_samples(reader: Read
     later_stage = reader.batches(shards, 12, place(first=False))
     for expected, left, right, later in zip(whole, *parts, later_stage, strict=True):
         assert expected.tokens.equal(left.tokens) and expected.tokens.equal(right.tokens)
-        assert expected.tokens.equal(later.tokens) and later.pixel_values is None
-        assert left.num_images == right.num_images == expected.num_images
-        owned = [0 if part.pixel_values is None else len(part.pixel_values) for part in (left, right)]
-        assert sum(owned) == expected.num_images and owned[0] - owned[1] in (0, 1)
+        assert expected.tokens.equal(later.tokens) and later.images.pixels is None
+        assert left.images.num_units == right.images.num_units == later.images.num_units == expected.images.num_units
+        owned = [len((part.images.pixels or {"pixel_values": ""})["pixel_values"]) for part in (left, right)]
+        assert sum(owned) == expected.images.num_units and owned[0] - owned[1] in (0, 1)
 
 
 def test_every_sample_weighs_the_same(reader: Reader, shards: Path) -> None:

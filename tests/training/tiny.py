@@ -45,9 +45,10 @@ def build_policy(
     tied: bool = True,
     sliding_window: int | None = None,
     image_size: int = 112,
+    perceiver_kv_heads: int = 2,
 ) -> Path:
     """Write a random idefics2 in fp32 with its processor to `folder`."""
-    tokenizer = _tokenizer(vocab_size)
+    tokenizer = make_tokenizer(vocab_size)
     torch.manual_seed(0)
     config = Idefics2Config(
         image_token_id=tokenizer.convert_tokens_to_ids("<image>"),
@@ -85,7 +86,7 @@ def build_policy(
             "resampler_depth": 1,
             "resampler_n_heads": 4,
             "resampler_head_dim": 32,
-            "num_key_value_heads": 2,
+            "num_key_value_heads": perceiver_kv_heads,
         },
     )
     model = Idefics2ForConditionalGeneration(config)
@@ -102,7 +103,7 @@ def build_policy(
     return folder
 
 
-def _tokenizer(vocab_size: int) -> PreTrainedTokenizerFast:
+def make_tokenizer(vocab_size: int) -> PreTrainedTokenizerFast:
     """Byte-level BPE with spaces as tokens of their own."""
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
     split = pre_tokenizers.Split(Regex(r"\p{N}{1,3}|\p{L}+|[^\s\p{L}\p{N}]+|\s"), "isolated")

@@ -7,7 +7,6 @@ A Megatron checkpoint fits every tensor- and pipeline-parallel size. An interrup
 """
 
 import dataclasses
-import importlib
 import shutil
 import warnings
 from collections.abc import Iterator
@@ -23,8 +22,8 @@ from data.files import read_json, write_json
 from toolkits.model_checkpoints_convertor.hf_weights import HfReader, HfWriter
 from training.models import cpu_adaptor
 from training.models.checkpoint_folder import RELEASE, copy_hf_files, find_weights, write_tracker
+from training.models.registry import family
 
-_MODELS = ("idefics2",)
 _DTYPES = {"bf16": torch.bfloat16, "fp32": torch.float32}
 _BATCH_ELEMENTS = 500_000_000
 """How much of a Megatron checkpoint is in memory at a time."""
@@ -63,7 +62,7 @@ def main(config: Config) -> None:
 
 def _to_megatron(config: Config, destination: Path) -> None:
     hf_config, table = _model(config.load_path)
-    reader = HfReader(config.load_path)
+    reader = HfReader(config.load_path, family(config.load_path).spellings)
     torch_dist = _torch_dist()
     num_layers = hf_config.text_config.num_hidden_layers
     sharded = {}
@@ -100,11 +99,9 @@ def _cast(tensor: torch.Tensor, dtype: str) -> torch.Tensor:
 
 def _model(folder: Path) -> tuple[Any, list[Any]]:
     """(configuration, weight table) of the model whose Hugging Face files lie in `folder`."""
-    name = read_json(folder / "config.json").get("model_type")
-    if name not in _MODELS:
-        raise UserError(f"{folder}: model_type is {name!r}; supported: {', '.join(_MODELS)}")
-    config = importlib.import_module(f"training.models.{name}.config").read_config(folder)
-    return config, importlib.import_module(f"training.models.{name}.weights").weight_table(config)
+    kind = family(folder)
+    config = kind.read_config(folder)
+    return config, kind.weight_table(config)
 
 
 def _torch_dist() -> ModuleType:

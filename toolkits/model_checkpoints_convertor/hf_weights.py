@@ -1,5 +1,6 @@
 """Weights of a Hugging Face folder: safetensors files, read by tensor name and written in files of bounded size."""
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import torch
@@ -8,13 +9,15 @@ from safetensors.torch import save_file
 
 from data.errors import UserError
 from data.files import write_json
+from training.models.weight_table import find_spelling
 
 
 class HfReader:
     """Tensors by name, memory-mapped."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, spellings: Callable[[str], Iterator[str]]) -> None:
+        """`spellings`: the names a tensor has had over the versions of transformers."""
+        self.folder, self.spellings = folder, spellings
         paths = sorted(Path(folder).glob("*.safetensors"))
         if not paths:
             raise UserError(f"{folder}: no *.safetensors here; --load_path must be a Hugging Face checkpoint folder")
@@ -23,9 +26,10 @@ class HfReader:
 
     def read(self, name: str) -> torch.Tensor:
         """`UserError` when the checkpoint has no tensor `name`."""
-        if name not in self._files:
+        found = find_spelling(name, self.spellings, self._files)
+        if found is None:
             raise UserError(f"{self.folder}: has no tensor {name}; is it another model?")
-        return self._files[name].get_tensor(name)
+        return self._files[found].get_tensor(found)
 
 
 class HfWriter:

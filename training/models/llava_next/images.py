@@ -1,0 +1,53 @@
+"""How LLaVA-NeXT's images become tiles, and how many features are left of them."""
+
+from typing import Any
+
+import torch
+from PIL import Image
+from transformers.image_processing_utils import select_best_resolution
+
+from training.models.batching import Pixels
+
+
+class ImageEncoder:
+    """An image is a thumbnail and the tiles of the grid that wastes the least of it; every one of them is a unit."""
+
+    def __init__(self, processor: Any, hf: Any) -> None:
+        self.image_processor, self.hf = processor.image_processor, hf
+
+    def num_units(self, height: int, width: int) -> int:
+        """Of an image of this size in pixels."""
+        return num_tiles(self.hf, height, width)
+
+    def num_tokens(self, height: int, width: int) -> int:
+        """`<image>` tokens of an image of this size in pixels."""
+        return num_features(self.hf, height, width)
+
+    def encode(self, images: list[Image.Image]) -> Pixels:
+        """pixel_values [tiles, 3, size, size], image after image."""
+        tiles = [self.image_processor(images=[image], return_tensors="pt")["pixel_values"][0] for image in images]
+        return {"pixel_values": torch.cat(tiles)}
+
+
+def grid_shape(hf: Any, height: int, width: int) -> tuple[int, int]:
+    """(rows, columns) of tiles of an image of this size in pixels."""
+    best = select_best_resolution((height, width), hf.image_grid_pinpoints)
+    size = hf.vision_config.image_size
+    return best[0] // size, best[1] // size
+
+
+def num_tiles(hf: Any, height: int, width: int) -> int:
+    """The thumbnail and the tiles."""
+    rows, columns = grid_shape(hf, height, width)
+    return 1 + rows * columns
+
+
+def num_features(hf: Any, height: int, width: int) -> int:
+    """Features of an image: the thumbnail's, and each row of the grid without padding and with its newline."""
+    side = hf.vision_config.image_size // hf.vision_config.patch_size
+    rows, columns = (count * side for count in grid_shape(hf, height, width))
+    if width / height > columns / rows:  # bands above and below
+        rows -= (rows - int(round(height * (columns / width), 7))) // 2 * 2
+    else:
+        columns -= (columns - int(round(width * (rows / height), 7))) // 2 * 2
+    return side * side + rows * (columns + 1)

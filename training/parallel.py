@@ -1,0 +1,88 @@
+"""A model spread over ranks: its chunks, what finishes their gradients, and their weights in a checkpoint.
+
+A rank holds a list of chunks: one, or with interleaved pipelining (`Layout.virtual_pipeline`) several.
+"""
+
+from typing import Any
+
+import torch
+from megatron.core.distributed import DistributedDataParallel, DistributedDataParallelConfig, finalize_model_grads
+from megatron.core.optimizer import MegatronOptimizer
+from megatron.core.transformer.module import Float16Module
+
+from training.layout import Layout
+from training.models import lora
+from training.models.registry import Family
+from training.models.trainable import EVERYTHING, Trainable
+from training.models.vision_language import VisionLanguageModel
+
+Chunks = list[DistributedDataParallel]
+
+
+def build_model(family: Family, hf: Any, layout: Layout, trainable: Trainable = EVERYTHING, seed: int = 0) -> Chunks:
+    """This rank's part of the model, with fp32 buffers for its gradients; only adapters have initial weights."""
+    ddp_config = DistributedDataParallelConfig(
+        grad_reduce_in_fp32=True,
+        use_distributed_optimizer=layout.distributed_optimizer,
+        overlap_grad_reduce=layout.overlap,
+        overlap_param_gather=layout.overlap and layout.distributed_optimizer,
+    )
+    chunks = []
+    for number in range(layout.virtual_pipeline):
+        model = family.model_class(hf, layout, trainable, number if layout.virtual_pipeline > 1 else None)
+        model.train()
+        lora.initialize(model.language_model.decoder.layers, seed)
+        wrapped = Float16Module(model.config, model) if layout.bf16 else model
+        # Megatron overlaps the first chunk's buckets only: the others finish while the first is still at work.
+        chunks.append(DistributedDataParallel(model.config, ddp_config, wrapped, disable_bucketing=number > 0))
+    return chunks
+
+
+def unwrap(chunks: Chunks) -> list[VisionLanguageModel]:
+    """The models inside their wrappers."""
+    inner = [chunk.module for chunk in chunks]
+    return [model.module if isinstance(model, Float16Module) else model for model in inner]
+
+
+def connect(optimizer: MegatronOptimizer, chunks: Chunks) -> None:
+    """The hooks by which Megatron's schedules scale losses and reduce gradients."""
+    ddp_config = chunks[0].ddp_config
+
+    def one_or_list(functions: list[Any]) -> Any:
+        return functions if len(functions) > 1 else functions[0]
+
+    for config in (chunk.config for chunk in chunks):
+        config.grad_scale_func = optimizer.scale_loss
+        config.finalize_model_grads_func = finalize_model_grads
+        if ddp_config.overlap_grad_reduce:
+            config.no_sync_func = one_or_list([chunk.no_sync for chunk in chunks])
+            if len(chunks) > 1:
+                config.grad_sync_func = one_or_list([chunk.start_grad_sync for chunk in chunks])
+        if ddp_config.overlap_param_gather and len(chunks) > 1:
+            config.param_sync_func = one_or_list([chunk.start_param_sync for chunk in chunks])
+
+
+def finish_param_sync(chunks: Chunks) -> None:
+    """Wait for weights that are still being gathered; call it before they are read other than by a forward pass."""
+    for chunk in chunks:
+        if chunk.ddp_config.overlap_param_gather:
+            chunk.start_param_sync(force_sync=True)
+
+
+def sharded_weights(models: list[VisionLanguageModel]) -> dict[str, Any]:
+    """Without TransformerEngine's `_extra_state`, which belongs to fp8 only and which converters cannot know."""
+
+    def of_one(model: VisionLanguageModel) -> dict[str, Any]:
+        return {key: value for key, value in model.sharded_state_dict().items() if not key.endswith("_extra_state")}
+
+    return of_one(models[0]) if len(models) == 1 else {f"chunk{n}": of_one(m) for n, m in enumerate(models)}
+
+
+def set_weights(models: list[VisionLanguageModel], weights: dict[str, Any]) -> None:
+    """Give the models what `sharded_weights` described, as loaded."""
+    for number, model in enumerate(models):
+        loaded: dict[str, torch.Tensor] = weights if len(models) == 1 else weights[f"chunk{number}"]
+        incompatible = model.load_state_dict(loaded, strict=False)
+        missing = [key for key in incompatible.missing_keys if not key.endswith("_extra_state")]
+        wrong = missing + incompatible.unexpected_keys
+        assert not wrong, f"weights do not fit the model: {wrong}"
