@@ -1,24 +1,28 @@
 """Old pickled formats, read without running what they say.
 
 OpenWebVoyager's tars hold `<key>.conversations` (a Python list's repr) and `<key>.input_image` (a pickled list of
-`io.BytesIO`); its clients send `/predict` a pickled list of PIL images. The unpickler here builds exactly those objects
-and refuses every other global.
+`io.BytesIO`); its clients send `/predict` a pickled list of PIL images. Exactly those objects are built, every other
+global is refused.
 """
 
 import ast
 import io
-import pickle
-import tarfile
-from collections.abc import Iterator
+import itertools
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from PIL import Image
 
 from data.errors import UserError
-from data.shard import Sample
+from data.files import write_json
+from data.safe_pickle import refuse, safe_unpickle
+from data.shard import Sample, image_type
+from data.tar import Member, TarWriter, scan
 
 _ALLOWED_MODES = {"1": 1, "L": 1, "P": 1, "LA": 2, "RGB": 3, "RGBA": 4}
+_IMAGE_PART = re.compile(r"\d+\.(?:png|jpg|webp)")
 MAX_PIXELS = 50_000_000
 
 
@@ -44,28 +48,12 @@ def _is_image_class(module: str, name: str) -> bool:
     return plugin or (module, name) == ("PIL.Image", "Image")
 
 
-class _SafeUnpickler(pickle.Unpickler):
-    """Resolves names only from its own table, never by import."""
-
-    def __init__(self, data: bytes, allow_images: bool):
-        super().__init__(io.BytesIO(data))
-        self.allow_images = allow_images
-
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) == ("_io", "BytesIO"):
-            return io.BytesIO
-        if self.allow_images and _is_image_class(module, name):
-            return _PickledImage
-        raise UserError(f"refused: the pickle asks for {module}.{name}, which is not an image")
+def _find_image(module: str, name: str) -> Any:
+    return _PickledImage if _is_image_class(module, name) else _find_file(module, name)
 
 
-def _load(data: bytes, allow_images: bool) -> Any:
-    try:
-        return _SafeUnpickler(data, allow_images).load()
-    except UserError:
-        raise
-    except Exception as error:  # a pickle can be broken in any way; all of them mean the same to the user
-        raise UserError(f"not a readable pickle of images ({type(error).__name__})") from None
+def _find_file(module: str, name: str) -> Any:
+    return io.BytesIO if (module, name) == ("_io", "BytesIO") else refuse(module, name)
 
 
 def unpickle_images(data: bytes) -> list[Image.Image]:
@@ -74,7 +62,7 @@ def unpickle_images(data: bytes) -> list[Image.Image]:
     Raises:
         UserError: anything in it that is not a list of plain images.
     """
-    images = _load(data, allow_images=True)
+    images = safe_unpickle(data, _find_image)
     if not isinstance(images, list) or not all(isinstance(image, _PickledImage) for image in images):
         raise UserError("the pickle is not a list of images")
     try:
@@ -86,43 +74,79 @@ def unpickle_images(data: bytes) -> list[Image.Image]:
 
 
 def read_legacy_tar(path: str | Path) -> Iterator[Sample]:
-    """The samples of one of OpenWebVoyager's released tars.
+    """The samples of one of OpenWebVoyager's released tars, or of one that `LegacyWriter` wrote.
 
     Raises:
         UserError: a member that is neither conversations nor images, or a pickle that holds anything else.
     """
-    waiting: dict[str, dict[str, bytes]] = {}
-    for name, content in _members(path):
-        key, _, extension = name.rpartition(".")
-        if extension not in ("conversations", "input_image"):
-            raise UserError(f"{path}: unexpected member {name!r}")
-        waiting.setdefault(key, {})[extension] = content
-        if len(waiting[key]) == 2:
-            yield _legacy_sample(path, key, waiting.pop(key))
-    if waiting:
-        raise UserError(f"{path}: sample {next(iter(waiting))!r} lacks its images or its conversations")
-
-
-def _members(path: str | Path) -> Iterator[tuple[str, bytes]]:
-    """(name, content) of every file in a tar."""
+    members = scan(path)
     try:
-        with tarfile.open(path) as tar:
-            for member in tar:
-                if file := tar.extractfile(member):
-                    yield member.name, file.read()
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file") from None
-    except tarfile.TarError as error:
-        raise UserError(f"{path}: not a readable tar ({str(error).splitlines()[0]})") from None
+        with open(path, "rb") as file:
+            for key, group in itertools.groupby(members, key=lambda member: member.name.partition(".")[0]):
+                yield _legacy_sample(key, _read_parts(file, group))
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
 
 
-def _legacy_sample(path: str | Path, key: str, parts: dict[str, bytes]) -> Sample:
+def _read_parts(file: BinaryIO, members: Iterable[Member]) -> dict[str, bytes]:
+    """The contents of one sample's members by what follows the key."""
+    parts = {}
+    for member in members:
+        part = member.name.partition(".")[2]
+        plain = part in ("conversations", "input_image") or _IMAGE_PART.fullmatch(part)
+        if not plain or not member.name.isprintable() or "/" in member.name:
+            raise UserError(f"unexpected member {member.name!r}")
+        file.seek(member.offset)
+        parts[part] = file.read(member.size)
+    return parts
+
+
+def _legacy_sample(key: str, parts: dict[str, bytes]) -> Sample:
+    if "conversations" not in parts:
+        raise UserError(f"sample {key!r} lacks its conversations")
     try:
-        conversations = ast.literal_eval(parts["conversations"].decode("utf-8"))
+        conversations = ast.literal_eval(parts.pop("conversations").decode("utf-8"))
         turns = [{"from": turn["from"], "value": turn["value"]} for turn in conversations]
+        if not all(isinstance(text, str) for turn in turns for text in turn.values()):
+            raise TypeError
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError, KeyError):
-        raise UserError(f"{path}: sample {key!r}: its conversations are not a list of turns") from None
-    images = _load(parts["input_image"], allow_images=False)
-    if not isinstance(images, list) or not all(isinstance(image, io.BytesIO) for image in images):
-        raise UserError(f"{path}: sample {key!r}: its images are not a list of files")
-    return Sample(key, turns, [image.getvalue() for image in images])
+        raise UserError(f"sample {key!r}: its conversations are not a list of turns") from None
+    if "input_image" in parts:
+        images = _unpickle_files(key, parts["input_image"])
+    else:
+        images = [parts[part] for part in sorted(parts, key=lambda part: int(part.partition(".")[0]))]
+    sample = Sample(key, turns, images)
+    sample.check()
+    return sample
+
+
+def _unpickle_files(key: str, content: bytes) -> list[bytes]:
+    try:
+        files = safe_unpickle(content, _find_file)
+    except UserError as error:
+        raise UserError(f"sample {key!r}: {error}") from None
+    if not isinstance(files, list) or not all(isinstance(file, io.BytesIO) for file in files):
+        raise UserError(f"sample {key!r}: its images are not a list of files")
+    return [file.getvalue() for file in files]
+
+
+class LegacyWriter:
+    """Writes a tar in OpenWebVoyager's layout, its pickle replaced by files: `<key>.conversations` is the turns' repr,
+    and every sample has all its images, `<key>.0.png`, ..."""
+
+    def __init__(self, path: Path):
+        self._tar = TarWriter(path)
+
+    def add(self, sample: Sample) -> None:
+        for number, image in enumerate(sample.images):
+            content = image.read_bytes() if isinstance(image, Path) else image
+            self._tar.add(f"{sample.key}.{number}.{image_type(content)}", content)
+        self._tar.add(f"{sample.key}.conversations", str(sample.conversations).encode())
+
+    def close(self) -> None:
+        self._tar.close()
+
+
+def write_legacy_list(folder: Path, sizes: dict[str, int]) -> None:
+    """`shardlist.json` of the tars of `folder`, by which OpenWebVoyager's trainer finds them."""
+    write_json(folder / "shardlist.json", [{"url": name, "nsamples": count} for name, count in sizes.items()], indent=4)

@@ -3,127 +3,195 @@
     python toolkits/convert_to_tar_data.py --json_files data/json/il.json data/json/optim1.json \
         --image_dirs data/images/il data/images/optim1 --save_dir data/shards/optim1
 
-Several JSON files are mixed into one data set (D_IL with D_1, ...). The folder holds `elcano-%06d.tar`,
-`manifest.json`, `shardlist.json` and energon's `.nv-meta`; it appears in one move when all of it is written. The same
-input and seed give the same tars.
+Several JSON files are mixed into one data set (D_IL with D_1, ...); `--abs_path stage1_Imitation_Learning` finds files
+and folders where OpenWebVoyager's stages keep them. The folder holds `elcano-%06d.tar`, `manifest.json`,
+`shardlist.json` and energon's `.nv-meta`; it appears in one move when all of it is written, and a killed run goes on
+with the shards that it has. The same input and seed give the same tars.
 """
 
 import dataclasses
-import os
-import random
+import functools
+import hashlib
+import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from data import cli
 from data.errors import UserError
-from data.files import read_json
-from data.shard import Sample, image_type, write_shards
+from data.files import read_json, write_json
+from data.legacy import LegacyWriter, write_legacy_list
+from data.shard import Sample, ShardWriter, task_of, write_manifest
 from toolkits.energon_index import write_energon_index
+from toolkits.parallel import run_parallel
+from toolkits.sample_records import read_samples
+from toolkits.shard_plan import plan_shards
+
+_DONE = ".done"  # one entry of the manifest for each finished shard; a run goes on by them
+_LEGACY = "legacy"
 
 
 @dataclasses.dataclass(frozen=True)
 class Config:
     """Pack training samples into shuffled webdataset shards."""
 
-    json_files: tuple[str, ...]
-    """Sample files made by convert_trajectories_to_json.py; all are mixed."""
-    image_dirs: tuple[str, ...]
+    json_files: tuple[str, ...] = ()
+    """Sample files made by convert_trajectories_to_json.py or import_data.py; all are mixed."""
+    image_dirs: tuple[str, ...] = ()
     """Folders of their screenshots, searched in this order."""
-    save_dir: str
+    save_dir: str = ""
     """The shard folder to make; an older shard folder in its place is replaced."""
     max_samples_per_shard: int = 500
     """A new tar begins after this many samples."""
     seed: int = 1234
     """Seed of the shuffle."""
+    validation_fraction: float = 0.0
+    """Hold out this part of the tasks, whatever the seed, in shards of their own."""
+    legacy: bool = False
+    """Also write OpenWebVoyager's layout into `legacy/` (images as files instead of a pickle)."""
+    abs_path: str = ""
+    """A stage folder of OpenWebVoyager: gives `*_json_data/*/*.json`, `../OpenWebVoyager_image_data/*` and
+    `*_tar_data` for what is not given above."""
+    num_workers: int = 0
+    """Processes; 0: one per CPU."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Shard:
+    """A tar to write."""
+
+    name: str
+    samples: list[Sample]
+    held_out: bool = False
 
 
 def main(config: Config) -> None:
     """Read, check, shuffle, write beside the target, rename."""
+    config = with_published_paths(config)
+    check(config)
+    samples = read_samples([Path(file) for file in config.json_files], [Path(folder) for folder in config.image_dirs])
+    shards = plan(samples, config)
+    target = Path(config.save_dir)
+    temporary = target.with_name(f".{target.name}.tmp")
+    begin(temporary, fingerprint(samples, config), sum(path.stat().st_size for path in _images(samples)))
+    try:
+        work = functools.partial(write_shard, folder=temporary, legacy=config.legacy)
+        entries = list(run_parallel(work, shards, config.num_workers, "shards"))
+        manifest = finish(temporary, entries, config)
+        replace_folder(temporary, target)
+    except UserError:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    num_bytes = sum(entry["bytes"] for entry in entries)
+    held_out = f" and {manifest['num_validation_samples']} held out" if "num_validation_samples" in manifest else ""
+    print(f"{target}: {manifest['num_samples']} samples{held_out} in {len(entries)} shards, {num_bytes / 1e6:.1f} MB")
+
+
+def with_published_paths(config: Config) -> Config:
+    """`config` with what `--abs_path` gives."""
+    if not config.abs_path:
+        return config
+    stage = Path(config.abs_path)
+    files = sorted(map(str, stage.glob("*_json_data/*/*.json")))
+    if not files and not config.json_files:
+        raise UserError(f"--abs_path {stage}: no *_json_data/*/*.json there")
+    first = Path((config.json_files or files)[0]).resolve().parent.parent
+    return dataclasses.replace(
+        config,
+        json_files=config.json_files or tuple(files),
+        image_dirs=config.image_dirs
+        or tuple(sorted(str(path) for path in stage.glob("../OpenWebVoyager_image_data/*") if path.is_dir())),
+        save_dir=config.save_dir or str(stage / first.name.replace("_json_data", "_tar_data")),
+    )
+
+
+def check(config: Config) -> None:
+    """Raises `UserError` for values that make no sense, and when something else is where the shards would go."""
+    for flag in ("json_files", "image_dirs", "save_dir"):
+        if not getattr(config, flag):
+            raise UserError(f"--{flag} is missing (or give --abs_path with OpenWebVoyager's folders)")
     if config.max_samples_per_shard < 1:
         raise UserError(f"--max_samples_per_shard is {config.max_samples_per_shard}; give at least 1")
+    if not 0 <= config.validation_fraction < 1:
+        raise UserError(f"--validation_fraction is {config.validation_fraction}; give 0 or more and less than 1")
     target = Path(config.save_dir)
-    check_target(target)
-    records = read_records([Path(file) for file in config.json_files])
-    located = locate_images(records, [Path(folder) for folder in config.image_dirs])
-    random.Random(config.seed).shuffle(located)
-
-    temporary = target.with_name(f".{target.name}.tmp")
-    shutil.rmtree(temporary, ignore_errors=True)  # what a killed run left
-    temporary.mkdir(parents=True)
-    try:
-        source = {"json_files": list(config.json_files), "seed": config.seed}
-        manifest = write_shards(temporary, load(located), config.max_samples_per_shard, source)
-        write_energon_index(temporary, [shard["url"] for shard in manifest["shards"]])
-        replace_folder(temporary, target)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-    print(f"{target}: {manifest['num_samples']} samples in {len(manifest['shards'])} shards")
-
-
-def check_target(target: Path) -> None:
-    """Only a shard folder, an empty folder or nothing may be in the way."""
     if target.exists() and not (target / "manifest.json").exists() and (target.is_file() or any(target.iterdir())):
         raise UserError(f"--save_dir {target}: something else than a shard folder is there; give another folder")
 
 
-def read_records(files: list[Path]) -> list[dict[str, Any]]:
-    """The samples of all files, sorted by id, so that the order of the files does not matter."""
-    records: dict[str, dict[str, Any]] = {}
-    for file in files:
-        content = read_json(file)
-        if not isinstance(content, list):
-            raise UserError(f"{file}: not a list of samples")
-        for number, record in enumerate(content, start=1):
-            check_record(f"{file}: sample {number}", record)
-            if record["id"] in records:
-                raise UserError(f"{file}: sample {record['id']} occurs twice; give each round its own --round_id")
-            records[record["id"]] = record
-    if not records:
-        raise UserError(f"{', '.join(map(str, files))}: no samples; nothing to train on")
-    return [records[key] for key in sorted(records)]
+def plan(samples: Sequence[Sample], config: Config) -> list[Shard]:
+    """The shards to write, those of held-out tasks last."""
+    held_out = [_is_held_out(task_of(sample.id), config.validation_fraction) for sample in samples]
+    shards = []
+    for prefix, part in (("elcano", False), ("elcano-val", True)):
+        chosen = [(sample, sample.images) for sample, out in zip(samples, held_out, strict=True) if out is part]
+        groups = plan_shards(chosen, config.max_samples_per_shard, config.seed)
+        shards += [Shard(f"{prefix}-{number:06d}.tar", group, part) for number, group in enumerate(groups)]
+    if shards[0].held_out:
+        raise UserError(f"--validation_fraction {config.validation_fraction} holds out every sample; give less")
+    return shards
 
 
-def check_record(where: str, record: Any) -> None:
-    """Raises `UserError` unless `record` is {"id", "images", "conversations"} with alternating human and gpt turns."""
-    if not isinstance(record, dict) or not {"id", "images", "conversations"} <= record.keys():
-        raise UserError(f"{where}: needs id, images and conversations")
-    if not isinstance(record["id"], str) or "/" in record["id"]:
-        raise UserError(f"{where}: its id {record['id']!r} is not a plain name")
-    if not isinstance(record["conversations"], list) or not isinstance(record["images"], list):
-        raise UserError(f"{where} ({record['id']}): images and conversations must be lists")
-    senders = [turn.get("from") if isinstance(turn, dict) else None for turn in record["conversations"]]
-    if not senders or len(senders) % 2 or senders != ["human", "gpt"] * (len(senders) // 2):
-        raise UserError(f"{where} ({record['id']}): turns must alternate human, gpt; they are {senders}")
+def _is_held_out(task: str, fraction: float) -> bool:
+    digest = hashlib.sha256(task.encode()).digest()
+    return int.from_bytes(digest[:8], "big") < fraction * 2**64
 
 
-def locate_images(records: list[dict[str, Any]], folders: list[Path]) -> list[tuple[dict[str, Any], list[Path]]]:
-    """(record, paths of its images), each looked up once by name; nothing is read yet."""
-    known: dict[str, Path] = {}
-    for folder in reversed(folders):
-        if not folder.is_dir():
-            raise UserError(f"--image_dirs {folder}: no such folder")
-        known.update({entry.name: folder / entry.name for entry in os.scandir(folder)})
-    located = []
-    for record in records:
-        for name in record["images"]:
-            if name not in known:
-                raise UserError(f"sample {record['id']}: its image {name} is in none of {', '.join(map(str, folders))}")
-        located.append((record, [known[name] for name in record["images"]]))
-    return located
+def _images(samples: Sequence[Sample]) -> set[Path]:
+    return {path for sample in samples for path in sample.images}
 
 
-def load(located: list[tuple[dict[str, Any], list[Path]]]) -> Iterator[Sample]:
-    """The samples with their images' bytes, one at a time."""
-    for record, paths in located:
-        images = [path.read_bytes() for path in paths]
-        for path, image in zip(paths, images, strict=True):
-            try:
-                image_type(image)
-            except UserError as error:
-                raise UserError(f"sample {record['id']}: {path}: {error}") from None
-        yield Sample(record["id"], record["conversations"], images)
+def fingerprint(samples: Sequence[Sample], config: Config) -> str:
+    """What the shards depend on; a run that was killed goes on only when this is the same."""
+    paths = sorted({Path(file).resolve() for file in config.json_files} | _images(samples))
+    state = [(str(path), (stat := path.stat()).st_size, stat.st_mtime_ns) for path in paths]
+    values = {name: value for name, value in dataclasses.asdict(config).items() if name != "num_workers"}
+    return hashlib.sha256(json.dumps([state, values]).encode()).hexdigest()
+
+
+def begin(temporary: Path, depends: str, num_bytes: int) -> None:
+    """Make the folder to write in, or keep it when a killed run left it for the same shards."""
+    begun = temporary / _DONE / "depends.json"
+    if not begun.exists() or read_json(begun) != depends:
+        shutil.rmtree(temporary, ignore_errors=True)
+        (temporary / _DONE).mkdir(parents=True)
+        free = shutil.disk_usage(temporary).free
+        if free < num_bytes:
+            shutil.rmtree(temporary)
+            raise UserError(f"{temporary.parent}: {free / 1e9:.1f} GB are free, {num_bytes / 1e9:.1f} GB are needed")
+        write_json(begun, depends)
+
+
+def write_shard(shard: Shard, folder: Path, legacy: bool) -> dict[str, Any]:
+    """Write one tar, unless a killed run did; returns its entry of the manifest."""
+    done = folder / _DONE / f"{shard.name}.json"
+    if done.exists():
+        return read_json(done)
+    writer = ShardWriter(folder / shard.name)
+    for sample in shard.samples:
+        writer.add(sample)
+    entry = {**writer.close(), **({"split": "val"} if shard.held_out else {})}
+    if legacy and not shard.held_out:
+        (folder / _LEGACY).mkdir(exist_ok=True)
+        old = LegacyWriter(folder / _LEGACY / shard.name.replace("elcano", "openwebvoyager"))
+        for sample in shard.samples:
+            old.add(sample)
+        old.close()
+    write_json(done, entry)
+    return entry
+
+
+def finish(folder: Path, entries: list[dict[str, Any]], config: Config) -> dict[str, Any]:
+    """Manifest, lists and index; returns the manifest."""
+    names = {split: [entry["url"] for entry in entries if entry.get("split") == split] for split in (None, "val")}
+    write_energon_index(folder, names[None], names["val"])
+    if config.legacy:
+        train = [entry for entry in entries if "split" not in entry]
+        sizes = {entry["url"].replace("elcano", "openwebvoyager"): entry["nsamples"] for entry in train}
+        write_legacy_list(folder / _LEGACY, sizes)
+    shutil.rmtree(folder / _DONE)
+    return write_manifest(folder, entries, {"json_files": list(config.json_files), "seed": config.seed})
 
 
 def replace_folder(temporary: Path, target: Path) -> None:

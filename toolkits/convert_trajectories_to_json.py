@@ -13,9 +13,11 @@ exploration's `task<head>--<n>--run<k>` gives `<head>--<n as 5 digits>--run<k>--
 
 import collections
 import dataclasses
+import functools
 import json
 import os
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +28,15 @@ from rich.table import Table
 from data import cli
 from data.conversation import build_conversation
 from data.errors import UserError
-from data.files import write_atomic
 from data.outcome import Verdict
 from data.trajectory import Trajectory, is_complete, list_trajectories, read_trajectory
+from toolkits.parallel import run_parallel
+from toolkits.spool import Spool
+from toolkits.tree_tokens import TreeCutter
 
 _SENDERS = {"user": "human", "assistant": "gpt"}
+_CHUNK = 8  # trajectories handed to a worker at a time
+_FILES = ("trajectory.json", "steps.jsonl", "interact_messages.json", "agent.log", "outcome.json", "eval_res.json")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,6 +55,25 @@ class Config:
     """Screenshots shown at each step; the collector's `--max_attached_imgs`."""
     only_success: bool = False
     """Keep only trajectories judged a success."""
+    judges: tuple[str, ...] = ()
+    """With `--only_success`: whose verdicts count, by name (`oracle`, ...; OpenWebVoyager's evaluator is
+    `eval_res.json`). Empty: anybody's."""
+    max_tree_tokens: int = 0
+    """Keep only the first lines of each accessibility tree, up to so many tokens of `--tokenizer`; 0: all."""
+    tokenizer: str = ""
+    """A checkpoint folder (or its tokenizer.json), for `--max_tree_tokens`."""
+    num_workers: int = 0
+    """Processes; 0: one per CPU."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Converted:
+    """What became of a folder: its fate, why it could not be read, and (id, JSON text) of its samples."""
+
+    folder: Path
+    fate: str
+    why: str
+    samples: list[tuple[str, bytes]]
 
 
 def main(config: Config) -> None:
@@ -56,26 +81,36 @@ def main(config: Config) -> None:
     folders = list_trajectories(config.result_dir)
     if not folders:
         raise UserError(f"{config.result_dir}: holds no trajectory folder (task...)")
+    cutter = TreeCutter.of(config.max_tree_tokens, config.tokenizer)
     Path(config.image_dir).mkdir(parents=True, exist_ok=True)
-    samples: dict[str, dict[str, Any]] = {}
-    counts: collections.Counter[str] = collections.Counter()
-    for folder in folders:
-        fate, trajectory, why = sort_out(folder, config.only_success)
-        counts[fate] += 1
-        if why:
-            print(f"{fate} {folder.name}: {why}")
-        if trajectory is None:
-            continue
-        for sample, screenshot in samples_of(trajectory, config.round_id, config.last_n):
-            if sample["id"] in samples:
-                raise UserError(f"{folder}: another trajectory gives the sample id {sample['id']} too")
-            samples[sample["id"]] = sample
+    target = Path(config.save_json_file)
+    spool = Spool(target.with_name(f".{target.name}.partial"), _depends(config), _state_of(Path(config.result_dir)))
+    try:
+        todo = [folder for folder in folders if folder.name not in spool.entries]
+        work = functools.partial(convert, config=config, cutter=cutter)
+        for done in run_parallel(work, todo, config.num_workers, "trajectories", _CHUNK):
+            spool.add(done.folder.name, {"fate": done.fate, "why": done.why}, done.samples)
+        _write_list(target, spool.sorted_records())
+    except UserError:
+        spool.remove()
+        raise
+    _print_report(config, folders, spool)
+    spool.remove()
+
+
+def convert(folder: Path, config: Config, cutter: TreeCutter) -> Converted:
+    """The samples of one folder; its screenshots are placed in `config.image_dir`."""
+    fate, trajectory, why = sort_out(folder, config.only_success, config.judges)
+    samples = []
+    if trajectory is not None:
+        for sample, screenshot in samples_of(trajectory, config.round_id, config.last_n, cutter):
             place_image(screenshot, Path(config.image_dir) / image_name(sample["id"]))
-    write_atomic(Path(config.save_json_file), json.dumps([samples[key] for key in sorted(samples)], indent=2))
-    _print_table(config, len(folders), counts, len(samples))
+            text = json.dumps(sample, indent=2).replace("\n", "\n  ")  # no other line breaks: JSON escapes them
+            samples.append((sample["id"], text.encode()))
+    return Converted(folder, fate, why, samples)
 
 
-def sort_out(folder: Path, only_success: bool) -> tuple[str, Trajectory | None, str]:
+def sort_out(folder: Path, only_success: bool, judges: Iterable[str] = ()) -> tuple[str, Trajectory | None, str]:
     """(fate, the trajectory if it is to be kept, why it could not be read)."""
     if not is_complete(folder):
         return "unfinished", None, ""
@@ -86,21 +121,23 @@ def sort_out(folder: Path, only_success: bool) -> tuple[str, Trajectory | None, 
                 image.verify()
     except Exception as error:  # a folder from anywhere can be broken in any way, and must not stop the others
         return "broken", None, " ".join(str(error).split()) or type(error).__name__
-    verdict = trajectory.outcome.verdict if trajectory.outcome else None
-    if verdict is Verdict.INVALID:
+    outcome = trajectory.outcome
+    if outcome is not None and outcome.verdict is Verdict.INVALID:
         return "invalid", None, ""
     if not trajectory.finished or not trajectory.steps:
         return "unfinished", None, ""
-    if only_success and verdict is None:
+    if only_success and (outcome is None or (judges and outcome.judge not in judges)):
         return "unjudged", None, ""
-    if only_success and verdict is not Verdict.SUCCESS:
+    if only_success and not outcome.success:
         return "failed", None, ""
     return "kept", trajectory, ""
 
 
-def samples_of(trajectory: Trajectory, round_id: int, last_n: int) -> list[tuple[dict[str, Any], Path]]:
+def samples_of(
+    trajectory: Trajectory, round_id: int, last_n: int, cutter: TreeCutter
+) -> list[tuple[dict[str, Any], Path]]:
     """One (sample, its newest screenshot) per step, oldest first."""
-    steps = trajectory.texts()
+    steps = [dataclasses.replace(step, tree=cutter.cut(step.tree)) for step in trajectory.texts()]
     ids = [sample_id(trajectory, round_id, step.number) for step in trajectory.steps]
     pairs = []
     for count, step in enumerate(trajectory.steps, start=1):
@@ -142,10 +179,49 @@ def place_image(source: Path, target: Path) -> None:
     temporary.replace(target)
 
 
-def _print_table(config: Config, num_read: int, counts: collections.Counter[str], num_samples: int) -> None:
+def _depends(config: Config) -> dict[str, Any]:
+    """What all samples depend on, beside their folders."""
+    return {name: value for name, value in dataclasses.asdict(config).items() if name != "num_workers"} | {
+        "judges": list(config.judges)
+    }
+
+
+def _state_of(results: Path) -> Any:
+    """A function that tells a folder's state by size and time of the files that its samples depend on."""
+
+    def state(name: str) -> list[list[Any]]:
+        paths = [results / name / file for file in _FILES]
+        return [[path.name, (stat := path.stat()).st_size, stat.st_mtime_ns] for path in paths if path.exists()]
+
+    return state
+
+
+def _write_list(path: Path, records: Iterable[bytes]) -> None:
+    """A JSON list of already indented records, written beside `path` and moved there."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "wb") as file:
+            separator = b"[\n  "
+            for record in records:
+                file.write(separator + record)
+                separator = b",\n  "
+            file.write(b"[]" if separator[:1] == b"[" else b"\n]")
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _print_report(config: Config, folders: list[Path], spool: Spool) -> None:
     fates = ["kept", "unfinished", "failed", "unjudged", "invalid", "broken"]
+    entries = {folder.name: spool.entries[folder.name] for folder in folders}
+    counts = collections.Counter(entry["fate"] for entry in entries.values())
+    for name, entry in entries.items():
+        if entry["why"]:
+            print(f"{entry['fate']} {name}: {entry['why']}")
     table = Table("read", *fates, "samples")
-    table.add_row(str(num_read), *(str(counts[fate]) for fate in fates), str(num_samples))
+    table.add_row(str(len(folders)), *(str(counts[fate]) for fate in fates), str(len(spool.names)))
     rich.print(table)
     print(config.save_json_file)
 

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,10 +11,12 @@ from typing import Any
 
 import pytest
 
-from data.outcome import Verdict
-from data.trajectory import MAX_STEPS, list_trajectories, read_trajectory
+from data.outcome import Outcome, Verdict
+from data.trajectory import MAX_STEPS, list_trajectories, read_trajectory, write_outcome
 from tests.toolkits.trajectories import screenshot, write_trajectory
+from toolkits import convert_trajectories_to_json as tool
 from toolkits.convert_trajectories_to_json import Config, main, place_image
+from toolkits.convert_trajectories_to_json import convert as real
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -174,3 +177,66 @@ def test_a_wrong_folder_is_one_line(tmp_path: Path, make: bool, message: str) ->
         (tmp_path / "results").mkdir()
     with pytest.raises(ValueError, match=message):
         convert(tmp_path / "results", tmp_path)
+
+
+def test_only_the_named_judges_count(tmp_path: Path) -> None:
+    write_trajectory(tmp_path / "results", "Shop--1")
+    assert convert(tmp_path / "results", tmp_path, only_success=True, judges=("test",))
+    assert convert(tmp_path / "results", tmp_path, only_success=True, judges=("oracle",)) == []
+
+
+def test_trees_are_cut_to_whole_lines(tmp_path: Path) -> None:
+    policy = ROOT / "examples" / "quickstart" / "starting_policy" / "weights"
+    write_trajectory(tmp_path / "results", num_steps=1)
+    whole = convert(tmp_path / "results", tmp_path)[0]["conversations"][0]["value"]
+    short = convert(tmp_path / "results", tmp_path, max_tree_tokens=20, tokenizer=str(policy))
+    assert whole == short[0]["conversations"][0]["value"] + "\n\t[2] link 'shoe'"
+    tiny = convert(tmp_path / "results", tmp_path, max_tree_tokens=3, tokenizer=str(policy / "tokenizer.json"))
+    assert whole.startswith(tiny[0]["conversations"][0]["value"])
+    with pytest.raises(ValueError, match="--tokenizer"):
+        convert(tmp_path / "results", tmp_path, max_tree_tokens=3)
+    with pytest.raises(ValueError, match=r"no tokenizer\.json there"):
+        convert(tmp_path / "results", tmp_path, max_tree_tokens=3, tokenizer=str(tmp_path))
+
+
+def test_processes_give_the_same(tmp_path: Path) -> None:
+    for number in range(20):
+        write_trajectory(tmp_path / "results", f"Shop--{number}", num_steps=2)
+    one = convert(tmp_path / "results", tmp_path / "a", num_workers=1)
+    assert one == convert(tmp_path / "results", tmp_path / "b", num_workers=3)
+
+
+def test_a_killed_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    """Killed after ten of twenty trajectories; what is done is not done again, unless the trajectory changed."""
+    for number in range(20):
+        write_trajectory(tmp_path / "results", f"Shop--{number:02d}", num_steps=2)
+    expected = convert(tmp_path / "results", tmp_path / "whole", only_success=True)
+    code = f"""
+import os, signal
+from toolkits import convert_trajectories_to_json as tool
+convert, converted = tool.convert, []
+def counted(folder, **options):
+    if len(converted) == 10:
+        os.kill(os.getpid(), signal.SIGKILL)
+    converted.append(folder)
+    return convert(folder, **options)
+tool.convert = counted
+out = {str(tmp_path / "out")!r}
+tool.main(tool.Config({str(tmp_path / "results")!r}, out + "/images", out + "/samples.json", only_success=True,
+                      num_workers=1))
+"""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120)
+    assert result.returncode == -signal.SIGKILL, result.stderr
+    spool = tmp_path / "out" / ".samples.json.partial"
+    assert not (tmp_path / "out" / "samples.json").exists()
+    with open(spool, "ab") as file:
+        file.write(b'{"key": "torn')
+    write_outcome(tmp_path / "results" / "taskShop--03", Outcome(Verdict.FAILURE, judge="test"))
+    done: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tool, "convert", lambda folder, **options: (done.append(folder.name), real(folder, **options))[1])
+        samples = convert(tmp_path / "results", tmp_path / "out", only_success=True, num_workers=1)
+    assert done == ["taskShop--03", *(f"taskShop--{number}" for number in range(10, 20))]
+    assert samples == [sample for sample in expected if not sample["id"].startswith("Shop--00003")]
+    assert not spool.exists()

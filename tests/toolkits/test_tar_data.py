@@ -1,7 +1,9 @@
 """convert_to_tar_data.py: mixed, shuffled, reproducible shards that energon reads, and never half a folder."""
 
+import ast
 import base64
 import contextlib
+import itertools
 import json
 import os
 import shutil
@@ -9,6 +11,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tarfile
 import time
 import zlib
 from pathlib import Path
@@ -18,7 +21,8 @@ import pytest
 
 from data.errors import UserError
 from data.legacy import read_legacy_tar
-from data.shard import Sample, read_manifest, read_shard
+from data.shard import Sample, read_manifest, read_shard, task_of
+from data.tar import scan
 from tests.toolkits.trajectories import screenshot
 from toolkits.convert_to_tar_data import Config, main
 
@@ -26,16 +30,16 @@ ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "toolkits" / "convert_to_tar_data.py"
 
 
-def write_samples(folder: Path, name: str, count: int) -> tuple[Path, Path]:
-    """(JSON file, image folder) with `count` samples of two images, the first shared between neighbours."""
+def write_samples(folder: Path, name: str, count: int, apart: int = 1) -> tuple[Path, Path]:
+    """(JSON file, image folder) with `count` samples of two images; neighbours share one, unless they are 2 `apart`."""
     images = folder / f"images-{name}"
     images.mkdir(parents=True)
-    for number in range(count + 1):
+    for number in range(apart * count + 1):
         (images / f"{name}--{number}.png").write_bytes(screenshot(number))
     records = [
         {
             "id": f"{name}--{number:05d}--r01--step01",
-            "images": [f"{name}--{number}.png", f"{name}--{number + 1}.png"],
+            "images": [f"{name}--{apart * number}.png", f"{name}--{apart * number + 1}.png"],
             "conversations": [
                 {"from": "human", "value": f"Find {number}.\nOBSERVATION:\n<image>\n<image>\n[1] link 'é'"},
                 {"from": "gpt", "value": "Thought: t.\n\nAction: Click [1]"},
@@ -54,7 +58,7 @@ def pack(out: Path, *parts: tuple[Path, Path], **options: Any) -> list[Sample]:
 
 
 def test_several_files_are_mixed_and_nothing_is_lost(tmp_path: Path) -> None:
-    il, optim = write_samples(tmp_path, "il", 7), write_samples(tmp_path, "optim.1", 5)
+    il, optim = write_samples(tmp_path, "il", 7, apart=2), write_samples(tmp_path, "optim.1", 5, apart=2)
     samples = pack(tmp_path / "shards", il, optim, max_samples_per_shard=5)
     assert len(samples) == 12
     assert [shard["nsamples"] for shard in read_manifest(tmp_path / "shards")["shards"]] == [5, 5, 2]
@@ -67,6 +71,100 @@ def test_several_files_are_mixed_and_nothing_is_lost(tmp_path: Path) -> None:
     ids = [sample.id for sample in samples]
     assert ids != sorted(ids)
     assert len({id.split("--")[0] for id in ids[:5]}) == 2, "the first shard holds samples of one file only"
+
+
+def write_trajectories(folder: Path, count: int, num_steps: int = 5, last_n: int = 3) -> tuple[Path, Path]:
+    """(JSON file, image folder) as of `count` trajectories of `num_steps` steps, all screenshots different."""
+    images = folder / "images"
+    images.mkdir(parents=True)
+    records = []
+    for trajectory, step in itertools.product(range(count), range(1, num_steps + 1)):
+        name = f"Shop--{trajectory:05d}--r01--step"
+        (images / f"{name}{step:02d}.png").write_bytes(screenshot(step, trajectory))
+        shown = [f"{name}{number:02d}.png" for number in range(max(1, step - last_n + 1), step + 1)]
+        turns = [{"from": "human", "value": "<image>" * len(shown)}, {"from": "gpt", "value": "Thought"}]
+        records.append({"id": f"{name}{step:02d}", "images": shown, "conversations": turns, "weight": step / 2})
+    (folder / "samples.json").write_text(json.dumps(records))
+    return folder / "samples.json", images
+
+
+def test_a_trajectory_stays_in_one_shard_and_its_screenshots_are_stored_once(tmp_path: Path) -> None:
+    file, images = write_trajectories(tmp_path, count=6)
+    samples = {sample.id: sample for sample in pack(tmp_path / "shards", (file, images), max_samples_per_shard=12)}
+    shards = [{s.id for s in read_shard(path)} for path in sorted((tmp_path / "shards").glob("*.tar"))]
+    assert [len(ids) for ids in shards] == [10, 10, 10]
+    assert all(len({task_of(sample) for sample in ids}) == 2 for ids in shards)
+    for record in json.loads(file.read_text()):
+        sample = samples[record["id"]]
+        assert sample.images == [(images / name).read_bytes() for name in record["images"]]
+        assert sample.extra == {"weight": record["weight"]}
+    num_stored = sum(member.name.endswith("png") for tar in (tmp_path / "shards").glob("*.tar") for member in scan(tar))
+    assert num_stored == 30
+
+
+def test_whole_tasks_are_held_out_whatever_the_seed(tmp_path: Path) -> None:
+    part = write_trajectories(tmp_path, count=20)
+    held_out = []
+    for seed in (1, 2):
+        out = tmp_path / f"shards{seed}"
+        samples = pack(out, part, validation_fraction=0.3, seed=seed)
+        manifest = read_manifest(out, verify=True)
+        by_split = {entry.get("split"): list(read_shard(out / entry["url"])) for entry in manifest["shards"]}
+        tasks = {split: {task_of(sample.id) for sample in part} for split, part in by_split.items()}
+        assert not tasks[None] & tasks["val"] and 2 <= len(tasks["val"]) <= 12
+        assert manifest["num_samples"] == len(by_split[None])
+        assert manifest["num_samples"] + manifest["num_validation_samples"] == len(samples) == 100
+        assert "  val:\n  - elcano-val-000000.tar\n" in (out / ".nv-meta" / "split.yaml").read_text()
+        assert len(json.loads((out / "shardlist.json").read_text())) == 1
+        held_out.append(tasks["val"])
+    assert held_out[0] == held_out[1]
+    with pytest.raises(UserError, match="give 0 or more and less than 1"):
+        pack(tmp_path / "x", part, validation_fraction=1.0)
+    with pytest.raises(UserError, match="holds out every sample"):
+        pack(tmp_path / "x", part, validation_fraction=1 - 1e-12)
+
+
+def test_many_processes_write_the_same_as_one(tmp_path: Path) -> None:
+    part = write_trajectories(tmp_path, count=20)
+    pack(tmp_path / "one", part, max_samples_per_shard=10, num_workers=1)
+    pack(tmp_path / "three", part, max_samples_per_shard=10, num_workers=3)
+    one, three = (
+        {
+            path.name: path.read_bytes()
+            for path in (tmp_path / name).rglob("*")
+            if path.is_file() and path.name != "index.sqlite"
+        }
+        for name in ("one", "three")
+    )
+    assert one == three
+
+
+def test_legacy_layout_without_pickle(tmp_path: Path) -> None:
+    part = write_trajectories(tmp_path, count=3)
+    samples = pack(tmp_path / "shards", part, legacy=True, max_samples_per_shard=10)
+    folder = tmp_path / "shards" / "legacy"
+    listed = json.loads((folder / "shardlist.json").read_text())
+    assert listed == [{"url": f"openwebvoyager-00000{n}.tar", "nsamples": count} for n, count in enumerate((10, 5))]
+    read = [sample for entry in listed for sample in read_legacy_tar(folder / entry["url"])]
+    assert [(s.id, s.conversations, s.images) for s in read] == [(s.id, s.conversations, s.images) for s in samples]
+    with tarfile.open(folder / "openwebvoyager-000000.tar") as tar:
+        name = next(name for name in tar.getnames() if name.endswith(".conversations"))
+        assert ast.literal_eval(tar.extractfile(name).read().decode())[0]["from"] == "human"
+
+
+def test_published_folders_are_found(tmp_path: Path) -> None:
+    """`--abs_path` is the variable of the published script, run in a stage's folder."""
+    file, images = write_trajectories(tmp_path / "made", count=2)
+    stage = tmp_path / "stage1_Imitation_Learning"
+    (stage / "IL_json_data" / "webvoyager").mkdir(parents=True)
+    shutil.copy(file, stage / "IL_json_data" / "webvoyager" / "example.json")
+    shutil.copytree(images, tmp_path / "OpenWebVoyager_image_data" / "webvoyager_images_IL")
+    main(Config(abs_path=str(stage)))
+    assert read_manifest(stage / "IL_tar_data")["num_samples"] == 10
+    with pytest.raises(UserError, match="json_data"):
+        main(Config(abs_path=str(images)))
+    with pytest.raises(UserError, match="--json_files is missing"):
+        main(Config())
 
 
 def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
@@ -231,6 +329,46 @@ def test_a_killed_run_leaves_no_shard_folder(tmp_path: Path) -> None:
     subprocess.run(command, env=environment, check=True, timeout=120)
     assert read_manifest(tmp_path / "shards", verify=True)["num_samples"] == 300
     assert not temporary.exists()
+
+
+def test_a_killed_run_goes_on_with_the_shards_that_it_has(tmp_path: Path) -> None:
+    part = write_trajectories(tmp_path, count=12)
+    out, temporary = tmp_path / "shards", tmp_path / ".shards.tmp"
+    pack(tmp_path / "whole", part, max_samples_per_shard=10)
+    killed_after(2, out, part)
+    before = {path.name: path.stat().st_mtime_ns for path in temporary.glob("*.tar")}
+    assert not out.exists() and len(before) == 3, "the third was begun"
+    pack(out, part, max_samples_per_shard=10)
+    kept = [path.name for path in out.glob("*.tar") if before.get(path.name) == path.stat().st_mtime_ns]
+    assert len(kept) == 2
+    for path in (tmp_path / "whole").glob("*.tar"):
+        assert (out / path.name).read_bytes() == path.read_bytes()
+    killed_after(2, tmp_path / "x", part)
+    (part[1] / "Shop--00000--r01--step01.png").write_bytes(screenshot(9, 9))
+    pack(tmp_path / "x", part, max_samples_per_shard=10)
+    assert screenshot(9, 9) in {
+        image for tar in (tmp_path / "x").glob("*.tar") for s in read_shard(tar) for image in s.images
+    }
+
+
+def killed_after(num_shards: int, out: Path, part: tuple[Path, Path]) -> None:
+    """A conversion in a process of its own that kills itself as it begins to write another shard."""
+    code = f"""
+import os, signal, sys
+from data.shard import ShardWriter
+from toolkits import convert_to_tar_data as tool
+close, closed = ShardWriter.close, []
+def counted(self):
+    if len(closed) == {num_shards}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    closed.append(self)
+    return close(self)
+ShardWriter.close = counted
+tool.main(tool.Config(({str(part[0])!r},), ({str(part[1])!r},), {str(out)!r}, max_samples_per_shard=10, num_workers=1))
+"""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120)
+    assert result.returncode == -signal.SIGKILL, result.stderr
 
 
 def test_the_released_tar_and_ours_hold_the_same(tmp_path: Path, fixtures: Path) -> None:

@@ -10,9 +10,9 @@ from data.task import Task
 from data.trajectory import FINISHED, Step, TrajectoryWriter, folder_name, write_outcome
 
 
-def screenshot(number: int) -> bytes:
+def screenshot(number: int, trajectory: int = 0) -> bytes:
     buffer = io.BytesIO()
-    Image.new("RGB", (32, 24), (number * 40 % 256, 90, 120)).save(buffer, "PNG")
+    Image.new("RGB", (32, 24), (number * 40 % 256, 90 + trajectory % 150, 120)).save(buffer, "PNG")
     return buffer.getvalue()
 
 

@@ -1,0 +1,209 @@
+"""import_data.py: the field's files, as torch and their own code write them, become ours; rewards come along."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+import torch
+
+from data.errors import UserError
+from data.outcome import Verdict
+from data.shard import read_manifest, read_shard
+from data.torch_file import plain, read_torch_file
+from data.trajectory import list_trajectories, read_trajectory
+from tests.toolkits.trajectories import screenshot
+from toolkits import convert_to_tar_data, convert_trajectories_to_json
+from toolkits.import_data import Config, main
+
+
+def images(folder: Path, count: int) -> Path:
+    (folder / "shots").mkdir(parents=True)
+    for number in range(count):
+        (folder / "shots" / f"{number}.png").write_bytes(screenshot(number))
+    return folder
+
+
+def imported(folder: Path, kind: str, file: Path, image_dir: Path) -> list[dict[str, Any]]:
+    main(Config(kind, (str(file),), str(image_dir), str(folder / "samples.json"), round_id=2))
+    return json.loads((folder / "samples.json").read_text())
+
+
+def packed(folder: Path, image_dir: Path) -> dict[str, Any]:
+    """The samples after convert_to_tar_data.py, by id."""
+    out = folder / "shards"
+    convert_to_tar_data.main(
+        convert_to_tar_data.Config((str(folder / "samples.json"),), (str(image_dir),), str(out), num_workers=1)
+    )
+    return {s.id: s for entry in read_manifest(out, verify=True)["shards"] for s in read_shard(out / entry["url"])}
+
+
+def test_torch_files_are_read_without_torch(tmp_path: Path) -> None:
+    """Whatever plain data `torch.save` stores."""
+    tensors = {
+        "float": torch.arange(6.0).reshape(2, 3),
+        "slice": torch.arange(10)[2:8:2],
+        "transposed": torch.arange(6, dtype=torch.int32).reshape(2, 3).T,
+        "bf16": torch.tensor([1.5, -2.0], dtype=torch.bfloat16),
+        "bool": torch.tensor([True, False]),
+        "scalar": torch.tensor(3.0, dtype=torch.float64),
+    }
+    arrays = {
+        "float": numpy.arange(6, dtype=numpy.float32).reshape(2, 3),
+        "fortran": numpy.asfortranarray(numpy.arange(6).reshape(2, 3)),
+        "big": numpy.arange(3, dtype=">i4"),
+        "number": numpy.float64(0.25),
+    }
+    torch.save([tensors, arrays, "é", None, (1, True)], tmp_path / "a.pt")
+    read_tensors, read_arrays, *rest = read_torch_file(tmp_path / "a.pt")
+    assert rest == ["é", None, (1, True)]
+    for name, tensor in tensors.items():
+        assert read_tensors[name].tolist() == tensor.tolist(), name
+    assert [plain(read_arrays[name]) for name in arrays] == [plain(array) for array in arrays.values()]
+
+
+def test_digiq(tmp_path: Path) -> None:
+    images(tmp_path / "data", 4)
+    steps = [
+        {
+            "observation": "Previous Actions:  Goal: buy a lamp</s>",
+            "next_observation": "",
+            "image_path": f"<path_to_images>/shots/{number}.png",
+            "next_image_path": f"<path_to_images>/shots/{number + 1}.png",
+            "q_rep_out": numpy.zeros(4096, dtype=numpy.float32),
+            "action": f'Action Decision: "tap" {number}',
+            "action_list": ["a", "b"],
+            "reward": 0.0,
+            "done": False,
+            "mc_return": numpy.float64(0.5),
+            "trajectory_reward": 1.0,
+        }
+        for number in range(2)
+    ]
+    torch.save([steps, [], steps[:1]], tmp_path / "webshop.pt")
+    samples = imported(tmp_path, "digiq", tmp_path / "webshop.pt", tmp_path / "data")
+    assert [sample["id"] for sample in samples] == [
+        f"webshop--{trajectory:05d}--r02--step{step:02d}" for trajectory, step in ((1, 1), (1, 2), (3, 1))
+    ]
+    sample = packed(tmp_path, tmp_path / "data")["webshop--00001--r02--step02"]
+    assert sample.images == [screenshot(1)]
+    assert [turn["value"] for turn in sample.conversations] == [
+        "<image>\nPrevious Actions:  Goal: buy a lamp",
+        'Action Decision: "tap" 1',
+    ]
+    assert sample.extra["mc_return"] == 0.5 and sample.extra["action_list"] == ["a", "b"]
+
+
+def test_digirl_shows_the_screenshot_of_the_step_before(tmp_path: Path) -> None:
+    images(tmp_path / "data", 3)
+    steps = [
+        {"observation": "Goal: x</s>", "action": str(number), "image_path": f"/home/u/shots/{number}.png", "reward": 0}
+        for number in range(3)
+    ]
+    torch.save([steps], tmp_path / "general.pt")
+    samples = imported(tmp_path, "digirl", tmp_path / "general.pt", tmp_path / "data")
+    assert [(s["images"], s["conversations"][1]["value"]) for s in samples] == [
+        (["shots/0.png"], "1"),
+        (["shots/1.png"], "2"),
+    ]
+
+
+def test_webrl(tmp_path: Path) -> None:
+    """The prompt as its `format_prompt` builds it."""
+    user = "<|eot_id|><|start_header_id|>user<|end_header_id|>\n"
+    assistant = "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n"
+    action = "# Element: the box\ndo(action='Click', element='3')"
+    first = f"Task Instruction: Find it\n\nRound 0\n\n{user}<html>0\n\n{assistant}"
+    second = (
+        f"Task Instruction: Find it\n\nRound 0\n\n{user}** Simplified html **\n\n{assistant}{action}\n\n"
+        f"Round 1\n\n{user}<html>1\n\n{assistant}"
+    )
+    steps = [
+        {"observation": first, "action": action, "task": "Find it", "reward": 1, "trajectory_reward": 1},
+        {"observation": second, "action": "exit()", "rank_score": torch.tensor([0.75]), "reward": 1},
+    ]
+    torch.save([steps], tmp_path / "a.pt")
+    torch.save(steps, tmp_path / "a_filter.pt")
+    expected = [
+        ["Task Instruction: Find it\n\nRound 0\n\n<html>0", action],
+        [
+            "Task Instruction: Find it\n\nRound 0\n\n** Simplified html **",
+            action,
+            "Round 1\n\n<html>1",
+            "exit()",
+        ],
+    ]
+    for name, ids in (("a", ["a--00001--r02--step01", "a--00001--r02--step02"]), ("a_filter", None)):
+        samples = imported(tmp_path, "webrl", tmp_path / f"{name}.pt", tmp_path)
+        assert [[turn["value"] for turn in sample["conversations"]] for sample in samples] == expected
+        assert ids is None or [sample["id"] for sample in samples] == ids
+        assert samples[1]["rank_score"] == 0.75 and samples[0]["task"] == "Find it"
+
+
+def test_pae(tmp_path: Path) -> None:
+    images(tmp_path / "data", 3)
+    opening = (
+        "Now given a task: Find a lamp.  Please interact with https://shop.example/ and get the answer. \nObservation"
+    )
+    actions = ["Thought: a\n\nAction: Click [3]", "Thought: b\n\nAction: ANSWER; 7"]
+    steps = [
+        {
+            "observation": {"image": f"shots/{n}.png", "task": opening, "web_name": "Shop", "button": f"[{n}] link"},
+            "action": action,
+            "reward": n,
+            "eval_info": "SUCCESS",
+        }
+        for n, action in enumerate(actions)
+    ]
+    torch.save([[], steps, steps[:1]], tmp_path / "train_trajectories.pt")
+    results = tmp_path / "results"
+    main(Config("pae", (str(tmp_path / "train_trajectories.pt"),), str(tmp_path / "data"), result_dir=str(results)))
+    first, second = (read_trajectory(folder) for folder in list_trajectories(results))
+    assert (first.ques, first.web, first.answer) == ("Find a lamp.", "https://shop.example/", "7")
+    assert first.outcome.verdict is Verdict.SUCCESS and second.outcome.verdict is Verdict.FAILURE
+    assert first.trees == ["[0] link", "[1] link"]
+    config = convert_trajectories_to_json.Config(
+        str(results), str(tmp_path / "images"), str(tmp_path / "samples.json"), only_success=True, num_workers=1
+    )
+    convert_trajectories_to_json.main(config)
+    assert len(json.loads((tmp_path / "samples.json").read_text())) == 2
+    with pytest.raises(UserError, match="something is there"):
+        main(Config("pae", (str(tmp_path / "train_trajectories.pt"),), str(tmp_path / "data"), result_dir=str(results)))
+
+
+def test_llava_and_sharegpt(tmp_path: Path) -> None:
+    images(tmp_path / "data", 3)
+    records = [
+        {
+            "id": "coco/7",
+            "image": "shots/0.png",
+            "conversations": [{"from": "human", "value": "What? <image>"}, {"from": "gpt", "value": "A lamp"}],
+        },
+        {
+            "id": 8,
+            "images": ["shots/1.png", "shots/2.png"],
+            "messages": [
+                {"role": "system", "content": "Be short."},
+                {"role": "user", "content": "Compare"},
+                {"role": "assistant", "content": "No"},
+            ],
+        },
+        {"conversations": [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Ho"}]},
+    ]
+    (tmp_path / "mix.json").write_text(json.dumps(records))
+    (tmp_path / "mix.jsonl").write_text("\n".join(map(json.dumps, records)))
+    samples = imported(tmp_path, "llava", tmp_path / "mix.json", tmp_path / "data")
+    assert [sample["id"] for sample in samples] == ["coco_7", "8", "mix--0000003"]
+    assert samples[1]["conversations"][0]["value"] == "<image>\n<image>\nBe short.\nCompare"
+    assert samples == imported(tmp_path, "llava", tmp_path / "mix.jsonl", tmp_path / "data")
+    assert packed(tmp_path, tmp_path / "data")["8"].images == [screenshot(1), screenshot(2)]
+
+
+def test_the_released_tar_gives_the_released_json_and_images(tmp_path: Path, fixtures: Path) -> None:
+    tar = fixtures / "tar" / "openwebvoyager-000000.tar"
+    samples = imported(tmp_path, "openwebvoyager_tar", tar, tmp_path / "images")
+    expected = json.loads((fixtures / "json" / "example.json").read_text())
+    assert [(s["id"], s["images"]) for s in samples] == [(s["id"], s["images"]) for s in expected]
+    for path in (fixtures / "images").iterdir():
+        assert (tmp_path / "images" / path.name).read_bytes() == path.read_bytes()

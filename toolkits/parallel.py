@@ -1,0 +1,70 @@
+"""The same work on many items, over processes, with a progress bar on terminals."""
+
+import contextlib
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, TypeVar
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from data.errors import UserError
+from data.processes import die_with_parent
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_work: Callable[[int], Any]  # set in each worker
+
+
+def num_cpus() -> int:
+    """The CPUs that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def run_parallel(
+    work: Callable[[Item], Result], items: Sequence[Item], num_workers: int, label: str, chunk: int = 1
+) -> Iterator[Result]:
+    """`work` of each item, in the order of `items`; in this process when there is no more than one chunk of them.
+
+    Workers are forks, so `work` and `items` need not be picklable, only results. An error in one ends all.
+    """
+    num_workers = min(num_workers or num_cpus(), -(-len(items) // chunk))
+    if num_workers <= 1:
+        yield from _with_progress(map(work, items), len(items), label)
+        return
+    context = multiprocessing.get_context("fork")
+    start = (lambda index: work(items[index]),)
+    with ProcessPoolExecutor(num_workers, context, _start_worker, start) as pool:
+        results = pool.map(_call, range(len(items)), chunksize=chunk)
+        try:
+            yield from _with_progress(results, len(items), label)
+        except BrokenProcessPool:
+            raise UserError(f"{label}: a worker was killed (out of memory?); give fewer --num_workers") from None
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _start_worker(work: Callable[[int], Any]) -> None:
+    global _work
+    die_with_parent()
+    _work = work
+
+
+def _call(index: int) -> Any:
+    return _work(index)
+
+
+def _with_progress(results: Iterator[Result], total: int, label: str) -> Iterator[Result]:
+    console = Console(stderr=True)
+    columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    bar = Progress(*columns, console=console) if console.is_terminal else None
+    with bar or contextlib.nullcontext():
+        task = bar.add_task(label, total=total) if bar else None
+        for result in results:
+            yield result
+            if bar:
+                bar.advance(task)

@@ -1,0 +1,48 @@
+"""OpenWebVoyager's released tars, as samples whose images become files named as its converter named them."""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from data.errors import UserError
+from data.files import write_atomic
+from data.legacy import read_legacy_tar
+from data.shard import Sample, image_type
+
+
+def read_released_tar(path: Path, image_dir: Path, round_id: int) -> Iterator[dict[str, Any]]:
+    """One sample each. The file is read twice: memory does not grow with it, and nothing is written of a bad one.
+
+    Raises:
+        UserError: naming the tar and the sample.
+    """
+    own = {}
+    for sample in read_legacy_tar(path):
+        types = [_type(path, sample, image) for image in sample.images]
+        if types:  # the newest screenshot is the step's own, the others are those of the steps before
+            own.setdefault(_digest(sample.images[-1]), f"{sample.id}.{types[-1]}")
+    for sample in read_legacy_tar(path):
+        names = [_name(sample, image, own) for image in sample.images]
+        for name, image in zip(names, sample.images, strict=True):
+            if not (image_dir / name).exists() or (image_dir / name).read_bytes() != image:
+                write_atomic(image_dir / name, image)
+        yield {"id": sample.id, "images": names, "conversations": sample.conversations}
+
+
+def _type(path: Path, sample: Sample, image: bytes) -> str:
+    try:
+        return image_type(image)
+    except UserError as error:
+        raise UserError(f"{path}: sample {sample.id!r}: {error}") from None
+
+
+def _digest(image: bytes) -> str:
+    return hashlib.sha256(image).hexdigest()
+
+
+def _name(sample: Sample, image: bytes, own: dict[str, str]) -> str:
+    if image is sample.images[-1]:
+        return f"{sample.id}.{image_type(image)}"
+    digest = _digest(image)
+    return own.get(digest) or f"{digest[:20]}.{image_type(image)}"

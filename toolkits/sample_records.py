@@ -1,0 +1,92 @@
+"""Sample files (JSON lists of {"id", "images", "conversations", ...}): read, checked, their images found."""
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from data.errors import UserError
+from data.files import read_json
+from data.shard import RESERVED, Sample
+
+Record = dict[str, Any]
+
+
+def read_samples(files: Sequence[Path], folders: Sequence[Path]) -> list[Sample]:
+    """The samples of all files, sorted by id, so that the order of the files does not matter; no image is read.
+
+    Raises:
+        UserError: naming file and sample, when a record is none, an id occurs twice or an image is missing.
+    """
+    images = ImageFolders(folders)
+    samples: dict[str, Sample] = {}
+    for file in files:
+        for number, record in enumerate(_read_list(file), start=1):
+            check_record(f"{file}: sample {number}", record)
+            extra = {name: value for name, value in record.items() if name not in RESERVED}
+            paths = images.find(f"{file}: sample {record['id']}", record["images"])
+            sample = Sample(record["id"], record["conversations"], paths, extra)
+            if sample.key in samples:
+                raise UserError(f"{file}: sample {record['id']} occurs twice; give each round its own --round_id")
+            samples[sample.key] = sample
+    if not samples:
+        raise UserError(f"{', '.join(map(str, files))}: no samples; nothing to train on")
+    return sorted(samples.values(), key=lambda sample: sample.id)
+
+
+def _read_list(file: Path) -> list[Any]:
+    content = read_json(file)
+    if not isinstance(content, list):
+        raise UserError(f"{file}: not a list of samples")
+    return content
+
+
+def check_record(where: str, record: Any) -> None:
+    """Raises `UserError` unless `record` is {"id", "images", "conversations"} with alternating human and gpt turns."""
+    if not isinstance(record, dict) or not {"id", "images", "conversations"} <= record.keys():
+        raise UserError(f"{where}: needs id, images and conversations")
+    if not isinstance(record["id"], str) or not record["id"] or not set(record["id"]).isdisjoint("/\0\n"):
+        raise UserError(f"{where}: its id {record['id']!r} is not a plain name")
+    where = f"{where} ({record['id']})"
+    if not isinstance(record["conversations"], list) or not isinstance(record["images"], list):
+        raise UserError(f"{where}: images and conversations must be lists")
+    senders = [turn.get("from") if isinstance(turn, dict) else None for turn in record["conversations"]]
+    if not senders or len(senders) % 2 or senders != ["human", "gpt"] * (len(senders) // 2):
+        raise UserError(f"{where}: turns must alternate human, gpt; they are {senders}")
+    texts = [turn.get("value") for turn in record["conversations"]] + record["images"]
+    if not all(isinstance(text, str) for text in texts):
+        raise UserError(f"{where}: values and image names must be text")
+    try:
+        "".join(texts).encode()
+        record["id"].encode()
+    except UnicodeEncodeError:
+        raise UserError(f"{where}: a text holds half a surrogate pair, which is no character") from None
+    try:
+        Sample(record["id"], record["conversations"], record["images"]).check()
+    except UserError as error:
+        raise UserError(f"{where.partition(': ')[0]}: {error}") from None
+
+
+class ImageFolders:
+    """Looks images up by name; of two folders that have one, the first counts."""
+
+    def __init__(self, folders: Sequence[Path]):
+        self.folders = folders
+        self._known: dict[str, Path] = {}
+        for folder in reversed(folders):
+            if not folder.is_dir():
+                raise UserError(f"--image_dirs {folder}: no such folder")
+            self._known.update({entry.name: folder / entry.name for entry in os.scandir(folder)})
+
+    def find(self, where: str, names: Iterable[str]) -> list[Path]:
+        """The paths of `names`, which may lie in sub-folders; `UserError` when one is in none of the folders."""
+        return [self._known.get(name) or self._find(where, name) for name in names]
+
+    def _find(self, where: str, name: str) -> Path:
+        relative = PurePosixPath(name)
+        if "\0" not in name and not relative.is_absolute() and ".." not in relative.parts:
+            for folder in self.folders:
+                if (path := folder / relative).is_file():
+                    self._known[name] = path
+                    return path
+        raise UserError(f"{where}: its image {name} is in none of {', '.join(map(str, self.folders))}")
