@@ -1,7 +1,7 @@
 """Read other projects' data into ours, without running what their files say.
 
     python toolkits/import_data.py --format digiq --input_files webshop.pt --image_dir images --save_json_file web.json
-    python toolkits/import_data.py --format pae --input_files train_trajectories.pt --image_dir pae --result_dir runs/p
+    python toolkits/import_data.py --format pae --input_files train_trajectories.pt --image_dir pae --result_dir runs/a
 
 | format             | from                                                        | to           |
 |--------------------|-------------------------------------------------------------|--------------|

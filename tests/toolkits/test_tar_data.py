@@ -212,7 +212,7 @@ dataset = get_train_dataset({str(tmp_path / "shards")!r}, worker_config=worker, 
 print(json.dumps([[sample.id, sample.images] for batch in get_loader(dataset) for sample in batch]))
 """
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120)
+    result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=280)
     assert result.returncode == 0, result.stderr
     read = json.loads(result.stdout.strip().splitlines()[-1])
     sums = [zlib.crc32(screenshot(number)) for number in range(8)]
@@ -231,7 +231,7 @@ names = sorted(path.name for path in Path(sys.argv[1]).glob("*.tar"))
 split = [("train", 1.0), ("val", 0.0), ("test", 0.0)]
 WebdatasetPreparator.prepare_dataset(Path(sys.argv[1]), names, split_parts_ratio=split, shuffle_seed=None, workers=1)
 """
-    subprocess.run([sys.executable, "-c", code, tmp_path / "prepared"], check=True, capture_output=True, timeout=120)
+    subprocess.run([sys.executable, "-c", code, tmp_path / "prepared"], check=True, capture_output=True, timeout=280)
     ours, theirs = (index_of(tmp_path / name) for name in ("shards", "prepared"))
     assert ours == theirs
 
@@ -314,7 +314,7 @@ def test_a_killed_run_leaves_no_shard_folder(tmp_path: Path) -> None:
     file, images = write_samples(tmp_path, "il", 300)
     big = base64.b64decode("iVBORw0KGgo=") + os.urandom(200_000)
     for path in images.iterdir():
-        path.write_bytes(big)
+        path.write_bytes(big + path.name.encode())
     flags = ["--json_files", str(file), "--image_dirs", str(images), "--save_dir", str(tmp_path / "shards")]
     command = [sys.executable, str(SCRIPT), *flags]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -326,7 +326,7 @@ def test_a_killed_run_leaves_no_shard_folder(tmp_path: Path) -> None:
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert not (tmp_path / "shards").exists()
-    subprocess.run(command, env=environment, check=True, timeout=120)
+    subprocess.run(command, env=environment, check=True, timeout=280)
     assert read_manifest(tmp_path / "shards", verify=True)["num_samples"] == 300
     assert not temporary.exists()
 
@@ -367,7 +367,7 @@ ShardWriter.close = counted
 tool.main(tool.Config(({str(part[0])!r},), ({str(part[1])!r},), {str(out)!r}, max_samples_per_shard=10, num_workers=1))
 """
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120)
+    result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=280)
     assert result.returncode == -signal.SIGKILL, result.stderr
 
 
