@@ -35,4 +35,4 @@ def _one_line(error: Exception) -> str:
         text = "; ".join(f"{'.'.join(map(str, e['loc'][1:])) or 'body'}: {e['msg']}" for e in error.errors()[:3])
     else:
         text = str(error)
-    return " ".join(text.split()) or type(error).__name__
+    return " ".join(text.encode(errors="replace").decode().split())[:1000] or type(error).__name__

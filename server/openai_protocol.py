@@ -98,8 +98,8 @@ def _ask(service: Service, body: ChatRequest) -> Ask:
         service.defaults, **{name: value for name, value in given.items() if value is not None}
     )
     stop = [body.stop] if isinstance(body.stop, str) else body.stop or []
-    if len(stop) > 16 or not all(stop):
-        raise UserError("stop takes up to 16 strings, none of them empty")
+    if len(stop) > 16 or not all(0 < len(one) <= 256 for one in stop):
+        raise UserError("stop takes up to 16 strings of 1 to 256 characters")
     return Ask(build, params, body.n, stop, body.user or None, body.timeout_s)
 
 

@@ -17,6 +17,9 @@ from server.feature_cache import FeatureCache
 from server.vision_language_model import VisionLanguageModel
 from server.wire_images import WireImage
 
+MAX_IMAGES = 64
+_MAX_TOKEN_CHARACTERS = 128  # no token of any served model spells more
+
 
 @dataclasses.dataclass(frozen=True)
 class ImageInput:
@@ -94,18 +97,23 @@ def build_prompt(
     Text that spells a special token is broken up, so that a page can neither add images nor end a turn.
 
     Raises:
-        UserError: marks and images disagree in number, an image is broken, or a turn is empty.
+        UserError: marks and images disagree in number, an image is broken, a turn is empty, or it is all too much.
     """
-    num_marks = 0
+    num_marks = num_characters = 0
     escaped = []
     for message in messages:
         if not message["content"]:
             raise UserError(f"a turn of role {message['role']!r} is empty")
         parts = [part if part["type"] == "image" else _escape(part) for part in message["content"]]
         num_marks += sum(part["type"] == "image" for part in parts)
+        num_characters += sum(len(part.get("text", "")) for part in parts)
         escaped.append({"role": message["role"], "content": parts})
     if num_marks != len(images):
         raise UserError(f"the conversation has {num_marks} {IMAGE} marks but {len(images)} images came with it")
+    if num_marks > MAX_IMAGES:
+        raise UserError(f"{num_marks} images are too many; send at most {MAX_IMAGES}")
+    if num_characters > model.context_length * _MAX_TOKEN_CHARACTERS:
+        raise UserError(f"the text has {num_characters} characters; the model reads {model.context_length} tokens")
     inputs = [_image_input(image, model, cache) for image in images]
     lengths = [image.num_tokens for image in inputs]
     token_ids = fill_image_tokens(model.prompt_ids(escaped, complete), model.image_token_id, lengths)
@@ -130,7 +138,8 @@ def fill_image_tokens(prompt_ids: Sequence[int], image_token_id: int, lengths: S
 
 
 def _escape(part: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "text", "text": escape_special(part["text"])}
+    text = part["text"].encode(errors="replace").decode()  # halves of surrogate pairs are no text
+    return {"type": "text", "text": escape_special(text)}
 
 
 def _image_input(image: WireImage, model: VisionLanguageModel, cache: FeatureCache) -> ImageInput:

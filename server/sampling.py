@@ -28,7 +28,7 @@ class SamplingParams:
         """Raises `UserError` naming the parameter that is out of range."""
         ranges = {
             "temperature": 0 <= self.temperature <= 100,
-            "top_k": self.top_k >= 0,
+            "top_k": 0 <= self.top_k < 2**31,
             "top_p": 0 < self.top_p <= 1,
             "max_new_tokens": self.max_new_tokens >= 1,
             "min_new_tokens": self.min_new_tokens >= 0,
@@ -68,8 +68,9 @@ def _draw(logits: torch.Tensor, params: Sequence[SamplingParams], uniforms: Sequ
     """Inverse-CDF sampling over the tokens in falling order of probability: [rows, vocab] -> [rows]."""
     vocab = logits.shape[1]
     column = {"dtype": torch.float32, "device": logits.device}
-    temperature = torch.tensor([param.temperature for param in params], **column)[:, None]
-    top_p = torch.tensor([param.top_p for param in params], **column)[:, None]
+    # what float32 would round to 0 would leave no token to draw
+    temperature = torch.tensor([max(param.temperature, 1e-5) for param in params], **column)[:, None]
+    top_p = torch.tensor([max(param.top_p, 1e-6) for param in params], **column)[:, None]
     top_k = torch.tensor([param.top_k or vocab for param in params], device=logits.device)[:, None]
     uniform = torch.tensor(uniforms, **column)[:, None]
 

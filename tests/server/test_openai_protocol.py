@@ -75,3 +75,43 @@ def test_bad_requests(client: openai.OpenAI, change: dict[str, Any], message: st
 
 def test_models(client: openai.OpenAI) -> None:
     assert [model.id for model in client.models.list()] == ["policy"]
+
+
+def test_several_replies_and_their_seeds(client: openai.OpenAI) -> None:
+    options = {"model": "any", "messages": messages(), "temperature": 1.0, "max_tokens": 8}
+    together = client.chat.completions.create(**options, n=3, seed=5)
+    alone = [client.chat.completions.create(**options, seed=seed).choices[0].message.content for seed in (5, 6, 7)]
+    assert [choice.message.content for choice in together.choices] == alone
+    assert [choice.index for choice in together.choices] == [0, 1, 2]
+    assert together.usage.completion_tokens == 24
+    streamed = {0: "", 1: "", 2: ""}
+    for chunk in client.chat.completions.create(**options, n=3, seed=5, stream=True):
+        streamed[chunk.choices[0].index] += chunk.choices[0].delta.content or ""
+    assert list(streamed.values()) == alone
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_stop_string_ends_the_reply_and_is_not_part_of_it(client: openai.OpenAI, stream: bool) -> None:
+    options = {"model": "any", "messages": messages(), "seed": 3, "max_tokens": 20}
+    free = client.chat.completions.create(**options).choices[0].message.content
+    stop = free[len(free) // 2 :][:4]
+    expected = free[: free.index(stop)]
+    answer = client.chat.completions.create(**options, stop=["never said", stop], stream=stream)
+    if stream:
+        chunks = [chunk.choices[0] for chunk in answer]
+        assert "".join(choice.delta.content or "" for choice in chunks) == expected
+        assert chunks[-1].finish_reason == "stop"
+    else:
+        assert (answer.choices[0].message.content, answer.choices[0].finish_reason) == (expected, "stop")
+
+
+def test_streamed_token_ids_and_logprobs(client: openai.OpenAI) -> None:
+    options = {"model": "any", "messages": messages(), "seed": 3, "max_tokens": 12, "logprobs": True}
+    whole = client.chat.completions.create(**options).choices[0]
+    chunks = [chunk.choices[0] for chunk in client.chat.completions.create(**options, stream=True)]
+    streamed = [chunk for chunk in chunks if chunk.logprobs]
+    assert [token for chunk in streamed for token in chunk.token_ids] == whole.token_ids
+    logprobs = [entry.logprob for chunk in streamed for entry in chunk.logprobs.content]
+    assert logprobs == pytest.approx([entry.logprob for entry in whole.logprobs.content], abs=1e-4)
+    bare = client.chat.completions.create(**options | {"logprobs": False}, extra_body={"return_token_ids": True})
+    assert bare.choices[0].token_ids == whole.token_ids and bare.choices[0].logprobs is None

@@ -88,11 +88,17 @@ BAD = {
     "cut image": ({"images": [png(screenshot(0))[:400]]}, "not a readable PNG"),
     "another format": ({"images": [png(screenshot(0), "GIF")]}, "not a readable PNG"),
     "too few images": ({"images": []}, "1 <image> marks but 0 images"),
-    "too many images": ({"images": [png(screenshot(0))] * 2}, "1 <image> marks but 2 images"),
+    "one image too many": ({"images": [png(screenshot(0))] * 2}, "1 <image> marks but 2 images"),
     "not a pickle": ({"images": base64.b64encode(b"hello").decode()}, "not a readable pickle"),
     "no turns": ({"conversations": []}, "conversations"),
     "unknown role": ({"conversations": [{"role": "human", "content": "hi"}]}, "conversations.0.role"),
     "empty turn": ({"conversations": [{"role": "user", "content": ""}], "images": []}, "empty"),
+    "too many images": (
+        {"conversations": [{"role": "user", "content": "<image>" * 65}], "images": [png(screenshot(0))] * 65},
+        "send at most 64",
+    ),
+    "far too long": ({"conversations": [{"role": "user", "content": "x" * 600_000}], "images": []}, "characters"),
+    "no such adapter": ({"adapter": "red"}, "no adapter 'red'"),
     "temperature": ({"temperature": -1}, "temperature is out of range"),
     "too long": (
         {"conversations": [{"role": "user", "content": "red shoe " * 4000}], "images": []},
@@ -170,3 +176,22 @@ def test_a_client_that_hangs_up_frees_its_slot(server: RunningServer) -> None:
         wait_for(lambda: server.get("/health")["num_running"] == 1)
     wait_for(lambda: server.get("/health")["num_running"] == 0)
     assert server.get("/health")["num_finished"] == before
+
+
+def test_scores_are_the_log_probabilities_of_answers(server: RunningServer) -> None:
+    """Scores do not depend on what else is asked, nor in which order."""
+    request = body(num_images=2, max_new_tokens=12, return_tokens=True, temperature=0)
+    _, reply = server.post("/predict", request)
+    answers = [reply["text"], "Thought: a\n\nAction: Wait"]
+    scoring = {name: request[name] for name in ("id", "conversations", "images")}
+    status, result = server.post("/score", scoring | {"answers": answers})
+    assert status == 200 and result["weights_version"] == reply["weights_version"]
+    assert result["prompt_tokens"] == reply["prompt_tokens"]
+    for score in result["scores"]:
+        assert len(score["token_ids"]) == len(score["logprobs"])
+        assert score["logprob"] == pytest.approx(sum(score["logprobs"])) and score["logprob"] < 0
+    again = server.post("/score", scoring | {"answers": answers[::-1]})[1]["scores"]
+    assert [score["logprob"] for score in again[::-1]] == pytest.approx(
+        [s["logprob"] for s in result["scores"]], abs=1e-3
+    )
+    assert server.post("/score", scoring | {"answers": [" "]})[0] == 400

@@ -42,3 +42,11 @@ def test_forbidden_tokens_are_never_drawn() -> None:
     logits = torch.zeros(10)
     logits[3:] = -torch.inf
     assert not draws(logits, SamplingParams(temperature=100.0, seed=0), 5_000)[3:].any()
+
+
+@pytest.mark.parametrize(
+    "extreme", [{"temperature": 1e-320}, {"top_p": 1e-300}, {"temperature": 100.0, "top_p": 1e-45}]
+)
+def test_extremes_still_draw_the_likeliest(extreme: dict[str, float]) -> None:
+    logits = torch.tensor([1.0, 30.0, 2.0])
+    assert draws(logits, SamplingParams(seed=0, **extreme), 50)[1] == 1
