@@ -5,8 +5,8 @@ The gate resolves names itself and connects to the very address it checked: a na
 first and to 127.0.0.1 the next time (DNS rebinding) opens nothing. What is refused gets no answer: the page shows the
 browser's error page. A process of its own, so that hundreds of pages loading never delay the collector's loop:
 
-    python -m collection.browser.gate       reads {"granted": [...], "allow": [...], "deny": [...]} from its input,
-                                            prints its port, serves until its input ends
+    python -m collection.browser.gate       reads {"port": 0, "granted": [...], "allow": [...], "deny": [...]} from its
+                                            input, prints its port and serves until its parent ends
 """
 
 import asyncio
@@ -15,6 +15,7 @@ import json
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -34,29 +35,47 @@ class RefusedError(Exception):
 
 
 class Gate:
-    """The collector's handle of the process. Use as `with Gate(policy) as gate`."""
+    """The collector's handle of the process, which is replaced when it dies. Use as `with Gate(policy) as gate`."""
 
     def __init__(self, policy: UrlPolicy):
         self._policy = policy
+        self.port = 0
+        self._lock = threading.Lock()
 
     def __enter__(self) -> "Gate":
+        self._closing = threading.Event()
+        self._start()
+        threading.Thread(target=self._replace, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closing.set()
+        with self._lock:
+            self._process.kill()
+            self._process.wait()
+
+    def _start(self) -> None:
+        """On the same port as before: browsers know no other."""
         self._process = subprocess.Popen(
             [sys.executable, "-m", "collection.browser.gate"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd=Path(__file__).resolve().parent.parent.parent,
             start_new_session=True,  # Ctrl-C is for the collector, which still needs the gate to end in good order
-            preexec_fn=die_with_parent,
         )
-        rules = {"granted": sorted(self._policy.granted), "allow": self._policy.allow, "deny": self._policy.deny}
+        policy = self._policy
+        rules = {"port": self.port, "granted": sorted(policy.granted), "allow": policy.allow, "deny": policy.deny}
         self._process.stdin.write(json.dumps(rules).encode() + b"\n")
         self._process.stdin.flush()
-        self.port = int(self._process.stdout.readline())
-        return self
+        self.port = int(self._process.stdout.readline() or 0) or self.port
 
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.wait()
+    def _replace(self) -> None:
+        while not self._closing.is_set():
+            self._process.wait()
+            with self._lock:
+                if not self._closing.is_set():
+                    self._start()
+            self._closing.wait(0.2)  # no hurry where it cannot start at all
 
     def flags(self) -> tuple[str, ...]:
         """Chromium's switches. What was granted goes straight there: it is exactly one host and port each."""
@@ -68,9 +87,9 @@ class Gate:
         )
 
 
-async def serve(policy: UrlPolicy) -> None:
+async def serve(policy: UrlPolicy, port: int) -> None:
     """Print the port, then serve until cancelled."""
-    listener = listen(0)
+    listener = listen(port)
     server = await asyncio.start_server(lambda *streams: _handle(streams, policy), sock=listener, limit=HEAD_LIMIT)
     print(listener.getsockname()[1], flush=True)
     async with server:
@@ -153,7 +172,7 @@ def _split_host(target: str) -> tuple[str, int]:
 async def _main() -> None:
     rules = json.loads(sys.stdin.readline())
     policy = UrlPolicy(frozenset(rules["granted"]), tuple(rules["allow"]), tuple(rules["deny"]))
-    await serve(policy)
+    await serve(policy, rules["port"])
 
 
 if __name__ == "__main__":

@@ -16,14 +16,43 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 
 class Reaper:
-    """The collector's end of the pipe. One watchdog serves all browsers of a process."""
+    """The collector's end of the pipe. One watchdog serves all browsers of a process; one that dies is replaced."""
 
     def __init__(self) -> None:
+        self._watched: set[Path] = set()
+        self._lock = threading.Lock()
+        self._closing = False
+        self._start()
+        threading.Thread(target=self._replace, daemon=True).start()
+
+    def watch(self, profile: Path) -> None:
+        """From now on the browser with this profile dies with us."""
+        with self._lock:
+            self._watched.add(profile)
+            self._order("watch", profile)
+
+    def done(self, profile: Path) -> None:
+        """Kill what is left of a browser that was stopped, and forget it."""
+        reap(profile)
+        with self._lock:
+            self._watched.discard(profile)
+            self._order("done", profile)
+
+    def close(self) -> None:
+        """End the watchdog; it reaps what was not `done`."""
+        with self._lock:
+            self._closing = True
+            with contextlib.suppress(BrokenPipeError):
+                self._process.stdin.close()
+        self._process.wait(timeout=20)
+
+    def _start(self) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-I", __file__],
             stdin=subprocess.PIPE,
@@ -31,24 +60,22 @@ class Reaper:
             start_new_session=True,
             cwd="/",
         )
+        for profile in self._watched:
+            self._order("watch", profile)
 
-    def watch(self, profile: Path) -> None:
-        """From now on the browser with this profile dies with us."""
-        self._order("watch", profile)
-
-    def done(self, profile: Path) -> None:
-        """Kill what is left of a browser that was stopped, and forget it."""
-        reap(profile)
-        self._order("done", profile)
-
-    def close(self) -> None:
-        """End the watchdog; it reaps what was not `done`."""
-        self._process.stdin.close()
-        self._process.wait(timeout=20)
+    def _replace(self) -> None:
+        """In a thread: whoever kills the watchdog must not set the browsers free."""
+        while True:
+            self._process.wait()
+            with self._lock:
+                if self._closing:
+                    return
+                self._start()
 
     def _order(self, word: str, profile: Path) -> None:
-        self._process.stdin.write(f"{word} {profile}\n".encode())
-        self._process.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):  # its successor is told by `_start`
+            self._process.stdin.write(f"{word} {profile}\n".encode())
+            self._process.stdin.flush()
 
 
 def reap(profile: Path) -> None:
@@ -63,7 +90,9 @@ def reap(profile: Path) -> None:
 
 
 def _processes(profile: Path) -> list[int]:
-    """Living processes whose command line names the profile, and all others of their sessions except our own."""
+    """Living processes whose command line names the profile, and all others of their session where that is a driver's:
+    its leader is one of them, or already dead. (A person's shell may run something that names the profile.)
+    """
     sessions: dict[int, int] = {}
     named = set()
     for entry in Path("/proc").iterdir():
@@ -75,7 +104,7 @@ def _processes(profile: Path) -> list[int]:
                 sessions[int(entry.name)] = int(session)
                 if str(profile).encode() in (entry / "cmdline").read_bytes():
                     named.add(int(entry.name))
-    lost = {sessions[pid] for pid in named} - {os.getsid(0)}
+    lost = {sessions[pid] for pid in named if sessions[pid] in named or sessions[pid] not in sessions} - {os.getsid(0)}
     return [pid for pid, session in sessions.items() if pid in named or session in lost]
 
 

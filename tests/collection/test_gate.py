@@ -4,8 +4,10 @@ import asyncio
 import contextlib
 import http.client
 import os
+import signal
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -226,6 +228,23 @@ def test_the_gate_carries_what_is_granted(servers: tuple[Server, Server]) -> Non
         with pytest.raises((http.client.HTTPException, OSError)):
             tunnel.request("GET", "/x")
         assert trap.hits == []
+
+
+def test_a_gate_that_dies_is_replaced_where_it_was(servers: tuple[Server, Server]) -> None:
+    site, _ = servers
+    with gate_for(site) as gate:
+        first = gate._process.pid
+        os.kill(first, signal.SIGKILL)
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                proxy = http.client.HTTPConnection("127.0.0.1", gate.port, timeout=20)
+                proxy.request("GET", f"{site.url}/again")
+                assert proxy.getresponse().read() == b"<p>fine</p>"
+                break
+            time.sleep(0.05)
+        assert gate._process.pid != first and "/again" in site.hits
+    assert gate._process.poll() is not None
 
 
 def test_a_download_that_is_too_large_is_cancelled(servers: tuple[Server, Server], tmp_path: Path) -> None:
