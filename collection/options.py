@@ -88,9 +88,9 @@ class CollectionConfig:
     sites_port: int | None = None
     """Port of the embedded websites (python -m data.sites --port P), when it is not the task file's 7070."""
 
-    def check(self) -> None:
+    def check(self, needs_test_file: bool = True) -> None:
         """Raise UserError for values that make no sense."""
-        if self.test_file is None:
+        if needs_test_file and self.test_file is None:
             raise UserError("--test_file is missing: a JSONL file with id, ques and web on each line")
         for name in (*_COUNTS, "num_sessions", "num_browsers", "max_busy_pages"):
             value = getattr(self, name)

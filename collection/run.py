@@ -2,6 +2,7 @@
 
     python collection/run.py --test_file data/tasks/test.jsonl --headless --max_iter 15 --max_attached_imgs 3 \\
         --api_localhost http://127.0.0.1:8080/predict --output_dir results --judge oracle
+    python collection/run.py --env miniwob --headless --api_localhost http://127.0.0.1:8080/predict --judge oracle
     python collection/run.py --status results
 
 Without --api_localhost it asks OpenAI, or any OpenAI-compatible endpoint at --api_base. Exit code 2 means that
@@ -9,17 +10,20 @@ something must be put right; run the same command again and it goes on where it 
 """
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from collection.accounting import print_status
 from collection.campaign import collect
+from collection.environments import miniwob
 from collection.evaluation.summary import print_summary, summarise
 from collection.judge_flags import JudgeFlags, JudgeName
 from collection.options import CollectionConfig
 from collection.overview import print_overview
 from data.cli import run
-from data.task import move_sites, read_tasks
+from data.task import Task, move_sites, read_tasks
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,12 @@ class Config(JudgeFlags, CollectionConfig):
 
     judge: JudgeName = "none"
     """Judge each trajectory as soon as it is taken; the names are those of `exploration_feedback.py --judge`."""
+    env: Literal["", "miniwob"] = ""
+    """Tasks and websites of an environment instead of --test_file: `miniwob` is MiniWoB++."""
+    env_tasks: tuple[str, ...] = ()
+    """Only these tasks of the environment, such as click-test. None: all."""
+    env_seeds: tuple[int, ...] = (0,)
+    """Each task once with each of these seeds."""
     status: Path | None = None
     """Only tell what became of each task in this output folder, also while collectors work there."""
 
@@ -36,11 +46,23 @@ def main(config: Config) -> None:
     """Collect, then print what came of it."""
     if config.status is not None:
         return print_status(config.status)
+    if config.env == "miniwob":
+        return _main_miniwob(config)
     config.check()
     tasks = move_sites(read_tasks(config.test_file), config.sites_port)
     if config.dry_run:
-        print_overview(tasks)
-        return
+        return print_overview(tasks)
+    _collect(config, tasks)
+
+
+def _main_miniwob(config: Config) -> None:
+    config.check(needs_test_file=False)
+    with miniwob.served() as port:
+        kept = config.output_dir / "miniwob.jsonl"
+        _collect(config, miniwob.tasks_for(config.env_tasks, config.env_seeds, port, config.fleet(4), kept))
+
+
+def _collect(config: Config, tasks: Sequence[Task]) -> None:
     judge, ledger = config.make_judge(config.output_dir, tasks, config.api_key)
     asyncio.run(collect(config, tasks, [None], judge))
     print_summary(summarise(config.output_dir, tasks), cost=ledger and ledger.report())
