@@ -268,7 +268,7 @@ def _(seen: Seen, match: re.Match[str]) -> str:
     return _fill(seen, {"Select a value:": match[1]})
 
 
-@rule(r"Buy (\w+) stock when the price is less than \$([\d.]+)")
+@rule(r"Buy (\w+) stock when the price is less than \$(\d+\.\d+)")
 def _(seen: Seen, match: re.Match[str]) -> str:
     prices = [float(m[1]) for n in seen.all("StaticText") if (m := re.fullmatch(r"\$(\d+\.\d+)", n.name.strip()))]
     return seen.click("Buy", "button") if prices and prices[-1] < float(match[2]) else "Wait"

@@ -110,6 +110,7 @@ def create_app() -> Starlette:
                 newest[session] = page
                 episodes.setdefault((session, page), Episode()).state["loads"] += 1
                 response.set_cookie(COOKIE, session, httponly=True)
+                response.headers["cache-control"] = "no-store"  # every load is seen here
             return response
 
     return Starlette(
