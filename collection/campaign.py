@@ -6,6 +6,7 @@ Any number of collectors may work on one output folder; a lease on each task kee
 """
 
 import asyncio
+import re
 import shutil
 import socket
 import traceback
@@ -17,10 +18,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from collection.accounting import note_tasks
+from collection.backends import Backends
 from collection.browser.faults import PageError
 from collection.browser.fleet import Fleet
 from collection.browser.gate import Gate
 from collection.browser.page import Page
+from collection.browser.storage_state import read_storage_state, restore
 from collection.episode import run_episode
 from collection.judges import Judge
 from collection.judging import is_judge_fault, judge_once
@@ -36,6 +39,7 @@ from data.outcome import Outcome, Verdict
 from data.task import Task
 from data.trajectory import INVALID, TrajectoryWriter, folder_name, is_complete, read_outcome, write_outcome
 
+_USERINFO = re.compile(r"//[^/@\s]+@")  # user and password in an address are nobody's business
 MAX_FAULTS = 5  # in a row, of the browser or of websites on this machine: then something here is broken
 
 
@@ -90,6 +94,7 @@ class Campaign:
 
     def __post_init__(self) -> None:
         self._pace = self.config.pace()
+        self._backends = Backends(self.config.output_dir, self.config.reset_command)
         self._progress = CampaignProgress(len(self.schedule.tasks), self._pace)
 
     async def sail(self) -> None:
@@ -132,11 +137,15 @@ class Campaign:
 
     async def _try(self, session: int, task: Task, run: int | None, folder: Path) -> Outcome | None:
         """The outcome of one try, kept from an earlier run or taken now; None when nobody judges."""
-        if not _is_kept(folder):
+        is_new = not _is_kept(folder)
+        if is_new:
             shutil.rmtree(folder, ignore_errors=True)
+            await self._backends.before(task)
             await self._take(session, task, run, folder)
         if (outcome := _fault_of(folder)) is None and self.judge is not None:
             outcome = await asyncio.to_thread(judge_once, self.judge, task, folder)
+        if is_new:
+            await self._backends.after(task)
         return outcome
 
     async def _take(self, session: int, task: Task, run: int | None, folder: Path) -> None:
@@ -148,8 +157,13 @@ class Campaign:
         page: Page | None = None
         try:
             async with self._pace.seat(), self.fleet.page(session, downloads) as page:
-                writer = TrajectoryWriter(folder, task, self._provenance(page, seed), self.policy.system_prompt, run)
+                writer = TrajectoryWriter(
+                    folder, task, self._provenance(page, seed, task), self.policy.system_prompt, run
+                )
                 policy = PacedPolicy(self.policy, page, self._pace)
+                self._backends.begin(task)
+                if task.storage_state:
+                    await restore(page, read_storage_state(Path(task.storage_state)))
                 with self._progress.active():
                     await self._pace.turn(site_of(task))
                     await run_episode(page, policy, task, writer, self.config.limits(), seed)
@@ -184,10 +198,12 @@ class Campaign:
                 "put it right and run the same command again: what is complete is kept"
             )
 
-    def _provenance(self, page: Page, seed: int | None) -> dict[str, Any]:
+    def _provenance(self, page: Page, seed: int | None, task: Task) -> dict[str, Any]:
         config = self.config
+        spoiled = self._backends.contaminated_by(task)
         return {
-            "policy": self.policy.name,
+            **({"contaminated_by": spoiled} if spoiled else {}),
+            "policy": _USERINFO.sub("//", self.policy.name),
             "temperature": config.temperature,
             "seed": seed,
             "max_iter": config.max_iter,

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from collection.campaign import collect
 from collection.evaluation.summary import explored, print_explored, print_summary, summarise
 from collection.judge_flags import JudgeFlags
+from collection.key_flags import hide_keys
 from collection.options import CollectionConfig
 from collection.overview import print_overview
 from data.cli import run
@@ -53,4 +54,5 @@ def main(config: Config) -> None:
 
 
 if __name__ == "__main__":
+    hide_keys()
     run(Config, main, description="Try each task until it succeeds.")

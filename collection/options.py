@@ -42,6 +42,8 @@ class CollectionConfig:
     """These hosts and their subdomains may not be reached."""
     private_hosts: tuple[str, ...] = ()
     """`host:port` on this machine or a private network that may be reached; where a task begins, it may be anyway."""
+    reset_command: str = ""
+    """Shell command that resets the shared backend named in BACKEND; runs after each task that changed it."""
     max_download_mb: float = 50.0
     """Most that one trajectory may download; what goes beyond is cancelled."""
     site_concurrency: int = 0

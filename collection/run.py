@@ -18,8 +18,10 @@ from typing import Literal
 from collection.accounting import print_status
 from collection.campaign import collect
 from collection.environments import miniwob
+from collection.environments.webarena import read_webarena
 from collection.evaluation.summary import print_summary, summarise
 from collection.judge_flags import JudgeFlags, JudgeName
+from collection.key_flags import hide_keys
 from collection.options import CollectionConfig
 from collection.overview import print_overview
 from data.cli import run
@@ -32,8 +34,8 @@ class Config(JudgeFlags, CollectionConfig):
 
     judge: JudgeName = "none"
     """Judge each trajectory as soon as it is taken; the names are those of `exploration_feedback.py --judge`."""
-    env: Literal["", "miniwob"] = ""
-    """Tasks and websites of an environment instead of --test_file: `miniwob` is MiniWoB++."""
+    env: Literal["", "miniwob", "webarena"] = ""
+    """`miniwob`: tasks and websites of MiniWoB++ instead of --test_file. `webarena`: that file is one of WebArena's."""
     env_tasks: tuple[str, ...] = ()
     """Only these tasks of the environment, such as click-test. None: all."""
     env_seeds: tuple[int, ...] = (0,)
@@ -49,7 +51,8 @@ def main(config: Config) -> None:
     if config.env == "miniwob":
         return _main_miniwob(config)
     config.check()
-    tasks = move_sites(read_tasks(config.test_file), config.sites_port)
+    read = read_webarena if config.env == "webarena" else read_tasks
+    tasks = move_sites(read(config.test_file), config.sites_port)
     if config.dry_run:
         return print_overview(tasks)
     _collect(config, tasks)
@@ -69,4 +72,5 @@ def _collect(config: Config, tasks: Sequence[Task]) -> None:
 
 
 if __name__ == "__main__":
+    hide_keys()
     run(Config, main, description="Collect one trajectory per task.")

@@ -1,0 +1,150 @@
+"""WebArena-style environments: placeholders, login state, and shared backends that no rollout spoils for another."""
+
+import asyncio
+import json
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from collection.backends import Backends
+from collection.environments.webarena import read_webarena
+from collection.lease import leases
+from collection.schedule import Schedule
+from data.errors import UserError
+from data.task import Task
+from data.trajectory import read_trajectory
+from tests.collection.collector import Collector, task
+
+CONFIGS = [
+    {"task_id": 1, "intent": "Buy", "start_url": "__SHOPPING__/cart", "sites": ["shopping"], "require_reset": True},
+    {"task_id": 2, "intent": "Look", "start_url": "__MAP__ |AND| __SHOPPING__", "sites": ["map", "shopping"]},
+    {
+        "task_id": 3,
+        "intent": "Post",
+        "start_url": "__REDDIT__",
+        "sites": ["reddit"],
+        "storage_state": "./.auth/reddit_state.json",
+        "eval": {"eval_types": ["url_match"], "reference_url": "__REDDIT__/f/books"},
+    },
+]
+URLS = {"SHOPPING": "http://10.0.0.5:7770/", "MAP": "http://10.0.0.5:3000", "REDDIT": "http://10.0.0.5:9999"}
+
+
+def test_webarena_files_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "test.raw.json"
+    path.write_text(json.dumps(CONFIGS))
+    buy, look, post = read_webarena(path, URLS)
+    assert (buy.id, buy.ques, buy.web) == ("webarena--1", "Buy", "http://10.0.0.5:7770/cart")
+    assert look.web.strip() == "http://10.0.0.5:3000"
+    assert buy.changes_backend and not look.changes_backend
+    assert buy.backend == look.backend == "map+shopping" and post.backend == "reddit"
+    assert post.eval["reference_url"] == "http://10.0.0.5:9999/f/books"
+    assert post.storage_state == "./.auth/reddit_state.json"
+    with pytest.raises(UserError, match="set the environment variable MAP"):
+        read_webarena(path, {"SHOPPING": "http://x"})
+
+
+def test_a_task_that_changes_a_backend_is_alone_there(tmp_path: Path) -> None:
+    def make(number: int, changes: bool, backend: str = "shop") -> Task:
+        return Task(str(number), "q", "http://a/", backend=backend, changes_backend=changes)
+
+    tasks = [make(0, False), make(1, False), make(2, True), make(3, False), make(4, True, "forum")]
+
+    async def go() -> None:
+        with leases(tmp_path) as held:
+            schedule = Schedule(tasks, held)
+            begun = [await schedule.take() for _ in range(3)]
+            assert [found.id for found in begun] == ["0", "1", "4"]  # 2 waits, and 3 does not overtake it
+            waiting = asyncio.create_task(schedule.take())
+            await schedule.done(begun[0])
+            await asyncio.sleep(0.05)
+            assert not waiting.done()
+            await schedule.done(begun[1])
+            assert (await waiting).id == "2"
+            waiting = asyncio.create_task(schedule.take())
+            await asyncio.sleep(0.05)
+            assert not waiting.done()
+            await schedule.done(tasks[2])
+            assert (await waiting).id == "3"
+
+    asyncio.run(go())
+
+
+def test_a_website_is_not_crowded_and_others_go_on(tmp_path: Path) -> None:
+    tasks = [Task(str(number), "q", f"http://{'a' if number < 3 else 'b'}/") for number in range(5)]
+
+    async def go() -> None:
+        with leases(tmp_path) as held:
+            schedule = Schedule(tasks, held, most_per_site=1)
+            first, second = await schedule.take(), await schedule.take()
+            assert (first.id, second.id) == ("0", "3")
+            waiting = asyncio.create_task(schedule.take())
+            await asyncio.sleep(0.05)
+            assert not waiting.done()
+            await schedule.done(first, again=True)
+            assert (await waiting).id == "1"
+
+    asyncio.run(go())
+
+
+def test_a_backend_that_was_not_reset_marks_what_follows(tmp_path: Path) -> None:
+    change = Task("c", "q", "http://a/", backend="shop", changes_backend=True)
+    look = Task("l", "q", "http://a/", backend="shop")
+
+    async def go() -> None:
+        backends = Backends(tmp_path)
+        backends.begin(change)
+        await backends.after(change)
+        assert Backends(tmp_path).contaminated_by(look) == "c"  # also for the collector after the next crash
+        marker = tmp_path / "reset"
+        backends = Backends(tmp_path, f'echo "$BACKEND" > {marker}')
+        await backends.before(change)
+        assert marker.read_text() == "shop\n" and not backends.contaminated_by(look)
+        backends = Backends(tmp_path, "exit 1")
+        backends.begin(change)
+        await backends.after(change)
+        assert backends.contaminated_by(look) == "c"
+
+    asyncio.run(go())
+
+
+def test_login_state_contamination_and_keys_in_a_real_run(
+    collector: Collector, site: ThreadingHTTPServer, url: str, tmp_path: Path
+) -> None:
+    """The agent begins with the cookie of the file; the second task is marked; the key is written nowhere."""
+    state = tmp_path / "state.json"
+    cookie = {"name": "session", "value": "77", "domain": "127.0.0.1", "path": "/", "expires": -1, "sameSite": "Lax"}
+    state.write_text(json.dumps({"cookies": [cookie], "origins": []}))
+    site.visits["77"] = 5
+    fields: dict[str, Any] = {"backend": "b", "storage_state": str(state)}
+    tasks = [
+        task("change", f"{url}/visits", "ANSWER; x", **fields, changes_backend=True),
+        task("look", f"{url}/visits", "ANSWER; y", **fields),
+    ]
+    key = "sk-nobody-may-see-this"
+    done = collector.run(tasks, api_base=f"{url}/v1", api_model="m", api_key=key, num_sessions=2)
+    assert done.returncode == 0, done.stderr
+    first, second = (read_trajectory(collector.results / f"taskT--{name}") for name in ("change", "look"))
+    assert "Visit 6" in first.trees[0] and "Visit 7" in second.trees[0]
+    assert "contaminated_by" not in first.provenance and second.provenance["contaminated_by"] == "T--change"
+    written = [path.read_bytes() for path in collector.results.rglob("*") if path.is_file()]
+    assert not any(key.encode() in content for content in [*written, done.stdout.encode(), done.stderr.encode()])
+
+
+def test_a_key_on_the_command_line_is_hidden_from_ps(
+    collector: Collector, site: ThreadingHTTPServer, url: str, spawn: Any
+) -> None:
+    site.slow_s = 60
+    flags = {"api_base": f"{url}/v1", "api_model": "m", "api_key": "sk-nobody-may-see-this"}
+    child = spawn(*collector.arguments([task(1, f"{url}/", "ANSWER; x")], **flags))
+    while not site.requests:
+        assert child.poll() is None
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes()
+        except OSError:
+            continue
+        if path.parent.name == str(child.pid) or str(collector.folder).encode() in words:
+            assert b"sk-nobody-may-see-this" not in words
