@@ -102,13 +102,13 @@ def test_a_killed_conversion_never_looks_complete(policies: dict[str, Path], tmp
 
 
 def test_what_is_not_a_checkpoint_is_refused(policies: dict[str, Path], tmp_path: Path) -> None:
-    other = tmp_path / "llava"
+    other = tmp_path / "blip"
     other.mkdir()
-    (other / "config.json").write_text('{"model_type": "llava"}')
+    (other / "config.json").write_text('{"model_type": "blip"}')
     (other / "model.safetensors").touch()
     for script, load_path, message in (
-        ("hf2mg.sh", tmp_path / "nowhere", "nowhere/config.json: no such file"),
-        ("hf2mg.sh", other, "model_type is 'llava'"),
+        ("hf2mg.sh", tmp_path / "nowhere", "nowhere: no such checkpoint folder"),
+        ("hf2mg.sh", other, "model_type is 'blip'"),
         ("mg2hf.sh", policies["tied"], "not a Megatron checkpoint"),
     ):
         output = run(script, load_path, tmp_path / "out", exit_code=2)

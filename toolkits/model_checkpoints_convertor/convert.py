@@ -1,17 +1,17 @@
-"""Convert a checkpoint between Hugging Face (safetensors) and Megatron (`torch_dist`), in one process, without a GPU.
+"""Convert a checkpoint between Hugging Face (safetensors), Megatron (`torch_dist`) and OpenWebVoyager's Megatron.
 
     python toolkits/model_checkpoints_convertor/convert.py --direction hf2mg --load_path HF_DIR --save_path MEGATRON_DIR
     python toolkits/model_checkpoints_convertor/convert.py --direction mg2hf --load_path MEGATRON_DIR --save_path HF_DIR
 
-A Megatron checkpoint fits every tensor- and pipeline-parallel size. An interrupted conversion leaves no `save_path`.
+What `load_path` is, is seen from what lies in it; hf2mg also turns one Megatron format into the other. In one process,
+without a GPU, a few tensors in memory at a time. A `torch_dist` checkpoint fits every tensor- and pipeline-parallel
+size. An interrupted conversion leaves no `save_path`. With `--inspect` it prints what `load_path` contains; with
+`--verify` it compares the logits of both sides.
 """
 
 import dataclasses
-import shutil
-import warnings
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Literal
 
 import torch
@@ -19,123 +19,153 @@ import torch
 from data import cli
 from data.errors import UserError
 from data.files import read_json, write_json
-from toolkits.model_checkpoints_convertor.hf_weights import HfReader, HfWriter
-from training.models import cpu_adaptor
-from training.models.checkpoint_folder import RELEASE, copy_hf_files, find_weights, write_tracker
-from training.models.registry import family
+from toolkits.model_checkpoints_convertor.destinations import write_hf, write_torch_dist
+from toolkits.model_checkpoints_convertor.inspect_checkpoint import describe
+from toolkits.model_checkpoints_convertor.legacy_weights import (
+    LegacySource,
+    find_legacy_weights,
+    save_extra_rows,
+    write_legacy,
+)
+from toolkits.model_checkpoints_convertor.lora import (
+    Adapter,
+    MergedSource,
+    read_megatron_adapter,
+    read_peft_adapter,
+    write_megatron_adapter,
+    write_peft_adapter,
+)
+from toolkits.model_checkpoints_convertor.output_folder import complete_folder
+from toolkits.model_checkpoints_convertor.sources import HfSource, Source, TorchDistSource
+from toolkits.model_checkpoints_convertor.verify import verify
+from training.models.checkpoint_folder import RELEASE, copy_hf_files, find_weights, read_tracker, write_tracker
 
-_DTYPES = {"bf16": torch.bfloat16, "fp32": torch.float32}
-_BATCH_ELEMENTS = 500_000_000
-"""How much of a Megatron checkpoint is in memory at a time."""
+_DTYPES = {"auto": None, "bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 
 
 @dataclasses.dataclass(frozen=True)
 class Config:
     direction: Literal["hf2mg", "mg2hf"]
-    """Hugging Face to Megatron, or back."""
+    """To Megatron, or to Hugging Face."""
     load_path: Path
-    """hf2mg: a Hugging Face folder. mg2hf: a Megatron checkpoint folder, or one iteration in it."""
-    save_path: Path
+    """A Hugging Face folder, a Megatron checkpoint folder, or one iteration in it."""
+    save_path: Path | None = None
     """The folder to make; a checkpoint that is there already is replaced."""
-    dtype: Literal["auto", "bf16", "fp32"] = "auto"
+    dtype: Literal["auto", "bf16", "fp16", "fp32"] = "auto"
     """Precision of the weights that are written; auto keeps it."""
+    config_path: Path | None = None
+    """Folder of config.json, tokenizer and processor, where load_path has none."""
+    format: Literal["torch_dist", "legacy"] = "torch_dist"
+    """hf2mg: megatron-core's format, or mp_rank_XX/model_optim_rng.pt as OpenWebVoyager's scripts read it."""
+    target_tensor_model_parallel_size: int = 8
+    """hf2mg with format legacy: number of ranks to cut for."""
+    extra_num_vocabs: int | None = None
+    """hf2mg with format legacy: extra rows of the vocabulary; default: up to a multiple of 128 (125 for idefics2)."""
     max_shard_size_gb: float = 5.0
     """mg2hf: size of one safetensors file."""
+    adapter_path: Path | None = None
+    """A PEFT adapter for the model of load_path."""
+    base_path: Path | None = None
+    """mg2hf: the base model, Hugging Face's or Megatron's, when load_path holds adapters alone."""
+    lora: Literal["merged", "apart"] = "merged"
+    """Adapters are merged into the weights; or stay apart: beside them in torch_dist, in a PEFT folder from mg2hf."""
+    lora_alpha: float | None = None
+    """Alpha of a Megatron checkpoint's adapters, where it has no adapter.json."""
+    verify: bool = False
+    """Compare both sides' logits on a prompt with images; nothing is written when they differ."""
+    inspect: bool = False
+    """Print what load_path contains, and write nothing."""
 
 
 def main(config: Config) -> None:
     """Convert into a temporary folder beside `save_path`, renamed at the end."""
-    if config.save_path.exists() and not (config.save_path / "config.json").exists():
-        raise UserError(f"{config.save_path}: exists and is no checkpoint; remove it or choose another --save_path")
-    temporary = config.save_path.with_name(f".{config.save_path.name}.partial")
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir(parents=True)
-    try:
-        (_to_megatron if config.direction == "hf2mg" else _to_hf)(config, temporary)
-        if config.save_path.exists():
-            shutil.rmtree(config.save_path)
-        temporary.rename(config.save_path)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
+    if config.inspect:
+        print(describe(config.load_path))
+        return
+    if config.save_path is None:
+        raise UserError("--save_path is missing: the folder to make")
+    if config.save_path.resolve() == config.load_path.resolve():
+        raise UserError(f"{config.save_path}: is --load_path, too; choose another --save_path")
+    source, adapter = _open(config)
+    dtype = _DTYPES[config.dtype]
+    apart = adapter if config.lora == "apart" else None
+    merged = MergedSource(source, adapter) if adapter and not apart else source
+    with complete_folder(config.save_path) as folder:
+        if apart and config.direction == "mg2hf":
+            base = config.base_path or config.load_path
+            write_peft_adapter(apart, folder, source.family, str(base), dtype)
+            return
+        copy_hf_files(source.hf_files, folder)
+        save_extra_rows(source, folder)
+        if config.direction == "mg2hf":
+            write_hf(merged, folder, dtype, int(config.max_shard_size_gb * 1e9))
+        else:
+            _write_megatron(config, merged, apart, folder, dtype)
+        _record(source, folder, dtype)
+        if config.verify:
+            print(verify(merged, open_checkpoint(folder), dtype))
 
 
-def _to_megatron(config: Config, destination: Path) -> None:
-    hf_config, table = _model(config.load_path)
-    reader = HfReader(config.load_path, family(config.load_path).spellings)
-    torch_dist = _torch_dist()
-    num_layers = hf_config.text_config.num_hidden_layers
-    sharded = {}
-    for weight in table:
-        parts = [_cast(reader.read(name), config.dtype) for name in weight.hf]
-        tensor = weight.join(parts, hf_config).contiguous()
-        sharded[weight.hf[0]] = _sharded(torch_dist, weight, tensor, num_layers)
-    (destination / RELEASE).mkdir()
-    torch_dist.save({"model": sharded}, destination / RELEASE)
-    copy_hf_files(config.load_path, destination)
-    write_tracker(destination, RELEASE)
+def open_checkpoint(path: Path, hf_files: Path | None = None) -> Source:
+    """The checkpoint at `path`, of whatever format; `hf_files` where configuration and tokenizer lie elsewhere.
+
+    Raises:
+        UserError: there is none, or it is damaged.
+    """
+    if legacy := find_legacy_weights(path):
+        return LegacySource(legacy[0], hf_files or legacy[1])
+    if (path / "config.json").exists() and read_tracker(path) is None:
+        return HfSource(path)
+    weights, found = find_weights(path)
+    return TorchDistSource(weights, hf_files or found)
 
 
-def _to_hf(config: Config, destination: Path) -> None:
-    weights, hf_files = find_weights(config.load_path)
-    hf_config, table = _model(hf_files)
-    torch_dist = _torch_dist()
-    writer = HfWriter(destination, int(config.max_shard_size_gb * 1e9))
-    for batch in _batches(torch_dist, table, weights):
-        loaded = torch_dist.load({weight.hf[0]: sharded for weight, sharded in batch}, weights)
-        for weight, _ in batch:
-            for name, part in zip(weight.hf, weight.split(loaded[weight.hf[0]], hf_config), strict=True):
-                part = _cast(part, config.dtype).contiguous()
-                writer.add(name, part)
-    writer.close()
-    copy_hf_files(hf_files, destination)
-    fields = read_json(destination / "config.json")
-    write_json(destination / "config.json", {**fields, "dtype": str(part.dtype).removeprefix("torch.")})
+def _open(config: Config) -> tuple[Source, Adapter | None]:
+    """The model, and the adapter that it has in `load_path` or is given in `adapter_path`."""
+    source = open_checkpoint(config.base_path or config.load_path, config.config_path)
+    if config.direction == "mg2hf" and config.base_path is None and isinstance(source, HfSource):
+        raise UserError(f"{config.load_path}: not a Megatron checkpoint, but Hugging Face's; convert it with hf2mg.sh")
+    if config.adapter_path:
+        return source, read_peft_adapter(config.adapter_path, source)
+    if config.base_path is None and not isinstance(source, TorchDistSource):
+        return source, None
+    weights = find_weights(config.load_path)[0]
+    adapter = read_megatron_adapter(weights, source.family, source.config, config.lora_alpha)
+    if config.base_path and adapter is None:
+        raise UserError(f"{weights}: has no adapters; --base_path is for a checkpoint of adapters")
+    return source, adapter
 
 
-def _cast(tensor: torch.Tensor, dtype: str) -> torch.Tensor:
-    return tensor.to(_DTYPES.get(dtype, tensor.dtype))
+def _write_megatron(
+    config: Config, source: Source, adapter: Adapter | None, folder: Path, dtype: torch.dtype | None
+) -> None:
+    weights = folder / RELEASE
+    weights.mkdir()
+    if config.format == "legacy":
+        if adapter:
+            raise UserError("--lora apart: the legacy layout has no adapters; merge them")
+        write_legacy(source, weights, dtype, config.target_tensor_model_parallel_size, config.extra_num_vocabs)
+    elif adapter:
+        add = partial(write_megatron_adapter, adapter, family=source.family, config=source.config, folder=weights)
+        write_torch_dist(source, weights, dtype, finish=add)
+    else:
+        write_torch_dist(source, weights, dtype)
+    write_tracker(folder, RELEASE)
 
 
-def _model(folder: Path) -> tuple[Any, list[Any]]:
-    """(configuration, weight table) of the model whose Hugging Face files lie in `folder`."""
-    kind = family(folder)
-    config = kind.read_config(folder)
-    return config, kind.weight_table(config)
-
-
-def _torch_dist() -> ModuleType:
-    """Megatron's checkpoints, imported when all else is known to be right: it takes seconds."""
-    warnings.simplefilter("ignore")  # about kernels that no conversion needs, and torch's own deprecations
-    cpu_adaptor.install()
-    from training.models import torch_dist
-
-    torch_dist.initialize_alone()
-    return torch_dist
-
-
-def _sharded(torch_dist: ModuleType, weight: Any, tensor: torch.Tensor, num_layers: int) -> Any:
-    if weight.layer is None:
-        return torch_dist.whole(weight.megatron, tensor)
-    return torch_dist.one_layer(weight.megatron, tensor, weight.layer, num_layers)
-
-
-def _batches(torch_dist: ModuleType, table: list[Any], weights: Path) -> Iterator[list[tuple[Any, Any]]]:
-    """The table in parts that fit in memory, each weight with the place to load it into."""
-    shapes = torch_dist.tensor_shapes(weights)
-    batch: list[tuple[Any, Any]] = []
-    num_elements = 0
-    for weight in table:
-        if weight.megatron not in shapes:
-            raise UserError(f"{weights}: has no {weight.megatron}; is it another model?")
-        shape, dtype = shapes[weight.megatron]
-        tensor = torch.empty(shape if weight.layer is None else shape[1:], dtype=dtype)
-        batch.append((weight, _sharded(torch_dist, weight, tensor, num_layers=shape[0])))
-        num_elements += tensor.numel()
-        if num_elements >= _BATCH_ELEMENTS:
-            yield batch
-            batch, num_elements = [], 0
-    yield batch
+def _record(source: Source, folder: Path, dtype: torch.dtype | None) -> None:
+    """Bring the copied config.json in line with the weights: precision, and how many heads the perceiver has."""
+    path = folder / "config.json"
+    fields: dict[str, Any] = read_json(path)
+    name = source.family.weight_table(source.config)[0].hf[0]
+    precision = str(dtype or source.meta(name).dtype).removeprefix("torch.")
+    fields["dtype"] = precision
+    if "torch_dtype" in fields:  # read by transformers before 4.56
+        fields["torch_dtype"] = precision
+    if source.family.name == "idefics2":
+        heads = source.config.perceiver_config.num_key_value_heads
+        fields.setdefault("perceiver_config", {})["num_key_value_heads"] = heads
+    write_json(path, fields)
 
 
 if __name__ == "__main__":

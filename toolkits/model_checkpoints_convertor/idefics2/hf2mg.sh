@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Hugging Face idefics2 -> Megatron. One checkpoint serves every TP and PP.
-#   bash toolkits/model_checkpoints_convertor/idefics2/hf2mg.sh --load_path HF_DIR --save_path MEGATRON_DIR [--dtype fp32]
-set -euo pipefail
-ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
-export PYTHONPATH="$ROOT${PYTHONPATH:+:$PYTHONPATH}"
-exec "${PYTHON:-python}" "$ROOT/toolkits/model_checkpoints_convertor/convert.py" --direction hf2mg "$@"
+# Hugging Face idefics2 -> Megatron (torch_dist). One checkpoint serves every TP and PP.
+#   bash toolkits/model_checkpoints_convertor/idefics2/hf2mg.sh --load_path HF_DIR --save_path MEGATRON_DIR [--dtype bf16] [--verify]
+#   bash toolkits/model_checkpoints_convertor/idefics2/hf2mg.sh --load_path DIR --inspect
+source "$(dirname "${BASH_SOURCE[0]}")/../published_variables.sh"
+convert hf2mg "$@"

@@ -1,0 +1,95 @@
+"""Low-rank adapters between PEFT's folder and a Megatron checkpoint, apart and merged."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from data.errors import UserError
+from tests.toolkits.checkpoints import build_idefics2, convert, read_hf, same
+
+RANK, ALPHA = 3, 12
+PREFIX = "base_model.model."
+
+
+def build_adapter(folder: Path, weights: dict[str, torch.Tensor], **changes: object) -> dict[str, torch.Tensor]:
+    """As PEFT saves one for every projection of the language model."""
+    names = [name for name in weights if "text_model.layers" in name and name.endswith("_proj.weight")]
+    tensors = {}
+    for number, name in enumerate(names):
+        generator = torch.Generator().manual_seed(number)
+        rows, columns = weights[name].shape
+        stem = PREFIX + name.removesuffix(".weight")
+        tensors[f"{stem}.lora_A.weight"] = torch.randn(RANK, columns, generator=generator)
+        tensors[f"{stem}.lora_B.weight"] = torch.randn(rows, RANK, generator=generator)
+    folder.mkdir()
+    save_file(tensors, folder / "adapter_model.safetensors")
+    fields = {"peft_type": "LORA", "r": RANK, "lora_alpha": ALPHA, "bias": "none", **changes}
+    (folder / "adapter_config.json").write_text(json.dumps(fields))
+    return tensors
+
+
+def merged(weights: dict[str, torch.Tensor], adapter: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    result = dict(weights)
+    for name in weights:
+        stem = PREFIX + name.removesuffix(".weight")
+        if f"{stem}.lora_A.weight" in adapter:
+            a, b = adapter[f"{stem}.lora_A.weight"], adapter[f"{stem}.lora_B.weight"]
+            result[name] = weights[name] + ALPHA / RANK * (b @ a)
+    return result
+
+
+def test_an_adapter_goes_through_megatron_unchanged_or_merged(tmp_path: Path) -> None:
+    weights = build_idefics2(tmp_path / "hf")
+    adapter = build_adapter(tmp_path / "peft", weights)
+    flags = {"adapter_path": tmp_path / "peft"}
+    convert("hf2mg", tmp_path / "hf", tmp_path / "mg", lora="apart", **flags)
+    assert json.loads((tmp_path / "mg" / "release" / "adapter.json").read_text()) == {"rank": RANK, "alpha": ALPHA}
+    convert("mg2hf", tmp_path / "mg", tmp_path / "peft2", lora="apart")
+    assert same(load_file(tmp_path / "peft2" / "adapter_model.safetensors"), adapter)
+    fields = json.loads((tmp_path / "peft2" / "adapter_config.json").read_text())
+    assert (fields["r"], fields["lora_alpha"], fields["peft_type"]) == (RANK, ALPHA, "LORA")
+    expected = merged(weights, adapter)
+    convert("mg2hf", tmp_path / "mg", tmp_path / "merged")
+    convert("hf2mg", tmp_path / "hf", tmp_path / "mg2", **flags)
+    convert("mg2hf", tmp_path / "mg2", tmp_path / "merged2")
+    for folder in ("merged", "merged2"):
+        found = read_hf(tmp_path / folder)
+        assert found.keys() == expected.keys()
+        assert all(torch.allclose(found[name], expected[name], atol=1e-5, rtol=1e-5) for name in found)
+    changed = [name for name in weights if not expected[name].equal(weights[name])]
+    assert len(changed) == 2 * 7
+
+
+def test_peft_itself_reads_what_is_written(tmp_path: Path) -> None:
+    peft = pytest.importorskip("peft", reason="needs the peft package, which Elcano does not")
+    from transformers import AutoModelForImageTextToText
+
+    weights = build_idefics2(tmp_path / "hf")
+    expected = merged(weights, build_adapter(tmp_path / "peft", weights))
+    convert("hf2mg", tmp_path / "hf", tmp_path / "mg", lora="apart", adapter_path=tmp_path / "peft")
+    convert("mg2hf", tmp_path / "mg", tmp_path / "peft2", lora="apart")
+    model = AutoModelForImageTextToText.from_pretrained(tmp_path / "hf")
+    state = peft.PeftModel.from_pretrained(model, tmp_path / "peft2").merge_and_unload().state_dict()
+    assert all(torch.allclose(state[name], expected[name], atol=1e-5, rtol=1e-5) for name in expected)
+
+
+def test_what_is_no_plain_adapter_of_this_model_is_refused(tmp_path: Path) -> None:
+    weights = build_idefics2(tmp_path / "hf")
+    build_adapter(tmp_path / "dora", weights, use_dora=True)
+    build_adapter(tmp_path / "rank", weights, r=RANK + 1)
+    some = {name: tensor for name, tensor in weights.items() if "q_proj" not in name}
+    build_adapter(tmp_path / "some", some)
+    other = {name.replace("layers.0", "layers.7"): tensor for name, tensor in weights.items()}
+    build_adapter(tmp_path / "other", other)
+    for name, message, lora in (
+        ("dora", "only plain LoRA is supported, not use_dora", "merged"),
+        ("rank", "do not fit", "merged"),
+        ("some", "has none for model.text_model.layers.0.self_attn.q_proj.weight", "apart"),
+        ("other", "adapts modules that a idefics2 of this size has not", "merged"),
+    ):
+        with pytest.raises(UserError, match=message):
+            convert("hf2mg", tmp_path / "hf", tmp_path / "out", lora=lora, adapter_path=tmp_path / name)
+        assert not (tmp_path / "out").exists()

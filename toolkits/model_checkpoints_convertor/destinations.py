@@ -1,0 +1,106 @@
+"""Write a source's tensors as a checkpoint of another format, one tensor after the other."""
+
+import queue
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import torch
+from rich.console import Console
+from rich.progress import track
+
+from data.errors import UserError
+from toolkits.model_checkpoints_convertor.hf_weights import SafetensorsWriter
+from toolkits.model_checkpoints_convertor.output_folder import require_space
+from toolkits.model_checkpoints_convertor.sources import Source
+from toolkits.model_checkpoints_convertor.torch_dist_weights import Entry, TorchDistWriter
+from training.models.weight_table import Weight
+
+Item = TypeVar("Item")
+
+
+def write_hf(source: Source, folder: Path, dtype: torch.dtype | None, max_shard_bytes: int) -> None:
+    """`source` as safetensors files of at most `max_shard_bytes`; `dtype` None keeps each tensor's."""
+    names = [name for weight in source.family.weight_table(source.config) for name in weight.hf]
+    announced = [(name, source.meta(name).to(dtype or source.meta(name).dtype)) for name in names]
+    require_space(folder, sum(tensor.nbytes for _, tensor in announced))
+    with SafetensorsWriter(folder, announced, max_shard_bytes) as writer:
+        tensors = (source.read(name).to(dtype or expected.dtype) for name, expected in announced)
+        for name, tensor in in_background(zip(names, tensors, strict=True), len(names)):
+            writer.write(name, tensor)
+
+
+def write_torch_dist(
+    source: Source, folder: Path, dtype: torch.dtype | None, finish: Callable[[TorchDistWriter], None] | None = None
+) -> None:
+    """`source` as a `torch_dist` checkpoint in the existing, empty `folder`; `finish` may add to it."""
+    table = source.family.weight_table(source.config)
+    num_layers = source.config.text_config.num_hidden_layers
+    entries = [_entry(source, weight, dtype, num_layers) for weight in table]
+    require_space(folder, sum(entry.tensor.nbytes for entry in entries))
+    with TorchDistWriter(folder) as writer:
+        tensors = (_joined(source, weight, entry) for weight, entry in zip(table, entries, strict=True))
+        for entry, tensor in in_background(zip(entries, tensors, strict=True), len(entries)):
+            writer.write(entry, tensor)
+        if finish:
+            finish(writer)
+
+
+def _entry(source: Source, weight: Weight, dtype: torch.dtype | None, num_layers: int) -> Entry:
+    parts = [source.meta(name) for name in weight.hf]
+    try:
+        joined = weight.join(parts, source.config)
+    except (RuntimeError, ValueError):
+        shapes = ", ".join(str(tuple(part.shape)) for part in parts)
+        raise UserError(f"{source.hf_files}: {weight.hf[0]} has shape {shapes}, which config.json forbids") from None
+    return Entry(weight.megatron, joined.to(dtype or joined.dtype), weight.layer, num_layers)
+
+
+def _joined(source: Source, weight: Weight, entry: Entry) -> torch.Tensor:
+    parts = [source.read(name).to(entry.tensor.dtype) for name in weight.hf]
+    return weight.join(parts, source.config)
+
+
+def in_background(items: Iterable[Item], count: int) -> Iterator[Item]:
+    """`items` made by a thread while the last one is used, with a progress bar on a terminal; one is kept ready."""
+    ready: queue.Queue[tuple[bool, Item | BaseException | None]] = queue.Queue(maxsize=1)
+    stop = threading.Event()
+
+    def produce() -> None:
+        try:
+            for item in items:
+                if not _put(ready, (True, item), stop):
+                    return
+            _put(ready, (False, None), stop)
+        except BaseException as error:
+            _put(ready, (False, error), stop)
+
+    thread = threading.Thread(target=produce, daemon=True)
+    thread.start()
+    try:
+        console = Console(stderr=True)
+        yield from track(_received(ready), "tensors", count, console=console, disable=not console.is_terminal)
+    finally:
+        stop.set()
+        thread.join()
+
+
+def _put(ready: queue.Queue, value: object, stop: threading.Event) -> bool:
+    while not stop.is_set():
+        try:
+            ready.put(value, timeout=0.1)
+            return True
+        except queue.Full:
+            continue
+    return False
+
+
+def _received(ready: queue.Queue) -> Iterator[Item]:
+    while True:
+        is_item, value = ready.get()
+        if isinstance(value, BaseException) and not is_item:
+            raise value
+        if not is_item:
+            return
+        yield value

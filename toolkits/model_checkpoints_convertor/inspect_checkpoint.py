@@ -1,0 +1,72 @@
+"""What a checkpoint of any format contains, as text, from its headers alone."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from data.errors import UserError
+from data.files import read_json
+from toolkits.model_checkpoints_convertor.hf_weights import open_file, open_hf_folder
+from toolkits.model_checkpoints_convertor.legacy_weights import find_legacy_weights, open_ranks
+from toolkits.model_checkpoints_convertor.torch_dist_weights import TorchDistReader
+from training.models.checkpoint_folder import find_weights, read_tracker
+
+_ADAPTER = "adapter_model.safetensors"
+
+
+def describe(path: Path) -> str:
+    """Format, model and every kind of tensor with its shape, type and size.
+
+    Raises:
+        UserError: there is no checkpoint at `path`, or it is damaged.
+    """
+    if not path.is_dir():
+        raise UserError(f"{path}: no such checkpoint folder")
+    title, tensors, hf_files = _open(path)
+    groups = Counter((_general(name), tuple(tensor.shape), tensor.dtype) for name, tensor in tensors)
+    lines = [title, *_model(hf_files)]
+    width = max((len(name) for name, _, _ in groups), default=0)
+    for (name, shape, dtype), count in groups.items():
+        times = f"{count} x " if count > 1 else ""
+        lines.append(f"  {name:{width}}  {times}{list(shape)} {str(dtype).removeprefix('torch.')}")
+    num_elements = sum(tensor.numel() for _, tensor in tensors)
+    num_bytes = sum(tensor.numel() * tensor.dtype.itemsize for _, tensor in tensors)
+    lines.append(f"{len(tensors)} tensors, {num_elements:,} elements, {num_bytes:,} bytes")
+    return "\n".join(lines)
+
+
+def _open(path: Path) -> tuple[str, list[tuple[str, torch.Tensor]], Path]:
+    """(format, named meta tensors, folder of config.json)."""
+    if legacy := find_legacy_weights(path):
+        ranks = open_ranks(legacy[0])
+        return f"{legacy[0]}: legacy Megatron, TP={len(ranks)}; rank 0:", _meta(ranks[0].items()), legacy[1]
+    if (path / _ADAPTER).exists():
+        return f"{path}: PEFT adapter", _meta(open_file(path / _ADAPTER).items()), path
+    if (path / "config.json").exists() and read_tracker(path) is None:
+        return f"{path}: Hugging Face", _meta(open_hf_folder(path).items()), path
+    weights, hf_files = find_weights(path)
+    reader = TorchDistReader(weights)
+    return f"{weights}: Megatron torch_dist", [(key, reader.meta(key)) for key in reader.keys()], hf_files  # noqa: SIM118
+
+
+def _meta(stored: Iterable[tuple[str, Any]]) -> list[tuple[str, torch.Tensor]]:
+    return [(name, torch.empty(tensor.shape, dtype=tensor.dtype, device="meta")) for name, tensor in stored]
+
+
+def _general(name: str) -> str:
+    """Layers of a kind are one line."""
+    return re.sub(r"\.\d+\.", ".*.", name)
+
+
+def _model(hf_files: Path) -> list[str]:
+    path = hf_files / "config.json"
+    if not path.exists():
+        return []
+    fields = read_json(path)
+    text = fields.get("text_config") or {}
+    sizes = {name: text[name] for name in ("num_hidden_layers", "hidden_size", "vocab_size") if name in text}
+    return [f"  {fields.get('model_type')} {sizes or ''}".rstrip()]

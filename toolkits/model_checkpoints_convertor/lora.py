@@ -1,0 +1,198 @@
+"""Low-rank adapters: a Megatron checkpoint's, merged into its weights or written as PEFT has them; PEFT's, taken in.
+
+In Megatron, q, k and v (gate and up) are one projection and so are their adapters: `lora_b` [rows, rank] has the
+projection's own order of rows, `lora_a` is A of q, k and v one below the other. `adapter.json` beside an iteration's
+weights has the rank and alpha.
+"""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+
+from data.errors import UserError
+from data.files import read_json, write_json
+from toolkits.model_checkpoints_convertor.hf_weights import open_file
+from toolkits.model_checkpoints_convertor.sources import Source, SplittingSource
+from toolkits.model_checkpoints_convertor.torch_dist_weights import Entry, TorchDistReader, TorchDistWriter
+from training.models.registry import Family
+from training.models.weight_table import LANGUAGE, Weight, find_spelling, join_rows
+
+ADAPTER_FILE = "adapter.json"
+_PEFT_CONFIG = "adapter_config.json"
+_PEFT_WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
+_PEFT_PREFIX = "base_model.model."
+_PROJECTIONS = ("linear_qkv.weight", "linear_proj.weight", "linear_fc1.weight", "linear_fc2.weight")
+
+
+@dataclasses.dataclass(frozen=True)
+class Adapter:
+    """W + alpha / rank * B A on every projection of the language model; (A, B) by its Hugging Face weight's name."""
+
+    rank: int
+    alpha: float
+    pairs: dict[str, tuple[torch.Tensor, torch.Tensor]]
+
+
+def adapter_table(family: Family, config: Any) -> list[tuple[Weight, Weight]]:
+    """(A, B) of every projection; their `hf` are the names of the weights that they adapt."""
+    table = [weight for weight in family.weight_table(config) if weight.megatron.startswith(LANGUAGE)]
+    return [_pair(weight) for weight in table if weight.megatron.endswith(_PROJECTIONS)]
+
+
+def _pair(weight: Weight) -> tuple[Weight, Weight]:
+    stem, count = weight.megatron.removesuffix("weight"), len(weight.hf)
+
+    def split_a(tensor: torch.Tensor, config: Any) -> tuple[torch.Tensor, ...]:
+        return tensor.chunk(count)
+
+    return (
+        dataclasses.replace(weight, megatron=f"{stem}lora_a", join=join_rows, split=split_a),
+        dataclasses.replace(weight, megatron=f"{stem}lora_b"),
+    )
+
+
+def read_megatron_adapter(weights: Path, family: Family, config: Any, alpha: float | None) -> Adapter | None:
+    """The adapters of a `torch_dist` iteration, which may hold nothing else; None when it has none.
+
+    Raises:
+        UserError: some are missing, or nobody says their alpha: neither `adapter.json` nor `alpha`.
+    """
+    reader = TorchDistReader(weights)
+    if not any(key.endswith(".lora_a") for key in reader.keys()):  # noqa: SIM118 (not a dict)
+        return None
+    table = adapter_table(family, config)
+    parts_a, parts_b = (_parts(reader, [pair[side] for pair in table], config) for side in (0, 1))
+    rank = next(iter(parts_a.values())).size(0)
+    recorded = read_json(weights / ADAPTER_FILE) if (weights / ADAPTER_FILE).exists() else {}
+    alpha = alpha if alpha is not None else recorded.get("alpha")
+    if not isinstance(alpha, (int, float)):
+        raise UserError(f"{weights}: has adapters, but no {ADAPTER_FILE} with their alpha; say it with --lora_alpha")
+    return Adapter(rank, float(alpha), {name: (parts_a[name], parts_b[name]) for name in parts_a})
+
+
+class _AdapterParts(SplittingSource):
+    def __init__(self, reader: TorchDistReader, table: list[Weight], config: Any) -> None:
+        super().__init__(table)
+        self._reader, self.config = reader, config
+
+    def joined(self, weight: Weight) -> torch.Tensor:
+        return self._reader.read(weight.megatron, weight.layer)
+
+
+def _parts(reader: TorchDistReader, table: list[Weight], config: Any) -> dict[str, torch.Tensor]:
+    source = _AdapterParts(reader, table, config)
+    return {name: source.read(name) for weight in table for name in weight.hf}
+
+
+def write_megatron_adapter(
+    adapter: Adapter, writer: TorchDistWriter, family: Family, config: Any, folder: Path
+) -> None:
+    """Add the adapters to a `torch_dist` checkpoint in `folder`; `UserError` unless every projection has one."""
+    num_layers = config.text_config.num_hidden_layers
+    for pair in adapter_table(family, config):
+        for side, weight in enumerate(pair):
+            missing = [name for name in weight.hf if name not in adapter.pairs]
+            if missing:
+                raise UserError(f"the adapter has none for {missing[0]}; training adapts all projections: merge it")
+            tensor = weight.join([adapter.pairs[name][side] for name in weight.hf], config)
+            writer.write(Entry(weight.megatron, tensor.to("meta"), weight.layer, num_layers), tensor)
+    write_json(folder / ADAPTER_FILE, {"rank": adapter.rank, "alpha": adapter.alpha})
+
+
+def read_peft_adapter(folder: Path, source: Source) -> Adapter:
+    """A PEFT adapter for `source`'s model.
+
+    Raises:
+        UserError: it isn't plain LoRA, is damaged, or adapts what the model doesn't have.
+    """
+    fields = read_json(folder / _PEFT_CONFIG)
+    unusual = [name for name in ("use_dora", "rank_pattern", "alpha_pattern", "modules_to_save") if fields.get(name)]
+    if fields.get("peft_type") != "LORA" or unusual or fields.get("bias", "none") != "none":
+        raise UserError(f"{folder}: only plain LoRA is supported, not {', '.join(unusual) or fields.get('peft_type')}")
+    rank, alpha = fields.get("r"), fields.get("lora_alpha")
+    if type(rank) is not int or rank < 1 or not isinstance(alpha, (int, float)):
+        raise UserError(f"{folder / _PEFT_CONFIG}: r is {rank!r} and lora_alpha {alpha!r}")
+    path = next((folder / name for name in _PEFT_WEIGHTS if (folder / name).exists()), None)
+    if path is None:
+        raise UserError(f"{folder}: has no {_PEFT_WEIGHTS[0]}")
+    stored = {name.removeprefix(_PEFT_PREFIX): tensor for name, tensor in open_file(path).items()}
+    pairs = {}
+    for name in (name for weight in source.family.weight_table(source.config) for name in weight.hf):
+        spelling = find_spelling(name, source.family.spellings, {_adapted(key) for key in stored})
+        if spelling is not None:
+            stem = spelling.removesuffix(".weight")
+            pairs[name] = tuple(_checked(stored, f"{stem}.lora_{side}.weight", path) for side in "AB")
+            _check_shapes(name, pairs[name], source.meta(name), rank, path)
+    if len(stored) != 2 * len(pairs):
+        raise UserError(f"{path}: adapts modules that a {source.family.name} of this size has not")
+    scale = rank**0.5 if fields.get("use_rslora") else 1.0  # alpha / sqrt(rank) there
+    return Adapter(rank, alpha * scale, pairs)
+
+
+def _adapted(key: str) -> str:
+    return key.replace(".lora_A.weight", ".weight").replace(".lora_B.weight", ".weight")
+
+
+def _checked(stored: dict[str, Any], name: str, path: Path) -> torch.Tensor:
+    if name not in stored:
+        raise UserError(f"{path}: has no {name}")
+    return stored[name].read()
+
+
+def _check_shapes(name: str, pair: Any, weight: torch.Tensor, rank: int, path: Path) -> None:
+    a, b = pair
+    if weight.dim() != 2 or (a.shape, b.shape) != ((rank, weight.size(1)), (weight.size(0), rank)):
+        raise UserError(f"{path}: A {tuple(a.shape)} and B {tuple(b.shape)} do not fit {name} {tuple(weight.shape)}")
+
+
+def write_peft_adapter(adapter: Adapter, folder: Path, family: Family, base: str, dtype: torch.dtype | None) -> None:
+    """`adapter_model.safetensors` and `adapter_config.json`, as `PeftModel.from_pretrained` reads them."""
+    tensors = {}
+    for name, pair in adapter.pairs.items():
+        module = _in_memory(name, family).removesuffix(".weight")
+        for side, tensor in zip("AB", pair, strict=True):
+            tensors[f"{_PEFT_PREFIX}{module}.lora_{side}.weight"] = tensor.to(dtype or tensor.dtype).contiguous()
+    save_file(tensors, folder / _PEFT_WEIGHTS[0], metadata={"format": "pt"})
+    decoder = _in_memory(next(iter(adapter.pairs)), family).partition("layers.")[0].replace(".", r"\.")
+    fields = {
+        "peft_type": "LORA",
+        "task_type": None,
+        "base_model_name_or_path": base,
+        "r": adapter.rank,
+        "lora_alpha": adapter.alpha,
+        "lora_dropout": 0.0,
+        "bias": "none",
+        # a full match: bare names would adapt the vision tower's projections as well
+        "target_modules": rf"{decoder}layers\.\d+\.(self_attn\.[qkvo]|mlp\.(gate|up|down))_proj",
+        "inference_mode": True,
+    }
+    write_json(folder / _PEFT_CONFIG, fields)
+
+
+def _in_memory(name: str, family: Family) -> str:
+    """What a model of today's transformers calls it."""
+    return list(family.spellings(name))[-1]
+
+
+class MergedSource:
+    """A source with an adapter baked into its weights, rounded once."""
+
+    def __init__(self, source: Source, adapter: Adapter) -> None:
+        self.family, self.config, self.hf_files = source.family, source.config, source.hf_files
+        self._source, self._adapter = source, adapter
+
+    def meta(self, name: str) -> torch.Tensor:
+        """Shape and type."""
+        return self._source.meta(name)
+
+    def read(self, name: str) -> torch.Tensor:
+        """W, or W + alpha / rank * B A in fp32."""
+        weight = self._source.read(name)
+        if name not in self._adapter.pairs:
+            return weight
+        a, b = (part.float() for part in self._adapter.pairs[name])
+        scale = self._adapter.alpha / self._adapter.rank
+        return weight.float().addmm(b, a, alpha=scale).to(weight.dtype)

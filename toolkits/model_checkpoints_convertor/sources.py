@@ -1,0 +1,134 @@
+"""A checkpoint of any format as one thing: the model's tensors by their Hugging Face names, read one at a time."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+
+from data.errors import UserError
+from toolkits.model_checkpoints_convertor.hf_weights import open_hf_folder
+from toolkits.model_checkpoints_convertor.stored_tensor import meta
+from toolkits.model_checkpoints_convertor.torch_dist_weights import TorchDistReader
+from training.models.registry import Family, family
+from training.models.weight_table import Weight, find_spelling
+
+_BUFFERS = ("rotary_emb.inv_freq", "embeddings.position_ids")
+"""Old checkpoints hold them; models compute them."""
+
+
+class Source(Protocol):
+    """A checkpoint to convert from."""
+
+    family: Family
+    config: Any
+    """The Hugging Face configuration, agreeing with the tensors."""
+    hf_files: Path
+    """Folder of configuration, tokenizer and processor."""
+
+    def meta(self, name: str) -> torch.Tensor:
+        """Shape and type of a tensor of the model's weight table; `UserError` when it is missing."""
+
+    def read(self, name: str) -> torch.Tensor:
+        """The tensor itself."""
+
+
+class HfSource:
+    """A Hugging Face folder."""
+
+    def __init__(self, folder: Path) -> None:
+        """`UserError`: a tensor is missing, or there is one that the model doesn't have."""
+        self.hf_files, self.family = folder, family(folder)
+        self.config = self.family.read_config(folder)
+        stored = open_hf_folder(folder)
+        names = [name for weight in self.family.weight_table(self.config) for name in weight.hf]
+        spelled = {name: find_spelling(name, self.family.spellings, stored) for name in names}
+        missing = [name for name, spelling in spelled.items() if spelling is None]
+        if missing:
+            raise UserError(f"{folder}: has no tensor {missing[0]} (and {len(missing) - 1} more are missing)")
+        unknown = sorted(set(stored) - set(spelled.values()) - self._ignored())
+        unknown = [name for name in unknown if not name.endswith(_BUFFERS)]
+        if unknown:
+            raise UserError(f"{folder}: has {unknown[0]}, which a {self.family.name} of its config.json has not")
+        self._stored = {name: stored[spelling] for name, spelling in spelled.items() if spelling}
+
+    def _ignored(self) -> set[str]:
+        """The output layer where it is the word embedding."""
+        tied = self.config.tie_word_embeddings
+        return {"lm_head.weight", "language_model.lm_head.weight"} if tied else set()
+
+    def meta(self, name: str) -> torch.Tensor:
+        """Shape and type."""
+        return meta(self._stored[name].shape, self._stored[name].dtype)
+
+    def read(self, name: str) -> torch.Tensor:
+        """The tensor itself."""
+        return self._stored[name].read()
+
+
+class SplittingSource:
+    """Joined tensors of a Megatron checkpoint, given out in the parts that Hugging Face has.
+
+    The parts of one joined tensor are read together and kept until the next: ask in the table's order.
+    """
+
+    config: Any
+
+    def __init__(self, table: Sequence[Any]) -> None:
+        """Of `table`, each weight has `hf` names and a `split`."""
+        self._weight_of = {name: weight for weight in table for name in weight.hf}
+        self._current: tuple[Any, dict[str, torch.Tensor]] = (None, {})
+
+    def meta(self, name: str) -> torch.Tensor:
+        """Shape and type."""
+        weight = self._weight_of[name]
+        return self._parts(weight, self.joined_meta(weight))[name]
+
+    def read(self, name: str) -> torch.Tensor:
+        """The tensor itself."""
+        weight = self._weight_of[name]
+        if self._current[0] is not weight:
+            self._current = (weight, self._parts(weight, self.joined(weight)))
+        return self._current[1].pop(name)
+
+    def joined_meta(self, weight: Any) -> torch.Tensor:
+        """Shape and type of the joined tensor."""
+        raise NotImplementedError
+
+    def joined(self, weight: Any) -> torch.Tensor:
+        """The joined tensor."""
+        raise NotImplementedError
+
+    def _parts(self, weight: Any, tensor: torch.Tensor) -> dict[str, torch.Tensor]:
+        try:
+            return dict(zip(weight.hf, weight.split(tensor, self.config), strict=True))
+        except (RuntimeError, ValueError):
+            shape = tuple(tensor.shape)
+            raise UserError(
+                f"{weight.hf[0]}: its Megatron tensor has shape {shape}, which config.json forbids"
+            ) from None
+
+
+class TorchDistSource(SplittingSource):
+    """A `torch_dist` checkpoint, converted or trained."""
+
+    def __init__(self, weights: Path, hf_files: Path) -> None:
+        """`UserError`: it lacks a tensor or has another number of layers."""
+        self.weights, self.hf_files, self.family = weights, hf_files, family(hf_files)
+        self.config = self.family.read_config(hf_files)
+        table = self.family.weight_table(self.config)
+        super().__init__(table)
+        self._reader = TorchDistReader(weights)
+        num_layers = self.config.text_config.num_hidden_layers
+        for weight in table:
+            whole = self._reader.meta(weight.megatron)
+            if weight.layer is not None and whole.size(0) != num_layers:
+                raise UserError(f"{weights}: has {whole.size(0)} layers, its config.json says {num_layers}")
+
+    def joined_meta(self, weight: Weight) -> torch.Tensor:
+        """Shape and type of the joined tensor."""
+        return self._reader.meta(weight.megatron, weight.layer)
+
+    def joined(self, weight: Weight) -> torch.Tensor:
+        """The joined tensor."""
+        return self._reader.read(weight.megatron, weight.layer)

@@ -1,0 +1,240 @@
+"""megatron-core's `torch_dist` checkpoints, read and written tensor by tensor without importing Megatron.
+
+The format is PyTorch's distributed checkpoint: `.metadata` (a pickle) says which chunk of which tensor lies where,
+`*.distcp` files are chunks one after the other, each as `torch.save` writes it. Megatron adds `metadata.json` and
+`common.pt`.
+PyTorch's own `FileSystemWriter` keeps every tensor it has written until the last; hence a writer here.
+"""
+
+import dataclasses
+import math
+import pickle
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.distributed.checkpoint import metadata as dcp
+from torch.distributed.checkpoint.filesystem import _StorageInfo
+
+from data.errors import UserError
+from data.files import write_json
+from toolkits.model_checkpoints_convertor import safe_pickle
+from toolkits.model_checkpoints_convertor.safe_pickle import Ignored
+from toolkits.model_checkpoints_convertor.stored_tensor import StoredTensor
+from toolkits.model_checkpoints_convertor.torch_archive import DTYPES, read_archive
+
+_FILE_BYTES = 5_000_000_000
+_METADATA = ".metadata"
+_DCP = "torch.distributed.checkpoint."
+_FORMAT = {
+    "sharded_backend": "torch_dist",
+    "sharded_backend_version": 1,
+    "common_backend": "torch",
+    "common_backend_version": 1,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """One tensor of a checkpoint, or one layer of a tensor whose first axis is layers."""
+
+    key: str
+    tensor: torch.Tensor
+    """Of this shape and type; a meta tensor."""
+    layer: int | None = None
+    num_layers: int = 1
+
+    @property
+    def size(self) -> torch.Size:
+        """The whole tensor's."""
+        return torch.Size((self.num_layers, *self.tensor.shape) if self.layer is not None else self.tensor.shape)
+
+    @property
+    def chunk(self) -> dcp.ChunkStorageMetadata:
+        """Its place in the whole tensor."""
+        zeros = (0,) * self.tensor.dim()
+        if self.layer is None:
+            return dcp.ChunkStorageMetadata(torch.Size(zeros), self.tensor.shape)
+        return dcp.ChunkStorageMetadata(torch.Size((self.layer, *zeros)), torch.Size((1, *self.tensor.shape)))
+
+
+class TorchDistWriter:
+    """Writes entries one at a time; a context manager that makes the checkpoint complete at its end."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._tensors: dict[str, dcp.TensorStorageMetadata] = {}
+        self._places: dict[dcp.MetadataIndex, _StorageInfo] = {}
+        self._num_files = 0
+        self._file: Any = None
+
+    def __enter__(self) -> "TorchDistWriter":
+        # a checksum of every byte is a third of the time, and neither torch.load nor Megatron looks at it
+        self._crc32 = torch.serialization.get_crc32_options()
+        torch.serialization.set_crc32_options(False)
+        return self
+
+    def write(self, entry: Entry, tensor: torch.Tensor) -> None:
+        """Append `tensor`, which is `entry`'s."""
+        assert (tensor.shape, tensor.dtype) == (entry.tensor.shape, entry.tensor.dtype), entry.key
+        chunk = entry.chunk
+        file = self._file_with_room()
+        offset = file.tell()
+        torch.save(tensor.contiguous().view(chunk.sizes), file)
+        index = dcp.MetadataIndex(entry.key, chunk.offsets)
+        self._places[index] = _StorageInfo(Path(file.name).name, offset, file.tell() - offset)
+        properties = dcp.TensorProperties(dtype=tensor.dtype)
+        whole = dcp.TensorStorageMetadata(properties, entry.size, [])
+        self._tensors.setdefault(entry.key, whole).chunks.append(chunk)
+
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        torch.serialization.set_crc32_options(self._crc32)
+        if self._file is not None:
+            self._file.close()
+        if kind is None:
+            torch.save({}, self._folder / "common.pt")
+            metadata = dcp.Metadata(self._tensors, storage_data=self._places)
+            (self._folder / _METADATA).write_bytes(pickle.dumps(metadata))
+            write_json(self._folder / "metadata.json", _FORMAT, indent=None)
+
+    def _file_with_room(self) -> Any:
+        if self._file is None or self._file.tell() >= _FILE_BYTES:
+            if self._file is not None:
+                self._file.close()
+            self._file = open(self._folder / f"__0_{self._num_files}.distcp", "wb", buffering=0)  # noqa: SIM115
+            self._num_files += 1
+        return self._file
+
+
+class TorchDistReader:
+    """The tensors of a checkpoint by key, however they were cut when they were saved."""
+
+    def __init__(self, folder: Path) -> None:
+        """`UserError` when `.metadata` is missing, damaged or asks for anything but metadata."""
+        self.folder = folder
+        path = folder / _METADATA
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise UserError(f"{path}: {error.strerror}; this is no complete torch_dist checkpoint") from None
+        metadata = safe_pickle.load(content, str(path), _names())
+        try:
+            self._read(metadata)
+        except (AttributeError, TypeError, ValueError, KeyError):
+            raise UserError(f"{path}: not the metadata of a torch_dist checkpoint") from None
+
+    def _read(self, metadata: Any) -> None:
+        places = {(index.fqn, tuple(index.offset or ())): info for index, info in metadata.storage_data.items()}
+        self._chunks: dict[str, list[_Chunk]] = {}
+        self._tensors: dict[str, torch.Tensor] = {}
+        for key, entry in metadata.state_dict_metadata.items():
+            if not hasattr(entry, "chunks"):
+                continue  # an object, such as a random state
+            tensor = torch.empty(tuple(entry.size), dtype=entry.properties.dtype, device="meta")
+            chunks = [_Chunk.of(self.folder, places[key, tuple(c.offsets)], c.offsets, c.sizes) for c in entry.chunks]
+            if sum(math.prod(chunk.size) for chunk in chunks) != tensor.numel():
+                raise UserError(f"{self.folder}: the chunks of {key} do not make up its shape {tuple(tensor.shape)}")
+            self._tensors[key], self._chunks[key] = tensor, chunks
+
+    def keys(self) -> list[str]:
+        """Of all tensors, an optimizer's too."""
+        return list(self._tensors)
+
+    def meta(self, key: str, layer: int | None = None) -> torch.Tensor:
+        """Shape and type of a tensor or of one layer of it; `UserError` when there is none."""
+        if key not in self._tensors:
+            raise UserError(f"{self.folder}: has no {key}; is it another model?")
+        tensor = self._tensors[key]
+        if layer is not None and (tensor.dim() == 0 or layer >= tensor.size(0)):
+            raise UserError(f"{self.folder}: {key} has shape {tuple(tensor.shape)} and no layer {layer}")
+        return tensor if layer is None else tensor[layer]
+
+    def read(self, key: str, layer: int | None = None) -> torch.Tensor:
+        """A tensor, or one layer of it."""
+        wanted = self.meta(key, layer)
+        offset = (0,) * wanted.dim() if layer is None else (layer, *(0,) * wanted.dim())
+        size = tuple(wanted.shape) if layer is None else (1, *wanted.shape)
+        result: torch.Tensor | None = None
+        for chunk in self._chunks[key]:
+            overlap = _overlap(offset, size, chunk)
+            if overlap is None:
+                continue
+            there, here = overlap
+            content = chunk.read(wanted.dtype, key)
+            if chunk.size == size:
+                return content.view(wanted.shape)
+            if result is None:
+                result = torch.empty(size, dtype=wanted.dtype)
+            result[there] = content[here]
+        if result is None:
+            raise UserError(f"{self.folder}: no chunk of {key} holds layer {layer}")
+        return result.view(wanted.shape)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Chunk:
+    path: Path
+    start: int
+    length: int
+    offset: tuple[int, ...]
+    size: tuple[int, ...]
+
+    @staticmethod
+    def of(folder: Path, info: Any, offset: tuple[int, ...], size: tuple[int, ...]) -> "_Chunk":
+        """`UserError` when its place is outside the checkpoint."""
+        name, numbers = info.relative_path, (info.offset, info.length, *offset, *size)
+        if Path(name).name != name or not all(type(number) is int and number >= 0 for number in numbers):
+            raise UserError(f"{folder}: its metadata names the impossible place {name!r}")
+        if getattr(info, "transform_descriptors", None):
+            raise UserError(f"{folder}: its chunks are compressed or encrypted, which is not supported")
+        return _Chunk(folder / name, info.offset, info.length, tuple(offset), tuple(size))
+
+    def read(self, dtype: torch.dtype, key: str) -> torch.Tensor:
+        stored = read_archive(self.path, self.start, self.length)
+        if not isinstance(stored, StoredTensor) or (stored.shape, stored.dtype) != (self.size, dtype):
+            raise UserError(f"{self.path}: the chunk of {key} at byte {self.start} is not what the metadata says")
+        return stored.read()
+
+
+def _overlap(
+    offset: tuple[int, ...], size: tuple[int, ...], chunk: _Chunk
+) -> tuple[tuple[slice, ...], tuple[slice, ...]] | None:
+    """Where a chunk lies in the region (offset, size), and the region in the chunk; None when they don't meet."""
+    begin = [max(a, b) for a, b in zip(offset, chunk.offset, strict=True)]
+    end = [min(a + n, b + m) for a, n, b, m in zip(offset, size, chunk.offset, chunk.size, strict=True)]
+    if any(first >= last for first, last in zip(begin, end, strict=True)):
+        return None
+    there = tuple(slice(b - o, e - o) for b, e, o in zip(begin, end, offset, strict=True))
+    here = tuple(slice(b - o, e - o) for b, e, o in zip(begin, end, chunk.offset, strict=True))
+    return there, here
+
+
+class _Record:
+    """An object of the metadata: its fields, nothing of its class."""
+
+    dtype: torch.dtype
+
+    def __setstate__(self, state: Any) -> None:
+        if isinstance(state, tuple):  # TensorProperties
+            self.dtype = state[0]
+        else:
+            self.__dict__.update(state)
+
+
+def _names() -> safe_pickle.Names:
+    records = ("MetadataIndex", "TensorStorageMetadata", "BytesStorageMetadata", "ChunkStorageMetadata", "Metadata")
+    ignored = (
+        *((f"{_DCP}metadata", name) for name in ("_MEM_FORMAT_ENCODING", "StorageMeta")),
+        *((f"{_DCP}planner", name) for name in ("SavePlan", "WriteItem", "WriteItemType", "TensorWriteData")),
+        *(("megatron.core.dist_checkpointing.strategies.torch", name) for name in ("MCoreMetadata", "MCoreSavePlan")),
+        ("torch.serialization", "_get_layout"),
+        ("pathlib", "PosixPath"),
+    )
+    return {
+        **safe_pickle.PLAIN,
+        **dict.fromkeys(ignored, Ignored),
+        **{(f"{_DCP}metadata", name): _Record for name in (*records, "TensorProperties")},
+        (f"{_DCP}filesystem", "_StorageInfo"): _Record,
+        ("torch", "Size"): tuple,
+        **{("torch", name): getattr(torch, name) for name in DTYPES},
+    }

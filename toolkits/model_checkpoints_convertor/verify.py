@@ -1,0 +1,115 @@
+"""Both sides of a conversion as models, on one prompt with images: do they say the same?
+
+A `torch_dist` checkpoint is loaded by Megatron as training does it, a Hugging Face folder by `from_pretrained`; both in
+fp32, one after the other. A legacy checkpoint, which needs a Megatron of its own, is put into Hugging Face's model.
+"""
+
+import random
+import warnings
+from typing import Any
+
+import torch
+from PIL import Image, ImageDraw
+
+from data.errors import UserError
+from toolkits.model_checkpoints_convertor.sources import HfSource, Source, TorchDistSource
+from training.models.weight_table import find_spelling
+
+_TOLERANCE = 1e-3
+"""Of the largest logit. Two orders of summation differ by 1e-6 in fp32; a wrong weight by more than 1e-1."""
+_TEXT = "Now given a task: find the cheapest lamp.\nOBSERVATION:\n<image>\n[1] searchbox 'Search' [2] link 'Lamps'\n"
+
+
+def verify(source: Source, written: Source, dtype: torch.dtype | None) -> str:
+    """One line that says how well they agree; `source`'s weights are rounded to `dtype` first.
+
+    Raises:
+        UserError: they don't.
+    """
+    warnings.simplefilter("ignore")  # about kernels that are not there
+    inputs, images = _prompt(source)
+    expected, found = (_logits(side, dtype, inputs, images) for side in (source, written))
+    difference, largest = (expected - found).abs().max().item(), expected.abs().max().item()
+    tokens = f"{inputs['input_ids'].size(1)} tokens with {len(images)} images"
+    if not difference <= _TOLERANCE * max(1.0, largest):
+        raise UserError(f"verify: logits of {tokens} differ by {difference:.2e} (largest {largest:.2f}); not written")
+    return f"verify: logits of {tokens} agree to {difference:.1e} (largest {largest:.2f})"
+
+
+def _prompt(source: Source) -> tuple[dict[str, torch.Tensor], list[Image.Image]]:
+    """Two screenshots of different sizes and what stands on them."""
+    from transformers import AutoProcessor
+
+    options = {"do_image_splitting": False} if source.family.name == "idefics2" else {}
+    processor = AutoProcessor.from_pretrained(source.hf_files, **options)
+    images = [_screenshot(seed, size) for seed, size in enumerate(((512, 384), (300, 420)))]
+    inputs = processor(text=_TEXT * len(images), images=images, return_tensors="pt", **options)
+    return dict(inputs), images
+
+
+def _screenshot(seed: int, size: tuple[int, int]) -> Image.Image:
+    rng, image = random.Random(seed), Image.new("RGB", size, "white")
+    draw = ImageDraw.Draw(image)
+    for number in range(12):
+        x, y = rng.randrange(size[0] - 60), rng.randrange(size[1] - 30)
+        draw.rectangle((x, y, x + 60, y + 30), fill=tuple(rng.randrange(256) for _ in range(3)))
+        draw.text((x + 5, y + 8), f"Lamp {number}", fill="black")
+    return image
+
+
+def _logits(
+    source: Source, dtype: torch.dtype | None, inputs: dict[str, torch.Tensor], images: list[Image.Image]
+) -> torch.Tensor:
+    """[tokens, vocabulary] in fp32."""
+    with torch.no_grad():
+        if isinstance(source, TorchDistSource):
+            return _megatron_logits(source, dtype, inputs, images)
+        model = _hf_model(source, dtype).eval()
+        return model(**inputs).logits[0].float()
+
+
+def _hf_model(source: Source, dtype: torch.dtype | None) -> torch.nn.Module:
+    from transformers import AutoModelForImageTextToText
+
+    if isinstance(source, HfSource):
+        return AutoModelForImageTextToText.from_pretrained(source.hf_files, dtype=dtype or "auto").float()
+    model = AutoModelForImageTextToText.from_config(source.config, dtype=torch.float32)
+    parameters = model.state_dict()
+    for weight in source.family.weight_table(source.config):
+        for name in weight.hf:
+            tensor = source.read(name)
+            spelling = find_spelling(name, source.family.spellings, parameters)
+            assert spelling is not None, name
+            parameters[spelling].copy_(tensor.to(dtype or tensor.dtype))
+    return model
+
+
+def _megatron_logits(
+    source: TorchDistSource, dtype: torch.dtype | None, inputs: dict[str, torch.Tensor], images: list[Image.Image]
+) -> torch.Tensor:
+    from training.models import cpu_adaptor
+
+    cpu_adaptor.install()
+    from megatron.core import parallel_state
+    from transformers import AutoProcessor
+
+    from training import checkpoint, layout
+    from training.models import torch_dist
+    from training.models.images import encode_share
+    from training.models.trainable import EVERYTHING
+
+    torch_dist.initialize_alone()
+    layout.initialize(layout.Layout(), seed=0)
+    model = source.family.model_class(source.config, layout.Layout(), EVERYTHING).eval()
+    checkpoint.load_model([model], source.weights)
+    for parameter in model.parameters() if dtype else ():
+        parameter.copy_(parameter.to(dtype))
+    processor = AutoProcessor.from_pretrained(source.hf_files)
+    encoder = source.family.image_encoder_class(processor, source.config)
+    sizes = [(image.height, image.width) for image in images]
+    encoded = encode_share(encoder, sizes, images.__getitem__, rank=0, size=1).to(layout.device())
+    logits = model(inputs["input_ids"].to(layout.device()), images=encoded)[0]
+    vocab_size: Any = source.config.text_config.vocab_size
+    parallel_state.destroy_model_parallel()
+    torch.distributed.destroy_process_group()
+    return logits[:, :vocab_size].float().cpu()
