@@ -28,7 +28,7 @@ from collection.judges.ledger import PRICES, Budget, Ledger
 from collection.judges.reply_cache import ReplyCache
 from collection.proposers.filters import Filters, critic_window, model_says_feasible
 from collection.proposers.leaks import TestSplit
-from collection.proposers.oracle_report import add_ground_truth, oracle_report
+from collection.proposers.oracle_report import add_ground_truth, is_embedded, oracle_report, outside_test_split
 from collection.proposers.sources import Site, from_demos, from_examples, from_failures, from_names, sites_of
 from data.cli import run
 from data.errors import UserError
@@ -52,7 +52,8 @@ class Config:
     sites_file: Path | None = None
     """Task file whose sites are meant (names)."""
     seed_files: tuple[Path, ...] = ()
-    """Task files: examples (self_instruct), or the tasks that were tried (evolve); never proposed again."""
+    """Task files: examples (self_instruct), or the tasks that were tried (evolve). For every method: known tasks
+    and not proposed again; what they name (a tab, an option) is vocabulary, also where test tasks name it."""
     results_dir: Path | None = None
     """Trajectories: demonstrations to look at (demos), or the tries that show which seeds failed (evolve)."""
     test_files: tuple[Path, ...] = ()
@@ -117,6 +118,8 @@ def main(config: Config) -> None:
     filters = Filters(TestSplit([task.ques for task in tests], [task.ques for task in seeds]), config.max_similarity)
     for task in seeds:
         filters.known.add(task.ques)
+    if all(is_embedded(source.web) for source in sources):
+        filters.checks.append(("test_leak", outside_test_split))
     if config.check_feasibility:
         filters.checks.append(("infeasible", lambda task: model_says_feasible(endpoint, task)))
     if config.critic_scores is not None:

@@ -13,6 +13,28 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 @dataclasses.dataclass(frozen=True)
+class Judging:
+    """Who decides whether a trajectory succeeded; the names are those of the collectors' flags. The key of a model's
+    endpoint is read from EVAL_API_KEY or OPENAI_API_KEY, never from a recipe."""
+
+    judge: str = "oracle"
+    api_eval_model: str = ""
+    eval_api_base: str = ""
+    eval_imgs: int = 3
+    eval_trees: int = 0
+    eval_votes: int = 1
+    eval_budget_usd: float | None = None
+    eval_score_url: str = ""
+    eval_noise: float = 0.0
+
+    def flags(self) -> dict[str, Any]:
+        """The flags that differ from their defaults, and `judge`."""
+        plain = Judging()
+        changed = {name: value for name, value in vars(self).items() if value != getattr(plain, name)}
+        return {"judge": self.judge, **changed}
+
+
+@dataclasses.dataclass(frozen=True)
 class Collection:
     """How trajectories are collected; the names are those of `collection/run.py`'s flags."""
 
@@ -27,7 +49,15 @@ class Collection:
     explore_temperature: float = 1.2
     """Sampling temperature of exploration; tests are greedy."""
     judge: str = "oracle"
-    """Who decides whether a trajectory succeeded."""
+    """Who decides whether a trajectory succeeded, unless the two below say more."""
+    explore_judging: Judging | None = None
+    """Who judges exploration; what it calls a success is learnt."""
+    test_judging: Judging | None = None
+    """Who judges the test tasks."""
+    teacher_judging: Judging | None = None
+    """Who judges the teacher's tries; `finished` keeps whatever it answered, as published."""
+    teacher_tries: int = 1
+    """Tries of a teacher per task."""
     seed: int = 0
     """Seed of sampling."""
 
@@ -57,7 +87,7 @@ class Round:
     """One round: explore with `agent` on `tasks`, then train on D_IL and what it brought home."""
 
     name: str
-    tasks: Path
+    tasks: Path | tuple[Path, ...]
     agent: Literal["teacher", "policy"]
     training: dict[str, str] = dataclasses.field(default_factory=dict)
     """Training variables of this round only."""
@@ -77,7 +107,7 @@ class Recipe:
 
     name: str
     starting_policy: Path
-    test_tasks: Path
+    test_tasks: Path | tuple[Path, ...]
     rounds: list[Round]
     embedded_sites: bool = True
     """Serve the embedded websites while browsing."""
@@ -88,7 +118,8 @@ class Recipe:
 
     def check(self) -> None:
         """Raise `UserError` for what would fail hours later."""
-        for path in [self.starting_policy, self.test_tasks, *(round.tasks for round in self.rounds)]:
+        tasks = [files(self.test_tasks), *(files(round.tasks) for round in self.rounds)]
+        for path in [self.starting_policy, *(path for paths in tasks for path in paths)]:
             if not path.exists():
                 raise UserError(f"recipe {self.name}: {path} does not exist")
         names = ["untrained", *(round.name for round in self.rounds)]
@@ -99,6 +130,11 @@ class Recipe:
 
     def to_json(self) -> dict[str, Any]:
         return json.loads(json.dumps(dataclasses.asdict(self), default=str))
+
+
+def files(tasks: Path | tuple[Path, ...]) -> tuple[Path, ...]:
+    """One task file or several, as several."""
+    return tasks if isinstance(tasks, tuple) else (tasks,)
 
 
 def load_recipe(path: Path) -> Recipe:

@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from data.files import read_json
-from elcano.recipe import Recipe, Round
+from data.files import read_json, write_atomic
+from elcano.recipe import Judging, Recipe, Round, files
 from elcano.report import Result
 from elcano.services import embedded_sites, embedded_teacher, policy_server
 from elcano.stage import Logbook, python, run_command
@@ -59,17 +59,21 @@ class Voyage:
         with self.logbook.stage(f"{round.name}/explore") as needed:
             if needed and round.agent == "teacher":
                 with self._websites(round.name) as port, self._teacher(round.name) as api_base:
-                    endpoint = {"api_base": api_base, "api_model": self.recipe.teacher.api_model}
-                    self._browse("collection/run.py", round.name, round.tasks, output_dir, port, **endpoint)
+                    how = {"api_base": api_base, "api_model": self.recipe.teacher.api_model, **self._teacher_flags()}
+                    script = "collection/exploration_feedback.py" if "max_rerun_times" in how else "collection/run.py"
+                    tasks = self._tasks(round.name, "tasks", round.tasks)
+                    self._browse(script, round.name, tasks, output_dir, port, **how)
             elif needed:
                 with self._websites(round.name) as port, self._policy(round.name, policy) as url:
                     exploration = {
                         "api_localhost": url,
                         "temperature": self.recipe.collection.explore_temperature,
                         "max_rerun_times": self.recipe.collection.max_rerun_times,
+                        **self._judging(self.recipe.collection.explore_judging),
                     }
                     script = "collection/exploration_feedback.py"
-                    self._browse(script, round.name, round.tasks, output_dir, port, **exploration)
+                    tasks = self._tasks(round.name, "tasks", round.tasks)
+                    self._browse(script, round.name, tasks, output_dir, port, **exploration)
         return output_dir
 
     def select(self, round: Round, trajectories: Path, number: int) -> Path:
@@ -136,17 +140,33 @@ class Voyage:
         output_dir = self.run_dir / name / "test"
         with self.logbook.stage(f"{name}/test") as needed:
             if needed:
-                tasks = self.recipe.test_tasks
+                tasks = self._tasks(name, "test_tasks", self.recipe.test_tasks)
+                judging = self._judging(self.recipe.collection.test_judging)
                 with self._websites(name) as port, self._policy(name, policy) as url:
-                    self._browse("collection/run.py", name, tasks, output_dir, port, api_localhost=url, temperature=0)
-                command = python(
-                    "collection/evaluation/auto_eval.py",
-                    process_dir=output_dir,
-                    test_file=tasks,
-                    judge=self.recipe.collection.judge,
-                )
+                    how = {"api_localhost": url, "temperature": 0, **judging}
+                    self._browse("collection/run.py", name, tasks, output_dir, port, **how)
+                script = "collection/evaluation/auto_eval.py"
+                command = python(script, process_dir=output_dir, test_file=tasks, **judging)
                 run_command(command, self._log(name, "evaluation"))
         return Result.from_summary(name, read_json(output_dir / "summary.json"))
+
+    def _judging(self, judging: Judging | None) -> dict[str, Any]:
+        return (judging or Judging(self.recipe.collection.judge)).flags()
+
+    def _teacher_flags(self) -> dict[str, Any]:
+        """Judge and tries of a teacher's round."""
+        how = self.recipe.collection
+        tries = {"max_rerun_times": how.teacher_tries} if how.teacher_tries > 1 else {}
+        return {**self._judging(how.teacher_judging), **tries}
+
+    def _tasks(self, name: str, what: str, tasks: Path | tuple[Path, ...]) -> Path:
+        """One task file: the only one, or all of them in one file of the run."""
+        paths = files(tasks)
+        if len(paths) == 1:
+            return paths[0]
+        joined = self.run_dir / name / f"{what}.jsonl"
+        write_atomic(joined, "".join(path.read_text(encoding="utf-8").rstrip("\n") + "\n" for path in paths))
+        return joined
 
     def _browse(
         self, script: str, name: str, tasks: Path, output_dir: Path, sites_port: int | None, **more: Any
@@ -161,7 +181,6 @@ class Voyage:
             max_attached_imgs=how.max_attached_imgs,
             num_sessions=how.num_sessions,
             seed=how.seed,
-            judge=how.judge,
             headless=True,
             sites_port=sites_port,
             **more,

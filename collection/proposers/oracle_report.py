@@ -1,6 +1,7 @@
 """What the embedded sites' oracle says of proposals: the measure of a proposer, where there is ground truth."""
 
 import dataclasses
+import functools
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -14,18 +15,34 @@ TEST = "test"
 _EMBEDDED = re.compile(r"https?://[\w-]+\.localhost[:/]")
 
 
+@functools.cache
+def _world() -> World:
+    return build(0)
+
+
+def is_embedded(web: str) -> bool:
+    """Whether an address is on the embedded sites."""
+    return _EMBEDDED.match(web) is not None
+
+
+def outside_test_split(task: Task) -> bool:
+    """Whether a task on the embedded sites is about nothing that is kept for tests, named by a test task or not."""
+    truth = _truth(_world(), task)
+    return truth is None or truth.split != TEST
+
+
 def oracle_report(proposed: Sequence[Task], kept: Sequence[Task]) -> dict[str, Any]:
     """`oracle_proposed` and `oracle_kept`, each with shares `feasible` and `distinct` and the number `in_test_split`;
     nothing when a task is elsewhere than on the embedded sites."""
-    if not all(_EMBEDDED.match(task.web) for task in proposed):
+    if not all(is_embedded(task.web) for task in proposed):
         return {}
-    world = build(0)
+    world = _world()
     return {"oracle_proposed": _measure(world, proposed), "oracle_kept": _measure(world, kept)}
 
 
 def add_ground_truth(tasks: Sequence[Task]) -> list[Task]:
     """The feasible ones outside the test split, with the `eval` that lets the oracle judge them."""
-    world = build(0)
+    world = _world()
     known = [(task, _truth(world, task)) for task in tasks]
     return [dataclasses.replace(task, eval=truth.eval) for task, truth in known if truth and truth.split != TEST]
 

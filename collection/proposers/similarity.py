@@ -10,6 +10,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 _WORD = re.compile(r"\w+")
+_EMPTY = frozenset(  # words that ask politely or hold a sentence together
+    "a an and are as at be by can could do for from give had has have i in into is it its me my of on one please site "
+    "tell that the their then there they this to want was were what which will with would you your".split()
+)
 
 
 class Known:
@@ -46,8 +50,9 @@ class Known:
 
     def _weight(self, word: str) -> float:
         """Inverse document frequency, never 0: also the commonest word tells two tasks apart a little."""
-        return math.log((2 + len(self._vectors)) / (1 + len(self._places.get(word, ())))) + 0.1
+        return math.log((2 + len(self._vectors)) / (1 + max(1, len(self._places.get(word, ()))))) + 0.1
 
 
 def _words(text: str) -> list[str]:
-    return _WORD.findall(text.lower())
+    words = _WORD.findall(text.lower())
+    return [word for word in words if word not in _EMPTY] or words

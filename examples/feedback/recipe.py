@@ -1,0 +1,30 @@
+"""Exploration, feedback, optimization over three rounds on the embedded sites, with a judge that may err.
+
+    elcano run examples/feedback/recipe.py --output_dir runs/feedback
+    NOISE=0.1 elcano run examples/feedback/recipe.py --output_dir runs/feedback-noisy
+
+The quickstart's voyage with one more round; NOISE is the share of exploration's verdicts that are turned round, so that
+one failure in ten is learnt from and one success in ten is not. Test verdicts are always the sites' ground truth.
+"""
+
+import dataclasses
+import os
+from pathlib import Path
+
+from elcano.recipe import Judging, Recipe, Round, load_recipe
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def recipe() -> Recipe:
+    """The quickstart's recipe, changed in three places."""
+    quickstart = load_recipe(ROOT / "examples" / "quickstart" / "recipe.py")
+    last = quickstart.rounds[-1]
+    rounds = [*quickstart.rounds, Round("optim-3", last.tasks.with_name("optim-3.jsonl"), "policy", last.training)]
+    judging = Judging("oracle", eval_noise=float(os.environ.get("NOISE", "0")))
+    return dataclasses.replace(
+        quickstart,
+        name="feedback",
+        rounds=rounds,
+        collection=dataclasses.replace(quickstart.collection, explore_judging=judging),
+    )
