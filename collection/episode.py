@@ -14,6 +14,7 @@ from collection.browser.page import Page
 from collection.browser.settle import settle
 from collection.browser.tree import Visibility
 from collection.policy import Completion, Policy
+from collection.webarena.final_pages import read_final_pages
 from data.action import ActionError, Answer, parse_reply
 from data.conversation import StepText
 from data.task import Task
@@ -66,8 +67,11 @@ async def run_episode(
         if isinstance(action, Answer):
             answer = action.content
             break
-    if "site_state" in (task.eval or {}).get("eval_types", []):
+    eval_types = (task.eval or {}).get("eval_types", [])
+    if "site_state" in eval_types:
         writer.write_final_state(await _final_state(page, task))
+    if "program_html" in eval_types:
+        writer.write_final_pages(await read_final_pages(page, task))
     writer.finish(MAX_STEPS if answer is None else FINISHED, answer=answer)
 
 

@@ -18,6 +18,7 @@ from collection.judge_flags import JudgeFlags
 from collection.key_flags import hide_keys
 from collection.options import CollectionConfig
 from collection.overview import print_overview
+from collection.webarena.reset import reset_sites
 from data.cli import run
 from data.errors import UserError
 from data.files import write_json
@@ -46,6 +47,7 @@ def main(config: Config) -> None:
     judge, ledger = config.make_judge(config.output_dir, tasks, config.api_key)
     if judge is None:
         raise UserError("exploration needs a judge: without one nobody knows when a task is solved")
+    reset_sites(config.reset_command)
     asyncio.run(collect(config, tasks, range(config.max_rerun_times), judge))
     print_summary(summarise(config.output_dir, tasks), cost=ledger and ledger.report())
     table = explored(config.output_dir, tasks, config.max_rerun_times)

@@ -85,6 +85,8 @@ class CollectionConfig:
     models were trained so, and a half visible paragraph is better read than missed), or at least 80 % of their area."""
     download_dir: Path = Path("downloads")
     """Downloads of a trajectory go to a folder of its own in here."""
+    reset_command: str = ""
+    """A command of yours that puts the websites back to their first state; run before collecting, also on a restart."""
     dry_run: bool = False
     """Only read the tasks, say what they are and what is odd about them; no browser, no model, no judge."""
     sites_port: int | None = None

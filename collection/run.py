@@ -24,6 +24,7 @@ from collection.judge_flags import JudgeFlags, JudgeName
 from collection.key_flags import hide_keys
 from collection.options import CollectionConfig
 from collection.overview import print_overview
+from collection.webarena.reset import reset_sites
 from data.cli import run
 from data.task import Task, move_sites, read_tasks
 
@@ -67,6 +68,7 @@ def _main_miniwob(config: Config) -> None:
 
 def _collect(config: Config, tasks: Sequence[Task]) -> None:
     judge, ledger = config.make_judge(config.output_dir, tasks, config.api_key)
+    reset_sites(config.reset_command)
     asyncio.run(collect(config, tasks, [None], judge))
     print_summary(summarise(config.output_dir, tasks), cost=ledger and ledger.report())
 

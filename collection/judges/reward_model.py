@@ -55,7 +55,7 @@ class RewardModelJudge:
         request = {"id": name, "conversations": conversations, "images": images, "answers": [YES, NO]}
         answer = insist(lambda: self._post(request))
         try:
-            yes, no = map(float, answer["logprobs"])
+            yes, no = (float(score["logprob"]) for score in answer["scores"])
         except (KeyError, TypeError, ValueError):
             raise JudgeFault(f"{self.url}: no two log-probabilities in the answer: {str(answer)[:200]}") from None
         if math.isnan(yes) or math.isnan(no):

@@ -9,7 +9,8 @@ from data.trajectory import INVALID, read_trajectory
 
 
 def miniwob(task: Task, folder: Path) -> Outcome:
-    """MiniWoB's own reward, which the collector leaves in `final_state.json` as `{"reward": number}`: success above 0.
+    """MiniWoB's own reward, kept in `final_state.json` as `raw_reward`: any positive one is success, as in BrowserGym.
+    (The oracle is stricter: it wants the whole reward.)
 
     Raises:
         ValueError: no reward was kept.
@@ -18,10 +19,10 @@ def miniwob(task: Task, folder: Path) -> Outcome:
     if trajectory.status == INVALID:
         return Outcome(Verdict.INVALID, trajectory.reason or "the trajectory ended by a fault")
     state = trajectory.final_state()
-    if not isinstance(state, dict) or not isinstance(state.get("reward"), int | float):
+    if not isinstance(state, dict):
         raise ValueError(f"{folder}: final_state.json holds no reward")
-    verdict = Verdict.SUCCESS if state["reward"] > 0 else Verdict.FAILURE
-    return Outcome(verdict, f"reward {state['reward']:g}", "miniwob")
+    reward = state.get("raw_reward", 0)  # none was given while the task was not over
+    return Outcome(Verdict.SUCCESS if reward > 0 else Verdict.FAILURE, f"reward {reward:g}", "miniwob")
 
 
 def finished(task: Task, folder: Path) -> Outcome:

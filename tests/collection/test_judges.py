@@ -239,7 +239,7 @@ def test_the_environments_own_reward(tmp_path):
     with pytest.raises(ValueError, match="holds no reward"):
         rewards.miniwob(task, folder)
     for reward, verdict in ((0.7, "success"), (0, "failure"), (-1, "failure")):
-        (folder / "final_state.json").write_text(json.dumps({"reward": reward}))
+        (folder / "final_state.json").write_text(json.dumps({"done": True, "raw_reward": reward}))
         assert rewards.miniwob(task, folder).verdict == verdict
     assert rewards.finished(task, folder).verdict == "failure"
 

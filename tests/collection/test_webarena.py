@@ -1,0 +1,100 @@
+"""WebArena's configuration files: placeholders, login state, what its programs become, pages read in the browser."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from collection.webarena.configurations import fill_placeholders, to_task
+from collection.webarena.final_pages import parse_call, read_final_pages, target_url
+from collection.webarena.reset import reset_sites
+from data.errors import UserError
+from data.task import Task, read_tasks
+from tests.conftest import ROOT
+
+CONFIGURATION = {
+    "task_id": 21,
+    "sites": ["shopping"],
+    "require_login": True,
+    "storage_state": "./.auth/shopping_state.json",
+    "start_url": "__SHOPPING__/item.html",
+    "intent": "List the reviewers who mention small ear cups",
+    "eval": {
+        "eval_types": ["string_match"],
+        "reference_answers": {"must_include": ["Joseph Brzezinski"]},
+        "reference_url": "__SHOPPING__/item.html",
+        "program_html": [],
+    },
+}
+
+
+def test_the_command_fills_addresses_and_writes_all_three(tmp_path, monkeypatch):
+    raw = tmp_path / "test_webarena_lite.raw.json"
+    second = {**CONFIGURATION, "task_id": 44, "sites": ["map"], "start_url": "__MAP__", "storage_state": None}
+    raw.write_text(json.dumps([CONFIGURATION, second]))
+    monkeypatch.setenv("SHOPPING", "http://shop.test:7770/")
+    monkeypatch.delenv("MAP", raising=False)
+    command = [sys.executable, "collection/webarena/generate_test_data.py", "--raw_file", str(raw), "--state_dir", "/s"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 2 and "needs the address of MAP" in done.stderr and len(list(tmp_path.iterdir())) == 1
+    monkeypatch.setenv("MAP", "http://map.test:3000")
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    tasks = read_tasks(tmp_path / "test_webarena_lite.jsonl")
+    assert [task.id for task in tasks] == ["webarena--21", "webarena--44"]
+    assert tasks[0].web == tasks[0].eval["reference_url"] == "http://shop.test:7770/item.html"
+    assert tasks[0].storage_state == "/s/.auth/shopping_state.json" and tasks[1].storage_state == ""
+    assert (tasks[0].backend, tasks[0].changes_backend) == ("shopping", False)
+    assert json.loads((tmp_path / "test_webarena_lite" / "1.json").read_text())["start_url"] == "http://map.test:3000"
+
+
+def test_what_evaluators_know_is_no_placeholder():
+    assert fill_placeholders("func:f('__last_url__', __page__) __MAP__", {"MAP": "m"}, "x").endswith("__page__) m")
+    with pytest.raises(UserError, match="no field 'intent'"):
+        to_task({"task_id": 3})
+
+
+def test_programs_are_looked_up_and_never_run():
+    url = "func:reddit_get_post_url('__last_url__')"
+    assert target_url(url, "http://r.test/f/books/12/a-title/-/comment/3", "t") == "http://r.test/f/books/12/"
+    assert target_url(url, "http://r.test/user/x", "t") == "http://r.test/user/x"
+    assert parse_call("func:gitlab_get_project_memeber_role(__page__, 'byte')", "t")[1] == ["__page__", "byte"]
+    for hostile in (
+        "func:__import__('os').system('true')",
+        "func:f(open('x'))",
+        "func:shopping_get_latest_order_url()",
+    ):
+        with pytest.raises(UserError):
+            target_url(hostile, "http://x/", "t")
+
+
+def test_pages_are_read_in_the_browser(harbour, url):
+    targets = [
+        {"url": "last", "locator": ""},
+        {"url": f"{url}/second", "locator": "document.querySelector('h1').outerText"},
+        {"url": "last", "locator": "document.querySelector('#nowhere').outerText"},
+        {
+            "url": f"{url}/",
+            "locator": "[...document.querySelectorAll('a')].length",
+            "prep_actions": ["document.querySelector('a').remove()"],
+        },
+    ]
+    task = Task("wa--1", "q", f"{url}/", eval={"eval_types": ["program_html"], "program_html": targets})
+
+    async def read():
+        async with harbour.page(f"{url}/") as page:
+            return await read_final_pages(page, task)
+
+    first, heading, nothing, count = harbour.wait(read())
+    assert "<h1>Harbour</h1>" in first and heading == "Second page" and nothing == "" and count == "1"
+
+
+def test_the_reset_hook_runs_a_command_and_says_when_it_fails(tmp_path):
+    reset_sites("")
+    reset_sites(f"touch {tmp_path / 'reset'}")
+    assert (tmp_path / "reset").exists()
+    with pytest.raises(UserError, match="ended with code 1"):
+        reset_sites("false")
+    with pytest.raises(UserError, match="cannot be run"):
+        reset_sites("no-such-command-here")
