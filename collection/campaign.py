@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from collection.accounting import note_tasks
 from collection.backends import Backends
-from collection.browser.faults import PageError
+from collection.browser.faults import BlockedError, PageError
 from collection.browser.fleet import Fleet
 from collection.browser.gate import Gate
 from collection.browser.page import Page
@@ -37,7 +37,7 @@ from data.errors import UserError
 from data.files import read_json
 from data.outcome import Outcome, Verdict
 from data.task import Task
-from data.trajectory import INVALID, TrajectoryWriter, folder_name, is_complete, read_outcome, write_outcome
+from data.trajectory import BLOCKED, INVALID, TrajectoryWriter, folder_name, is_complete, read_outcome, write_outcome
 
 _USERINFO = re.compile(r"//[^/@\s]+@")  # user and password in an address are nobody's business
 MAX_FAULTS = 5  # in a row, of the browser or of websites on this machine: then something here is broken
@@ -169,6 +169,11 @@ class Campaign:
                     await run_episode(page, policy, task, writer, self.config.limits(), seed)
             self.faults.clear()
             self._say(folder, f"{len(writer.steps)} steps")
+        except BlockedError as wall:
+            writer.finish(BLOCKED, reason=str(wall))
+            write_outcome(folder, Outcome(Verdict.BLOCKED, str(wall)))
+            self.faults.clear()
+            self._say(folder, f"blocked, {wall}")
         except UserError:
             raise
         except OSError as error:  # a full disk, say
@@ -211,6 +216,7 @@ class Campaign:
             "text_only": config.text_only,
             "browser": page.browser.version,
             "viewport": [config.window_width, config.window_height],
+            "observation": config.observation,
             "tree_visibility": config.tree_visibility,
         }
 

@@ -17,7 +17,7 @@ from collection.policy import (
     http_client,
     retry_after_s,
 )
-from collection.prompts import SYSTEM_PROMPT, SYSTEM_PROMPT_TEXT_ONLY
+from collection.prompts import system_prompt
 from data.conversation import StepText, build_chat
 from data.errors import UserError
 from data.task import Task
@@ -34,7 +34,8 @@ class ChatPolicy:
         elif not key:
             raise UserError("no API key: set OPENAI_API_KEY or give --api_key, or --api_localhost for your own server")
         self.model, self.sampling = model, sampling
-        self.system_prompt = SYSTEM_PROMPT_TEXT_ONLY if sampling.text_only else SYSTEM_PROMPT
+        view = "text" if sampling.text_only else "marks" if sampling.marks else "tree"
+        self.system_prompt = system_prompt(view, sampling.restart)
         self._http = http_client(trust_env=True)
         self._client = openai.AsyncOpenAI(
             api_key=key or "none", base_url=base_url or None, max_retries=0, http_client=self._http
@@ -50,7 +51,8 @@ class ChatPolicy:
     async def reply(
         self, task: Task, folder: str, steps: Sequence[StepText], screenshots: dict[int, str], seed: int | None
     ) -> Completion:
-        messages = build_chat(self.system_prompt, task.ques, task.web, steps, self.sampling.last_n)
+        last_n, marks = self.sampling.last_n, self.sampling.marks
+        messages = build_chat(self.system_prompt, task.ques, task.web, steps, last_n, marks)
         for message in messages:
             if isinstance(message["content"], list):
                 message["content"] = self._fill(message["content"], screenshots)

@@ -1,18 +1,23 @@
 """One trajectory: observe, ask the policy, act, until it answers or has no steps left."""
 
 import asyncio
+import contextlib
+import dataclasses
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from collection.browser.actions import act
 from collection.browser.cdp import RefusedError
-from collection.browser.faults import BrowserError, PageError
-from collection.browser.observe import Observation, observe
+from collection.browser.faults import BlockedError, BrowserError, PageError
+from collection.browser.observe import Mode, Observation, observe
 from collection.browser.page import Page
 from collection.browser.settle import settle
 from collection.browser.tree import Visibility
+from collection.browser.walls import MAX_NODES, describe_wall
+from collection.documents import DocumentReader
 from collection.policy import Completion, Policy
 from collection.webarena.final_pages import read_final_pages
 from data.action import ActionError, Answer, parse_reply
@@ -21,17 +26,26 @@ from data.task import Task
 from data.trajectory import FINISHED, MAX_STEPS, Step, TrajectoryWriter
 
 OPEN_PAUSES_S = (0.5, 1.0, 2.0)
+DOWNLOAD_TIMEOUT_S = 20.0
 STATE_PATH = "/_elcano/state"  # where the embedded sites tell a session's state
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How a trajectory is taken. `num_images` screenshots are sent with each step."""
+    """How a trajectory is taken. `num_images` screenshots are sent with each step.
+
+    `restart_url` is where `Restart` leads, empty for the task's start page; `upload_dir` holds files for file inputs.
+    """
 
     max_iter: int
     num_images: int
     visibility: Visibility
     save_tree_nodes: bool
+    mode: Mode = "tree"
+    fix_box_color: bool = False
+    restart_url: str = ""
+    upload_dir: Path | None = None
+    documents: DocumentReader = field(default_factory=DocumentReader)
 
 
 async def run_episode(
@@ -41,6 +55,7 @@ async def run_episode(
 
     Raises:
         BrowserError, PageError, PolicyError: not the agent's fault; the folder is not finished.
+        BlockedError: the website turned the agent away; the folder is not finished.
     """
     clock = Clock()
     await _open(page, task.web)
@@ -49,7 +64,8 @@ async def run_episode(
     screenshots: dict[int, str] = {}
     feedback, notes, answer = "", "", None
     for number in range(1, limits.max_iter + 1):
-        seen = await _observe(page, task, limits.visibility)
+        seen = await _observe(page, task, limits, is_first=number == 1)
+        seen = await _add_documents(page, task, limits, seen)
         clock.lap("observe_s")
         screenshots[number] = seen.screenshot_base64
         screenshots.pop(number - limits.num_images, None)
@@ -59,7 +75,8 @@ async def run_episode(
         steps.append(StepText(seen.tree, feedback, completion.text, notes))
         try:
             action = parse_reply(completion.text).action
-            feedback, notes = "", await act(page, action, seen, task.web)
+            feedback = ""
+            notes = await act(page, action, seen, limits.restart_url or task.web, limits.upload_dir)
         except ActionError as error:
             feedback, notes, action = str(error), error.reason, None
         clock.lap("act_s")
@@ -106,31 +123,58 @@ async def _open(page: Page, url: str) -> None:
             await asyncio.sleep(pause_s)
 
 
-async def _observe(page: Page, task: Task, visibility: Visibility) -> Observation:
-    """The page as it is; where the task's own site cannot be reached any more, after trying again."""
+async def _observe(page: Page, task: Task, limits: Limits, is_first: bool) -> Observation:
+    """The page as it is; what keeps the agent from the task's own site may pass, and is tried again before it counts.
+
+    Raises:
+        PageError: the site cannot be reached any more, or answers its start page with a server error.
+        BlockedError: it turns the agent away.
+    """
     for pause_s in (*OPEN_PAUSES_S, None):
-        seen = await _observe_once(page, visibility)
-        broken = seen.url.startswith("chrome-error:")
-        address = await page.address() if broken else seen.url
-        if not broken or urlsplit(address).hostname != urlsplit(task.web).hostname:
+        seen = await _observe_once(page, limits)
+        wall = await _wall(page, limits, seen)
+        is_broken = seen.url.startswith("chrome-error:")
+        is_refused = is_first and page.status >= 500
+        if not (wall or is_broken or is_refused):
             return seen
+        address = await page.address() if is_broken else seen.url
+        if not is_first and urlsplit(address).hostname != urlsplit(task.web).hostname:
+            return seen  # another site: the agent may go back
         if pause_s is None:
-            raise PageError(f"{address}: could not be loaded any more")
+            if wall:
+                raise BlockedError(f"{address}: {wall}")
+            raise PageError(f"{address}: " + ("could not be loaded any more" if is_broken else f"HTTP {page.status}"))
         await asyncio.sleep(pause_s)
         await page.send("Page.reload")
         await settle(page)
     raise AssertionError("unreachable")
 
 
-async def _observe_once(page: Page, visibility: Visibility) -> Observation:
-    try:
-        return await observe(page, visibility)
-    except RefusedError:  # the document was being replaced; ask once more when it is there
-        await settle(page)
-    try:
-        return await observe(page, visibility)
-    except RefusedError as error:
-        raise BrowserError(f"the page cannot be observed: {error}") from None
+async def _wall(page: Page, limits: Limits, seen: Observation) -> str:
+    """What turns the agent away, or ""."""
+    text = seen.tree
+    if limits.mode == "marks" and len(seen.nodes) <= MAX_NODES:  # their list does not hold the plain text
+        with contextlib.suppress(RefusedError):
+            text = await page.run("() => `RootWebArea '${document.title}' ${document.body?.textContent ?? ''}`")
+    return describe_wall(page.status, text, len(seen.nodes))
+
+
+async def _add_documents(page: Page, task: Task, limits: Limits, seen: Observation) -> Observation:
+    """The observation, and below it what downloaded PDFs say."""
+    files = await page.downloads.finish(DOWNLOAD_TIMEOUT_S)
+    text = await limits.documents.read(files, task.ques) if files else ""
+    return dataclasses.replace(seen, tree=f"{seen.tree}\n\n{text}") if text else seen
+
+
+async def _observe_once(page: Page, limits: Limits) -> Observation:
+    for is_last in (False, True):
+        try:
+            return await observe(page, limits.visibility, limits.mode, limits.fix_box_color)
+        except RefusedError as error:  # the document was being replaced; ask once more when it is there
+            if is_last:
+                raise BrowserError(f"the page cannot be observed: {error}") from None
+            await settle(page)
+    raise AssertionError("unreachable")
 
 
 async def _ask(

@@ -4,18 +4,23 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from collection.browser.capacity import default_busy_pages, default_sessions
 from collection.browser.fleet import Fleet
+from collection.browser.observe import Mode
 from collection.browser.page import Viewport
 from collection.browser.tree import Visibility
 from collection.browser.url_policy import UrlPolicy
+from collection.documents import DocumentReader
 from collection.episode import Limits
 from collection.pacing import Pace
 from collection.policy import Policy, Sampling
 from collection.predict_policy import PredictPolicy
 from data.errors import UserError
 from data.task import Task
+
+GOOGLE = "https://www.google.com/"
 
 _COUNTS = ("max_iter", "max_attached_imgs", "window_width", "window_height")
 
@@ -83,6 +88,18 @@ class CollectionConfig:
     tree_visibility: Visibility = "released"
     """Which elements count as visible: as in the released code, where a slip keeps all that overlap the viewport (its
     models were trained so, and a half visible paragraph is better read than missed), or at least 80 % of their area."""
+    observation: Mode = "tree"
+    """What the agent is shown: `tree`, the accessibility tree beside the screenshot (OpenWebVoyager), or `marks`,
+    numbered boxes on the screenshot and the list of what they hold (WebVoyager)."""
+    fix_box_color: bool = False
+    """With `--observation marks`: black boxes only."""
+    restart_action: Literal["Restart", "Google"] = "Restart"
+    """Name of the action that starts over: `Restart` leads to the task's start page, WebVoyager's `Google` there."""
+    upload_dir: Path | None = None
+    """Files the agent may give to pages that ask for one."""
+    api_file_assistant: bool = False
+    """Have --api_model (at --api_base) answer the task from each PDF that is downloaded; otherwise the agent is shown
+    the PDF's text."""
     download_dir: Path = Path("downloads")
     """Downloads of a trajectory go to a folder of its own in here."""
     reset_command: str = ""
@@ -103,6 +120,10 @@ class CollectionConfig:
         for name in ("site_concurrency", "site_interval_s", "max_fault_retries"):
             if getattr(self, name) < 0:
                 raise UserError(f"--{name} must not be negative, not {getattr(self, name)}")
+        if self.text_only and self.observation == "marks":
+            raise UserError("--observation marks shows numbers on screenshots, which --text_only does not send")
+        if self.upload_dir is not None and not self.upload_dir.is_dir():
+            raise UserError(f"--upload_dir {self.upload_dir}: no such folder")
         if self.temperature is not None and self.temperature < 0:
             raise UserError(f"--temperature must not be negative, not {self.temperature}")
 
@@ -128,11 +149,28 @@ class CollectionConfig:
 
     def limits(self) -> Limits:
         """What an episode needs to know."""
-        return Limits(self.max_iter, self.max_attached_imgs, self.tree_visibility, self.save_accessibility_tree)
+        return Limits(
+            max_iter=self.max_iter,
+            num_images=self.max_attached_imgs,
+            visibility=self.tree_visibility,
+            save_tree_nodes=self.save_accessibility_tree,
+            mode=self.observation,
+            fix_box_color=self.fix_box_color,
+            restart_url=GOOGLE if self.restart_action == "Google" else "",
+            upload_dir=self.upload_dir,
+            documents=self._documents(),
+        )
+
+    def _documents(self) -> DocumentReader:
+        if not self.api_file_assistant:
+            return DocumentReader()
+        return DocumentReader(self.api_model, self.api_key or os.environ.get("OPENAI_API_KEY", ""), self.api_base)
 
     def policy(self) -> Policy:
         """The policy these flags name."""
-        sampling = Sampling(self.temperature, self.seed, self.max_attached_imgs, self.text_only)
+        marks = self.observation == "marks"
+        last_n = self.max_attached_imgs
+        sampling = Sampling(self.temperature, self.seed, last_n, self.text_only, marks, self.restart_action)
         if self.api_localhost:
             return PredictPolicy(self.api_localhost, sampling)
         key = self.api_key or os.environ.get("OPENAI_API_KEY", "")

@@ -28,12 +28,17 @@ class ServerDeadError(UserError):
 
 @dataclass(frozen=True)
 class Sampling:
-    """None leaves a choice to the server. `text_only` sends no screenshots, `last_n` is how many there would be."""
+    """None leaves a choice to the server. `text_only` sends no screenshots, `last_n` is how many there would be.
+
+    `marks`: the observations are sets of marks. `restart` is the name of the action that starts over.
+    """
 
     temperature: float | None = None
     seed: int | None = None
     last_n: int = 1
     text_only: bool = False
+    marks: bool = False
+    restart: str = "Restart"
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ MAX_LINE_WORDS = 500
 
 _SPECIAL = re.compile(r"<(?=/?(?:image|end_of_utterance|fake_token_around_image|s)>)")
 _OMITTED_TREE = f"OBSERVATION: {IMAGE} (accessibility tree omitted)."
+_GIVEN_MARKS = "The tag names and texts of the numbered elements stand below; trust the screenshot first."
 _OMITTED_ALL = "OBSERVATION: screenshot omitted, accessibility tree omitted."
 
 
@@ -88,19 +89,19 @@ def escape_special(text: str) -> str:
 
 
 def build_chat(
-    system_prompt: str, ques: str, web: str, steps: Sequence[StepText], last_n: int = 3
+    system_prompt: str, ques: str, web: str, steps: Sequence[StepText], last_n: int = 3, marks: bool = False
 ) -> list[dict[str, Any]]:
     """OpenAI-style messages at the last of `steps`; a screenshot is `{"type": "image_url", "step": <1-based number>}`,
     whose `image_url` the caller fills. The newest `last_n` observations stay whole, older ones lose screenshot and
-    tree. Source: WebVoyager, `clip_message_and_obs`.
+    tree. With `marks` the trees are lists of marks. Source: WebVoyager, `clip_message_and_obs`.
     """
     messages: list[dict[str, Any]] = [{"role": "system", "content": system_prompt}]
     newest = len(steps)
     for number, step in enumerate(steps, start=1):
-        opening, request = _chat_opening(ques, web, number, step)
+        opening, request = _chat_opening(ques, web, number, step, marks)
         if newest - number < last_n:
             content = [
-                {"type": "text", "text": f"{opening}{request}\n{step.tree}\nScreenshot:\n"},
+                {"type": "text", "text": f"{opening}{request}\n{step.tree}" + ("" if marks else "\nScreenshot:\n")},
                 {"type": "image_url", "step": number},
             ]
             messages.append({"role": "user", "content": content})
@@ -113,15 +114,15 @@ def build_chat(
     return messages
 
 
-def _chat_opening(ques: str, web: str, number: int, step: StepText) -> tuple[str, str]:
+def _chat_opening(ques: str, web: str, number: int, step: StepText, marks: bool) -> tuple[str, str]:
     """(text kept for ever, text kept while the observation is). Judges find the task by these markers."""
+    shown = "attached screenshot" if marks else "attached accessibility tree & screenshot"
+    given = _GIVEN_MARKS if marks else "I've provided the Accessibility Tree and Screenshot."
     if number == 1:
         opening = f"Now given a task: {ques}  Please interact with {web} and get the answer. \n"
-        request = (
-            "Observation: please analyze the attached accessibility tree & screenshot and give the Thought and Action. "
-            "I've provided the Accessibility Tree and Screenshot."
-        )
-        return opening, request
+        return opening, f"Observation: please analyze the {shown} and give the Thought and Action. {given}"
     said = " ".join(filter(None, [step.feedback, step.notes]))
-    request = "please analyze the attached Accessibility Tree & screenshot and give the Thought and Action."
-    return "", f"Observation:{said} {request}"
+    if marks:
+        return "", f"Observation:{said} please analyze the {shown} and give the Thought and Action. {given}"
+    shown = "attached Accessibility Tree & screenshot"
+    return "", f"Observation:{said} please analyze the {shown} and give the Thought and Action."

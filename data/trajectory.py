@@ -28,6 +28,7 @@ from data.task import Task
 
 FINISHED = "finished"  # the agent answered
 MAX_STEPS = "max_steps"  # it did not answer in time
+BLOCKED = "blocked"  # the website turned the agent away; `reason` says how
 INVALID = "invalid"  # browser, network or server failed; `reason` says how
 
 _FINISH_LINE = "INFO - finish!!"
@@ -174,7 +175,9 @@ class TrajectoryWriter:
         if status == FINISHED:
             self.log(str(answer))
             self.log("finish!!")
-        messages = build_chat(self.system_prompt, self.task.ques, self.task.web, self.steps, last_n=len(self.steps) + 1)
+        marks = self.provenance.get("observation") == "marks"
+        last_n = len(self.steps) + 1
+        messages = build_chat(self.system_prompt, self.task.ques, self.task.web, self.steps, last_n, marks)
         for message in messages:
             if isinstance(message["content"], list):
                 message["content"] = [_IMAGE_REDACTED if "step" in part else part for part in message["content"]]

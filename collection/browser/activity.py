@@ -1,6 +1,7 @@
 """What a page's network is doing, as far as it says that the page is still on its way somewhere."""
 
 import asyncio
+import contextlib
 import math
 import time
 from collections import Counter
@@ -39,9 +40,14 @@ class Activity:
         return bool(self._loading) or self._next_expiry() is not None
 
     @property
+    def navigating(self) -> bool:
+        """Whether the main frame asked for a document that has not come yet; until then its process may stay silent."""
+        return math.inf in self._started.values()
+
+    @property
     def loading(self) -> bool:
-        """Whether the main frame has not loaded its document yet, or asked for another."""
-        return bool(self._loading) or math.inf in self._started.values()
+        """Whether the main frame's document is on its way or not loaded to its end."""
+        return bool(self._loading) or self.navigating
 
     def quiet_s(self) -> float:
         """Seconds since a request that counts began or ended."""
@@ -53,11 +59,19 @@ class Activity:
         while self.busy and (left := deadline - time.monotonic()) > 0:
             if not self._loading:
                 left = min(left, (self._next_expiry() or 0.0) - time.monotonic())
-            self._changed.clear()
-            try:
-                await asyncio.wait_for(self._changed.wait(), timeout=max(0.0, left))
-            except TimeoutError:
-                continue
+            await self._change_within(left)
+
+    async def arrived(self, timeout_s: float) -> bool:
+        """Return when no document is on its way to the main frame; False when one still is after `timeout_s`."""
+        deadline = time.monotonic() + timeout_s
+        while self.navigating and (left := deadline - time.monotonic()) > 0:
+            await self._change_within(left)
+        return not self.navigating
+
+    async def _change_within(self, timeout_s: float) -> None:
+        self._changed.clear()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._changed.wait(), timeout=max(0.0, timeout_s))
 
     def _follow(self, stage: str, document: str) -> None:
         """A document's stages come from its own process in order (frameStartedLoading and -StoppedLoading may not)."""

@@ -1,26 +1,65 @@
-"""What a page downloads, and when it has had enough."""
+"""What a page downloads: which files come, which are there, and when it has had enough."""
 
+import asyncio
+import contextlib
+from pathlib import Path
 from typing import Any
 
 MAX_DOWNLOAD_MB = 50.0
 
 
 class Downloads:
-    """Bytes of all downloads of one page, fed with its DevTools events."""
+    """The downloads of one page, fed with its DevTools events. `messages` says in sentences what became of them."""
 
-    def __init__(self, max_mb: float):
-        self._most = max_mb * 1e6
+    def __init__(self, folder: Path, max_mb: float):
+        self._folder, self._most = folder, max_mb * 1e6
         self._received: dict[str, float] = {}
+        self._coming: dict[str, str] = {}
+        self._came: list[Path] = []
+        self._changed = asyncio.Event()
+        self.messages: list[str] = []
 
-    def exceeded_by(self, method: str, params: dict[str, Any]) -> str:
-        """The id of the download that takes the page over its limit and must be cancelled, else ""."""
-        if method != "Page.downloadProgress":
-            return ""
+    def take(self, method: str, params: dict[str, Any]) -> str:
+        """One event. The id of the download that takes the page over its limit and must be cancelled, else ""."""
+        if method == "Page.downloadWillBegin":
+            self._coming[params["guid"]] = params["suggestedFilename"]
+        elif method == "Page.downloadProgress":
+            if params["state"] == "inProgress":
+                return self._exceeded_by(params)
+            self._received[params["guid"]] = params["receivedBytes"]
+            self._end(params["guid"], params["state"] == "completed")
+        return ""
+
+    async def finish(self, timeout_s: float) -> list[Path]:
+        """Wait for what is on its way, `timeout_s` at the longest; the files that came since last asked."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                while self._coming:
+                    self._changed.clear()
+                    await self._changed.wait()
+        files, self._came = self._came, []
+        return files
+
+    def take_messages(self) -> list[str]:
+        """What happened since last asked."""
+        messages, self.messages = self.messages, []
+        return [*messages, *(f"The file {name} is being downloaded." for name in self._coming.values())]
+
+    def _exceeded_by(self, params: dict[str, Any]) -> str:
         download = params["guid"]
-        announced = params["totalBytes"] if params["state"] == "inProgress" else 0.0  # 0 where the server does not say
+        announced = params["totalBytes"]  # 0 where the server does not say
         self._received[download] = max(params["receivedBytes"], announced)
-        is_over = sum(self._received.values()) > self._most
-        if params["state"] != "inProgress" or not is_over:
+        if sum(self._received.values()) <= self._most:
             return ""
         self._received[download] = params["receivedBytes"]
+        self.messages.append("The download is larger than is allowed and was cancelled.")
         return download
+
+    def _end(self, download: str, is_complete: bool) -> None:
+        name = self._coming.pop(download, "")
+        if name and is_complete:
+            self._came.append(self._folder / name)
+            self.messages.append(f"The file {name} was downloaded.")
+        elif name:
+            self.messages.append(f"The file {name} could not be downloaded.")
+        self._changed.set()

@@ -1,4 +1,4 @@
-"""Faults that are not the agent's: a trajectory they end is `invalid`, never a failure."""
+"""Ends of a trajectory that are not the agent's doing: `invalid` by a fault, `blocked` by the website, no failures."""
 
 
 class BrowserError(Exception):
@@ -7,3 +7,7 @@ class BrowserError(Exception):
 
 class PageError(Exception):
     """A page could not be loaded: no network, no such host, a dead server."""
+
+
+class BlockedError(Exception):
+    """The website turns the agent away: a captcha, access denied."""

@@ -1,6 +1,8 @@
-"""Observe a page in one go: accessibility tree, boxes and screenshot are asked for together, not node by node.
+"""Observe a page in one go: what it says, where that is and the screenshot are asked for together, not node by node.
 
-Each frame inside the page adds its own tree to the same round trip, and each process that draws some of them its boxes.
+Two modes: the accessibility tree beside a plain screenshot (OpenWebVoyager), and set-of-marks, a screenshot with
+numbered boxes beside a list of what they hold (WebVoyager). Each frame inside the page adds its part to the same round
+trip, and each process that draws some of them its boxes.
 """
 
 import asyncio
@@ -8,23 +10,25 @@ import base64
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Literal
 
 from collection.browser.cdp import Params, RefusedError
 from collection.browser.faults import BrowserError
 from collection.browser.frames import Frame
-from collection.browser.page import Page
-from collection.browser.tree import AXNode, Box, Document, Visibility, build_tree, overlap
+from collection.browser.layout import SNAPSHOT, Box, Region, lay_out
+from collection.browser.marks import Found, draw, number
+from collection.browser.page import Page, script
+from collection.browser.tree import AXNode, Document, Visibility, build_tree
 
-CONTROL_TAGS = {"INPUT", "TEXTAREA", "SELECT"}
+Mode = Literal["tree", "marks"]
+
 FRAME_TIMEOUT_S = 5.0  # one that does not answer is left out
-
-_SNAPSHOT = ("DOMSnapshot.captureSnapshot", {"computedStyles": []})
-_SCREENSHOT = ("Page.captureScreenshot", {"format": "png", "optimizeForSpeed": True})
+SCREENSHOT = ("Page.captureScreenshot", {"format": "png", "optimizeForSpeed": True})
 
 
 @dataclass(frozen=True)
 class Observation:
-    """What the agent sees. `nodes` by label: accessibility nodes with their `union_bound` [x, y, width, height]."""
+    """What the agent sees. `nodes` by label: accessibility nodes or marks, `union_bound` is [x, y, width, height]."""
 
     url: str
     tree: str
@@ -36,92 +40,93 @@ class Observation:
         return base64.b64decode(self.screenshot_base64)
 
 
-async def observe(page: Page, visibility: Visibility) -> Observation:
-    """The page as it is now."""
+async def observe(page: Page, visibility: Visibility, mode: Mode = "tree", fix_box_color: bool = False) -> Observation:
+    """The page as it is now. `fix_box_color` makes all marks black."""
+    if mode == "marks":
+        return await _observe_marks(page, fix_box_color)
     main, *inner = page.frames
     (screenshot, accessibility, snapshot), *rest = await asyncio.gather(
-        page.send_all([_SCREENSHOT, ("Accessibility.getFullAXTree", {}), _SNAPSHOT]),
-        *(_ask_frame(page, frame) for frame in inner),
+        page.send_all([SCREENSHOT, ("Accessibility.getFullAXTree", {}), SNAPSHOT]),
+        *(_ask(page, frame, _tree_of(page, frame)) for frame in inner),
     )
-    drawn = [(main, accessibility["nodes"], snapshot, 0)]
-    drawn += [(frame, *found) for frame, found in zip(inner, rest, strict=True) if found]
-    document = assemble(drawn, (0.0, 0.0, page.viewport.width, page.viewport.height))
-    tree, nodes = build_tree(document, visibility)
+    trees = [(main, 0, accessibility["nodes"])]
+    trees += [(frame, part.owner, part.content) for frame, part in zip(inner, rest, strict=True) if part]
+    regions = _lay_out(page, trees, snapshot, rest)
+    tree, nodes = build_tree(_assemble(trees, regions), visibility)
     return Observation(_address(snapshot), tree, nodes, screenshot["data"])
 
 
-Drawn = tuple[Frame, list[AXNode], Params | None, int]  # nodes; snapshot of its process if it is the first there; owner
+async def _observe_marks(page: Page, fix_box_color: bool) -> Observation:
+    main, *inner = page.frames
+    (screenshot, snapshot), marks, *rest = await asyncio.gather(
+        page.send_all([SCREENSHOT, SNAPSHOT]),
+        _marks_of(page, main),
+        *(_ask(page, frame, _marks_of(page, frame)) for frame in inner),
+    )
+    found = [(main, 0, marks)]
+    found += [(frame, part.owner, part.content) for frame, part in zip(inner, rest, strict=True) if part]
+    regions = _lay_out(page, found, snapshot, rest)
+    placed = [Found(frame, regions[frame.id], marks) for frame, _, marks in found if frame.id in regions]
+    text, nodes = number(placed)
+    image = await asyncio.to_thread(draw, screenshot["data"], nodes, page.viewport.width, fix_box_color)
+    return Observation(_address(snapshot), text, nodes, image)
 
 
-async def _ask_frame(page: Page, frame: Frame) -> tuple[list[AXNode], Params | None, int] | None:
-    """Accessibility nodes, boxes where the frame has a process of its own, and the id of its `<iframe>` there."""
+@dataclass(frozen=True)
+class _Part:
+    """What a frame inside the page holds, the backend node id of its `<iframe>`, and boxes if it has a process."""
+
+    content: Any
+    owner: int
+    snapshot: Params | None
+
+
+async def _ask(page: Page, frame: Frame, content: Any) -> _Part | None:
+    """None for a frame that went away or hangs: the others are there."""
     parent = page.frames.get(frame.parent_id) or page.frames.main
-    is_first = parent.session_id != frame.session_id
-    requests = [("Accessibility.getFullAXTree", {"frameId": frame.id}), *([_SNAPSHOT] if is_first else [])]
-    with contextlib.suppress(RefusedError, BrowserError):  # it went away or hangs; the others are there
-        answers, owner = await asyncio.gather(
-            page.send_all(requests, FRAME_TIMEOUT_S, frame),
+    has_process = parent.session_id != frame.session_id
+    with contextlib.suppress(RefusedError, BrowserError):
+        found, owner, snapshot = await asyncio.gather(
+            content,
             page.send("DOM.getFrameOwner", {"frameId": frame.id}, FRAME_TIMEOUT_S, parent),
+            page.send(*SNAPSHOT, FRAME_TIMEOUT_S, frame) if has_process else _nothing(),
         )
-        return answers[0]["nodes"], answers[1] if is_first else None, owner["backendNodeId"]
+        return _Part(found, owner["backendNodeId"], snapshot)
     return None
 
 
-def assemble(drawn: Sequence[Drawn], viewport: Box) -> Document:
+async def _nothing() -> None:
+    return None
+
+
+async def _tree_of(page: Page, frame: Frame) -> list[AXNode]:
+    return (await page.send("Accessibility.getFullAXTree", {"frameId": frame.id}, FRAME_TIMEOUT_S, frame))["nodes"]
+
+
+async def _marks_of(page: Page, frame: Frame) -> list[dict[str, Any]]:
+    return await page.run(script("marks.js"), timeout_s=FRAME_TIMEOUT_S if frame.parent_id else 30.0, frame=frame)
+
+
+def _lay_out(
+    page: Page, parts: Sequence[tuple[Frame, int, Any]], snapshot: Params, rest: Sequence[_Part | None]
+) -> dict[str, Region]:
+    snapshots = {page.session_id: snapshot}
+    for (frame, _, _), part in zip(parts[1:], filter(None, rest), strict=True):
+        if part.snapshot:
+            snapshots[frame.session_id] = part.snapshot
+    viewport: Box = (0.0, 0.0, page.viewport.width, page.viewport.height)
+    return lay_out([(frame, owner) for frame, owner, _ in parts], snapshots, viewport)
+
+
+def _assemble(trees: Sequence[tuple[Frame, int, list[AXNode]]], regions: dict[str, Region]) -> Document:
     """The main frame's document with the others in it; frames that show nothing are left out."""
-    snapshots = {frame.session_id: snapshot for frame, _, snapshot, _ in drawn if snapshot}
     documents: dict[str, Document] = {}
-    for frame, nodes, _, owner in drawn:  # parents come first
-        found = _find(snapshots.get(frame.session_id), frame)
-        if not frame.parent_id:
-            boxes, controls = read_boxes(found[0], found[1])
-            documents[frame.id] = Document(nodes, boxes, controls, viewport)
-            continue
-        parent = documents.get(frame.parent_id)
-        around = parent.boxes.get(owner) if parent else None
-        if found is None or around is None:
-            continue
-        content = _content_box(around, found[0])
-        shown = overlap(content, parent.shown)
-        if shown[2] and shown[3]:
-            boxes, controls = read_boxes(found[0], found[1], content[:2])
-            parent.frames[owner] = documents[frame.id] = Document(nodes, boxes, controls, shown, frame.id)
+    for frame, owner, nodes in trees:
+        if frame.id in regions:
+            documents[frame.id] = Document(nodes, regions[frame.id], frame.id if frame.parent_id else "")
+            if frame.parent_id:
+                documents[frame.parent_id].frames[owner] = documents[frame.id]
     return next(iter(documents.values()))
-
-
-def _find(snapshot: Params | None, frame: Frame) -> tuple[Params, list[str]] | None:
-    """The frame's part of a snapshot, and the strings it refers to."""
-    if snapshot is None:
-        return None
-    strings = snapshot["strings"]
-    for document in snapshot["documents"]:
-        if strings[document["frameId"]] == frame.id:
-            return document, strings
-    return None
-
-
-def _content_box(around: Box, document: Params) -> Box:
-    """Where an `<iframe>` shows its document: its box without border and padding, taken to be alike on all sides."""
-    x, y, width, height = around
-    _, _, inner_width, inner_height = document["layout"]["bounds"][0]
-    return x + (width - inner_width) / 2, y + (height - inner_height) / 2, inner_width, inner_height
-
-
-def read_boxes(
-    document: Params, strings: list[str], origin: tuple[float, float] = (0.0, 0.0)
-) -> tuple[dict[int, Box], set[int]]:
-    """Boxes in the viewport by backend node id, and the ids of form controls, of one document of a snapshot."""
-    ids = document["nodes"]["backendNodeId"]
-    left, top = document.get("scrollOffsetX", 0) - origin[0], document.get("scrollOffsetY", 0) - origin[1]
-    boxes = {
-        ids[index]: (x - left, y - top, width, height)
-        for index, (x, y, width, height) in zip(
-            document["layout"]["nodeIndex"], document["layout"]["bounds"], strict=True
-        )
-    }
-    names = document["nodes"]["nodeName"]
-    controls = {ids[index] for index, name in enumerate(names) if name >= 0 and strings[name] in CONTROL_TAGS}
-    return boxes, controls
 
 
 def _address(snapshot: Params) -> str:

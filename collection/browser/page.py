@@ -20,6 +20,9 @@ from collection.browser.url_policy import may_open
 
 WORLD = "elcano"  # our scripts run in an isolated world: pages see neither them nor their variables
 NAVIGATION_TIMEOUT_S = 30.0
+MAX_DIALOGS = 100  # between two observations; a page with more never ends
+MAX_DIALOGS_TOLD = 5
+MAX_DIALOG_CHARS = 300
 ATTACH_FRAMES = {
     "autoAttach": True,
     "waitForDebuggerOnStart": False,
@@ -51,15 +54,18 @@ class Page:
 
     def __init__(self, browser: Browser, context_id: str, target_id: str, session_id: str, viewport: Viewport):
         self.browser, self.viewport = browser, viewport
-        self.downloads = Downloads(MAX_DOWNLOAD_MB)
+        self.downloads = Downloads(Path(), MAX_DOWNLOAD_MB)
         self.context_id, self.target_id, self.session_id = context_id, target_id, session_id
         self.activity = Activity(main_frame=target_id)  # a page's main frame bears its target's id
         self.frames = Frames(target_id, session_id)
         self._worlds: dict[str, int] = {}
+        self._document = ""
+        self._statuses: dict[str, int] = {}
         self.new_tabs: list[str] = []
         self.chooser: Params | None = None  # the file input whose dialog the page asked for
         self._messages: list[str] = []
-        self._crashed = False
+        self._num_dialogs = 0
+        self._broken = ""
         self._tasks: set[asyncio.Task[Any]] = set()
         self._sessions: set[str] = set()
         self._listen(session_id)
@@ -75,9 +81,10 @@ class Page:
         target_id = (await send("Target.createTarget", {**target, "height": viewport.height}))["targetId"]
         session_id = (await send("Target.attachToTarget", {"targetId": target_id, "flatten": True}))["sessionId"]
         page = cls(browser, context_id, target_id, session_id, viewport)
-        page.downloads = Downloads(max_download_mb)
+        folder = download_dir.resolve()
+        page.downloads = Downloads(folder, max_download_mb)
         metrics = {"width": viewport.width, "height": viewport.height, "mobile": False}
-        downloads = {"behavior": "allow", "browserContextId": context_id, "downloadPath": str(download_dir.resolve())}
+        downloads = {"behavior": "allow", "browserContextId": context_id, "downloadPath": str(folder)}
         await send("Browser.setDownloadBehavior", downloads)
         await browser.connection.send_all(
             [
@@ -113,15 +120,20 @@ class Page:
         self, requests: list[tuple[str, Params]], timeout_s: float = 30.0, frame: Frame | None = None
     ) -> list[Params]:
         """Several requests, in order, without waiting in between."""
-        if self._crashed:
-            raise BrowserError("the page crashed")
+        if self._broken:
+            raise BrowserError(self._broken)
         session_id = frame.session_id if frame else self.session_id
         try:
             return await self.browser.connection.send_all(requests, session_id, timeout_s)
         except RefusedError:
-            if self._crashed:
-                raise BrowserError("the page crashed") from None
+            if self._broken:
+                raise BrowserError(self._broken) from None
             raise
+
+    @property
+    def status(self) -> int:
+        """HTTP status of the present document, 0 when it has none."""
+        return self._statuses.get(self._document, 0)
 
     async def goto(self, url: str) -> None:
         """Navigate; returns when the new document is there (not yet settled).
@@ -136,17 +148,21 @@ class Page:
         except RefusedError as error:
             raise PageError(f"{url}: {error}") from None
         except BrowserError:
-            if self._crashed or self.browser.connection.closed.is_set():
+            if self._broken or self.browser.connection.closed.is_set():
                 raise
             raise PageError(f"{url}: no answer in {NAVIGATION_TIMEOUT_S:.0f} s") from None
         error = answer.get("errorText", "")
         if error and error != "net::ERR_ABORTED":  # aborted: the address was a download
             raise PageError(f"{url}: {error}")
 
+    def say(self, message: str) -> None:
+        """Add a sentence to what the agent is told of the page."""
+        self._messages.append(message)
+
     def take_messages(self) -> list[str]:
         """What the page did outside itself since last asked: dialogs and downloads, a sentence each."""
-        messages, self._messages = self._messages, []
-        return messages
+        messages, self._messages, self._num_dialogs = self._messages, [], 0
+        return [*messages, *self.downloads.take_messages()]
 
     async def run(self, function: str, *arguments: Any, timeout_s: float = 30.0, frame: Frame | None = None) -> Any:
         """Call a JavaScript function in our isolated world and return its JSON value, awaited if it is a promise."""
@@ -253,26 +269,46 @@ class Page:
         self.frames.take(session_id, method, params)
         if method == "Page.frameNavigated":
             self._worlds.pop(params["frame"]["id"], None)
+            if params["frame"]["id"] == self.target_id:
+                self._document = params["frame"]["loaderId"]
+                self._statuses = {
+                    loader: status for loader, status in self._statuses.items() if loader == self._document
+                }
+        elif method == "Network.responseReceived":
+            if params["type"] == "Document" and params.get("frameId") == self.target_id:
+                self._statuses[params["loaderId"]] = params["response"]["status"]
         elif method == "Target.attachedToTarget":
             self._join(params["sessionId"])
         elif method == "Page.javascriptDialogOpening":
-            self._messages.append(f'The page showed a dialog, which was accepted: "{params["message"]}".')
-            self._later(self.send("Page.handleJavaScriptDialog", {"accept": True}))
-        elif method == "Page.downloadWillBegin":
-            self._messages.append(f"The file {params['suggestedFilename']} was downloaded.")
+            self._take_dialog(params)
         elif method == "Page.fileChooserOpened":
             if "backendNodeId" in params:
                 self.chooser = {"backendDOMNodeId": params["backendNodeId"], "frameId": params["frameId"]}
                 self._messages.append("The page asks for a file: type its name into the element you clicked.")
         elif method == "Page.windowOpen":
             self.new_tabs.append(params["url"])
-        elif too_large := self.downloads.exceeded_by(method, params):
-            self._messages.append("The download is larger than is allowed and was cancelled.")
+        elif too_large := self.downloads.take(method, params):
             cancel = {"guid": too_large, "browserContextId": self.context_id}
             self._later(self.browser.connection.send("Browser.cancelDownload", cancel))
         elif method == "Inspector.targetCrashed" and session_id == self.session_id:
-            self._crashed = True
-            self.browser.connection.fail_session(self.session_id, "the page crashed")
+            self._give_up("the page crashed")
+
+    def _take_dialog(self, params: Params) -> None:
+        """Accept it. A page that never stops asking hangs; its trajectory ends here, not at a deadline."""
+        self._num_dialogs += 1
+        if self._num_dialogs <= MAX_DIALOGS_TOLD and params["type"] != "beforeunload":
+            message = params["message"][:MAX_DIALOG_CHARS]
+            self._messages.append(f'The page showed a dialog, which was accepted: "{message}".')
+        if self._num_dialogs > MAX_DIALOGS:
+            self._give_up(f"the page showed {MAX_DIALOGS} dialogs in a row")
+            return
+        answer = {"accept": True, "promptText": params.get("defaultPrompt", "")}
+        self._later(self.send("Page.handleJavaScriptDialog", answer))
+
+    def _give_up(self, reason: str) -> None:
+        """The page can be used no more; requests that wait for it fail with this reason."""
+        self._broken = reason
+        self.browser.connection.fail_session(self.session_id, reason)
 
     def _join(self, session_id: str) -> None:
         """A frame drawn by a process of its own: it tells what happens in it from now on."""

@@ -6,8 +6,8 @@ from typing import Any
 
 from collection.browser.cdp import Params, RefusedError
 from collection.browser.frames import Frame
+from collection.browser.layout import Box, overlap
 from collection.browser.page import Page, script
-from collection.browser.tree import Box, overlap
 
 INPUT_TIMEOUT_S = 10.0  # a page that does not even take a click hangs
 DRAG_STEPS = 8  # pages follow the mouse on its way, not only where it ends

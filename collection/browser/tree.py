@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from collection.browser.layout import Box, Region, overlap
+
 AXNode = dict[str, Any]
-Box = tuple[float, float, float, float]  # x, y, width, height in the viewport
 Visibility = Literal["released", "correct"]
 
 MAX_LINES = 300
@@ -44,17 +45,13 @@ class Document:
 
     Args:
         nodes: `Accessibility.getFullAXTree` of the frame, root first.
-        boxes: box by backend node id, of the nodes that have one.
-        controls: backend node ids of inputs, textareas and selects.
-        shown: the part of the viewport the frame has.
+        region: where they are drawn.
         frame_id: empty for the main frame.
         frames: the frames inside, by the backend node id of their `<iframe>`.
     """
 
     nodes: list[AXNode]
-    boxes: dict[int, Box]
-    controls: set[int]
-    shown: Box
+    region: Region
     frame_id: str = ""
     frames: dict[int, "Document"] = field(default_factory=dict)
 
@@ -99,13 +96,13 @@ def _visit(main: Document, visibility: Visibility) -> Iterator[tuple[str, AXNode
     while stack:
         document, by_id, node, depth, name_above, control_box = stack.pop()
         backend_id = node.get("backendDOMNodeId", 0)
-        box = document.boxes.get(backend_id) or (control_box if backend_id else None)
+        box = document.region.boxes.get(backend_id) or (control_box if backend_id else None)
         if node is document.nodes[0]:
-            box = (0.0, 0.0, 10.0, 10.0) if document is main else document.shown
-        if box and _is_visible(box, document.shown, visibility) and _is_worth_a_line(node, name_above):
+            box = (0.0, 0.0, 10.0, 10.0) if document is main else document.region.shown
+        if box and _is_visible(box, document.region.shown, visibility) and _is_worth_a_line(node, name_above):
             yield document.frame_id, node, depth, box
             depth, name_above = depth + 1, _text(node, "name")
-        if backend_id in document.controls:
+        if backend_id in document.region.controls:
             control_box = box
         if inner := document.frames.get(backend_id):
             stack.append(_Visit(inner, inner.by_id(), inner.nodes[0], depth, name_above, None))
@@ -124,13 +121,6 @@ def _is_visible(box: Box, shown: Box, visibility: Visibility) -> bool:
     if visibility == "released":
         return width * height / box_width * box_height >= VISIBLE_RATIO
     return width * height / (box_width * box_height) >= VISIBLE_RATIO
-
-
-def overlap(one: Box, other: Box) -> Box:
-    """What two boxes share; width or height is 0 where they share nothing."""
-    left, top = max(one[0], other[0]), max(one[1], other[1])
-    right, bottom = min(one[0] + one[2], other[0] + other[2]), min(one[1] + one[3], other[1] + other[3])
-    return left, top, max(0.0, right - left), max(0.0, bottom - top)
 
 
 def _is_worth_a_line(node: AXNode, name_above: str) -> bool:

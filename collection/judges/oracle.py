@@ -12,7 +12,7 @@ from typing import Any
 from data.errors import UserError
 from data.outcome import Outcome, Verdict
 from data.task import Task
-from data.trajectory import INVALID, Trajectory, read_trajectory
+from data.trajectory import BLOCKED, INVALID, Trajectory, read_trajectory
 
 NAME = "oracle"
 
@@ -27,6 +27,8 @@ def judge(task: Task, folder: Path) -> Outcome:
     trajectory = read_trajectory(folder)
     if trajectory.status == INVALID:
         return Outcome(Verdict.INVALID, trajectory.reason or "the trajectory ended by a fault")
+    if trajectory.status == BLOCKED:
+        return Outcome(Verdict.BLOCKED, trajectory.reason)
     if not trajectory.finished:
         return Outcome(Verdict.FAILURE, "the agent did not answer", NAME)
     for check in checks:

@@ -37,7 +37,7 @@ class Collector:
         hidden = ("OPENAI_API_KEY", "DISPLAY", "WAYLAND_DISPLAY")
         environment = {name: value for name, value in os.environ.items() if name not in hidden}
         command = [sys.executable, *self.arguments(tasks, **flags)]
-        return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
+        return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=280)
 
     def folders(self) -> list[Path]:
         return sorted(self.results.glob("task*"))

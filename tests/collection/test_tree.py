@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from collection.browser.layout import Region
 from collection.browser.tree import MAX_LINES, MAX_OPTIONS, Document, build_tree
 
 VIEWPORT = (0, 0, 1024, 768)
@@ -23,11 +24,15 @@ def node(number: int, role: str, name: str, *children: int, **properties: Any) -
     }
 
 
+def region(boxes: dict[int, Any], controls: set[int] | None = None) -> Region:
+    return Region(VIEWPORT, VIEWPORT, boxes, controls or set())
+
+
 def text(
     nodes: list[dict[str, Any]], boxes: dict[int, Any] | None = None, visibility: Any = "released", **more: Any
 ) -> str:
     places = {entry["backendDOMNodeId"]: (0, 0, 100, 20) for entry in nodes} | (boxes or {})
-    return build_tree(Document(nodes, places, more.get("controls", set()), VIEWPORT), visibility)[0]
+    return build_tree(Document(nodes, region(places, more.get("controls", set()))), visibility)[0]
 
 
 def test_released_trees_are_rebuilt_line_by_line(fixtures: Path) -> None:
@@ -39,7 +44,7 @@ def test_released_trees_are_rebuilt_line_by_line(fixtures: Path) -> None:
         assert len(lines) == len(nodes)
         for label, line in enumerate(lines, start=1):
             raw = {**nodes[str(label)], "childIds": []}
-            document = Document([raw], {raw["backendDOMNodeId"]: raw["union_bound"]}, set(), VIEWPORT)
+            document = Document([raw], region({raw["backendDOMNodeId"]: raw["union_bound"]}))
             tree, _ = build_tree(document, "released")
             assert tree == re.sub(rf"^\t*\[{label}\]", "[1]", line)
 
@@ -86,7 +91,7 @@ def test_parts_of_a_control_take_its_box() -> None:
         node(4, "StaticText", "hidden"),
     ]
     boxes = {1: (0, 0, 9, 9), 2: (5, 5, 50, 20)}
-    tree, labelled = build_tree(Document(nodes, boxes, {2}, VIEWPORT), "released")
+    tree, labelled = build_tree(Document(nodes, region(boxes, {2})), "released")
     assert "old words" in tree and "hidden" not in tree
     assert labelled[3]["union_bound"] == [5, 5, 50, 20]
 

@@ -7,6 +7,7 @@ The policy speaks `/predict` and `/v1/chat/completions`. What it says stands in 
 import itertools
 import json
 import re
+import ssl
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -63,9 +64,16 @@ PAGES = {
 }
 
 
-def start(host: str = "127.0.0.1", port: int = 0) -> ThreadingHTTPServer:
+def start(
+    host: str = "127.0.0.1",
+    port: int = 0,
+    handler: type[BaseHTTPRequestHandler] | None = None,
+    context: ssl.SSLContext | None = None,
+) -> ThreadingHTTPServer:
     """Serve in a thread until `shutdown`; the address is `server_address`."""
-    server = Server((host, port), Handler)
+    server = Server((host, port), handler or Handler)
+    if context is not None:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
     server.sessions = itertools.count(1)
     server.visits = {}
     server.requests = []

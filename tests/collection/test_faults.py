@@ -1,0 +1,183 @@
+"""Everything that goes wrong on the web, made to happen: each trajectory ends as it should, and the run goes on.
+
+What kills the collector or a whole browser is in test_run.py.
+"""
+
+import asyncio
+import os
+import shutil
+import signal
+import ssl
+import subprocess
+from collections.abc import Iterator
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from collection.browser import launch
+from collection.browser.actions import act
+from collection.browser.faults import BrowserError
+from collection.browser.observe import observe
+from collection.browser.walls import describe_wall
+from data.action import Click
+from data.trajectory import Trajectory, read_trajectory
+from tests.collection import website, wild_website
+from tests.collection.collector import Collector, task
+from tests.collection.conftest import Harbour, open_harbour
+from tests.collection.steps import click, do
+from tests.collection.website import find
+
+
+@pytest.fixture(scope="module")
+def wild() -> Iterator[ThreadingHTTPServer]:
+    server = wild_website.start()
+    yield server
+    website.stop(server)
+
+
+@pytest.fixture(scope="module")
+def url(wild: ThreadingHTTPServer) -> str:
+    return f"http://127.0.0.1:{wild.server_address[1]}"
+
+
+@pytest.fixture(scope="module")
+def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A website whose certificate nobody signed."""
+    if shutil.which("openssl") is None:
+        pytest.skip("needs openssl to make a certificate")
+    folder = tmp_path_factory.mktemp("tls")
+    command = "openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=localhost -days 2 -keyout key.pem -out cert.pem"
+    subprocess.run(command.split(), cwd=folder, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "cert.pem", folder / "key.pem")
+    server = website.start(context=context)
+    yield f"https://127.0.0.1:{server.server_address[1]}/"
+    website.stop(server)
+
+
+# Start page and script; how the trajectory ends; what its reason, or the last page it saw, says.
+ENDS = {
+    "dialogs": ("/dialogs", "Click {'Ask'} | ANSWER; x", "finished", "confirmed true as Ada"),
+    "dialogs without end": ("/dialogs", "Click {Ask for ever} | ANSWER; x", "invalid", "dialogs in a row"),
+    "beforeunload": ("/beforeunload", "Type {Name}; Ada | Click {Leave} | ANSWER; x", "finished", "All is well"),
+    "endless loop": ("/loop", "Click {Start loop} | ANSWER; x", "invalid", "got no answer"),
+    "download": ("/", "Click {to file} | Click {to fine} | ANSWER; x", "finished", "All is well"),
+    "many elements": ("/many", "Scroll [WINDOW]; down | ANSWER; x", "finished", "row 2"),
+    "animation": ("/animation", "Click {Press} | ANSWER; x", "finished", "stopped for me"),
+    "hanging page": ("/", "Click {to hanging} | Click {to fine} | ANSWER; x", "finished", "All is well"),
+    "slow page": ("/slow?ms=3000", "ANSWER; x", "finished", "late content"),
+    "cut off": ("/cut", "ANSWER; x", "finished", "It begins"),
+    "windows": ("/windows", "Click {Open many} | ANSWER; x", "finished", "All is well"),
+    "captcha in a form": ("/login", "ANSWER; x", "finished", "Sign up"),
+    "captcha": ("/captcha", "ANSWER; x", "blocked", "Just a moment"),
+    "captcha later": ("/", "Click {to captcha} | ANSWER; x", "blocked", "Just a moment"),
+    "basic auth": ("/basic", "ANSWER; x", "blocked", "HTTP 401"),
+    "access denied": ("/", "Click {to forbidden} | ANSWER; x", "blocked", "HTTP 403"),
+    "unavailable": ("/unavailable", "ANSWER; x", "invalid", "HTTP 503"),
+    "redirect loop": ("/loop-redirect", "ANSWER; x", "invalid", "ERR_TOO_MANY_REDIRECTS"),
+    "no answer": ("/", "Click {to empty} | ANSWER; x", "invalid", "could not be loaded any more"),
+    "certificate": ("SECURE", "ANSWER; x", "invalid", "ERR_CERT_AUTHORITY_INVALID"),
+}
+
+
+@pytest.fixture(scope="module")
+def ends(url: str, secure: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Trajectory]:
+    """All of them taken in two runs (five faults in a row would end one), several at a time."""
+    found = {}
+    names = [name for name, end in ENDS.items() if end[2] != "invalid"]
+    faults = [name for name, end in ENDS.items() if end[2] == "invalid"]
+    for part in ([*faults[:3], *names], [*faults[3:], "slow page"]):
+        collector = Collector(tmp_path_factory.mktemp("run"))
+        tasks = [task(name, ENDS[name][0].replace("SECURE", secure), ENDS[name][1]) for name in part]
+        for fields in tasks:
+            fields["web"] = fields["web"] if fields["web"].startswith("https:") else url + fields["web"]
+        done = collector.run(tasks, api_localhost=f"{url}/predict", num_sessions=4, max_fault_retries=0)
+        assert done.returncode == 0, done.stderr
+        found |= {name: read_trajectory(collector.results / f"taskT--{name}") for name in part}
+    return found
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_a_trajectory_ends_as_it_should(ends: dict[str, Trajectory], name: str) -> None:
+    _, _, status, words = ENDS[name]
+    trajectory = ends[name]
+    assert trajectory.status == status, trajectory.reason
+    assert words in (trajectory.trees[-1] if status == "finished" else trajectory.reason)
+    if status != "finished":
+        assert trajectory.outcome.verdict == status
+
+
+def test_the_agent_is_told_what_happened(ends: dict[str, Trajectory]) -> None:
+    notes = {name: " ".join(step.notes for step in trajectory.steps) for name, trajectory in ends.items()}
+    assert "The file table.csv was downloaded." in notes["download"]
+    assert "The next page did not answer within 15 s" in notes["hanging page"]
+    assert 'dialog, which was accepted: "two"' in notes["dialogs"]
+    assert len(ends["many elements"].trees[0].splitlines()) == 301
+
+
+def test_a_killed_renderer_ends_only_its_own_pages(harbour: Harbour, url: str) -> None:
+    async def run() -> str:
+        async with harbour.page(f"{url}/fine") as page:
+            processes = (await page.browser.connection.send("SystemInfo.getProcessInfo"))["processInfo"]
+            for process in processes:
+                if process["type"] == "renderer":
+                    os.kill(process["id"], signal.SIGKILL)
+            await asyncio.sleep(0.5)
+            with pytest.raises(BrowserError, match="the page crashed"):
+                await observe(page, "released")
+        async with harbour.page(f"{url}/fine") as page:
+            return (await observe(page, "released")).tree
+
+    assert "All is well" in harbour.wait(run())
+
+
+@pytest.mark.slow
+def test_a_page_that_fills_its_memory_ends_only_its_own_trajectory(
+    url: str, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launch, "FLAGS", (*launch.FLAGS, "--js-flags=--max-old-space-size=128"))
+    for harbour in open_harbour(tmp_path_factory):
+        with pytest.raises(BrowserError, match="the page crashed"):
+            do(harbour, f"{url}/memory", click("Fill memory"))
+        assert "All is well" in do(harbour, f"{url}/fine")[0]
+
+
+def test_a_killed_chromedriver_is_not_missed(harbour: Harbour, url: str) -> None:
+    """Last in this module: chromedriver serves to start and to stop a browser only."""
+
+    async def run() -> str:
+        async with harbour.page(f"{url}/") as page:
+            page.browser.driver.service.process.kill()
+            seen = await observe(page, "released")
+            await act(page, Click(int(find(seen.tree, "to fine"))), seen, url)
+            return (await observe(page, "released")).tree
+
+    assert "All is well" in harbour.wait(run())
+    assert "All is well" in do(harbour, f"{url}/fine")[0]
+
+
+@pytest.mark.slow
+def test_a_start_page_that_never_answers_is_invalid(url: str, tmp_path: Path) -> None:
+    collector = Collector(tmp_path)
+    tasks = [task("hanging", f"{url}/hanging", "ANSWER; x"), task("fine", f"{url}/fine", "ANSWER; y")]
+    done = collector.run(tasks, api_localhost=f"{url}/predict", max_fault_retries=0)
+    assert done.returncode == 0, done.stderr
+    assert "no answer in 30 s" in read_trajectory(collector.results / "taskT--hanging").reason
+    assert read_trajectory(collector.results / "taskT--fine").answer == "y"
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "num_nodes", "is_wall"),
+    [
+        (200, "[1] RootWebArea 'Access Denied'\n\t[2] heading 'Access Denied'", 2, True),
+        (200, "[1] RootWebArea 'Pardon Our Interruption'", 9, True),
+        (403, "[1] RootWebArea 'Shop'", 3, True),
+        (403, "[1] RootWebArea 'Shop'", 90, False),
+        (404, "[1] RootWebArea 'Not found'", 3, False),
+        (200, "[1] RootWebArea 'Forum'\n\t[2] link 'How do I verify you are human?'", 200, False),
+        (200, "[1] RootWebArea 'The Robots: a film'\n\t[2] StaticText 'Are you a robot? asks the hero'", 12, False),
+    ],
+)
+def test_walls_are_told_from_pages(status: int, text: str, num_nodes: int, is_wall: bool) -> None:
+    assert bool(describe_wall(status, text, num_nodes)) == is_wall
