@@ -12,7 +12,7 @@ import pytest
 from collection.browser.fleet import Fleet
 from collection.browser.page import Page, Viewport
 from collection.browser.settle import settle
-from tests.collection import website
+from tests.collection import website, wild_website
 from tests.collection.collector import Collector
 
 
@@ -28,6 +28,14 @@ def site() -> Iterator[ThreadingHTTPServer]:
 def url(site: ThreadingHTTPServer) -> str:
     """Its address, without a slash at the end."""
     return f"http://127.0.0.1:{site.server_address[1]}"
+
+
+@pytest.fixture(scope="module")
+def wild() -> Iterator[ThreadingHTTPServer]:
+    """The website of `wild_website.py`, for the module."""
+    server = wild_website.start()
+    yield server
+    website.stop(server)
 
 
 class Harbour:

@@ -44,9 +44,11 @@ PAGES = {
         <a href="/attached.pdf">Download the paper</a>""",
     "/login": """<title>Sign up</title><form><input aria-label="Name"><button>Sign up</button></form>
         <iframe srcdoc="<title>reCAPTCHA</title>I'm not a robot"></iframe>""",
+    "/covered": """<title>Covered</title><button>Behind</button>
+        <div style="position:fixed;inset:0;background:#eee">Cookies? <button>Yes</button></div>""",
     "/upload": """<title>Upload</title>
         <input type="file" aria-label="Your file" onchange="out.textContent = files[0].name">
-        <button onclick="hidden.click()">Attach</button><input type="file" id="hidden" style="display:none"
+        <button onclick="picker.click()">Attach</button><input type="file" id="picker" style="display:none"
         onchange="out.textContent = 'attached ' + files[0].name"><p id="out">nothing</p>""",
     "/drag": """<title>Drag</title><style>div { width: 90px; height: 40px; margin: 9px; background: #ddd }</style>
         <div id="card" draggable="true" role="button" aria-label="Card">Card</div>
