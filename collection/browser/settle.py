@@ -18,20 +18,20 @@ from collection.browser.page import Page, script
 QUIET_S = 0.35  # long enough for content asked for 300 ms after the load event
 CAP_S = 8.0
 ARRIVAL_CAP_S = 15.0  # for a website's answer; then a person, too, would press stop
-ARRIVED_CAP_S = 4.0  # at least so long for the document to come to rest once it is there
 FRAME_CAP_S = 1.0
 HANGS_S = 5.0  # a page whose scripts do not yield for so long
 
 
 async def settle(page: Page, quiet_s: float = QUIET_S, cap_s: float = CAP_S) -> None:
-    """Call right after an action; returns when the page is at rest, about `cap_s` after it came at the latest."""
-    deadline = time.monotonic() + cap_s
+    """Call right after an action; returns when the page is at rest, `cap_s` after its document came at the latest."""
+    deadline = time.monotonic() + cap_s  # moved on by what it takes a document to come, but not for ever
+    last_deadline = deadline + ARRIVAL_CAP_S
     window_s = quiet_s
     while window_s > 0 and (left_s := deadline - time.monotonic()) > 0:
         if page.activity.navigating:
+            before = time.monotonic()
             await _arrive(page)
-            deadline = max(deadline, time.monotonic() + ARRIVED_CAP_S)
-            left_s = deadline - time.monotonic()
+            deadline = min(deadline + time.monotonic() - before, last_deadline)
         try:
             main, *inner = page.frames
             frames = [_rest(page, main, window_s, left_s), *(_rest_inside(page, frame, window_s) for frame in inner)]
@@ -53,7 +53,8 @@ async def settle(page: Page, quiet_s: float = QUIET_S, cap_s: float = CAP_S) -> 
 async def _arrive(page: Page) -> None:
     """Wait for the document that the main frame asked for; one that does not come is given up."""
     if not await page.activity.arrived(ARRIVAL_CAP_S):
-        await page.send("Page.stopLoading")
+        with contextlib.suppress(RefusedError):  # it is coming just now
+            await page.send("Page.stopLoading")
         page.say(f"The next page did not answer within {ARRIVAL_CAP_S:.0f} s, so loading it was stopped.")
         await page.activity.arrived(1.0)
 
