@@ -19,6 +19,7 @@ from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
 
 from collection.browser.launch import find_binary, find_chromedriver
+from collection.browser.layout import Region
 from collection.browser.tree import Document, build_tree
 
 WINDOW = (1024, 768)
@@ -129,5 +130,6 @@ class SeedSession:
                 call = {"objectId": found["object"]["objectId"], "functionDeclaration": function, "returnByValue": True}
                 box = cdp("Runtime.callFunctionOn", call)["result"]["value"]
                 boxes[node["backendDOMNodeId"]] = (box["x"], box["y"], box["width"], box["height"])
-        tree, _ = build_tree(Document(nodes, boxes, set(), (0.0, 0.0, *WINDOW)), "released")
+        viewport = (0.0, 0.0, *WINDOW)
+        tree, _ = build_tree(Document(nodes, Region(viewport, viewport, boxes, set())), "released")
         return len(tree.splitlines())
