@@ -1,0 +1,61 @@
+"""How good proposed tasks are, by the embedded sites' oracle: python benchmarks/proposals.py [--num_tasks 100]
+
+Starts the stand-in proposer and proposes from names and from examples, with the model's feasibility check. Prints what
+came out beside the same proposals before the filters (the baseline), and writes the reports.
+"""
+
+import dataclasses
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from data import cli
+from data.files import read_json
+from data.processes import die_with_parent
+
+ROOT = Path(__file__).resolve().parent.parent
+TASKS = ROOT / "data" / "tasks"
+METHODS = {
+    "names": ["--sites_file", str(TASKS / "IL.jsonl")],
+    "self_instruct": ["--seed_files", str(TASKS / "IL.jsonl")],
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """Measure proposers."""
+
+    num_tasks: int = 100
+    """Tasks wanted from each method."""
+
+
+def main(config: Config) -> None:
+    """One line per method."""
+    command = [sys.executable, "collection/proposer_server.py", "--port", "0"]
+    server = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent)
+    try:
+        url = re.search(r"http\S+", server.stdout.readline())[0]
+        with tempfile.TemporaryDirectory() as folder:
+            for method, source in METHODS.items():
+                report = propose(Path(folder) / f"{method}.jsonl", method, source, url, config.num_tasks)
+                print(
+                    method, f"written {report['written']}", report["oracle_kept"], "before:", report["oracle_proposed"]
+                )
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def propose(output: Path, method: str, source: list[str], url: str, num_tasks: int) -> dict:
+    """The report of one command."""
+    command = [sys.executable, "collection/propose_tasks.py", "--method", method, "--output_file", str(output)]
+    command += ["--num_tasks", str(num_tasks), "--test_files", str(TASKS / "test.jsonl"), "--check_feasibility"]
+    command += ["--api_model", "proposer", "--api_base", url, *source]
+    subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    return read_json(output.with_name(output.name + ".report.json"))
+
+
+if __name__ == "__main__":
+    cli.run(Config, main, description=__doc__)
