@@ -49,7 +49,7 @@ def rl_columns(where: str, step: dict[str, Any]) -> dict[str, Any]:
     """The step's rewards and returns, as JSON can hold them."""
     columns = {name: plain(step[name]) for name in RL_COLUMNS if name in step}
     for name, value in columns.items():
-        numbers = value if isinstance(value, list) else [value]
+        numbers = value if isinstance(value, list) and name == "action_list" else [value]
         if not all(isinstance(number, int | float | str | bool) for number in numbers):
             raise UserError(f"{where}: its {name} is neither text nor a number")
     return columns

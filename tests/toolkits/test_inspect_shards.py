@@ -1,0 +1,70 @@
+"""inspect_shards.py: true counts, a picture, and damage noticed."""
+
+import json
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from data.errors import UserError
+from data.shard import Sample, write_shards
+from tests.toolkits.trajectories import screenshot
+from toolkits.inspect_shards import Config, action_name, main
+
+
+def write(folder: Path) -> Path:
+    folder.mkdir()
+    actions = ["Click [3]", "Click [4]", "ANSWER; blue", "nonsense"]
+    samples = [
+        Sample(
+            f"Shop--0000{number // 2}--r01--step0{number % 2 + 1}",
+            [
+                {"from": "human", "value": "Find é. <image><image>"},
+                {"from": "gpt", "value": f"Thought: t\n\nAction: {action}"},
+            ],
+            [screenshot(0), screenshot(number)],
+            {"weight": 1.0},
+        )
+        for number, action in enumerate(actions)
+    ]
+    write_shards(folder, samples, 3, {})
+    return folder
+
+
+def test_numbers_and_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = Config(str(write(tmp_path / "shards")), str(tmp_path / "sheet.png"), 4, output=str(tmp_path / "x.json"))
+    main(config)
+    numbers = json.loads((tmp_path / "x.json").read_text())
+    assert (numbers["samples"], numbers["tasks"], numbers["shards"], numbers["checksums"]) == (4, 2, 2, "good")
+    assert (numbers["images"], numbers["distinct images"]) == (8, 4)
+    assert numbers["actions"] == {"Click": 2, "Answer": 1, "unreadable": 1}
+    assert (
+        numbers["image sizes"] == {"32x24": 4} and numbers["turns"] == {"1": 4} and numbers["columns"] == {"weight": 4}
+    )
+    with Image.open(tmp_path / "sheet.png") as sheet:
+        assert sheet.size == (4 * 256, 222) and len(sheet.getcolors(1 << 20)) > 4
+    assert "Click: 2" in capsys.readouterr().out
+
+
+def test_actions_written_as_calls_count_too() -> None:
+    assert action_name("# Element: the box\ndo(action='Click', element='3')") == "do"
+    assert action_name("exit(message='x')") == "exit"
+
+
+def test_damage_is_an_error(tmp_path: Path) -> None:
+    folder = write(tmp_path / "shards")
+    tar = folder / "elcano-000000.tar"
+    content = bytearray(tar.read_bytes())
+    content[600] ^= 1
+    tar.write_bytes(content)
+    with pytest.raises(UserError, match=r"elcano-000000\.tar: its checksum is not the one"):
+        main(Config(str(folder)))
+    with pytest.raises(UserError, match="not a shard folder"):
+        main(Config(str(tmp_path)))
+
+
+def test_the_released_folder(fixtures: Path, tmp_path: Path) -> None:
+    main(Config(str(fixtures / "tar"), output=str(tmp_path / "x.json")))
+    numbers = json.loads((tmp_path / "x.json").read_text())
+    assert (numbers["samples"], numbers["images"], numbers["distinct images"]) == (4, 9, 4)
+    assert numbers["image sizes"] == {"1024x768": 4}
