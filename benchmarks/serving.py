@@ -99,7 +99,8 @@ class Ours:
         length = {"max_new_tokens": request.reply_tokens, "min_new_tokens": request.reply_tokens}
         options = Options(session=request.session)
         completion = engine.submit(prompt, SamplingParams(temperature=0, **length), options).result()
-        threading.Thread(target=self._read_ahead, args=(engine, request, images)).start()
+        if not request.last:  # the server would see an ANSWER
+            threading.Thread(target=self._read_ahead, args=(engine, request, images)).start()
         return completion.token_ids
 
     def _read_ahead(self, engine: Engine, request: Request, images: list) -> None:
@@ -139,7 +140,8 @@ def episode(number: int, num_elements: int, config: Config) -> list[Request]:
         conversation = build_conversation("Find the cheapest red shoe.", texts, config.last_n)
         turns = [{"role": turn.role, "content": turn.text} for turn in conversation.turns]
         images = [shots[shown - 1] for shown in conversation.image_steps]
-        requests.append(Request(str(number), turns, images, dice.randint(*config.reply_tokens)))
+        num_tokens = dice.randint(*config.reply_tokens)
+        requests.append(Request(str(number), turns, images, num_tokens, last=step == config.num_steps))
     return requests
 
 

@@ -17,12 +17,13 @@ from server.wire_images import from_predict
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """One `/predict` body, and how many tokens its reply has."""
+    """One `/predict` body, how many tokens its reply has, and whether it is the episode's last."""
 
     session: str
     turns: list[dict[str, str]]
     images: list[str]
     reply_tokens: int
+    last: bool
 
 
 def read(model: VisionLanguageModel, request: Request) -> tuple[str, list[Image.Image]]:

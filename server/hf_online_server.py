@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # torch takes seconds to import; what can be refused is refus
 
     from server.engine import Engine
 
+_KEEP_ALIVE_S = 75  # longer than clients keep idle connections, so that they never meet one that has just been closed
 MODEL_TYPES = ("idefics2", "llava", "llava_next")
 
 
@@ -114,7 +115,11 @@ def main(config: Config) -> None:
 
 def check_folder(folder: Path) -> Path:
     """Raises `UserError` unless `folder` looks like a checkpoint that can be served."""
-    if not folder.is_dir():
+    try:
+        found = folder.is_dir()
+    except OSError as error:
+        raise UserError(f"--model_name_or_path: {error.strerror}") from None
+    if not found:
         raise UserError(f"--model_name_or_path {folder}: no such folder")
     if not (folder / "config.json").is_file():
         raise UserError(f"--model_name_or_path {folder}: not a Hugging Face checkpoint (it has no config.json)")
@@ -210,7 +215,9 @@ def run(app: "FastAPI", config: Config, listener: socket.socket) -> None:
     api_key = config.api_key or os.environ.get("ELCANO_API_KEY", "")
     log = AccessLog(config.access_log)
     app.add_middleware(Manners, api_key=api_key, max_body_bytes=config.max_body_mib * 2**20, log=log)
-    uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).run(sockets=[listener])
+    uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, timeout_keep_alive=_KEEP_ALIVE_S)).run(
+        sockets=[listener]
+    )
 
 
 def load_engine(config: Config, folder: Path) -> "Engine":

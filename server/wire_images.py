@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import io
 import re
+import warnings
 from collections.abc import Callable
 
 from PIL import Image
@@ -13,6 +14,7 @@ from PIL import Image
 from data.errors import UserError
 from data.legacy import MAX_PIXELS, unpickle_images
 
+warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)  # the limit here is lower than Pillow's
 _DATA_URL = re.compile(r"data:image/[\w.+-]+;base64,", re.IGNORECASE)
 
 

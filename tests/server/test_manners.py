@@ -114,7 +114,8 @@ def test_reload_changes_the_weights_and_keeps_promises(
     assert (replies[0][0], replies[0][1]["completion_tokens"]) == (200, 1500)
     assert replies[0][1]["weights_version"] == plain["weights_version"] != new["weights_version"]
     assert new["text"] != plain["text"] and server.get("/v1/models")["data"][0]["id"] == "other"
-    assert server.post("/reload", {"model_name_or_path": str(tmp_path)})[0] == 400
+    for bad in (str(tmp_path), "a" * 5000, ""):
+        assert server.post("/reload", {"model_name_or_path": bad})[0] == 400
     assert server.post("/predict", ask(max_new_tokens=20))[1] == new
     assert server.get("/health")["num_finished"] == 4
 

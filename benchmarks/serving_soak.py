@@ -1,0 +1,244 @@
+"""A server under agents that hang up at random while its weights are changed again and again.
+
+    python benchmarks/serving_soak.py --duration_s 3600 --output soak.json
+
+Every client walks through the steps of its episodes, and knows the greedy reply of each weights version to each of its
+prompts (asked beforehand, one at a time). A reply is crossed when its text is not its version's, and of a wrong version
+when that version was not served at any time between question and reply. Memory is sampled all along.
+"""
+
+import asyncio
+import base64
+import collections
+import dataclasses
+import io
+import math
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+from PIL import Image
+from rich.console import Console
+from safetensors.torch import load_file, save_file
+
+from data import cli
+from data.conversation import StepText, build_conversation
+from data.errors import UserError
+from data.files import write_json
+from data.processes import die_with_parent
+
+ROOT = Path(__file__).resolve().parent.parent
+NUM_STEPS = 4
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """Soak a server of its own."""
+
+    model_name_or_path: str = str(ROOT / "examples/quickstart/starting_policy/weights")
+    """Checkpoint folder; a second one with other weights is made from it."""
+    duration_s: float = 3600.0
+    """How long."""
+    num_clients: int = 32
+    """Agents at the same time."""
+    num_episodes: int = 8
+    """Different episodes, which the agents take in random order."""
+    reload_every_s: float = 60.0
+    """Time between two changes of the weights."""
+    disconnect_rate: float = 0.1
+    """Share of requests that are given up after a random time."""
+    seed: int = 0
+    """Of the traffic."""
+    output: str = ""
+    """A JSON file for the numbers."""
+
+
+def other_weights(folder: Path, target: Path) -> Path:
+    """A copy of a checkpoint whose replies differ: its language model's layers are a little larger."""
+    shutil.copytree(folder, target)
+    for path in target.glob("*.safetensors"):
+        weights = load_file(path)
+        changed = {name: value * 1.15 if "text_model.layers" in name else value for name, value in weights.items()}
+        save_file({name: value.contiguous() for name, value in changed.items()}, path, metadata={"format": "pt"})
+    return target
+
+
+def requests_of(number: int) -> list[dict[str, Any]]:
+    """The bodies of an episode's steps."""
+    dice = random.Random(number)
+    words = "red blue shoe book train rome search offer cheap sign menu cart topic ticket".split()
+    trees = [
+        "\n".join(f"\t[{i}] link '{dice.choice(words)} {dice.choice(words)}'" for i in range(1, dice.randint(8, 20)))
+        for _ in range(NUM_STEPS)
+    ]
+    images = []
+    for _ in range(NUM_STEPS):
+        buffer = io.BytesIO()
+        Image.effect_noise((320, 240), dice.randint(10, 90)).convert("RGB").save(buffer, "PNG")
+        images.append(base64.b64encode(buffer.getvalue()).decode())
+    bodies = []
+    for step in range(1, NUM_STEPS + 1):
+        said = f"Thought: I look for {number}.\n\nAction: Click [3]"
+        texts = [StepText(tree, reply=said if i < step else None) for i, tree in enumerate(trees[:step], start=1)]
+        conversation = build_conversation(f'Find "{dice.choice(words)}".', texts, 3)
+        turns = [{"role": turn.role, "content": turn.text} for turn in conversation.turns]
+        shown = [images[index - 1] for index in conversation.image_steps]
+        bodies.append({"conversations": turns, "images": shown, "temperature": 0, "max_new_tokens": 24})
+    return bodies
+
+
+@dataclasses.dataclass
+class Span:
+    """Weights that were asked for at `begin`; from `done` on nothing else is served. Times in seconds."""
+
+    folder: Path
+    begin: float
+    done: float = math.inf
+    version: str = ""
+
+
+class Soak:
+    """A server with two sets of weights, and what its clients were told."""
+
+    def __init__(self, config: Config, scratch: Path):
+        self.config = config
+        first = Path(config.model_name_or_path)
+        self.folders = [first, other_weights(first, scratch / "other")]
+        command = [sys.executable, str(ROOT / "server/hf_online_server.py"), "--port", "0", "--device", "cpu"]
+        command += ["--model_name_or_path", str(first), "--max_batch_size", "16", "--kv_cache_gib", "0.5"]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent)
+        line = self.process.stdout.readline()
+        if not line.startswith("serving "):
+            raise UserError("the server did not start; what it said is above")
+        limits = httpx.Limits(max_connections=None)
+        url = line.strip().rpartition(" on ")[2]
+        self.client = httpx.AsyncClient(base_url=url, timeout=600, limits=limits)
+        self.episodes = [requests_of(number) for number in range(config.num_episodes)]
+        self.expected: dict[str, dict[tuple[int, int], str]] = {}
+        self.spans: list[Span] = []
+        self.counts: collections.Counter[str] = collections.Counter()
+        self.rss_mb: list[float] = []
+        self.examples: list[str] = []
+
+    async def run(self) -> dict[str, Any]:
+        """Learn what is right, then soak."""
+        for folder in reversed(self.folders):
+            version = await self._reload(folder)
+            self.expected[version] = {
+                (number, step): (await self.client.post("/predict", json=body)).json()["text"]
+                for number, bodies in enumerate(self.episodes)
+                for step, body in enumerate(bodies)
+            }
+        one, other = self.expected.values()
+        if one == other:
+            raise UserError("both weights reply alike; the soak would see nothing")
+        begin = time.monotonic()
+        end = begin + self.config.duration_s
+        tasks = [self._client(number, end) for number in range(self.config.num_clients)]
+        await asyncio.gather(*tasks, self._change(end), self._sample(end))
+        seconds = time.monotonic() - begin
+        health = (await self.client.get("/health")).json()
+        await self.client.aclose()
+        quarter = max(1, len(self.rss_mb) // 4)
+        early, late = (statistics.mean(part) for part in (self.rss_mb[quarter : 2 * quarter], self.rss_mb[-quarter:]))
+        return {
+            "seconds": round(seconds),
+            **{
+                name: self.counts[name]
+                for name in ("replies", "crossed", "wrong_version", "errors", "hung_up", "reloads")
+            },
+            "replies_that_differ_between_weights": sum(one[key] != other[key] for key in one),
+            "requests_per_s": round(self.counts["replies"] / seconds, 2),
+            "rss_mb_second_quarter": round(early),
+            "rss_mb_last_quarter": round(late),
+            "rss_mb_max": round(max(self.rss_mb)),
+            "still_running_or_waiting": health["num_running"] + health["num_waiting"],
+            "examples": self.examples[:5],
+        }
+
+    async def _client(self, number: int, end: float) -> None:
+        dice = random.Random(f"{self.config.seed} {number}")
+        visit = 0
+        while time.monotonic() < end:
+            episode, visit = dice.randrange(len(self.episodes)), visit + 1
+            for step, body in enumerate(self.episodes[episode]):
+                asked = time.monotonic()
+                sending = self.client.post("/predict", json=body | {"id": f"client {number} visit {visit}"})
+                if dice.random() < self.config.disconnect_rate:
+                    try:
+                        await asyncio.wait_for(sending, dice.uniform(0.001, 2.0))
+                    except TimeoutError:
+                        self.counts["hung_up"] += 1
+                        continue
+                    self.counts["replies"] += 1
+                    continue
+                self._judge(await sending, asked, (episode, step))
+                if time.monotonic() > end:
+                    return
+
+    def _judge(self, answer: httpx.Response, asked: float, key: tuple[int, int]) -> None:
+        self.counts["replies"] += 1
+        if answer.status_code != 200:
+            self.counts["errors"] += 1
+            self.examples.append(f"{answer.status_code} {answer.text[:200]}")
+            return
+        reply = answer.json()
+        version = reply["weights_version"]
+        now, ends = time.monotonic(), [span.done for span in self.spans[1:]] + [math.inf]
+        names = {span.folder: span.version for span in self.spans if span.version}
+        possible = {
+            names[span.folder] for span, end in zip(self.spans, ends, strict=True) if span.begin <= now and end >= asked
+        }
+        if version not in possible:
+            self.counts["wrong_version"] += 1
+        elif reply["text"] != self.expected[version][key]:
+            self.counts["crossed"] += 1
+            self.examples.append(f"{key}: {reply['text'][:100]!r}, not {self.expected[version][key][:100]!r}")
+
+    async def _change(self, end: float) -> None:
+        for folder in [self.folders[1], self.folders[0]] * 10_000:
+            await asyncio.sleep(min(self.config.reload_every_s, max(0.0, end - time.monotonic())))
+            if time.monotonic() >= end:
+                return
+            await self._reload(folder)
+            self.counts["reloads"] += 1
+
+    async def _reload(self, folder: Path) -> str:
+        span = Span(folder, time.monotonic())
+        self.spans.append(span)
+        answer = (await self.client.post("/reload", json={"model_name_or_path": str(folder)})).json()
+        span.version, span.done = answer["weights_version"], time.monotonic()
+        return span.version
+
+    async def _sample(self, end: float) -> None:
+        process = psutil.Process(self.process.pid)
+        while time.monotonic() < end:
+            self.rss_mb.append(process.memory_info().rss / 2**20)
+            await asyncio.sleep(2.0)
+
+
+def main(config: Config) -> int:
+    """Soak; exit code 1 when a reply was not what it should have been."""
+    with tempfile.TemporaryDirectory() as scratch:
+        soak = Soak(config, Path(scratch))
+        try:
+            report = asyncio.run(soak.run())
+        finally:
+            soak.process.terminate()
+            soak.process.wait()
+    Console().print_json(data=report)
+    if config.output:
+        write_json(Path(config.output), report)
+    return int(bool(report["crossed"] or report["wrong_version"] or report["errors"]))
+
+
+if __name__ == "__main__":
+    cli.run(Config, main, description=__doc__)
