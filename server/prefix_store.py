@@ -47,10 +47,11 @@ class PrefixStore:
     def longest(self, keys: np.ndarray) -> tuple[int, Entry | None]:
         """The entry that shares most of `keys`, and how many."""
         name = max(self._entries, key=lambda name: common_prefix(self._entries[name].keys, keys), default=None)
-        if name is None:
+        shared = common_prefix(self._entries[name].keys, keys) if name is not None else 0
+        if not shared:
             return 0, None
         self._entries.move_to_end(name)
-        return common_prefix(self._entries[name].keys, keys), self._entries[name]
+        return shared, self._entries[name]
 
     def shrink(self, nbytes: int) -> None:
         """Drop entries until at most `nbytes` are kept."""

@@ -164,7 +164,14 @@ def create_router_app(replicas: Sequence[Replica], on_ready: Callable[[], None],
             replica.in_flight -= 1
             return JSONResponse(error_body(UserError("the client hung up"), "client_gone"), status_code=499)
         kept = {name: answer.headers[name] for name in _REPLY_HEADERS if name in answer.headers}
-        return StreamingResponse(_relay(answer, replica), answer.status_code, kept)
+        if kept.get("content-type", "").startswith("text/event-stream"):
+            return StreamingResponse(_relay(answer, replica), answer.status_code, kept)
+        try:
+            content = b"".join([piece async for piece in _relay(answer, replica)])
+        except httpx.HTTPError as error:
+            log.error("a replica failed in the middle of a reply", exc_info=error)
+            return _unavailable()
+        return Response(content, answer.status_code, kept)
 
     return app
 
