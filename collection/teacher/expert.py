@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from collection.teacher.plans import plan
+from collection.teacher.plans import aim, plan
 from collection.teacher.reading import NotUnderstoodError, read_page, read_task
 from data.sites.instructions import parse
 
@@ -22,5 +22,6 @@ def reply(messages: Sequence[dict[str, Any]]) -> str:
     move = plan(instruction.family, instruction.slots)(page)
     if move is None:
         raise NotUnderstoodError(f"nothing on the page leads on towards: {ques}")
-    goal = f'I need "{move.subject}". ' if move.subject in instruction.slots.values() else ""
-    return f"Thought: I am on '{page.title}'. {goal}{move.reason}\n\nAction: {move.action}"
+    goal = f'I need "{move.goal}". ' if move.goal else ""
+    thought = f"My task is to {aim(instruction.family)}. I am on '{page.title}'. {goal}{move.reason}"
+    return f"Thought: {thought}\n\nAction: {move.action}"

@@ -14,7 +14,7 @@ def _linked_tab(article: str, tab: str, attribute: str) -> Rule:
 
 
 def _vote(board: str, thread: str) -> Rule:
-    there = first(on(board, click(thread), click("Next page")), click(board))
+    there = first(on(board, click(thread), click("Next page", goal=thread)), click(board))
     return first(done("Vote counted"), on(thread, click("Upvote")), there)
 
 
@@ -39,13 +39,17 @@ def _two_products(first_product: str, second: str, *options: Rule) -> Rule:
     return first(cart, add_second, add_first, click(second), click(first_product), search_first)
 
 
-GRADED_PLANS: dict[str, Callable[..., Rule]] = {
-    "Level-1": _tell_here,
-    "Level-2": _tell_here,
-    "Level-3": _linked_tab,
-    "Level-4": _vote,
-    "Level-5": _in_colour,
-    "Level-6": _book,
-    "Level-7": lambda first, second: _two_products(first, second),
-    "Level-8": lambda first, second, colour: _two_products(first, second, choose("Colour", colour)),
+# For each level the aim, as the thoughts name it, and the plan.
+GRADED_PLANS: dict[str, tuple[str, Callable[..., Rule]]] = {
+    "Level-1": ("find a fact", _tell_here),
+    "Level-2": ("find a fact", _tell_here),
+    "Level-3": ("read a tab", _linked_tab),
+    "Level-4": ("give a vote", _vote),
+    "Level-5": ("order a product with options", _in_colour),
+    "Level-6": ("book a seat", _book),
+    "Level-7": ("put two products into the cart", lambda first, second: _two_products(first, second)),
+    "Level-8": (
+        "put two products into the cart",
+        lambda first, second, colour: _two_products(first, second, choose("Colour", colour)),
+    ),
 }

@@ -9,9 +9,14 @@ from collection.teacher.graded_plans import GRADED_PLANS
 from collection.teacher.rules import Rule, choose, click, done, fill, first, on, tell, tell_first_below, type_into, wait
 
 
+def aim(family: str) -> str:
+    """What a family of tasks is about, in a few words."""
+    return _FAMILIES[family][0]
+
+
 def plan(family: str, slots: dict[str, str]) -> Rule:
     """The rule for an instruction; lost, it waits for what is loading and else starts over from the front page."""
-    return first((_PLANS | GRADED_PLANS)[family](**slots), wait, *map(click, _FRONT_PAGES))
+    return first(_FAMILIES[family][1](**slots), wait, *map(click, _FRONT_PAGES))
 
 
 _FRONT_PAGES = ("Cargo", "Almanac", "Campfire", "Railhead")
@@ -30,7 +35,7 @@ def _shop_price(product: str) -> Rule:
 
 
 def _shop_attribute(department: str, category: str, attribute: str, product: str) -> Rule:
-    on_category = on(category, click(product), click("Next page"))
+    on_category = on(category, click(product), click("Next page", goal=product))
     return first(on(product, tell(attribute)), on_category, _browse(department, category))
 
 
@@ -65,7 +70,7 @@ def _wiki_tab(article: str, tab: str, attribute: str) -> Rule:
 
 
 def _open_thread(board: str, thread: str) -> Rule:
-    return first(on(board, click(thread), click("Next page")), click(board))
+    return first(on(board, click(thread), click("Next page", goal=thread)), click(board))
 
 
 def _forum_author(board: str, thread: str) -> Rule:
@@ -103,20 +108,23 @@ def _rail_book(train: str, passenger: str, travel_class: str) -> Rule:
     return first(done("Seat booked"), book, on(train, click("Book a seat")), _find_train(train))
 
 
-_PLANS: dict[str, Callable[..., Rule]] = {
-    "Shop-price": _shop_price,
-    "Shop-attribute": _shop_attribute,
-    "Shop-cart": _shop_cart,
-    "Shop-options": _shop_options,
-    "Shop-cheapest": _shop_cheapest,
-    "Wiki-fact": _wiki_fact,
-    "Wiki-link": _wiki_link,
-    "Wiki-tab": _wiki_tab,
-    "Forum-author": _forum_author,
-    "Forum-views": _forum_views,
-    "Forum-reply": _forum_reply,
-    "Forum-upvote": _forum_upvote,
-    "Rail-departure": _rail_departure,
-    "Rail-platform": _rail_platform,
-    "Rail-book": _rail_book,
+# For each family the aim, as the thoughts name it, and the plan.
+_PLANS: dict[str, tuple[str, Callable[..., Rule]]] = {
+    "Shop-price": ("find a price", _shop_price),
+    "Shop-attribute": ("browse to a product and read it", _shop_attribute),
+    "Shop-cart": ("put a product into the cart", _shop_cart),
+    "Shop-options": ("order a product with options", _shop_options),
+    "Shop-cheapest": ("browse to the cheapest product", _shop_cheapest),
+    "Wiki-fact": ("look up a fact", _wiki_fact),
+    "Wiki-link": ("follow a link to a fact", _wiki_link),
+    "Wiki-tab": ("read a tab", _wiki_tab),
+    "Forum-author": ("find an author", _forum_author),
+    "Forum-views": ("find the views", _forum_views),
+    "Forum-reply": ("write a reply", _forum_reply),
+    "Forum-upvote": ("give a vote", _forum_upvote),
+    "Rail-departure": ("find a departure", _rail_departure),
+    "Rail-platform": ("find a platform", _rail_platform),
+    "Rail-book": ("book a seat", _rail_book),
 }
+
+_FAMILIES = _PLANS | GRADED_PLANS

@@ -13,12 +13,12 @@ FIELDS = ("textbox", "searchbox", "combobox")
 class Move:
     """What to do and why: `reason` is one of three sentences that the starting policy has read before.
 
-    `subject` is what is clicked, typed or told: when the instruction names it, the thought says so.
+    `goal` is what the agent is after at this point of the way; nothing when the page ends the task or still loads.
     """
 
     reason: str
     action: str
-    subject: str
+    goal: str = ""
 
 
 Rule = Callable[[Page], Move | None]
@@ -43,12 +43,12 @@ def when(name: str, *rules: Rule) -> Rule:
     return lambda page: first(*rules)(page) if page.find(CLICKABLE, name) else None
 
 
-def click(name: str) -> Rule:
-    """Click what bears this name."""
+def click(name: str, goal: str = "") -> Rule:
+    """Click what bears this name, on the way to `goal` (when not given, the name)."""
 
     def apply(page: Page) -> Move | None:
         element = page.find(CLICKABLE, name)
-        return element and Move(f"I should click '{name}'.", f"Click [{element.label}]", name)
+        return element and Move(f"I should click '{name}'.", f"Click [{element.label}]", goal or name)
 
     return apply
 
@@ -93,7 +93,7 @@ def tell(label: str) -> Rule:
     def apply(page: Page) -> Move | None:
         for element in page.elements:
             if element.role == "StaticText" and element.name.startswith(f"{label}: "):
-                return _answer(element, element.name.removeprefix(f"{label}: "), label)
+                return _answer(element, element.name.removeprefix(f"{label}: "), goal=label)
         return None
 
     return apply
@@ -107,7 +107,7 @@ def tell_first_below(heading: str) -> Rule:
         links = (
             [] if top is None else [link for link in page.elements if link.role == "link" and link.label > top.label]
         )
-        return _answer(links[0], links[0].name, heading) if links else None
+        return _answer(links[0], links[0].name, goal=heading) if links else None
 
     return apply
 
@@ -117,19 +117,19 @@ def done(confirmation: str) -> Rule:
 
     def apply(page: Page) -> Move | None:
         element = page.find(("StaticText",), confirmation)
-        return element and _answer(element, "done", confirmation)
+        return element and _answer(element, "done")
 
     return apply
 
 
 def wait(page: Page) -> Move | None:
     """Wait while something loads."""
-    return Move("The page says 'Loading'.", "Wait", "Loading") if page.find(("StaticText",), "Loading") else None
+    return Move("The page says 'Loading'.", "Wait") if page.find(("StaticText",), "Loading") else None
 
 
 def _type(element: Element, text: str) -> Move:
     return Move(f"I should type '{text}' into '{element.name}'.", f"Type [{element.label}]; {text}", text)
 
 
-def _answer(element: Element, value: str, subject: str) -> Move:
-    return Move(f"The page says '{element.name}'.", f"ANSWER; {value}", subject)
+def _answer(element: Element, value: str, goal: str = "") -> Move:
+    return Move(f"The page says '{element.name}'.", f"ANSWER; {value}", goal)

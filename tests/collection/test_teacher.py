@@ -64,18 +64,24 @@ def test_the_page_decides_the_next_step(ques, tree, action):
     assert parse_reply(ask(ques, HOME, tree)).action == action
 
 
-def test_thoughts_name_the_page_then_the_goal_then_the_element():
-    need = 'I need "Velod Wren". '
+def test_thoughts_name_the_aim_then_the_page_then_the_goal_then_the_element():
+    aim, need = "Thought: My task is to find a price. ", 'I need "Velod Wren". '
     assert ask(PRICE, HOME) == (
-        f"Thought: I am on 'Welcome'. {need}I should type 'Velod Wren' into 'Search products'.\n\n"
+        f"{aim}I am on 'Welcome'. {need}I should type 'Velod Wren' into 'Search products'.\n\n"
         "Action: Type [3]; Velod Wren"
     )
-    assert ask(PRICE, RESULTS) == (
-        f"Thought: I am on 'Search results'. {need}I should click 'Velod Wren'.\n\nAction: Click [5]"
+    assert (
+        ask(PRICE, RESULTS) == f"{aim}I am on 'Search results'. {need}I should click 'Velod Wren'.\n\nAction: Click [5]"
     )
     assert ask(PRICE, PRODUCT) == (
-        "Thought: I am on 'Velod Wren'. The page says 'Price: 24.50 EUR'.\n\nAction: ANSWER; 24.50 EUR"
+        f"{aim}I am on 'Velod Wren'. I need \"Price\". The page says 'Price: 24.50 EUR'.\n\nAction: ANSWER; 24.50 EUR"
     )
+
+
+def test_turning_the_page_keeps_the_goal():
+    category = "[1] RootWebArea 'Lamps - Cargo'\n\t[2] link 'Mabib Wren'\n\t[3] link 'Next page'"
+    ques = 'go to "Home", then "Lamps", open "Velod Wren" and report the "Size".'
+    assert "I need \"Velod Wren\". I should click 'Next page'." in ask(ques, category)
 
 
 def test_an_escaped_name_is_read_as_it_is():
