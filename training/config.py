@@ -15,8 +15,9 @@ from typing import Any, Literal
 import torch
 import tyro
 
+from data.errors import UserError
 from training.layout import Layout
-from training.models.trainable import Lora, Trainable
+from training.models.trainable import Trainable
 
 Switch = Literal["true", "false"]
 
@@ -144,11 +145,13 @@ class Config:
 
     @property
     def trainable(self) -> Trainable:
+        """`UserError` for adapters: the layers have them, but checkpoints do not keep them apart yet."""
+        if self.lora_rank:
+            raise UserError(f"LORA_RANK={self.lora_rank}: adapters cannot be loaded and saved yet; leave it at 0")
         return Trainable(
             vision=self.freeze_vision == "false",
             connector=self.freeze_connector == "false",
             language=self.freeze_language == "false",
-            lora=Lora(self.lora_rank, self.lora_alpha) if self.lora_rank else None,
         )
 
     @property

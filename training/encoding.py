@@ -30,6 +30,8 @@ class ConversationEncoder:
     ) -> None:
         self.processor = processor
         self.seq_len, self.image_num, self.loss = seq_len, image_num, loss
+        if _END not in str(processor.chat_template):
+            raise UserError(f"the chat template ends no turn with {_END}: only idefics2's is known here")
         self.end_id = processor.tokenizer.convert_tokens_to_ids(_END)
         self.image_id = processor.tokenizer.convert_tokens_to_ids(IMAGE)
 
