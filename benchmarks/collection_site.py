@@ -20,6 +20,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from benchmarks import usage
 from data.processes import die_with_parent, free_port
 
 WORDS = "red blue shoe lamp chair train rome search price offer cheap new garden desk bottle clock ticket".split()
@@ -32,6 +33,7 @@ class Site:
         self.port = free_port()
         command = [sys.executable, "-m", "benchmarks.collection_site", str(self.port)]
         self._process = subprocess.Popen(command, cwd=Path(__file__).parent.parent, preexec_fn=die_with_parent)
+        usage.ignored.add(self._process.pid)
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):

@@ -1,31 +1,33 @@
-"""CPU and memory of this process and everything it started."""
+"""CPU and memory of this process and everything it started, less what a benchmark serves its pages with."""
 
 import contextlib
 from pathlib import Path
 
 import psutil
 
+ignored: set[int] = set()  # ids of processes that belong to no side
 
-def processes(without: tuple[int, ...] = ()) -> list[psutil.Process]:
-    """This process and its descendants, less those with the ids in `without`."""
+
+def processes() -> list[psutil.Process]:
+    """This process and its descendants."""
     me = psutil.Process()
-    return [process for process in (me, *me.children(recursive=True)) if process.pid not in without]
+    return [process for process in (me, *me.children(recursive=True)) if process.pid not in ignored]
 
 
-def cpu_s(without: tuple[int, ...] = ()) -> float:
+def cpu_s() -> float:
     """Seconds of CPU so far; a process that ended meanwhile takes its own with it."""
     total = 0.0
-    for process in processes(without):
+    for process in processes():
         with contextlib.suppress(psutil.Error):
             times = process.cpu_times()
             total += times.user + times.system
     return total
 
 
-def pss_mb(without: tuple[int, ...] = ()) -> float:
+def pss_mb() -> float:
     """Memory in MB, what is shared divided among those that share it."""
     total = 0
-    for process in processes(without):
+    for process in processes():
         with contextlib.suppress(OSError, StopIteration):
             lines = Path(f"/proc/{process.pid}/smaps_rollup").read_text().splitlines()
             total += next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))

@@ -19,7 +19,6 @@ class Backends:
 
     def __init__(self, output_dir: Path, command: str = ""):
         self._path, self._command = output_dir / "backends.json", command
-        self._changed_by: dict[str, str] = read_json(self._path) if self._path.exists() else {}
 
     async def before(self, task: Task) -> None:
         """Call when the task may begin; a backend left dirty is reset first where that can be done."""
@@ -29,7 +28,7 @@ class Backends:
     def begin(self, task: Task) -> None:
         """From now on the backend may be changed."""
         if task.backend and task.changes_backend:
-            self._note(task.backend, self._changed_by.get(task.backend) or task.id)
+            self._note(task.backend, self.contaminated_by(task) or task.id)
 
     async def after(self, task: Task) -> None:
         """Call when the task is judged."""
@@ -38,7 +37,7 @@ class Backends:
 
     def contaminated_by(self, task: Task) -> str:
         """The task that may have changed what this one finds, "" when there is none."""
-        return self._changed_by.get(task.backend, "")
+        return self._changed_by().get(task.backend, "") if task.backend else ""
 
     async def _reset(self, backend: str) -> None:
         if not self._command:
@@ -54,7 +53,10 @@ class Backends:
         if code == 0:
             self._note(backend, "")
 
+    def _changed_by(self) -> dict[str, str]:
+        """Read anew each time: another collector may share the folder."""
+        return read_json(self._path) if self._path.exists() else {}
+
     def _note(self, backend: str, task_id: str) -> None:
-        self._changed_by[backend] = task_id
-        self._changed_by = {name: changed for name, changed in self._changed_by.items() if changed}
-        write_json(self._path, self._changed_by)
+        changed = self._changed_by() | {backend: task_id}
+        write_json(self._path, {name: by for name, by in changed.items() if by})

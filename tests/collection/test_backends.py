@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -141,6 +142,7 @@ def test_a_key_on_the_command_line_is_hidden_from_ps(
     child = spawn(*collector.arguments([task(1, f"{url}/", "ANSWER; x")], **flags))
     while not site.requests:
         assert child.poll() is None
+        time.sleep(0.05)
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             words = path.read_bytes()
