@@ -13,7 +13,8 @@ from rich.progress import track
 from data.errors import UserError
 from toolkits.model_checkpoints_convertor.hf_weights import SafetensorsWriter
 from toolkits.model_checkpoints_convertor.output_folder import require_space
-from toolkits.model_checkpoints_convertor.sources import Source
+from toolkits.model_checkpoints_convertor.row_moves import Move, moves
+from toolkits.model_checkpoints_convertor.sources import HfSource, Source
 from toolkits.model_checkpoints_convertor.torch_dist_weights import Entry, TorchDistWriter
 from training.models.weight_table import Weight
 
@@ -26,9 +27,9 @@ def write_hf(source: Source, folder: Path, dtype: torch.dtype | None, max_shard_
     announced = [(name, source.meta(name).to(dtype or source.meta(name).dtype)) for name in names]
     require_space(folder, sum(tensor.nbytes for _, tensor in announced))
     with SafetensorsWriter(folder, announced, max_shard_bytes) as writer:
-        tensors = (source.read(name).to(dtype or expected.dtype) for name, expected in announced)
-        for name, tensor in in_background(zip(names, tensors, strict=True), len(names)):
-            writer.write(name, tensor)
+        contents = (_content(source, name, expected.dtype) for name, expected in announced)
+        for name, content in in_background(zip(names, contents, strict=True), len(names)):
+            writer.write(name, content)
 
 
 def write_torch_dist(
@@ -57,7 +58,21 @@ def _entry(source: Source, weight: Weight, dtype: torch.dtype | None, num_layers
     return Entry(weight.megatron, joined.to(dtype or joined.dtype), weight.layer, num_layers)
 
 
-def _joined(source: Source, weight: Weight, entry: Entry) -> torch.Tensor:
+def _content(source: Source, name: str, dtype: torch.dtype) -> torch.Tensor | list[Move]:
+    """A tensor as moves where its bytes stay the same."""
+    found = source.moves(name) if source.meta(name).dtype == dtype else None
+    return source.read(name).to(dtype) if found is None else found
+
+
+def _joined(source: Source, weight: Weight, entry: Entry) -> torch.Tensor | list[Move]:
+    """A joined tensor, as moves where every part is whole in a file and its bytes stay the same."""
+    found = [source.moves(name) for name in weight.hf]
+    stored = [parts[0].source for parts in found if parts and len(parts) == 1 and parts[0].source]
+    stored = [tensor for tensor in stored if tensor.dtype == entry.tensor.dtype]
+    if isinstance(source, HfSource) and len(stored) == len(weight.hf):
+        joined = moves(lambda parts, config: [weight.join(parts, config)], stored, source.config)
+        if joined is not None:
+            return joined[0]
     parts = [source.read(name).to(entry.tensor.dtype) for name in weight.hf]
     return weight.join(parts, source.config)
 

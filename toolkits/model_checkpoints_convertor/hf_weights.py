@@ -14,6 +14,7 @@ import torch
 
 from data.errors import UserError
 from data.files import read_json, write_json
+from toolkits.model_checkpoints_convertor.row_moves import Move, perform
 from toolkits.model_checkpoints_convertor.stored_tensor import StoredTensor, write_at
 from toolkits.model_checkpoints_convertor.torch_archive import read_archive
 
@@ -158,11 +159,15 @@ class SafetensorsWriter:
                 position += tensor.nbytes
         return self
 
-    def write(self, name: str, tensor: torch.Tensor) -> None:
-        """Write one announced tensor."""
+    def write(self, name: str, content: torch.Tensor | list[Move]) -> None:
+        """Write one announced tensor, given itself or as the moves that make it."""
         descriptor, offset, expected = self._places.pop(name)
-        assert (tensor.shape, tensor.dtype) == (expected.shape, expected.dtype), name
-        write_at(descriptor, offset, tensor)
+        if isinstance(content, torch.Tensor):
+            assert (content.shape, content.dtype) == (expected.shape, expected.dtype), name
+            write_at(descriptor, offset, content)
+        else:
+            assert sum(move.nbytes for move in content) == expected.nbytes, name
+            perform(content, descriptor, offset)
 
     def __exit__(self, kind: Any, *_: Any) -> None:
         self._open.close()

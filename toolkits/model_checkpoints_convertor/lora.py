@@ -15,6 +15,7 @@ from safetensors.torch import save_file
 from data.errors import UserError
 from data.files import read_json, write_json
 from toolkits.model_checkpoints_convertor.hf_weights import open_file
+from toolkits.model_checkpoints_convertor.row_moves import Move
 from toolkits.model_checkpoints_convertor.sources import Source, SplittingSource
 from toolkits.model_checkpoints_convertor.torch_dist_weights import Entry, TorchDistReader, TorchDistWriter
 from training.models.registry import Family
@@ -187,6 +188,10 @@ class MergedSource:
     def meta(self, name: str) -> torch.Tensor:
         """Shape and type."""
         return self._source.meta(name)
+
+    def moves(self, name: str) -> list[Move] | None:
+        """None for what is computed."""
+        return None if name in self._adapter.pairs else self._source.moves(name)
 
     def read(self, name: str) -> torch.Tensor:
         """W, or W + alpha / rank * B A in fp32."""

@@ -8,6 +8,7 @@ import torch
 
 from data.errors import UserError
 from toolkits.model_checkpoints_convertor.hf_weights import open_hf_folder
+from toolkits.model_checkpoints_convertor.row_moves import Move, moves, whole
 from toolkits.model_checkpoints_convertor.stored_tensor import meta
 from toolkits.model_checkpoints_convertor.torch_dist_weights import TorchDistReader
 from training.models.registry import Family, family
@@ -31,6 +32,9 @@ class Source(Protocol):
 
     def read(self, name: str) -> torch.Tensor:
         """The tensor itself."""
+
+    def moves(self, name: str) -> list[Move] | None:
+        """Where its bytes lie in files; None when it has to be computed."""
 
 
 class HfSource:
@@ -65,6 +69,10 @@ class HfSource:
         """The tensor itself."""
         return self._stored[name].read()
 
+    def moves(self, name: str) -> list[Move] | None:
+        """Where its bytes lie."""
+        return whole(self._stored[name])
+
 
 class SplittingSource:
     """Joined tensors of a Megatron checkpoint, given out in the parts that Hugging Face has.
@@ -90,6 +98,10 @@ class SplittingSource:
         if self._current[0] is not weight:
             self._current = (weight, self._parts(weight, self.joined(weight)))
         return self._current[1].pop(name)
+
+    def moves(self, name: str) -> list[Move] | None:
+        """None: its bytes lie in several files, or between others'."""
+        return None
 
     def joined_meta(self, weight: Any) -> torch.Tensor:
         """Shape and type of the joined tensor."""
@@ -119,6 +131,7 @@ class TorchDistSource(SplittingSource):
         table = self.family.weight_table(self.config)
         super().__init__(table)
         self._reader = TorchDistReader(weights)
+        self._moves: tuple[Any, dict[str, list[Move]]] = (None, {})
         num_layers = self.config.text_config.num_hidden_layers
         for weight in table:
             whole = self._reader.meta(weight.megatron)
@@ -132,3 +145,13 @@ class TorchDistSource(SplittingSource):
     def joined(self, weight: Weight) -> torch.Tensor:
         """The joined tensor."""
         return self._reader.read(weight.megatron, weight.layer)
+
+    def moves(self, name: str) -> list[Move] | None:
+        """Where its rows lie in the joined tensor's file, if that is whole in one."""
+        weight = self._weight_of[name]
+        if self._moves[0] is not weight:
+            stored = self._reader.place(weight.megatron, weight.layer)
+            split = (lambda parts, config: weight.split(parts[0], config)) if stored else None
+            found = moves(split, [stored], self.config) if split and stored else None
+            self._moves = (weight, dict(zip(weight.hf, found, strict=True)) if found else {})
+        return self._moves[1].get(name)

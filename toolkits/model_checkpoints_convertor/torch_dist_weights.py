@@ -19,6 +19,7 @@ from torch.distributed.checkpoint.filesystem import _StorageInfo
 from data.errors import UserError
 from data.files import write_json
 from toolkits.model_checkpoints_convertor import safe_pickle
+from toolkits.model_checkpoints_convertor.row_moves import Move, perform
 from toolkits.model_checkpoints_convertor.safe_pickle import Ignored
 from toolkits.model_checkpoints_convertor.stored_tensor import StoredTensor
 from toolkits.model_checkpoints_convertor.torch_archive import DTYPES, read_archive
@@ -74,16 +75,19 @@ class TorchDistWriter:
         torch.serialization.set_crc32_options(False)
         return self
 
-    def write(self, entry: Entry, tensor: torch.Tensor) -> None:
-        """Append `tensor`, which is `entry`'s."""
-        assert (tensor.shape, tensor.dtype) == (entry.tensor.shape, entry.tensor.dtype), entry.key
+    def write(self, entry: Entry, content: torch.Tensor | list[Move]) -> None:
+        """Append `entry`'s tensor, given itself or as the moves that make it."""
         chunk = entry.chunk
         file = self._file_with_room()
         offset = file.tell()
-        torch.save(tensor.contiguous().view(chunk.sizes), file)
+        if isinstance(content, torch.Tensor):
+            assert (content.shape, content.dtype) == (entry.tensor.shape, entry.tensor.dtype), entry.key
+            torch.save(content.contiguous().view(chunk.sizes), file)
+        else:
+            self._move(entry, content, file)
         index = dcp.MetadataIndex(entry.key, chunk.offsets)
         self._places[index] = _StorageInfo(Path(file.name).name, offset, file.tell() - offset)
-        properties = dcp.TensorProperties(dtype=tensor.dtype)
+        properties = dcp.TensorProperties(dtype=entry.tensor.dtype)
         whole = dcp.TensorStorageMetadata(properties, entry.size, [])
         self._tensors.setdefault(entry.key, whole).chunks.append(chunk)
 
@@ -96,6 +100,16 @@ class TorchDistWriter:
             metadata = dcp.Metadata(self._tensors, storage_data=self._places)
             (self._folder / _METADATA).write_bytes(pickle.dumps(metadata))
             write_json(self._folder / "metadata.json", _FORMAT, indent=None)
+
+    def _move(self, entry: Entry, content: list[Move], file: Any) -> None:
+        """A file of torch.save with a hole, of memory that is never touched; then the bytes into the hole."""
+        assert sum(move.nbytes for move in content) == entry.tensor.nbytes, entry.key
+        start = file.tell()
+        with torch.serialization.skip_data():
+            torch.save(torch.empty(entry.chunk.sizes, dtype=entry.tensor.dtype), file)
+        end = file.tell()
+        perform(content, file.fileno(), read_archive(Path(file.name), start, end - start).offset)
+        file.seek(end)
 
     def _file_with_room(self) -> Any:
         if self._file is None or self._file.tell() >= _FILE_BYTES:
@@ -149,18 +163,27 @@ class TorchDistReader:
             raise UserError(f"{self.folder}: {key} has shape {tuple(tensor.shape)} and no layer {layer}")
         return tensor if layer is None else tensor[layer]
 
+    def place(self, key: str, layer: int | None = None) -> StoredTensor | None:
+        """Where a tensor, or one layer of it, lies whole in a file; None when it lies in pieces."""
+        wanted = self.meta(key, layer)
+        offset, size = _region(wanted, layer)
+        for chunk in self._chunks[key]:
+            if (chunk.offset, chunk.size) == (offset, size):
+                stored = chunk.stored(wanted.dtype, key)
+                return dataclasses.replace(stored, shape=tuple(wanted.shape)) if stored.stride is None else None
+        return None
+
     def read(self, key: str, layer: int | None = None) -> torch.Tensor:
         """A tensor, or one layer of it."""
         wanted = self.meta(key, layer)
-        offset = (0,) * wanted.dim() if layer is None else (layer, *(0,) * wanted.dim())
-        size = tuple(wanted.shape) if layer is None else (1, *wanted.shape)
+        offset, size = _region(wanted, layer)
         result: torch.Tensor | None = None
         for chunk in self._chunks[key]:
             overlap = _overlap(offset, size, chunk)
             if overlap is None:
                 continue
             there, here = overlap
-            content = chunk.read(wanted.dtype, key)
+            content = chunk.stored(wanted.dtype, key).read()
             if chunk.size == size:
                 return content.view(wanted.shape)
             if result is None:
@@ -189,11 +212,20 @@ class _Chunk:
             raise UserError(f"{folder}: its chunks are compressed or encrypted, which is not supported")
         return _Chunk(folder / name, info.offset, info.length, tuple(offset), tuple(size))
 
-    def read(self, dtype: torch.dtype, key: str) -> torch.Tensor:
+    def stored(self, dtype: torch.dtype, key: str) -> StoredTensor:
+        """Its place; `UserError` when something else lies there."""
         stored = read_archive(self.path, self.start, self.length)
         if not isinstance(stored, StoredTensor) or (stored.shape, stored.dtype) != (self.size, dtype):
             raise UserError(f"{self.path}: the chunk of {key} at byte {self.start} is not what the metadata says")
-        return stored.read()
+        if stored.offset + stored.nbytes > self.start + self.length:
+            raise UserError(f"{self.path}: ends before the chunk of {key} at byte {self.start} does")
+        return stored
+
+
+def _region(wanted: torch.Tensor, layer: int | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """(offset, size) of a tensor, or of one layer of it, in the whole tensor."""
+    zeros = (0,) * wanted.dim()
+    return (zeros, tuple(wanted.shape)) if layer is None else ((layer, *zeros), (1, *wanted.shape))
 
 
 def _overlap(

@@ -9,7 +9,6 @@ from typing import Any
 
 import torch
 from megatron.core import dist_checkpointing
-from megatron.core.dist_checkpointing import ShardedTensor
 from megatron.core.dist_checkpointing.strategies import filesystem_async
 
 
@@ -37,13 +36,3 @@ def tensor_shapes(folder: Path) -> dict[str, tuple[tuple[int, ...], torch.dtype]
     """(whole shape, dtype) of every tensor in `folder`."""
     metadata = dist_checkpointing.load_tensors_metadata(str(folder))
     return {key: (entry.global_shape, entry.dtype) for key, entry in metadata.items()}
-
-
-def whole(key: str, tensor: torch.Tensor) -> ShardedTensor:
-    """`tensor` as all of the entry `key`."""
-    return ShardedTensor.from_rank_offsets(key, tensor)
-
-
-def one_layer(key: str, tensor: torch.Tensor, layer: int, num_layers: int) -> ShardedTensor:
-    """`tensor` as one layer of the entry `key`, whose first axis is layers."""
-    return ShardedTensor.from_rank_offsets(key, tensor, (0, layer, num_layers), prepend_axis_num=1)
