@@ -22,7 +22,7 @@ from data.sites.words import SPLITS
 from data.sites.world import World, build
 from data.task import SITES_PORT, Task, write_tasks
 
-TASKS_PER_FAMILY = {"IL": 40, "optim-1": 5, "optim-2": 5, "optim-3": 5, "test": 5}
+TASKS_PER_FAMILY = {"IL": 35, "optim-1": 5, "optim-2": 5, "optim-3": 5, "test": 5}
 GRADED_TASKS_PER_LEVEL = {"IL": 20, "optim-1": 5, "optim-2": 5, "optim-3": 5, "test": 5}
 _MAKERS = {"shop": shop, "encyclopedia": encyclopedia, "forum": forum, "timetable": timetable}
 

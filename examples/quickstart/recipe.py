@@ -6,7 +6,7 @@ from elcano.recipe import Collection, Recipe, Round, Serving, Training
 
 HERE = Path(__file__).resolve().parent
 TASKS = HERE.parent.parent / "data" / "tasks"
-LATER = {"TRAIN_EPOCHS": "0.75", "LR": "5e-4"}  # rounds that go on from a policy that knows the sites
+LATER = {"LR": "5e-4"}  # rounds that go on from a policy that knows the sites
 
 
 def recipe() -> Recipe:
@@ -21,7 +21,7 @@ def recipe() -> Recipe:
             Round("optim-2", TASKS / "optim-2.jsonl", agent="policy", training=LATER),
         ],
         collection=Collection(
-            max_iter=8, max_attached_imgs=1, num_sessions=8, max_rerun_times=3, explore_temperature=0.7
+            max_iter=8, max_attached_imgs=1, num_sessions=8, max_rerun_times=5, explore_temperature=0.7
         ),
         serving=Serving(dtype="float32", max_batch_size=8, max_new_tokens=128, num_threads=1),
         training=Training(

@@ -138,10 +138,14 @@ def test_no_way_leads_round_the_gate(servers: tuple[Server, Server]) -> None:
         for name in ATTACKS:
             await open_and_press(page, f"{site.url}/{name.replace(' ', '%20')}")
 
+    def reached() -> set[str]:
+        return {path[1:].replace("%20", " ") for path in trap.hits}
+
     trap.hits.clear()
-    browse((), attack)
-    reached = {path[1:].replace("%20", " ") for path in trap.hits}
-    assert reached == set(ATTACKS)  # every attack works where nothing stops it
+    for _ in range(3):  # on a busy machine the next page may come before an attack began
+        if reached() != set(ATTACKS):
+            browse((), attack)
+    assert reached() == set(ATTACKS)  # every attack works where nothing stops it
     trap.hits.clear()
     with gate_for(site) as gate:
         browse(gate.flags(), attack)

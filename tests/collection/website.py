@@ -87,6 +87,7 @@ class Server(ThreadingHTTPServer):
     """Says nothing of browsers that are killed while it answers."""
 
     daemon_threads = True
+    request_queue_size = 128  # many clients connect at once
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Nothing to do."""

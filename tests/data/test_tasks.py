@@ -46,7 +46,7 @@ def test_the_files_are_made_again_byte_for_byte(tmp_path):
 
 def test_sizes_and_ids(files):
     assert {split: len(tasks) for split, tasks in files.items()} == {
-        "IL": 600,
+        "IL": 525,
         "optim-1": 75,
         "optim-2": 75,
         "optim-3": 75,
