@@ -1,4 +1,10 @@
-"""Saving and resuming a run: megatron-core `torch_dist`, loadable in any parallel layout, never half written."""
+"""Saving and resuming a run: megatron-core `torch_dist`, loadable in any parallel layout, never half written.
+
+<folder>/iter_0000100/          weights, optimizer, schedule
+                     loader.pt  where the data stands: the same for every rank and every layout
+                     rank_*.pt  each rank's random state
+                     run.json   what a continued run must agree with
+"""
 
 import dataclasses
 import shutil
@@ -6,21 +12,25 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from megatron.core.dist_checkpointing.strategies.async_utils import AsyncCallsQueue
 from megatron.core.optimizer import MegatronOptimizer
 from megatron.core.optimizer_param_scheduler import OptimizerParamScheduler
 from megatron.core.tensor_parallel import get_cuda_rng_tracker
 from megatron.energon import SavableDataLoader
 
 from data.files import write_json
-from training import torch_adam
+from training import async_save, torch_adam
+from training.layout import Layout
 from training.loader_state import from_plain, to_plain
 from training.models import torch_dist
 from training.models.checkpoint_folder import IDENTITY_FILE, iteration_name, write_tracker
 from training.models.vision_language import VisionLanguageModel
+from training.optimization import Guard
 from training.parallel import set_weights, sharded_weights
 
 # megatron-core 0.16.1's default form of the distributed optimizer's state cannot be saved any more.
 _METADATA = {"distrib_optim_sharding_type": "fully_reshardable"}
+_LOADER_FILE = "loader.pt"
 
 
 @dataclasses.dataclass
@@ -30,7 +40,9 @@ class TrainingState:
     models: list[VisionLanguageModel]
     optimizer: MegatronOptimizer
     scheduler: OptimizerParamScheduler
+    guard: Guard
     loader: SavableDataLoader[Any]
+    layout: Layout
 
 
 def load_model(models: list[VisionLanguageModel], weights: Path) -> None:
@@ -39,49 +51,107 @@ def load_model(models: list[VisionLanguageModel], weights: Path) -> None:
     set_weights(models, loaded["model"])
 
 
-def save(state: TrainingState, folder: Path, iteration: int, identity: dict[str, Any]) -> None:
-    """Write iteration `iteration` into `folder`; until it is complete, the tracker names the one before.
+class CheckpointWriter:
+    """Writes a run's checkpoints, in the background if asked, and removes the oldest ones."""
 
-    `identity` is what a resumed run must agree with (`training.config.Config.identity`).
-    """
-    final = folder / iteration_name(iteration)
-    temporary = folder / f".{final.name}.partial"
-    if torch.distributed.get_rank() == 0:
-        shutil.rmtree(temporary, ignore_errors=True)
-        temporary.mkdir(parents=True)
-    torch.distributed.barrier()
-    content = _sharded_content(state, loading=False)
-    torch_dist.save({**content, "iteration": iteration}, temporary)
-    own = {"loader": to_plain(state.loader.save_state_rank()), "random": _random_state()}
-    torch.save(own, temporary / _rank_file())
-    torch.distributed.barrier()
-    if torch.distributed.get_rank() == 0:
-        write_json(temporary / IDENTITY_FILE, identity)
-        shutil.rmtree(final, ignore_errors=True)  # complete, but its tracker was never written
-        temporary.rename(final)
-        write_tracker(folder, str(iteration))
-    torch.distributed.barrier()
+    def __init__(self, folder: Path, identity: dict[str, Any], keep_last: int = 0, background: bool = False) -> None:
+        """`identity`: see `training.config.Config.identity`. `keep_last`: how many checkpoints stay; 0 keeps all."""
+        self.folder, self.identity, self.keep_last, self.background = folder, identity, keep_last, background
+        self.calls = AsyncCallsQueue()
+        self.completed: list[Path] = []
+
+    def save(self, state: TrainingState, iteration: int) -> None:
+        """Write iteration `iteration`; until it is complete, the tracker names the one before.
+
+        In the background, the writing processes hold a snapshot, so training goes on at once; all ranks must then call
+        `poll` or `wait`, which complete it.
+        """
+        self.wait()
+        temporary = self.folder / f".{iteration_name(iteration)}.partial"
+        if torch.distributed.get_rank() == 0:
+            shutil.rmtree(temporary, ignore_errors=True)
+            temporary.mkdir(parents=True)
+        torch.distributed.barrier()
+        content = {**_sharded_content(state, loading=False), "iteration": iteration}
+        if self.background:
+            request = async_save.prepare(content, temporary)
+            request.add_finalize_fn(lambda: self._complete(temporary, iteration))
+            _save_own(state, temporary)
+            self.calls.schedule_async_request(request)
+        else:
+            torch_dist.save(content, temporary)
+            _save_own(state, temporary)
+            torch.distributed.barrier()
+            self._complete(temporary, iteration)
+
+    def poll(self) -> None:
+        """Complete a checkpoint that all ranks have written by now."""
+        self.calls.maybe_finalize_async_calls(blocking=False)
+
+    def wait(self) -> None:
+        """Until nothing is being written."""
+        self.calls.maybe_finalize_async_calls(blocking=True)
+
+    def take_completed(self) -> list[Path]:
+        """Checkpoints that became complete since the last call."""
+        completed, self.completed = self.completed, []
+        return completed
+
+    def _complete(self, temporary: Path, iteration: int) -> None:
+        final = self.folder / iteration_name(iteration)
+        if torch.distributed.get_rank() == 0:
+            write_json(temporary / IDENTITY_FILE, self.identity)
+            shutil.rmtree(final, ignore_errors=True)  # complete, but its tracker was never written
+            temporary.rename(final)
+            write_tracker(self.folder, str(iteration))
+            self._remove_old()
+        self.completed.append(final)
+        torch.distributed.barrier()
+
+    def _remove_old(self) -> None:
+        if self.keep_last:
+            for path in sorted(self.folder.glob("iter_*"))[: -self.keep_last]:
+                shutil.rmtree(path)
 
 
 def resume(state: TrainingState, weights: Path) -> int:
-    """Continue from a checkpoint of this run; returns its iteration."""
+    """Continue from a checkpoint of this run, also one made in another layout; returns its iteration."""
     torch_adam.prepare_loading(state.optimizer)
     loaded = torch_dist.load(_sharded_content(state, loading=True), weights)
     set_weights(state.models, loaded["model"])
     state.optimizer.load_state_dict(loaded["optimizer"])
     torch_adam.finish_loading(state.optimizer)
     state.scheduler.load_state_dict(loaded["scheduler"])
-    own = torch.load(weights / _rank_file(), weights_only=True)
-    _restore_random_state(own["random"])
-    state.loader.restore_state_rank(from_plain(own["loader"]))
+    state.guard.load_state_dict(loaded["guard"])
+    _load_own(state, weights)
     return loaded["iteration"]
+
+
+def _save_own(state: TrainingState, folder: Path) -> None:
+    """What is not cut into shards."""
+    own = {"layout": dataclasses.asdict(state.layout), "random": _random_state()}
+    torch.save(own, folder / _rank_file())
+    if torch.distributed.get_rank() == 0:
+        torch.save(to_plain(state.loader.save_state_rank()), folder / _LOADER_FILE)
+
+
+def _load_own(state: TrainingState, folder: Path) -> None:
+    """Random states belong to a layout; in another one the ranks keep those of their seeds."""
+    state.loader.restore_state_rank(from_plain(torch.load(folder / _LOADER_FILE, weights_only=True)))
+    path = folder / _rank_file()
+    same_size = len(list(folder.glob("rank_*.pt"))) == torch.distributed.get_world_size()
+    own = torch.load(path, weights_only=True) if same_size else None
+    if own and own["layout"] == dataclasses.asdict(state.layout):
+        _restore_random_state(own["random"])
 
 
 def _sharded_content(state: TrainingState, loading: bool) -> dict[str, Any]:
     model = sharded_weights(state.models)
     optimizer = state.optimizer.sharded_state_dict(model, is_loading=loading, metadata=_METADATA)
     content = {"model": model, "optimizer": optimizer}
-    return content if loading else {**content, "scheduler": state.scheduler.state_dict()}
+    if loading:
+        return content
+    return {**content, "scheduler": state.scheduler.state_dict(), "guard": state.guard.state_dict()}
 
 
 def _rank_file() -> str:

@@ -10,7 +10,7 @@ import math
 import os
 import sys
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import torch
 import tyro
@@ -20,6 +20,7 @@ from training.layout import Layout
 from training.models.trainable import Trainable
 
 Switch = Literal["true", "false"]
+Options = TypeVar("Options")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,6 +96,31 @@ class Config:
     """Processes per rank that prepare samples; 0 prepares them in the training process."""
     pad_to_longest: Literal["auto", "true", "false"] = "auto"
     """Pad a micro-batch to its longest sample rather than to `seq_len`; auto: where there is no GPU."""
+    packing: Switch = "false"
+    """Put several samples into one row of at most `seq_len` tokens, each attending to itself only: no padding."""
+    lr_schedule: Literal["cosine", "linear", "constant"] = "cosine"
+    """How the learning rate goes from `lr` to `min_lr` after the warm-up; constant: not at all."""
+    spike_factor: float = 50.0
+    """Skip a step whose gradient norm is this many times the median of the last 100; 0: only when it is not finite."""
+    keep_last: int = 0
+    """How many checkpoints stay; 0: all."""
+    async_save: Switch = "true"
+    """Write checkpoints while training goes on."""
+    eval_interval: int = 100
+    """Steps between losses on the data set's validation split, if it has one."""
+    eval_samples: int = 256
+    """The most validation samples; 0: all."""
+    wandb_project: str = ""
+    """Also log to this Weights & Biases project (needs `pip install wandb`)."""
+    peak_tflops: float = 0.0
+    """Dense bf16 TFLOP/s of one GPU, for the model FLOP/s utilisation; 0: by the GPU's name, if it is known."""
+    dry_run: bool = False
+    """Print layout, parameters and memory of each GPU, and stop; needs neither GPU, data nor weights, only a
+    config.json in PRETRAIN_CHECKPOINT_PATH, or a known shape in its place (idefics2-8b)."""
+    num_gpus: int = 0
+    """GPUs that a dry run counts with; 0: one replica, or DP of them."""
+    gpu_memory_gib: float = 80.0
+    """Memory of one of them."""
     host_gpu_num: int = 0
     """Processes on this host; 0: one per GPU, or TP x PP x DP without one."""
     host_num: int = 1
@@ -112,15 +138,12 @@ class Config:
             return max(1, math.ceil(self.train_epochs * num_samples / self.global_batch_size))
         return self.train_iters
 
-    def identity(self, num_ranks: int, manifest: dict[str, Any]) -> dict[str, Any]:
-        """What a run cannot change before its end, since the state of each rank and its place in the data are saved."""
-        shards = [shard["sha256"] for shard in manifest["shards"]]
+    def identity(self, manifest: dict[str, Any]) -> dict[str, Any]:
+        """What a run cannot change before its end: the order of its samples, and the form of its optimizer's state."""
+        shards = [shard["sha256"] for shard in manifest["shards"] if shard.get("split", "train") == "train"]
+        names = ("global_batch_size", "num_workers", "seed", "pr", "do")
         return {
-            "num_ranks": num_ranks,
-            **{
-                name: getattr(self, name)
-                for name in ("tp", "pp", "batch_size", "global_batch_size", "num_workers", "seed")
-            },
+            **{name: getattr(self, name) for name in names},
             "data": hashlib.sha256("".join(shards).encode()).hexdigest(),
         }
 
@@ -177,10 +200,17 @@ class Config:
 
 def parse(arguments: list[str] | None = None) -> Config:
     """The options from `arguments` (`sys.argv` by default) over those from the environment."""
+    return parse_with_environment(Config, "train_idefics2.sh", arguments)
+
+
+def parse_with_environment(config_type: type[Options], program: str, arguments: list[str] | None = None) -> Options:
+    """A dataclass whose fields are flags and, in capitals, environment variables; the flag wins."""
     environment = []
-    for field in dataclasses.fields(Config):
+    for field in dataclasses.fields(config_type):
         value = os.environ.get(field.name.upper())
-        if value is not None:
+        if value is not None and field.type is bool:
+            environment += [f"--{field.name}"] if value in ("1", "true") else []
+        elif value is not None:
             environment += [f"--{field.name}", value]
     arguments = environment + (sys.argv[1:] if arguments is None else arguments)
-    return tyro.cli(Config, args=arguments, use_underscores=True, prog="train_idefics2.sh")
+    return tyro.cli(config_type, args=arguments, use_underscores=True, prog=program)

@@ -1,55 +1,63 @@
-"""torchrun with a check before it and one clear line after it. Start it with `bash training/train_idefics2.sh`.
+"""Training with a check before it and one clear line after it. Start it with `bash training/train_idefics2.sh`.
 
 What can be known to fail is refused here, within seconds, before any rank starts. A run that is complete ends at once.
-The exit code is that of the rank that failed first.
+The exit code is that of the rank that failed first, 143 for a run that SIGTERM stopped.
 """
 
-import logging
-import os
+import importlib.util
 import sys
-
-import torch
-from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
-from torch.distributed.run import get_args_parser, run
 
 from data import cli
 from data.errors import UserError
 from data.files import read_json
 from data.shard import read_manifest
+from training import torchrun
 from training.config import Config, parse
+from training.memory import print_plan
 from training.models.checkpoint_folder import IDENTITY_FILE, find_weights, read_tracker
 from training.models.language import check_layout
 from training.models.registry import family
+from training.stop import EXIT_CODE
+from training.survey import check_samples
 
 
 def main(config: Config) -> int:
     """Check, then train under torchrun with this process's own flags and environment."""
-    num_processes = config.host_gpu_num or torch.cuda.device_count() or config.layout.model_ranks * config.dp
+    if config.dry_run:
+        print_plan(config)
+        return 0
+    num_processes = torchrun.num_processes(config.host_gpu_num, config.layout.model_ranks * config.dp)
     check(config, num_processes * config.host_num)
-    if is_complete(config, num_processes * config.host_num):
+    if is_complete(config):
         print(f"{config.checkpoint_path}: complete")
         return 0
-    os.environ["TQDM_DISABLE"] = "1"  # energon's bars
-    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // num_processes)))
-    os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "1")  # the order in which Megatron overlaps its collectives
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)  # the failure is reported below
-    try:
-        run(get_args_parser().parse_args(_torchrun_arguments(config, num_processes)))
-    except ChildFailedError as error:
-        return _report(error)
-    return 0
+    hosts = torchrun.Hosts(config.host_num, config.index, config.chief_ip, config.master_port)
+    exit_code = torchrun.start("training.worker", num_processes, hosts)
+    if exit_code or is_complete(config):
+        return exit_code
+    print(f"{config.checkpoint_path}: stopped before its end; the same command continues it")
+    return EXIT_CODE
 
 
 def check(config: Config, num_ranks: int) -> None:
     """`UserError` when data or checkpoint are missing or of the wrong kind, or sizes do not divide."""
-    num_samples = read_manifest(config.dataset_path)["num_samples"]
+    manifest = read_manifest(config.dataset_path)
     if not (config.dataset_path / ".nv-meta" / "dataset.yaml").exists():
         raise UserError(
             f"{config.dataset_path}: no energon index (.nv-meta); convert with toolkits/convert_to_tar_data.py"
         )
+    if not manifest["num_samples"]:
+        raise UserError(f"{config.dataset_path}: no samples to train on")
     _, hf_files = find_weights(config.pretrain_checkpoint_path)
     check_layout(family(hf_files).read_config(hf_files), config.layout)
+    check_sizes(config, num_ranks)
+    if config.wandb_project and importlib.util.find_spec("wandb") is None:
+        raise UserError("WANDB_PROJECT needs the wandb package; pip install wandb")
+    check_samples(config.dataset_path, manifest, config.image_num)
+
+
+def check_sizes(config: Config, num_ranks: int) -> None:
+    """`UserError` when ranks, batches and sequences cannot be cut as the options ask."""
     if num_ranks % config.layout.model_ranks:
         parts = f"TP={config.tp} x PP={config.pp}" + (f" x CP={config.cp}" if config.cp > 1 else "")
         raise UserError(f"{num_ranks} processes cannot be cut into {parts}")
@@ -59,14 +67,18 @@ def check(config: Config, num_ranks: int) -> None:
             f"GLOBAL_BATCH_SIZE={config.global_batch_size} is not a multiple of BATCH_SIZE={config.batch_size} "
             f"x {data_parallel} data-parallel ranks"
         )
-    if num_samples < data_parallel:
-        raise UserError(f"{config.dataset_path}: {num_samples} samples for {data_parallel} data-parallel ranks")
-    if config.sp == "true" and (config.tp == 1 or config.seq_len % config.tp):
-        raise UserError(f"SP=true needs TP > 1 that divides SEQ_LEN, not TP={config.tp} and SEQ_LEN={config.seq_len}")
+    if config.packing == "true" and config.batch_size != 1:
+        raise UserError("PACKING=true makes rows of SEQ_LEN tokens, one a micro-batch; give BATCH_SIZE=1")
+    if config.sp == "true" and config.tp == 1:
+        raise UserError(f"SP=true needs TP > 1, not TP={config.tp}")
+    if config.seq_len % config.layout.sequence_multiple:
+        raise UserError(
+            f"SEQ_LEN={config.seq_len} is not a multiple of {config.layout.sequence_multiple}, as SP or CP need"
+        )
 
 
-def is_complete(config: Config, num_ranks: int) -> bool:
-    """Whether this run has nothing left to do; `UserError` when it began with other data or in another layout."""
+def is_complete(config: Config) -> bool:
+    """Whether this run has nothing left to do; `UserError` when it began with other data or another form of state."""
     latest = read_tracker(config.checkpoint_path)
     if latest is None:
         return False
@@ -74,7 +86,7 @@ def is_complete(config: Config, num_ranks: int) -> bool:
     if int(latest) >= config.num_iters(manifest["num_samples"]):
         return True
     weights, _ = find_weights(config.checkpoint_path)
-    began, now = read_json(weights / IDENTITY_FILE), config.identity(num_ranks, manifest)
+    began, now = read_json(weights / IDENTITY_FILE), config.identity(manifest)
     changed = [name for name in now if began.get(name) != now[name]]
     if changed:
         raise UserError(
@@ -82,26 +94,6 @@ def is_complete(config: Config, num_ranks: int) -> bool:
             "RUN_NAME with PRETRAIN_CHECKPOINT_PATH on this folder"
         )
     return False
-
-
-def _torchrun_arguments(config: Config, num_processes: int) -> list[str]:
-    if config.host_num == 1:
-        rendezvous = ["--standalone"]
-    else:
-        rendezvous = [f"--nnodes={config.host_num}", f"--node-rank={config.index}"]
-        rendezvous += [f"--master-addr={config.chief_ip}", f"--master-port={config.master_port}"]
-    return [*rendezvous, f"--nproc-per-node={num_processes}", "-m", "training.worker", *sys.argv[1:]]
-
-
-def _report(error: ChildFailedError) -> int:
-    """One line about the first failure; its exit code, or 1 for a rank that was killed."""
-    rank, failure = error.get_first_failure()
-    message = failure.message["message"] if isinstance(failure.message, dict) else failure.message
-    if failure.exitcode == 2:  # an error from a loader's process carries that process's traceback in front
-        print(f"error: {message.strip().splitlines()[-1].split('UserError: ')[-1]}", file=sys.stderr)
-        return 2
-    print(f"error: rank {rank} failed with exit code {failure.exitcode}: {message}", file=sys.stderr)
-    return failure.exitcode if failure.exitcode > 0 else 1
 
 
 if __name__ == "__main__":

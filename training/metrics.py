@@ -1,37 +1,106 @@
-"""What a step reports: one log line and TensorBoard scalars, written by one rank."""
+"""What a step reports: a log line, TensorBoard scalars, a line of metrics.jsonl, and wandb when asked.
+
+Written by one rank, the first that has the loss.
+"""
 
 import dataclasses
+import hashlib
+import json
 import logging
+import resource
 import time
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
 from megatron.core import parallel_state
 from torch.utils.tensorboard import SummaryWriter
 
+from training.clock import Clock
 from training.config import Config
+from training.dataset import Step
+from training.flops import language_flops, peak_flops
+from training.step import sum_over_replicas
 
 log = logging.getLogger("training")
 
 
 @dataclasses.dataclass(frozen=True)
 class StepMetrics:
-    """Of one optimizer step, the same on every rank of the last pipeline stage; zero loss and tokens on the others."""
+    """Of one optimizer step.
+
+    loss: mean over its samples (0 on ranks before the last pipeline stage). num_tokens: without padding.
+    flops: of all GPUs together. seconds: by phase, of the slowest rank. memory_gb: the fullest rank's peak so far.
+    skipped: why the weights did not change, or None. samples: a digest of the step's sample keys in order.
+    """
 
     loss: float
-    num_tokens: int
     grad_norm: float
     lr: float
+    num_tokens: int
+    flops: float
+    step_seconds: float
+    seconds: dict[str, float]
+    memory_gb: float
+    skipped: str | None
+    samples: str
 
     @staticmethod
-    def reduce(losses: list[dict[str, torch.Tensor]], grad_norm: float, lr: float) -> "StepMetrics":
-        """Mean loss and number of tokens over the micro-batches of all replicas."""
-        if not losses:
-            return StepMetrics(0.0, 0, grad_norm, lr)
-        total = torch.stack([torch.stack([entry["loss"], entry["num_tokens"]]) for entry in losses]).sum(dim=0)
-        group = parallel_state.get_data_parallel_group()
-        torch.distributed.all_reduce(total, group=group)
-        return StepMetrics(float(total[0]) / len(losses) / group.size(), int(total[1]), float(grad_norm), lr)
+    def reduce(
+        losses: Sequence[dict[str, torch.Tensor]],
+        step: Step,
+        grad_norm: float,
+        lr: float,
+        skipped: str | None,
+        clock: Clock,
+        text: Any,
+    ) -> "StepMetrics":
+        """Collect over all ranks; `text` is the language model's configuration. A collective."""
+        batches = step.micro_batches
+        counted = parallel_state.get_model_parallel_group().rank() == 0 and _first_of_sequence()
+        sums = [clock.vision.flops]
+        sums += [language_flops(text, batches), sum(batch.num_tokens for batch in batches)] if counted else [0.0, 0.0]
+        vision_flops, text_flops, num_tokens = _all_reduce(sums, torch.distributed.ReduceOp.SUM)
+        seconds, peak_memory = clock.seconds, _peak_memory_gb()
+        *slowest, memory_gb = _all_reduce([*seconds.values(), peak_memory], torch.distributed.ReduceOp.MAX)
+        return StepMetrics(
+            loss=mean_loss([entry["loss"] for entry in losses]),
+            grad_norm=grad_norm,
+            lr=lr,
+            num_tokens=int(num_tokens),
+            flops=vision_flops + text_flops,
+            step_seconds=clock.total(),
+            seconds=dict(zip(seconds, slowest, strict=True)),
+            memory_gb=memory_gb,
+            skipped=skipped,
+            samples=hashlib.sha256("\n".join(step.keys).encode()).hexdigest()[:16],
+        )
+
+
+def mean_loss(losses: Sequence[torch.Tensor]) -> float:
+    """The mean over the micro-batches of all replicas; 0 where there are no losses. A collective of the last stage."""
+    if not losses:
+        return 0.0
+    total = sum_over_replicas(torch.stack(list(losses)).sum())
+    return float(total) / len(losses) / parallel_state.get_data_parallel_world_size()
+
+
+def _first_of_sequence() -> bool:
+    return parallel_state.get_context_parallel_rank() == 0
+
+
+def _all_reduce(values: Sequence[float], operation: Any) -> list[float]:
+    tensor = torch.tensor(values, dtype=torch.float64, device=torch.cuda.current_device())
+    torch.distributed.all_reduce(tensor, op=operation)
+    return tensor.tolist()
+
+
+def _peak_memory_gb() -> float:
+    """Of the GPU's allocator, or of this process where there is no GPU."""
+    if torch.cuda.is_available():
+        return torch.cuda.max_memory_allocated() / 2**30
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
 class StepReporter:
@@ -39,38 +108,87 @@ class StepReporter:
 
     def __init__(self, config: Config, train_iters: int) -> None:
         self.train_iters = train_iters
-        ranks = (parallel_state.get_tensor_model_parallel_rank(), parallel_state.get_data_parallel_rank())
-        self.active = parallel_state.is_pipeline_last_stage() and ranks == (0, 0)
+        first = parallel_state.get_tensor_model_parallel_rank() == 0 and _first_of_sequence()
+        first = first and parallel_state.get_data_parallel_rank() == 0
+        self.active = first and parallel_state.is_pipeline_last_stage()
         if not self.active:
             return
+        peak = peak_flops(config.peak_tflops)
+        self.peak_of_all = peak and peak * torch.distributed.get_world_size()
         self.writer = SummaryWriter(str(config.tensorboard_path))
+        self.wandb = _start_wandb(config)
         config.log_path.mkdir(parents=True, exist_ok=True)
-        file = config.log_path / time.strftime("log_%m-%d_%H:%M:%S.txt")
-        log.setLevel(logging.INFO)
-        log.propagate = False
-        for handler in (logging.StreamHandler(), logging.FileHandler(file)):
-            handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
-            log.addHandler(handler)
+        self.lines = open(config.log_path / "metrics.jsonl", "a", buffering=1)  # noqa: SIM115 (until `close`)
+        _log_to(config.log_path / time.strftime("log_%m-%d_%H:%M:%S.txt"))
 
-    def report(self, iteration: int, metrics: StepMetrics, seconds: float) -> None:
-        """One step took `seconds`."""
+    def report(self, iteration: int, metrics: StepMetrics) -> None:
+        """A step is done."""
         if not self.active:
             return
-        tokens_per_s = metrics.num_tokens / seconds
+        tokens_per_s = metrics.num_tokens / metrics.step_seconds
+        tflops = metrics.flops / metrics.step_seconds / torch.distributed.get_world_size() / 1e12
+        mfu = metrics.flops / metrics.step_seconds / self.peak_of_all if self.peak_of_all else None
+        utilisation = f" (MFU {mfu:.1%})" if mfu else ""
+        times = ", ".join(f"{name.replace('_', '-')} {value:.2f}" for name, value in metrics.seconds.items())
         log.info(
             f"iteration {iteration}/{self.train_iters} | loss {metrics.loss:.6f} | grad norm {metrics.grad_norm:.4f} | "
-            f"lr {metrics.lr:.3e} | {tokens_per_s:.0f} tokens/s | {seconds:.2f} s"
+            f"lr {metrics.lr:.3e} | {tokens_per_s:.0f} tokens/s | {tflops:.3g} TFLOP/s per rank{utilisation} | "
+            f"{metrics.memory_gb:.1f} GB | {metrics.step_seconds:.2f} s ({times})"
         )
-        scalars: dict[str, Any] = {"loss": metrics.loss, "grad_norm": metrics.grad_norm, "lr": metrics.lr}
-        for name, value in {**scalars, "tokens_per_s": tokens_per_s}.items():
-            self.writer.add_scalar(f"train/{name}", value, iteration)
+        if metrics.skipped:
+            log.info(f"iteration {iteration}: weights unchanged, because of {metrics.skipped}")
+        scalars = {"loss": metrics.loss, "grad_norm": metrics.grad_norm, "lr": metrics.lr, "tokens_per_s": tokens_per_s}
+        scalars |= {"tflops_per_rank": tflops, "memory_gb": metrics.memory_gb, "skipped": float(bool(metrics.skipped))}
+        scalars |= {"mfu": mfu} if mfu else {}
+        self._scalars(iteration, "train", scalars)
+        self._scalars(iteration, "seconds", {"step": metrics.step_seconds, **metrics.seconds})
+        self.lines.write(json.dumps({"iteration": iteration, **dataclasses.asdict(metrics)}) + "\n")
 
-    def note(self, message: str) -> None:
-        """A line between steps."""
+    def report_validation(self, iteration: int, loss: float, num_samples: int) -> None:
+        """The loss on held-out tasks."""
         if self.active:
-            log.info(message)
+            log.info(f"iteration {iteration}: validation loss {loss:.6f} on {num_samples} samples of held-out tasks")
+            self._scalars(iteration, "validation", {"loss": loss})
+            self.lines.write(json.dumps({"iteration": iteration, "validation_loss": loss}) + "\n")
+
+    def note_saved(self, completed: list[Path]) -> None:
+        """Checkpoints that became complete."""
+        for path in completed:
+            if self.active:
+                log.info(f"saved {path}")
+
+    def _scalars(self, iteration: int, group: str, scalars: dict[str, float]) -> None:
+        for name, value in scalars.items():
+            self.writer.add_scalar(f"{group}/{name}", value, iteration)
+        if self.wandb:
+            self.wandb.log({f"{group}/{name}": value for name, value in scalars.items()}, step=iteration)
 
     def close(self) -> None:
-        """Flush TensorBoard."""
+        """Flush everything."""
         if self.active:
             self.writer.close()
+            self.lines.close()
+            if self.wandb:
+                self.wandb.finish()
+
+
+def _start_wandb(config: Config) -> Any:
+    if not config.wandb_project:
+        return None
+    import wandb  # checked by the launcher
+
+    return wandb.init(
+        project=config.wandb_project,
+        name=config.output_name,
+        id=config.output_name,
+        resume="allow",
+        config=dataclasses.asdict(config),
+    )
+
+
+def _log_to(file: Path) -> None:
+    log.setLevel(logging.INFO)
+    log.propagate = False
+    for handler in (logging.StreamHandler(), logging.FileHandler(file)):
+        handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
+        log.addHandler(handler)

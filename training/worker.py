@@ -1,32 +1,20 @@
 """One rank of a training run, as torchrun starts it.
 
-The heavy imports wait until `main`: checkpointing starts a helper process, which imports this file again.
+The heavy imports wait until `main`, so that a process which only imports this file again stays light.
 """
 
-import sys
-import warnings
-
-from data.errors import UserError
-from data.processes import die_with_parent
-from training.config import parse
+from training import torchrun
+from training.config import Config, parse
 from training.models import cpu_adaptor
 
 
-def main() -> None:
-    """Train; a `UserError` is handed to the launcher, which prints it once, and becomes exit code 2."""
-    die_with_parent()
-    warnings.simplefilter("ignore")  # megatron-core and torch warn at length about what this run does not use
+def main(config: Config) -> None:
+    """Train."""
     cpu_adaptor.install()
     from training.train import train
 
-    try:
-        train(parse())
-    except UserError as error:
-        from torch.distributed.elastic.multiprocessing.errors import get_error_handler
-
-        get_error_handler().record_exception(error)
-        sys.exit(2)
+    train(config)
 
 
 if __name__ == "__main__":
-    main()
+    torchrun.run_rank(main, parse())

@@ -1,8 +1,10 @@
 """Options: the published values, environment below flags, and what the launcher refuses before any rank starts."""
 
 import dataclasses
+import io
 import json
 import shutil
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +61,8 @@ def test_epochs_become_iterations(epochs: float, expected: int) -> None:
         ({"tp": 2}, 3, "3 processes cannot be cut into TP=2 x PP=1"),
         ({"batch_size": 3}, 1, "GLOBAL_BATCH_SIZE=8 is not a multiple of BATCH_SIZE=3"),
         ({"sp": "true"}, 1, "SP=true needs TP > 1"),
+        ({"packing": "true", "batch_size": 2}, 1, "give BATCH_SIZE=1"),
+        ({"wandb_project": "w"}, 1, "pip install wandb"),
         ({"dataset_path": Path("nowhere")}, 1, "nowhere: not a shard folder"),
         ({"pretrain_checkpoint_path": Path("nowhere")}, 1, "nowhere: no such checkpoint folder"),
     ],
@@ -91,16 +95,42 @@ def test_another_model_is_refused(shards: Path, megatron: Path, tmp_path: Path) 
 
 def test_a_run_cannot_continue_on_other_data(shards: Path, megatron: Path, tmp_path: Path) -> None:
     config = config_for(shards, megatron, tmp_path)
-    assert not is_complete(config, num_ranks=1)
+    assert not is_complete(config)
     iteration = config.checkpoint_path / "iter_0000002"
     iteration.mkdir(parents=True)
     (iteration / "metadata.json").touch()
     (config.checkpoint_path / "latest_checkpointed_iteration.txt").write_text("2")
     manifest = json.loads((shards / "manifest.json").read_text())
-    (iteration / "run.json").write_text(json.dumps(config.identity(1, manifest)))
-    assert not is_complete(config, num_ranks=1)
-    with pytest.raises(UserError, match="began with another num_ranks;"):
-        is_complete(config, num_ranks=2)
+    (iteration / "run.json").write_text(json.dumps(config.identity(manifest)))
+    assert not is_complete(config)
+    with pytest.raises(UserError, match="began with another num_workers, seed;"):
+        is_complete(dataclasses.replace(config, seed=1, num_workers=1))
     others = tiny.build_dataset(tmp_path / "others", [tiny.sample(index) for index in range(5)])
     with pytest.raises(UserError, match="began with another data;"):
-        is_complete(dataclasses.replace(config, dataset_path=others), num_ranks=1)
+        is_complete(dataclasses.replace(config, dataset_path=others))
+
+
+@pytest.mark.parametrize(("num_images", "message"), [(1, "2 <image> marks but 1 images"), (2, "more than IMAGE_NUM=1")])
+def test_images_are_counted_before_any_rank_starts(
+    megatron: Path, tmp_path: Path, num_images: int, message: str
+) -> None:
+    """Also where the shard was not made by our writer, which counts itself."""
+    good = tiny.sample(1, num_steps=2)
+    folder = tiny.build_dataset(tmp_path / "shards", [good])
+    if num_images == 1:
+        drop_member(folder, f"{good.key}.1.png")
+    config = dataclasses.replace(config_for(folder, megatron), image_num=1 if num_images == 2 else 3)
+    with pytest.raises(UserError, match=message):
+        check(config, 1)
+
+
+def drop_member(folder: Path, name: str) -> None:
+    [path] = folder.glob("*.tar")
+    with tarfile.open(path) as old:
+        kept = [(member, old.extractfile(member).read()) for member in old if member.name != name]
+    with tarfile.open(path, "w") as new:
+        for member, content in kept:
+            new.addfile(member, io.BytesIO(content))
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["shards"][0]["bytes"] = path.stat().st_size
+    (folder / "manifest.json").write_text(json.dumps(manifest))

@@ -10,13 +10,15 @@ from transformers import AutoProcessor
 from data.errors import UserError
 from data.shard import Sample
 from tests.training import tiny
-from training.dataset import MicroBatch, MicroBatchEncoder, Place, build_loader
+from training.collate import Collator, MicroBatch, Place
+from training.dataset import Step, StepEncoder, build_loader, read_in_order
 from training.encoding import ConversationEncoder
 from training.loader_state import from_plain, to_plain
+from training.models.batching import IGNORE
 from training.models.idefics2.config import read_config
 from training.models.idefics2.images import ImageEncoder
 
-SAMPLES_PER_STEP = 6
+GLOBAL_BATCH = 6
 
 
 class Reader:
@@ -27,12 +29,16 @@ class Reader:
         self.encoder = ConversationEncoder(processor, 4096, 3, "answer")
         self.images = ImageEncoder(processor, read_config(policy))
 
-    def loader(self, folder: Path, place: Place, num_workers: int = 0, batch_size: int = 2):
-        encoder = MicroBatchEncoder(self.encoder, place, self.images, batch_size, pad_multiple=8, pad_length=None)
-        return build_loader(folder, encoder, SAMPLES_PER_STEP, num_workers, seed=1)
+    def loader(self, folder: Path, place: Place, num_workers: int = 0, **options: object):
+        options = {"batch_size": 2, "seq_len": 1024, "pad_multiple": 8, **options}
+        encoder = StepEncoder(self.encoder, Collator(place, self.images, **options))
+        return build_loader(folder, encoder, GLOBAL_BATCH, num_workers, seed=1)
 
-    def batches(self, folder: Path, count: int, place: Place, batch_size: int = 2) -> list[MicroBatch]:
-        return list(islice(self.loader(folder, place, batch_size=batch_size), count))
+    def steps(self, folder: Path, count: int, place: Place, **options: object) -> list[Step]:
+        return list(islice(self.loader(folder, place, **options), count))
+
+    def batches(self, folder: Path, count: int, place: Place, **options: object) -> list[MicroBatch]:
+        return [batch for step in self.steps(folder, count, place, **options) for batch in step.micro_batches]
 
 
 @pytest.fixture(scope="module")
@@ -41,66 +47,115 @@ def reader(policy: Path) -> Reader:
 
 
 def place(
-    data_rank: int = 0, data_size: int = 1, tensor_rank: int = 0, tensor_size: int = 1, first: bool = True
+    data_rank: int = 0, data_size: int = 1, image_rank: int = 0, image_size: int = 1, first: bool = True
 ) -> Place:
-    return Place(data_rank, data_size, tensor_rank, tensor_size, first)
+    return Place(data_rank, data_size, image_rank, image_size, first)
 
 
-def fingerprints(batches: list[MicroBatch]) -> list[tuple[int, ...]]:
-    """One per sample."""
-    return [
-        tuple(row.tolist()) for batch in batches for row in torch.nn.functional.pad(batch.tokens, (0, 999))[:, :999]
-    ]
+def keys(batches: list[MicroBatch]) -> list[str]:
+    return [key for batch in batches for key in batch.keys]
 
 
-def test_one_pass_reads_every_sample_once(reader: Reader, shards: Path) -> None:
-    seen = fingerprints(reader.batches(shards, 12, place()))
+@pytest.mark.parametrize("packing", [False, True])
+def test_one_pass_reads_every_sample_once(reader: Reader, shards: Path, packing: bool) -> None:
+    seen = keys(reader.batches(shards, 4, place(), packing=packing))
     assert len(set(seen)) == len(seen) == 24
 
 
-def test_data_parallel_ranks_read_disjoint_samples(reader: Reader, shards: Path) -> None:
-    seen = [fingerprints(reader.batches(shards, 6, place(rank, 2))) for rank in range(2)]
-    assert len(set(seen[0]) | set(seen[1])) == 24
+@pytest.mark.parametrize("packing", [False, True])
+def test_each_step_is_the_same_samples_however_many_replicas(reader: Reader, shards: Path, packing: bool) -> None:
+    alone = reader.steps(shards, 4, place(), packing=packing)
+    replicas = [reader.steps(shards, 4, place(rank, 3), packing=packing) for rank in range(3)]
+    for whole, *parts in zip(alone, *replicas, strict=True):
+        assert sorted(whole.keys) == sorted(key for part in parts for key in keys(part.micro_batches))
+        assert len({len(part.micro_batches) for part in parts}) == 1
+        assert all(part.keys == whole.keys for part in parts)
 
 
 def test_a_step_is_cut_into_micro_batches_of_similar_length(reader: Reader, shards: Path) -> None:
-    for step in range(4):
-        batches = reader.batches(shards, 12, place())[3 * step : 3 * step + 3]
-        lengths = [batch.tokens.size(1) for batch in batches]
-        assert lengths == sorted(lengths)
+    for step in reader.steps(shards, 4, place()):
+        lengths = [batch.tokens.size(1) for batch in step.micro_batches]
+        assert len(lengths) == 3 and lengths == sorted(lengths)
 
 
-def test_tensor_parallel_ranks_share_the_images_of_the_same_samples(reader: Reader, shards: Path) -> None:
-    whole = reader.batches(shards, 12, place())
-    parts = [reader.batches(shards, 12, place(tensor_rank=rank, tensor_size=2)) for rank in range(2)]
-    later_stage = reader.batches(shards, 12, place(first=False))
+def test_ranks_share_the_images_of_the_same_samples(reader: Reader, shards: Path) -> None:
+    whole = reader.batches(shards, 4, place())
+    parts = [reader.batches(shards, 4, place(image_rank=rank, image_size=2)) for rank in range(2)]
+    later_stage = reader.batches(shards, 4, place(first=False))
     for expected, left, right, later in zip(whole, *parts, later_stage, strict=True):
         assert expected.tokens.equal(left.tokens) and expected.tokens.equal(right.tokens)
         assert expected.tokens.equal(later.tokens) and later.images.pixels is None
-        assert left.images.num_units == right.images.num_units == later.images.num_units == expected.images.num_units
-        owned = [len((part.images.pixels or {"pixel_values": ""})["pixel_values"]) for part in (left, right)]
+        assert left.images.num_units == right.images.num_units == expected.images.num_units
+        owned = [len(part.images.pixels["pixel_values"]) if part.images.pixels else 0 for part in (left, right)]
         assert sum(owned) == expected.images.num_units and owned[0] - owned[1] in (0, 1)
 
 
 def test_every_sample_weighs_the_same(reader: Reader, shards: Path) -> None:
-    for batch in reader.batches(shards, 12, place()):
+    for batch in reader.batches(shards, 4, place()):
         assert batch.loss_weights.sum(dim=1).allclose(torch.ones(2))
         assert ((batch.loss_weights > 0) == (batch.labels >= 0)).all()
+
+
+def test_a_packed_row_is_its_samples_one_after_the_other(reader: Reader, shards: Path) -> None:
+    """Tokens, labels and weights of each segment are those of the sample alone; nothing is predicted across."""
+    alone = {batch.keys[0]: batch for batch in reader.batches(shards, 4, place(), batch_size=1, pad_multiple=1)}
+    options = {"packing": True, "segment_multiple": 4, "pad_multiple": 16}
+    for batch in reader.batches(shards, 4, place(), **options):
+        assert batch.tokens.shape == batch.labels.shape == (1, sum(batch.segment_lengths))
+        assert batch.tokens.size(1) <= 1024 and batch.tokens.size(1) % 16 == 0
+        assert all(length % 4 == 0 for length in batch.segment_lengths)
+        assert len(batch.segment_lengths) - len(batch.keys) in (0, 1)
+        start = 0
+        for number, (key, length) in enumerate(zip(batch.keys, batch.lengths, strict=True)):
+            part = slice(start, start + length)
+            for name in ("tokens", "labels", "loss_weights"):
+                assert getattr(batch, name)[0, part].equal(getattr(alone[key], name)[0])
+            assert batch.labels[0, start + length - 1] == IGNORE
+            assert (batch.sample_index[0, part] == number).all()
+            start += batch.segment_lengths[number]
+        assert len(batch.keys) > 1
+
+
+def test_a_step_has_the_asked_multiple_of_micro_batches(reader: Reader, shards: Path) -> None:
+    for step in reader.steps(shards, 2, place(0, 2), packing=True, micro_batch_multiple=4):
+        assert len(step.micro_batches) == 4
+        assert all(len(batch.tokens[0]) == sum(batch.segment_lengths) for batch in step.micro_batches)
+
+
+def test_weight_and_advantage_travel_with_a_sample(reader: Reader, tmp_path: Path) -> None:
+    plain = [tiny.sample(index) for index in range(6)]
+    columns = [{"weight": 0.5 * index, "advantage": -index} for index in range(6)]
+    samples = [Sample(s.id, s.conversations, s.images, extra) for s, extra in zip(plain, columns, strict=True)]
+    folder = tiny.build_dataset(tmp_path / "shards", samples)
+    [step] = reader.steps(folder, 1, place(), packing=True, seq_len=4096)
+    [batch] = step.micro_batches
+    for number, key in enumerate(batch.keys):
+        index = int(key.split("--")[1])
+        assert batch.advantages[number] == -index
+        own = batch.loss_weights[batch.sample_index == number]
+        assert own.sum().item() == pytest.approx(0.5 * index)
+
+
+def test_a_column_that_is_no_number_is_named(reader: Reader, tmp_path: Path) -> None:
+    good = tiny.sample(1)
+    folder = tiny.build_dataset(tmp_path / "shards", [Sample("odd", good.conversations, good.images, {"weight": "x"})])
+    with pytest.raises(UserError, match=r"sample odd: .*numbers as its columns"):
+        list(read_in_order(folder, reader.encoder))
 
 
 @pytest.mark.parametrize("num_workers", [0, 1])
 def test_a_restored_loader_continues_where_it_was(
     reader: Reader, shards: Path, num_workers: int, tmp_path: Path
 ) -> None:
+    """Also on another number of replicas: the state is the same for all."""
     loader = reader.loader(shards, place(), num_workers)
-    batches = iter(loader)
-    list(islice(batches, 4))  # in the middle of a step
-    state = loader.save_state_rank()
-    expected = fingerprints(list(islice(batches, 12)))
-    restarted = reader.loader(shards, place(), num_workers)
-    torch.save(to_plain(state), tmp_path / "state.pt")
+    steps = iter(loader)
+    list(islice(steps, 3))
+    torch.save(to_plain(loader.save_state_rank()), tmp_path / "state.pt")
+    expected = [step.keys for step in islice(steps, 4)]
+    restarted = reader.loader(shards, place(1, 2), num_workers)
     restarted.restore_state_rank(from_plain(torch.load(tmp_path / "state.pt", weights_only=True)))
-    assert fingerprints(list(islice(iter(restarted), 12))) == expected
+    assert [step.keys for step in islice(iter(restarted), 4)] == expected
 
 
 def test_a_broken_image_is_named(reader: Reader, tmp_path: Path) -> None:
@@ -108,4 +163,4 @@ def test_a_broken_image_is_named(reader: Reader, tmp_path: Path) -> None:
     broken = Sample("broken", good.conversations, [good.images[0][:60]])
     folder = tiny.build_dataset(tmp_path / "shards", [broken] * 1 + [tiny.sample(i) for i in range(5)])
     with pytest.raises(UserError, match="sample broken: broken image"):
-        reader.batches(folder, 3, place())
+        reader.steps(folder, 1, place())

@@ -1,0 +1,188 @@
+"""From encoded samples to the micro-batches that a rank computes, padded or packed."""
+
+import dataclasses
+import io
+from collections.abc import Sequence
+
+import torch
+from PIL import Image, UnidentifiedImageError
+
+from data.errors import UserError
+from training.models.batching import IGNORE, Images
+from training.models.images import ImageEncoder, encode_share, only_counted
+from training.packing import batch_by_length, pack_rows
+
+
+@dataclasses.dataclass(frozen=True)
+class TokenizedSample:
+    """ids [s]; learn [s] bool: whether a token is to be predicted; images: encoded files.
+
+    `weight` scales the sample's loss; `advantage` is carried for algorithms that need it.
+    """
+
+    key: str
+    ids: torch.Tensor
+    learn: torch.Tensor
+    images: list[bytes]
+    weight: float = 1.0
+    advantage: float = 0.0
+
+
+@dataclasses.dataclass(frozen=True)
+class MicroBatch:
+    """
+    tokens, labels [b, s]: padded on the right; `labels` are shifted, `IGNORE` where nothing is to be learnt.
+    loss_weights [b, s]: weight / (learnt tokens of the sample), so that replies count alike however long they are.
+    sample_index [b, s]: which of the `n` samples a position belongs to; padding belongs to the one before it, or to 0.
+    keys, advantages [n]: of the samples.
+    segment_lengths: None, or of a packed row (b = 1) its samples' lengths and that of the padding after them; positions
+        restart in each segment and attention stays within it.
+    images: all are counted, this rank's share of them is there as the vision tower takes it.
+    lengths [n]: of the samples.
+    mean_num_samples: samples of a micro-batch, on average over the step: the loss's denominator.
+    """
+
+    tokens: torch.Tensor
+    labels: torch.Tensor
+    loss_weights: torch.Tensor
+    sample_index: torch.Tensor
+    keys: list[str]
+    advantages: torch.Tensor
+    segment_lengths: tuple[int, ...] | None
+    images: Images
+    lengths: tuple[int, ...]
+    mean_num_samples: float
+
+    @property
+    def num_tokens(self) -> int:
+        """Without padding."""
+        return sum(self.lengths)
+
+    def on(self, device: torch.device) -> "MicroBatch":
+        """A copy with its tensors on `device`."""
+        fields = vars(self).items()
+        moved = {name: value.to(device, non_blocking=True) for name, value in fields if torch.is_tensor(value)}
+        return dataclasses.replace(self, **moved, images=self.images.to(device))
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Where this rank stands, as far as data is concerned; the ranks `image_rank` of `image_size` share images."""
+
+    data_rank: int
+    data_size: int
+    image_rank: int
+    image_size: int
+    encodes_images: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Collator:
+    """Cuts a global batch into micro-batches and makes those of one replica."""
+
+    place: Place
+    image_encoder: ImageEncoder
+    batch_size: int
+    seq_len: int
+    packing: bool = False
+    pad_multiple: int = 1
+    """The length of a micro-batch is a multiple of it."""
+    pad_to_seq_len: bool = False
+    """Every micro-batch is `seq_len` long, rather than as long as its longest sample or its row."""
+    segment_multiple: int = 1
+    """Packed samples are padded to it, each for itself."""
+    micro_batch_multiple: int = 1
+    """Each replica's number of micro-batches is a multiple of it (interleaved pipelines: PP)."""
+
+    def collate(self, samples: Sequence[TokenizedSample]) -> list[MicroBatch]:
+        """This replica's micro-batches of a global batch: every `data_size`-th, from `data_rank` on."""
+        lengths = [self._segment(len(sample.ids)) for sample in samples]
+        multiple = self.place.data_size * self.micro_batch_multiple
+        if self.packing:
+            plan = pack_rows(lengths, self.seq_len, multiple)
+        else:
+            plan = batch_by_length(lengths, self.batch_size, multiple)
+        make = self._packed if self.packing else self._padded
+        own = plan[self.place.data_rank :: self.place.data_size]
+        return [make([samples[index] for index in group], len(samples) / len(plan)) for group in own]
+
+    def _padded(self, samples: list[TokenizedSample], mean_num_samples: float) -> MicroBatch:
+        """One sample a row."""
+        rows = [[sample] for sample in samples] or [[]]
+        rows += [[] for _ in range(self.batch_size - len(rows))]
+        return self._micro_batch(rows, mean_num_samples)
+
+    def _packed(self, samples: list[TokenizedSample], mean_num_samples: float) -> MicroBatch:
+        """All samples in one row."""
+        batch = self._micro_batch([samples], mean_num_samples)
+        segments = [self._segment(len(sample.ids)) for sample in samples]
+        padding = batch.tokens.size(1) - sum(segments)
+        return dataclasses.replace(batch, segment_lengths=(*segments, *([padding] if padding else [])))
+
+    def _micro_batch(self, rows: list[list[TokenizedSample]], mean_num_samples: float) -> MicroBatch:
+        samples = [sample for row in rows for sample in row]
+        longest = max(sum(self._segment(len(sample.ids)) for sample in row) for row in rows)
+        length = self.seq_len if self.pad_to_seq_len else max(1, -(-longest // self.pad_multiple)) * self.pad_multiple
+        tokens = torch.zeros(len(rows), length, dtype=torch.long)
+        labels = torch.full_like(tokens, IGNORE)
+        loss_weights = torch.zeros(len(rows), length)
+        sample_index = torch.zeros_like(tokens)
+        number = 0
+        for row, members in enumerate(rows):
+            start = 0
+            for sample in members:
+                end = start + len(sample.ids)
+                learn = sample.learn[1:]
+                tokens[row, start:end] = sample.ids
+                labels[row, start : end - 1] = torch.where(learn, sample.ids[1:], IGNORE)
+                loss_weights[row, start : end - 1] = learn / learn.sum() * sample.weight
+                sample_index[row, start:] = number
+                start, number = start + self._segment(len(sample.ids)), number + 1
+        images = [(sample.key, image) for sample in samples for image in sample.images]
+        return MicroBatch(
+            tokens=tokens,
+            labels=labels,
+            loss_weights=loss_weights,
+            sample_index=sample_index,
+            keys=[sample.key for sample in samples],
+            advantages=torch.tensor([sample.advantage for sample in samples]),
+            segment_lengths=None,
+            images=self._own_images(images),
+            lengths=tuple(len(sample.ids) for sample in samples),
+            mean_num_samples=mean_num_samples,
+        )
+
+    def _segment(self, length: int) -> int:
+        """The room that a sample takes in a packed row."""
+        return -(-length // self.segment_multiple) * self.segment_multiple if self.packing else length
+
+    def _own_images(self, images: list[tuple[str, bytes]]) -> Images:
+        """Of all only the headers are read; decoded is this rank's share."""
+        opened = [_open(*image) for image in images]
+        sizes = [(picture.height, picture.width) for picture in opened]
+        if not self.place.encodes_images:
+            return only_counted(self.image_encoder, sizes)
+
+        def load(index: int) -> Image.Image:
+            return _decode(images[index][0], opened[index])
+
+        return encode_share(self.image_encoder, sizes, load, self.place.image_rank, self.place.image_size)
+
+
+def _open(key: str, encoded: bytes) -> Image.Image:
+    """An image of which only the header is read."""
+    try:
+        return Image.open(io.BytesIO(encoded))
+    except (UnidentifiedImageError, OSError) as error:
+        raise _broken(key, error) from None
+
+
+def _decode(key: str, picture: Image.Image) -> Image.Image:
+    try:
+        return picture.convert("RGB")
+    except OSError as error:
+        raise _broken(key, error) from None
+
+
+def _broken(key: str, error: Exception) -> UserError:
+    return UserError(f"sample {key}: broken image ({error}); make the shards again")

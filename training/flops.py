@@ -1,0 +1,56 @@
+"""How many floating-point operations a step needs, as a model, and how many a GPU could do.
+
+Counted is what the model asks for: real tokens, without padding, recomputation or logits that no label wants; a
+backward pass is two forward passes. Source: Kaplan et al. 2020, appendix B; attention as in Chowdhery et al. 2022
+(PaLM), appendix B, but causal.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from training.collate import MicroBatch
+from training.models.batching import IGNORE
+
+_PEAK_TFLOPS = {  # dense bf16, from the makers' data sheets
+    "B200": 2250,
+    "H200": 989,
+    "GH200": 989,
+    "H100 PCIe": 756,
+    "H100": 989,
+    "H800": 989,
+    "A100": 312,
+    "A800": 312,
+    "L40S": 362,
+    "L4": 121,
+}
+
+
+def peak_flops(tflops: float = 0.0) -> float | None:
+    """FLOP/s of one GPU at dense bf16: `tflops` * 1e12, or by the GPU's name; None where that says nothing."""
+    if tflops:
+        return tflops * 1e12
+    name = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
+    return next((peak * 1e12 for key, peak in _PEAK_TFLOPS.items() if key in name), None)
+
+
+def language_flops(text: Any, batches: Sequence[MicroBatch]) -> float:
+    """Forward and backward of the language model; `text` is its Hugging Face configuration."""
+    heads, kv_heads, size, hidden = text.num_attention_heads, text.num_key_value_heads, text.head_dim, text.hidden_size
+    weights = hidden * size * (2 * heads + 2 * kv_heads) + 3 * hidden * text.intermediate_size  # of a layer
+    window = getattr(text, "sliding_window", None)
+    forward = 0.0
+    for batch in batches:
+        attention = sum(_num_attended(length, window) for length in batch.lengths) * 4 * heads * size
+        labelled = int((batch.labels != IGNORE).sum())
+        forward += text.num_hidden_layers * (2 * weights * sum(batch.lengths) + attention)
+        forward += 2 * hidden * text.vocab_size * labelled
+    return 3 * forward
+
+
+def _num_attended(length: int, window: int | None) -> float:
+    """Pairs of a position and one that it sees."""
+    if window is None or length <= window:
+        return length * (length + 1) / 2
+    return window * (window + 1) / 2 + (length - window) * window

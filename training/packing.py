@@ -1,0 +1,62 @@
+"""Which samples of an optimizer step share a micro-batch, and a row of it.
+
+Plans are made of lengths alone, are the same on every rank, and hold every sample exactly once.
+"""
+
+from collections.abc import Sequence
+
+
+def batch_by_length(lengths: Sequence[int], batch_size: int, multiple: int = 1) -> list[list[int]]:
+    """Micro-batches of `batch_size` samples, shortest first, so that little is padded.
+
+    Args:
+        lengths: tokens of each sample.
+        multiple: the number of micro-batches is a multiple of it; empty ones make up for what is missing.
+
+    Returns:
+        For each micro-batch the positions of its samples in `lengths`.
+    """
+    ordered = sorted(range(len(lengths)), key=lambda index: lengths[index])
+    batches = [ordered[start : start + batch_size] for start in range(0, len(ordered), batch_size)]
+    return batches + [[] for _ in range(-len(batches) % multiple)]
+
+
+def pack_rows(lengths: Sequence[int], capacity: int, multiple: int = 1) -> list[list[int]]:
+    """Rows of at most `capacity` tokens: as few as first-fit-decreasing finds, then as even as they can be.
+
+    Even rows matter because replicas and pipeline stages wait for the longest. `multiple` is the same as above; every
+    length must be within `capacity`.
+    """
+    longest_first = sorted(range(len(lengths)), key=lambda index: (-lengths[index], index))
+    fullest = _first_fit(lengths, longest_first, capacity)
+    fullest += [[] for _ in range(-len(fullest) % multiple)]
+    return _spread_evenly(lengths, longest_first, capacity, len(fullest)) or fullest
+
+
+def _first_fit(lengths: Sequence[int], order: Sequence[int], capacity: int) -> list[list[int]]:
+    rows: list[list[int]] = []
+    room: list[int] = []
+    for index in order:
+        row = next((row for row, left in enumerate(room) if lengths[index] <= left), None)
+        if row is None:
+            row = len(rows)
+            rows.append([])
+            room.append(capacity)
+        rows[row].append(index)
+        room[row] -= lengths[index]
+    return rows
+
+
+def _spread_evenly(
+    lengths: Sequence[int], order: Sequence[int], capacity: int, num_rows: int
+) -> list[list[int]] | None:
+    """Each sample into the emptiest row; None where that overflows."""
+    rows: list[list[int]] = [[] for _ in range(num_rows)]
+    used = [0] * num_rows
+    for index in order:
+        row = used.index(min(used))
+        if used[row] + lengths[index] > capacity:
+            return None
+        rows[row].append(index)
+        used[row] += lengths[index]
+    return rows

@@ -1,0 +1,109 @@
+"""Score samples: how probable a checkpoint finds each sample's reply. Start it with `bash training/score.sh`.
+
+One row of the Parquet file per sample, in the order of the shards:
+
+    id           as in the samples
+    logprob      sum over the reply's tokens, natural logarithm
+    num_tokens   of the reply
+    perplexity   exp(-logprob / num_tokens)
+    weight, advantage
+    token_logprobs   of each of them, with --token_logprobs true
+"""
+
+import dataclasses
+import os
+import sys
+from pathlib import Path
+from typing import Literal
+
+from data import cli
+from data.errors import UserError
+from data.shard import read_manifest
+from training import torchrun
+from training.config import Config, Switch, parse_with_environment
+from training.launch import check_sizes
+from training.models.checkpoint_folder import find_weights
+from training.models.language import check_layout
+from training.models.registry import family
+from training.survey import check_samples
+
+
+@dataclasses.dataclass(frozen=True)
+class ScoreConfig:
+    """Log-probabilities of every sample's reply under a checkpoint."""
+
+    checkpoint: Path
+    """Megatron checkpoint folder, or one iteration of it."""
+    dataset_path: Path
+    """Folder of webdataset shards; all splits are scored."""
+    output: Path
+    """The Parquet file to write."""
+    tp: int = 1
+    """Tensor-parallel size."""
+    pp: int = 1
+    """Pipeline-parallel size."""
+    cp: int = 1
+    """Context-parallel size."""
+    dp: int = 1
+    """Data-parallel size where there is no GPU; with GPUs it follows from their number."""
+    sp: Switch = "false"
+    """Sequence parallelism."""
+    pr: Literal["bf16", "fp32"] = "bf16"
+    """Precision of weights and activations."""
+    batch_size: int = 1
+    """Samples of one micro-batch, without packing."""
+    packing: Switch = "true"
+    """Several samples in one row of at most SEQ_LEN tokens."""
+    seq_len: int = 8192
+    """Tokens of the longest sample; a longer one loses the end of its newest observation's tree."""
+    image_num: int = 3
+    """The most images one sample may have."""
+    loss: Literal["answer", "all_answers", "all"] = "answer"
+    """Which tokens are scored: the last reply, every reply, or everything but images."""
+    token_logprobs: Switch = "false"
+    """Also write each token's."""
+    lora_rank: int = 0
+    """Of a checkpoint with adapters; 0: none."""
+    lora_alpha: float = 16.0
+    """Adapters are scaled by LORA_ALPHA / LORA_RANK."""
+    host_gpu_num: int = 0
+    """Processes on this host; 0: one per GPU, or TP x PP x CP x DP without one."""
+
+    def as_training(self) -> Config:
+        """The options of training that scoring shares."""
+        shared = {field.name for field in dataclasses.fields(Config)}
+        values = {name: value for name, value in vars(self).items() if name in shared}
+        return Config(**values, pretrain_checkpoint_path=self.checkpoint, ac="none", global_batch_size=64)
+
+
+def main(config: ScoreConfig) -> int:
+    """Check, then score under torchrun with this process's own flags and environment."""
+    training = config.as_training()
+    num_ranks = torchrun.num_processes(config.host_gpu_num, training.layout.model_ranks * config.dp)
+    manifest = read_manifest(config.dataset_path)
+    _, hf_files = find_weights(config.checkpoint)
+    check_layout(family(hf_files).read_config(hf_files), training.layout)
+    batch = config.batch_size * max(1, num_ranks // training.layout.model_ranks)
+    check_sizes(dataclasses.replace(training, global_batch_size=batch), num_ranks)
+    check_samples(config.dataset_path, manifest, config.image_num)
+    if not config.output.absolute().parent.is_dir():
+        raise UserError(f"{config.output}: its folder does not exist")
+    return torchrun.start("training.score", num_ranks, torchrun.Hosts())
+
+
+def rank_main(config: ScoreConfig) -> None:
+    """What each rank does; heavy imports wait until here."""
+    from training.models import cpu_adaptor
+
+    cpu_adaptor.install()
+    from training.scoring import score
+
+    score(config)
+
+
+if __name__ == "__main__":
+    parsed = parse_with_environment(ScoreConfig, "score.sh")
+    if "LOCAL_RANK" in os.environ:
+        torchrun.run_rank(rank_main, parsed)
+    else:
+        sys.exit(cli.guarded(main, parsed))

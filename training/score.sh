@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Log-probabilities and perplexity of every sample of a shard folder under a checkpoint, as Parquet, in any layout.
+#   CHECKPOINT=mg DATASET_PATH=shards OUTPUT=scores.parquet bash training/score.sh
+#   bash training/score.sh --checkpoint mg --dataset_path shards --output scores.parquet --tp 2 --pr fp32
+# Every option is an environment variable and a flag: bash training/score.sh --help
+set -euo pipefail
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+export PYTHONPATH="$ROOT${PYTHONPATH:+:$PYTHONPATH}"
+exec "${PYTHON:-python}" -m training.score "$@"

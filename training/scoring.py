@@ -1,0 +1,113 @@
+"""What one rank does to score samples: forward passes only, rows gathered on the first rank."""
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import torch
+from megatron.core import parallel_state
+from megatron.core.transformer.module import Float16Module
+from pyarrow import parquet
+
+from training import checkpoint, layout
+from training.collate import Collator, MicroBatch, TokenizedSample
+from training.dataset import in_batches, read_in_order
+from training.models.batching import IGNORE
+from training.models.checkpoint_folder import find_weights
+from training.models.registry import family
+from training.score import ScoreConfig
+from training.step import forward_only
+from training.train import build_collator, build_encoder, read_processor
+
+_WINDOW = 64
+"""Samples that are read, packed and written together, for each replica."""
+
+_SCHEMA = pyarrow.schema(
+    [("id", pyarrow.string()), ("logprob", pyarrow.float64()), ("num_tokens", pyarrow.int32())]
+    + [(name, pyarrow.float64()) for name in ("perplexity", "weight", "advantage")]
+)
+_TOKENS = pyarrow.field("token_logprobs", pyarrow.list_(pyarrow.float32()))
+
+
+def score(config: ScoreConfig) -> None:
+    """Score all samples and write the file, which appears when it is whole."""
+    training = config.as_training()
+    layout.initialize(training.layout, seed=0)
+    weights, hf_files = find_weights(config.checkpoint)
+    kind = family(hf_files)
+    hf = kind.read_config(hf_files)
+    model = kind.model_class(hf, training.layout, training.trainable, None).eval()
+    checkpoint.load_model([model], weights)
+    chunk = Float16Module(model.config, model) if training.layout.bf16 else model
+    processor = read_processor(kind, hf_files)
+    collator = build_collator(training, kind.image_encoder_class(processor, hf))
+    samples = read_in_order(config.dataset_path, build_encoder(training, processor))
+    with_tokens = config.token_logprobs == "true"
+    tables = (
+        _score_window(chunk, collator, window, config.seq_len, with_tokens)
+        for window in in_batches(samples, _WINDOW * collator.place.data_size)
+    )
+    schema = _SCHEMA.append(_TOKENS) if with_tokens else _SCHEMA
+    if torch.distributed.get_rank() == 0:
+        _write(config.output, tables, schema)
+    else:
+        for _ in tables:
+            pass
+    layout.finalize()
+
+
+def _score_window(
+    chunk: Any, collator: Collator, window: list[TokenizedSample], seq_len: int, with_tokens: bool
+) -> list[dict[str, Any]]:
+    """Rows of `window` in its order, on every rank."""
+    scored = forward_only([chunk], collator.collate(window), seq_len, _token_logprobs)
+    own = [pair for pairs in scored for pair in pairs] if _holds_the_scores() else []
+    everyone: list[list[tuple[str, list[float]]]] = [[] for _ in range(torch.distributed.get_world_size())]
+    torch.distributed.all_gather_object(everyone, own)
+    by_key = {key: logprobs for rows in everyone for key, logprobs in rows}
+    return [_row(sample, by_key[sample.key], with_tokens) for sample in window]
+
+
+def _token_logprobs(batch: MicroBatch, losses: torch.Tensor, non_loss_data: bool = True) -> list[tuple[str, list]]:
+    """(key, log-probabilities of the scored tokens) of the samples of a micro-batch; `losses` [b, s]."""
+    group = parallel_state.get_context_parallel_group()
+    if group.size() > 1:
+        torch.distributed.all_reduce(losses, group=group)
+    scored = batch.labels != IGNORE
+    values, owners = (-losses[scored]).tolist(), batch.sample_index[scored].tolist()
+    by_sample: list[list[float]] = [[] for _ in batch.keys]
+    for value, owner in zip(values, owners, strict=True):
+        by_sample[owner].append(value)
+    return list(zip(batch.keys, by_sample, strict=True))
+
+
+def _holds_the_scores() -> bool:
+    """One rank of each replica."""
+    first = parallel_state.get_tensor_model_parallel_rank() == 0 and parallel_state.get_context_parallel_rank() == 0
+    return first and parallel_state.is_pipeline_last_stage()
+
+
+def _row(sample: TokenizedSample, logprobs: list[float], with_tokens: bool) -> dict[str, Any]:
+    logprob = math.fsum(logprobs)
+    row = {
+        "id": sample.key,
+        "logprob": logprob,
+        "num_tokens": len(logprobs),
+        "perplexity": math.exp(min(-logprob / len(logprobs), 700.0)),
+        "weight": sample.weight,
+        "advantage": sample.advantage,
+    }
+    return {**row, "token_logprobs": logprobs} if with_tokens else row
+
+
+def _write(output: Path, tables: Iterator[list[dict[str, Any]]], schema: pyarrow.Schema) -> None:
+    temporary = output.with_name(f".{output.name}.partial")
+    count = 0
+    with parquet.ParquetWriter(temporary, schema) as writer:
+        for rows in tables:
+            writer.write_table(pyarrow.Table.from_pylist(rows, schema))
+            count += len(rows)
+    temporary.replace(output)
+    print(f"{output}: {count} samples")
