@@ -57,7 +57,8 @@ def check(config: Config, num_ranks: int) -> None:
 
 
 def check_sizes(config: Config, num_ranks: int) -> None:
-    """`UserError` when ranks, batches and sequences cannot be cut as the options ask."""
+    """`UserError` when ranks, batches and sequences cannot be cut as the options ask, or adapters are asked for."""
+    _ = config.trainable  # refuses adapters
     if num_ranks % config.layout.model_ranks:
         parts = f"TP={config.tp} x PP={config.pp}" + (f" x CP={config.cp}" if config.cp > 1 else "")
         raise UserError(f"{num_ranks} processes cannot be cut into {parts}")

@@ -62,6 +62,7 @@ def test_epochs_become_iterations(epochs: float, expected: int) -> None:
         ({"batch_size": 3}, 1, "GLOBAL_BATCH_SIZE=8 is not a multiple of BATCH_SIZE=3"),
         ({"sp": "true"}, 1, "SP=true needs TP > 1"),
         ({"packing": "true", "batch_size": 2}, 1, "give BATCH_SIZE=1"),
+        ({"lora_rank": 4}, 1, "LORA_RANK=4: adapters cannot be loaded and saved yet"),
         ({"wandb_project": "w"}, 1, "pip install wandb"),
         ({"dataset_path": Path("nowhere")}, 1, "nowhere: not a shard folder"),
         ({"pretrain_checkpoint_path": Path("nowhere")}, 1, "nowhere: no such checkpoint folder"),

@@ -18,7 +18,8 @@ from data.shard import Sample
 from tests.conftest import ROOT
 from tests.training import tiny
 from tests.training.conftest import convert
-from training.models.checkpoint_folder import write_tracker
+from training.models.checkpoint_folder import read_tracker, write_tracker
+from training.stop import EXIT_CODE as STOPPED
 
 ITERATION = re.compile(r"iteration (\d+)/\d+ \| loss (\S+) \| grad norm (\S+) \|")
 
@@ -45,7 +46,11 @@ class Run:
         )
 
     def lines(self) -> Iterator[str]:
-        yield from self.process.stdout
+        return self.process.stdout  # no generator, which would close the pipe with itself
+
+    def wait_for(self, part: str) -> None:
+        """Until a line of the output has `part` in it."""
+        assert any(part in line for line in self.lines()), f"ended without {part!r}"
 
     def finish(self, exit_code: int = 0) -> str:
         output = self.process.communicate(timeout=280)[0]
@@ -114,9 +119,7 @@ def test_a_killed_run_continues_as_if_nothing_had_happened(
     uninterrupted: tuple[Run, str], shards: Path, megatron: Path, tmp_path: Path
 ) -> None:
     killed = Run(shards, megatron, tmp_path)
-    for line in killed.lines():
-        if "iteration 3/6" in line:
-            break
+    killed.wait_for("saved ")
     killed.kill()
     wait_until_gone(str(tmp_path))
     output = Run(shards, megatron, tmp_path).finish()
@@ -124,6 +127,23 @@ def test_a_killed_run_continues_as_if_nothing_had_happened(
     assert sorted(resumed) in ([3, 4, 5, 6], [5, 6])  # the kill may come after the next checkpoint
     expected = metrics(uninterrupted[1])
     assert resumed == {number: expected[number] for number in resumed}
+
+
+def test_sigterm_stops_with_a_checkpoint_that_another_layout_continues(
+    uninterrupted: tuple[Run, str], shards: Path, megatron: Path, tmp_path: Path
+) -> None:
+    options = {"save_interval": 100, "async_save": "false"}
+    stopped = Run(shards, megatron, tmp_path, **options)
+    stopped.wait_for("iteration 1/6")
+    stopped.process.send_signal(signal.SIGTERM)
+    assert "the same command continues it" in "".join(stopped.lines())
+    assert stopped.process.wait() == STOPPED
+    last = int(read_tracker(stopped.checkpoints))
+    resumed = metrics(Run(shards, megatron, tmp_path, **options, tp=1).finish())
+    assert sorted(resumed) == list(range(last + 1, 7))
+    for number, expected in metrics(uninterrupted[1]).items():
+        if number in resumed:
+            assert [float(value) for value in resumed[number]] == pytest.approx([float(v) for v in expected], rel=1e-3)
 
 
 def test_data_parallel_ranks_with_a_distributed_optimizer_resume_too(

@@ -1,0 +1,74 @@
+"""score.sh as a user runs it: log-probabilities that Hugging Face's model agrees with, alike in every layout."""
+
+import math
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from pyarrow import parquet
+from transformers import AutoModelForImageTextToText, AutoProcessor
+
+from data.shard import Sample
+from tests.conftest import ROOT
+from tests.training import tiny
+from training.dataset import read_in_order
+from training.encoding import ConversationEncoder
+
+
+@pytest.fixture(scope="module")
+def few_shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Five samples, one without an image, of different weights and advantages."""
+    samples = [tiny.sample(index, num_steps=1 + index % 3, with_images=index != 3) for index in range(5)]
+    extra = [{"weight": 1.0 + index, "advantage": -0.5 * index} for index in range(5)]
+    samples = [Sample(s.id, s.conversations, s.images, more) for s, more in zip(samples, extra, strict=True)]
+    return tiny.build_dataset(tmp_path_factory.mktemp("few") / "shards", samples)
+
+
+def run_score(checkpoint: Path, shards: Path, output: Path, **options: object) -> subprocess.CompletedProcess[str]:
+    flags = {"checkpoint": checkpoint, "dataset_path": shards, "output": output, "pr": "fp32", "seq_len": 1024}
+    arguments = [text for name, value in {**flags, **options}.items() for text in (f"--{name}", str(value))]
+    command = ["bash", str(ROOT / "training" / "score.sh"), *arguments]
+    return subprocess.run(command, env=tiny.environment(), capture_output=True, text=True, timeout=280)
+
+
+def score(checkpoint: Path, shards: Path, output: Path, **options: object) -> list[dict[str, Any]]:
+    done = run_score(checkpoint, shards, output, **options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return parquet.read_table(output).to_pylist()
+
+
+@torch.no_grad()
+def reference(policy: Path, shards: Path) -> dict[str, list[float]]:
+    """Each sample's reply tokens under Hugging Face's model, one sample at a time."""
+    processor = AutoProcessor.from_pretrained(policy, do_image_splitting=False)
+    model = AutoModelForImageTextToText.from_pretrained(policy).eval()
+    expected = {}
+    for sample in read_in_order(shards, ConversationEncoder(processor, 1024, 3, "answer")):
+        images = [tiny.open_picture(image) for image in sample.images]
+        pixels = dict(processor.image_processor([images], return_tensors="pt")) if images else {}
+        logits = model(input_ids=sample.ids[None], **pixels).logits[0, :-1]
+        logprobs = logits.log_softmax(-1).gather(1, sample.ids[1:, None])[:, 0]
+        expected[sample.key] = logprobs[sample.learn[1:]].tolist()
+    return expected
+
+
+@pytest.mark.parametrize("options", [{}, {"tp": 2, "packing": "false", "batch_size": 2}])
+def test_scores_are_those_of_hugging_face(
+    policy: Path, megatron: Path, few_shards: Path, tmp_path: Path, options: dict[str, object]
+) -> None:
+    rows = score(megatron, few_shards, tmp_path / "scores.parquet", token_logprobs="true", **options)
+    expected = reference(policy, few_shards)
+    assert [row["id"] for row in rows] == list(expected)
+    for number, row in enumerate(rows):
+        assert row["token_logprobs"] == pytest.approx(expected[row["id"]], abs=1e-4)
+        assert row["logprob"] == pytest.approx(sum(expected[row["id"]]), abs=1e-3)
+        assert row["num_tokens"] == len(expected[row["id"]])
+        assert row["perplexity"] == pytest.approx(math.exp(-row["logprob"] / row["num_tokens"]))
+        assert (row["weight"], row["advantage"]) == (1.0 + number, -0.5 * number)
+
+
+def test_an_output_folder_that_does_not_exist_is_one_line(megatron: Path, few_shards: Path, tmp_path: Path) -> None:
+    done = run_score(megatron, few_shards, tmp_path / "nowhere" / "scores.parquet")
+    assert done.returncode == 2 and "its folder does not exist" in done.stderr and "Traceback" not in done.stderr
