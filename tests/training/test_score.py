@@ -10,11 +10,13 @@ import torch
 from pyarrow import parquet
 from transformers import AutoModelForImageTextToText, AutoProcessor
 
+from data.errors import UserError
 from data.shard import Sample
 from tests.conftest import ROOT
 from tests.training import tiny
 from training.dataset import read_in_order
 from training.encoding import ConversationEncoder
+from training.score import ScoreConfig, main
 
 
 @pytest.fixture(scope="module")
@@ -26,15 +28,11 @@ def few_shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny.build_dataset(tmp_path_factory.mktemp("few") / "shards", samples)
 
 
-def run_score(checkpoint: Path, shards: Path, output: Path, **options: object) -> subprocess.CompletedProcess[str]:
+def score(checkpoint: Path, shards: Path, output: Path, **options: object) -> list[dict[str, Any]]:
     flags = {"checkpoint": checkpoint, "dataset_path": shards, "output": output, "pr": "fp32", "seq_len": 1024}
     arguments = [text for name, value in {**flags, **options}.items() for text in (f"--{name}", str(value))]
     command = ["bash", str(ROOT / "training" / "score.sh"), *arguments]
-    return subprocess.run(command, env=tiny.environment(), capture_output=True, text=True, timeout=280)
-
-
-def score(checkpoint: Path, shards: Path, output: Path, **options: object) -> list[dict[str, Any]]:
-    done = run_score(checkpoint, shards, output, **options)
+    done = subprocess.run(command, env=tiny.environment(), capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stdout + done.stderr
     return parquet.read_table(output).to_pylist()
 
@@ -54,7 +52,9 @@ def reference(policy: Path, shards: Path) -> dict[str, list[float]]:
     return expected
 
 
-@pytest.mark.parametrize("options", [{}, {"tp": 2, "packing": "false", "batch_size": 2}])
+@pytest.mark.parametrize(
+    "options", [{}, pytest.param({"tp": 2, "packing": "false", "batch_size": 2}, marks=pytest.mark.slow)]
+)
 def test_scores_are_those_of_hugging_face(
     policy: Path, megatron: Path, few_shards: Path, tmp_path: Path, options: dict[str, object]
 ) -> None:
@@ -69,6 +69,6 @@ def test_scores_are_those_of_hugging_face(
         assert (row["weight"], row["advantage"]) == (1.0 + number, -0.5 * number)
 
 
-def test_an_output_folder_that_does_not_exist_is_one_line(megatron: Path, few_shards: Path, tmp_path: Path) -> None:
-    done = run_score(megatron, few_shards, tmp_path / "nowhere" / "scores.parquet")
-    assert done.returncode == 2 and "its folder does not exist" in done.stderr and "Traceback" not in done.stderr
+def test_an_output_folder_that_does_not_exist_is_refused(megatron: Path, few_shards: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="its folder does not exist"):
+        main(ScoreConfig(megatron, few_shards, tmp_path / "nowhere" / "scores.parquet"))

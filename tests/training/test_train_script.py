@@ -129,6 +129,7 @@ def test_a_killed_run_continues_as_if_nothing_had_happened(
     assert resumed == {number: expected[number] for number in resumed}
 
 
+@pytest.mark.slow
 def test_sigterm_stops_with_a_checkpoint_that_another_layout_continues(
     uninterrupted: tuple[Run, str], shards: Path, megatron: Path, tmp_path: Path
 ) -> None:
