@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Once around the world on two CPU cores: bash examples/quickstart/run.sh [output folder, default runs/quickstart]
-# Real Chromium, HTTP inference, Megatron tensor-parallel training and checkpoint conversion; some twenty minutes
-# after installation. The same command continues a run that was killed.
+# Real Chromium, HTTP inference, Megatron tensor-parallel training and checkpoint conversion; the README
+# says how long it took. The same command continues a run that was killed.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../../install.sh"
 exec elcano run examples/quickstart/recipe.py --output_dir "${1:-runs/quickstart}"

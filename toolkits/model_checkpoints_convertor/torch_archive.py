@@ -74,8 +74,10 @@ def read_archive(path: Path, start: int = 0, length: int | None = None) -> Any:
         with open(path, "rb") as file:
             window = _Window(file, start, path.stat().st_size - start if length is None else length)
             if window.read(2) != b"PK":
-                raise UserError(f"{path}: not a file of torch.save (PyTorch 1.6 or later); load it and save it again")
+                raise UserError("not a file of torch.save (PyTorch 1.6 or later); load it and save it again")
             return _Archive(path, start, window).load()
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except (OSError, zipfile.BadZipFile, struct.error, NotImplementedError, EOFError) as error:
@@ -90,23 +92,23 @@ class _Archive:
 
     def load(self) -> Any:
         if "data.pkl" not in self._records:
-            raise UserError(f"{self._path}: has no data.pkl; it is a zip file, but not one of torch.save")
+            raise UserError("has no data.pkl; it is a zip file, but not one of torch.save")
         if "byteorder" in self._records and self._content("byteorder") != b"little":
-            raise UserError(f"{self._path}: was written on a big-endian machine; save it again on a little-endian one")
-        return safe_pickle.load(self._content("data.pkl"), str(self._path), _names(), self._storage)
+            raise UserError("was written on a big-endian machine; save it again on a little-endian one")
+        return safe_pickle.load(self._content("data.pkl"), _names(), self._storage)
 
     def _content(self, name: str) -> bytes:
         """A small record, without its checksum: torch.save can leave that out, and torch.load never looks at it."""
         info = self._records[name]
         if info.file_size > _MAX_PICKLE_BYTES:
-            raise UserError(f"{self._path}: {name} of {info.file_size} bytes is no checkpoint's")
+            raise UserError(f"{name} of {info.file_size} bytes is no checkpoint's")
         self._window.seek(self._offset(info))
         return self._window.read(info.file_size)
 
     def _offset(self, info: zipfile.ZipInfo) -> int:
         """Where a record's bytes start, in the window."""
         if info.compress_type != zipfile.ZIP_STORED:
-            raise UserError(f"{self._path}: is compressed; load it and save it again")
+            raise UserError("is compressed; load it and save it again")
         self._window.seek(info.header_offset)
         fields = _LOCAL_HEADER.unpack(self._window.read(_LOCAL_HEADER.size))
         return info.header_offset + _LOCAL_HEADER.size + fields[-2] + fields[-1]
@@ -117,7 +119,7 @@ class _Archive:
             raise pickle.UnpicklingError("unknown reference")
         info = self._records[f"data/{key}"]
         if not isinstance(numel, int) or not 0 <= numel * dtype.itemsize <= info.file_size:
-            raise UserError(f"{self._path}: a tensor is larger than its bytes; the file is damaged")
+            raise UserError("a tensor is larger than its bytes; the file is damaged")
         return _Storage(self._path, self._start + self._offset(info), info.file_size, dtype)
 
 
@@ -136,10 +138,10 @@ def _names() -> safe_pickle.Names:
 def _rebuild_tensor(storage: _Storage, first: int, shape: tuple[int, ...], stride: tuple[int, ...], *_: Any) -> Any:
     numbers = (first, *shape, *stride)
     if len(shape) != len(stride) or not all(isinstance(number, int) and number >= 0 for number in numbers):
-        raise UserError(f"{storage.path}: a tensor has the impossible shape {shape}")
+        raise UserError(f"a tensor has the impossible shape {shape}")
     last = first + sum((size - 1) * step for size, step in zip(shape, stride, strict=True))
     if math.prod(shape) and max(last + 1, math.prod(shape)) * storage.dtype.itemsize > storage.num_bytes:
-        raise UserError(f"{storage.path}: a tensor of shape {shape} is larger than its bytes; the file is damaged")
+        raise UserError(f"a tensor of shape {shape} is larger than its bytes; the file is damaged")
     offset = storage.offset + first * storage.dtype.itemsize
     return StoredTensor(storage.path, offset, storage.dtype, tuple(shape), _unless_contiguous(shape, stride))
 

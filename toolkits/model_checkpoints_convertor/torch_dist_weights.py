@@ -131,9 +131,10 @@ class TorchDistReader:
             content = path.read_bytes()
         except OSError as error:
             raise UserError(f"{path}: {error.strerror}; this is no complete torch_dist checkpoint") from None
-        metadata = safe_pickle.load(content, str(path), _names())
         try:
-            self._read(metadata)
+            self._read(safe_pickle.load(content, _names()))
+        except UserError as error:
+            raise UserError(f"{path}: {error}") from None
         except (AttributeError, TypeError, ValueError, KeyError):
             raise UserError(f"{path}: not the metadata of a torch_dist checkpoint") from None
 
@@ -147,7 +148,7 @@ class TorchDistReader:
             tensor = torch.empty(tuple(entry.size), dtype=entry.properties.dtype, device="meta")
             chunks = [_Chunk.of(self.folder, places[key, tuple(c.offsets)], c.offsets, c.sizes) for c in entry.chunks]
             if sum(math.prod(chunk.size) for chunk in chunks) != tensor.numel():
-                raise UserError(f"{self.folder}: the chunks of {key} do not make up its shape {tuple(tensor.shape)}")
+                raise UserError(f"the chunks of {key} do not make up its shape {tuple(tensor.shape)}")
             self._tensors[key], self._chunks[key] = tensor, chunks
 
     def keys(self) -> list[str]:
