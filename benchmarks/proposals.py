@@ -1,7 +1,11 @@
-"""How good proposed tasks are, by the embedded sites' oracle: python benchmarks/proposals.py [--num_tasks 100]
+"""How good proposed tasks are, by the embedded sites' oracle.
 
-Starts the stand-in proposer and proposes from names and from examples, with the model's feasibility check. Prints what
-came out beside the same proposals before the filters (the baseline), and writes the reports.
+    python benchmarks/proposals.py [--num_tasks 100] [--voyage runs/quickstart]
+
+Starts the stand-in proposer and proposes from names and from examples, with the model's feasibility check; with the
+output folder of a voyage also from its teacher's demonstrations (as text, the stand-in sees no images)
+and from the tasks that it failed in its first exploration. Prints what came out beside the same proposals before the
+filters (the baseline).
 """
 
 import dataclasses
@@ -29,6 +33,19 @@ class Config:
 
     num_tasks: int = 100
     """Tasks wanted from each method."""
+    voyage: Path | None = None
+    """Output folder of the quickstart, whose trajectories demos and evolve start from."""
+
+    def methods(self) -> dict[str, list[str]]:
+        """The flags of each method."""
+        if self.voyage is None:
+            return METHODS
+        demos = ["--results_dir", str(self.voyage / "IL" / "trajectories"), "--num_trees", "3", "--num_imgs", "0"]
+        failed = ["--results_dir", str(self.voyage / "optim-1" / "trajectories")]
+        return METHODS | {
+            "demos": [*demos, "--seed_files", str(TASKS / "IL.jsonl")],
+            "evolve": [*failed, "--seed_files", str(TASKS / "optim-1.jsonl")],
+        }
 
 
 def main(config: Config) -> None:
@@ -38,7 +55,7 @@ def main(config: Config) -> None:
     try:
         url = re.search(r"http\S+", server.stdout.readline())[0]
         with tempfile.TemporaryDirectory() as folder:
-            for method, source in METHODS.items():
+            for method, source in config.methods().items():
                 report = propose(Path(folder) / f"{method}.jsonl", method, source, url, config.num_tasks)
                 print(
                     method, f"written {report['written']}", report["oracle_kept"], "before:", report["oracle_proposed"]

@@ -47,8 +47,6 @@ class CollectionConfig:
     """These hosts and their subdomains may not be reached."""
     private_hosts: tuple[str, ...] = ()
     """`host:port` on this machine or a private network that may be reached; where a task begins, it may be anyway."""
-    reset_command: str = ""
-    """Shell command that resets the shared backend named in BACKEND; runs after each task that changed it."""
     max_download_mb: float = 50.0
     """Most that one trajectory may download; what goes beyond is cancelled."""
     site_concurrency: int = 0
@@ -103,7 +101,8 @@ class CollectionConfig:
     download_dir: Path = Path("downloads")
     """Downloads of a trajectory go to a folder of its own in here."""
     reset_command: str = ""
-    """A command of yours that puts the websites back to their first state; run before collecting, also on a restart."""
+    """A command of yours that puts the websites back to their first state. It runs before collecting, also on a
+    restart, and after each task that changed a shared backend, whose name it finds in BACKEND."""
     dry_run: bool = False
     """Only read the tasks, say what they are and what is odd about them; no browser, no model, no judge."""
     sites_port: int | None = None

@@ -3,6 +3,9 @@
 Source: WebRL (arXiv 2411.02337): intent, action history and the final page; the model answers YES or NO.
 """
 
+import math
+from collections.abc import Sequence
+
 from data.conversation import IMAGE, Turn, escape_special, shorten_lines
 from data.trajectory import Trajectory
 
@@ -16,10 +19,21 @@ MAX_TREE_LINES = 300
 
 def reward_model_turn(ques: str, trajectory: Trajectory) -> Turn:
     """The user turn; its one `<image>` is the last step's screenshot."""
-    actions = [f"{step.number}. {_action_of(step.reply)}" for step in trajectory.steps]
-    tree = "\n".join(shorten_lines(trajectory.trees[-1]).split("\n")[:MAX_TREE_LINES]) if trajectory.trees else ""
-    parts = [INSTRUCTION, f"INTENT: {ques}", "ACTIONS:\n" + "\n".join(actions), f"FINAL PAGE:\n{{image}}\n{tree}"]
-    return Turn("user", escape_special("\n".join(parts)).replace("{image}", IMAGE, 1))
+    replies = [step.reply for step in trajectory.steps]
+    return Turn("user", reward_model_text(ques, replies, trajectory.trees[-1] if trajectory.trees else ""))
+
+
+def reward_model_text(ques: str, replies: Sequence[str], page: str, with_image: bool = True) -> str:
+    """The text of the user turn; trajectories of text-only agents have no screenshot of the final page."""
+    actions = [f"{number}. {_action_of(reply)}" for number, reply in enumerate(replies, start=1)]
+    head = "\n".join([INSTRUCTION, f"INTENT: {ques}", "ACTIONS:", *actions, "FINAL PAGE:\n"])
+    tree = "\n".join(shorten_lines(page).split("\n")[:MAX_TREE_LINES])
+    return escape_special(head) + (f"{IMAGE}\n" if with_image else "") + escape_special(tree)
+
+
+def probability_of_yes(yes: float, no: float) -> float:
+    """P(YES) / (P(YES) + P(NO)) of two log-probabilities; at least 0.5 is a success."""
+    return 1 / (1 + math.exp(min(700.0, no - yes)))
 
 
 def _action_of(reply: str) -> str:

@@ -2,11 +2,10 @@
 
     python toolkits/make_reward_model_data.py --result_dirs runs/IL/trajectories runs/optim-1/trajectories \\
         --image_dir runs/orm/images --save_json_file runs/orm/samples.json
-    python toolkits/convert_to_tar_data.py --json_files runs/orm/samples.json --image_dirs runs/orm/images \\
-        --save_dir runs/orm/shards
 
-and from there as a policy: hf2mg.sh, train_idefics2.sh (WebRL: LR=5e-6, 4 epochs, batch 128), mg2hf.sh, then serve it
-and judge with `--judge orm --eval_score_url http://host:8080/score`. Source: WebRL (arXiv 2411.02337).
+From there as a policy: convert_to_tar_data.py, hf2mg.sh, train_idefics2.sh, mg2hf.sh, then served and asked by
+`--judge orm --eval_score_url http://host:8080/score`; `examples/reward_model/run.sh` does it all. Left out are
+trajectories without an answer: they have failed without any judge. Source: WebRL (arXiv 2411.02337).
 """
 
 import dataclasses
@@ -61,10 +60,10 @@ def main(config: Config) -> None:
 
 
 def make_sample(folder: Path, number: int, image_dir: Path) -> dict[str, Any] | None:
-    """The sample of a trajectory that is a success or a failure; None of any other."""
+    """The sample of a trajectory that a reward model would be asked about and that has a verdict; None of any other."""
     trajectory = read_trajectory(folder)
     label = _LABELS.get(trajectory.outcome.verdict) if trajectory.outcome else None
-    if label is None or not trajectory.steps:
+    if label is None or not trajectory.finished or not trajectory.steps:
         return None
     identifier = f"orm--{number}--{folder.name}"
     turn = reward_model_turn(trajectory.ques, trajectory)

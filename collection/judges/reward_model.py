@@ -17,7 +17,7 @@ from collection.judges.prompts import prompt_hash
 from collection.judges.verdict_judge import settled_without_judge
 from data.errors import UserError
 from data.outcome import Outcome, Verdict
-from data.reward_model import INSTRUCTION, NO, YES, reward_model_turn
+from data.reward_model import INSTRUCTION, NO, YES, probability_of_yes, reward_model_turn
 from data.task import Task
 from data.trajectory import read_trajectory
 
@@ -60,7 +60,7 @@ class RewardModelJudge:
             raise JudgeFault(f"{self.url}: no two log-probabilities in the answer: {str(answer)[:200]}") from None
         if math.isnan(yes) or math.isnan(no):
             raise JudgeFault(f"{self.url}: the log-probabilities are not numbers")
-        return 1 / (1 + math.exp(min(700.0, no - yes))), str(answer.get("weights_version", ""))
+        return probability_of_yes(yes, no), str(answer.get("weights_version", ""))
 
     def _post(self, request: dict[str, Any]) -> dict[str, Any]:
         try:

@@ -7,16 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from collection.evaluation.summary import summarise
+from collection.evaluation.summary import explored, print_explored, summarise
 from data.outcome import Outcome, Verdict
 from data.task import Task, write_tasks
-from data.trajectory import FINISHED, INVALID, Step, TrajectoryWriter, folder_name, write_outcome
+from data.trajectory import FINISHED, INVALID, MAX_STEPS, Step, TrajectoryWriter, folder_name, write_outcome
 from tests.conftest import ROOT
 
 TRUTH = {"eval_types": ["string_match"], "reference_answers": {"must_include": ["42"]}}
 
 
-def record(folder: Path, task: Task, answer: str | None, num_steps: int = 2, run: int | None = None) -> Path:
+def record(
+    folder: Path, task: Task, answer: str | None, num_steps: int = 2, run: int | None = None, status: str = FINISHED
+) -> Path:
     """A complete trajectory; no answer means that a fault ended it."""
     writer = TrajectoryWriter(folder / folder_name(task.id, run), task, {}, "", run)
     for number in range(1, num_steps + 1):
@@ -25,7 +27,7 @@ def record(folder: Path, task: Task, answer: str | None, num_steps: int = 2, run
     if answer is None:
         writer.finish(INVALID, reason="browser: gone")
     else:
-        writer.finish(FINISHED, answer=answer)
+        writer.finish(status, answer=answer if status == FINISHED else None)
     return writer.folder
 
 
@@ -62,6 +64,29 @@ def test_one_try_of_several_is_enough(tmp_path: Path) -> None:
     write_outcome(record(tmp_path, only, "42", run=2), Outcome(Verdict.SUCCESS))
     summary = summarise(tmp_path, [only])
     assert (summary["num_success"], summary["num_invalid"], summary["num_tasks"]) == (1, 0, 1)
+
+
+def test_solved_within_k_tries_and_answered_at_the_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    at_once, at_third, never, broken, untried = tasks(*["Shop"] * 5)
+    write_outcome(record(tmp_path, at_once, "42", run=0), Outcome(Verdict.SUCCESS))
+    write_outcome(record(tmp_path, at_third, "41", run=0), Outcome(Verdict.FAILURE))
+    record(tmp_path, at_third, None, run=1)
+    write_outcome(record(tmp_path, at_third, "42", run=2), Outcome(Verdict.SUCCESS))
+    write_outcome(record(tmp_path, never, "x", run=0, status=MAX_STEPS), Outcome(Verdict.FAILURE))
+    write_outcome(record(tmp_path, never, "41", run=1), Outcome(Verdict.FAILURE))
+    record(tmp_path, broken, None, run=0)
+    table = explored(tmp_path, [at_once, at_third, never, broken, untried], num_tries=3)
+    assert table == {
+        "F@1": 2 / 4,
+        "S@1": 1 / 4,
+        "S@2": 1 / 4,
+        "S@3": 2 / 4,
+        "num_tasks": 4,
+        "num_invalid": 1,
+        "num_successful": 2,
+    }
+    print_explored(table)
+    assert "25.0%" in capsys.readouterr().out
 
 
 def test_auto_eval_judges_what_is_not_judged_and_writes_the_summary(tmp_path: Path) -> None:

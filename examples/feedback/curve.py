@@ -1,0 +1,114 @@
+"""Success by round of several voyages in one picture, with what exploration found: S@1 ... S@k and F@1 by round.
+
+python examples/feedback/curve.py --runs runs/feedback runs/feedback-noisy --labels "judge is right" "1 in 10 wrong" \
+    --plot docs/feedback.png --summary docs/feedback_summary.json
+"""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from data import cli
+from data.errors import UserError
+from data.files import read_json, write_json
+
+COLOURS = ("#14606b", "#c2571a", "#6b4c9a", "#777777")
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """Compare voyages."""
+
+    runs: tuple[Path, ...]
+    """Output folders of `elcano run`."""
+    labels: tuple[str, ...]
+    """What to call each."""
+    plot: Path
+    """The PNG to write."""
+    summary: Path
+    """The JSON file to write."""
+
+
+def main(config: Config) -> None:
+    """Read, write, print the tables."""
+    if len(config.runs) != len(config.labels):
+        raise UserError(f"--runs names {len(config.runs)} folders, --labels {len(config.labels)}")
+    voyages = {label: read_voyage(run) for label, run in zip(config.labels, config.runs, strict=True)}
+    write_json(config.summary, voyages)
+    draw(voyages, config.plot)
+    for label, rounds in voyages.items():
+        print_rounds(label, rounds)
+
+
+def read_voyage(run: Path) -> list[dict[str, Any]]:
+    """One entry a round: its test result, and `exploration` where the agent explored."""
+    rounds = read_json(run / "summary.json")["rounds"]
+    for entry in rounds:
+        explored = run / entry["name"] / "trajectories" / "exploration.json"
+        if explored.exists():
+            entry["exploration"] = read_json(explored)
+    return rounds
+
+
+def draw(voyages: dict[str, list[dict[str, Any]]], path: Path) -> None:
+    """Success on the test tasks by round, a line a voyage; bars are the standard error of a proportion."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(7, 4.2), dpi=150)
+    for (label, rounds), colour in zip(voyages.items(), COLOURS, strict=False):
+        rates = [entry["success_rate"] for entry in rounds]
+        errors = [
+            100 * (rate * (1 - rate) / entry["num_tasks"]) ** 0.5 for rate, entry in zip(rates, rounds, strict=True)
+        ]
+        percent = [100 * rate for rate in rates]
+        axes.errorbar(range(len(rounds)), percent, errors, marker="o", capsize=4, color=colour, label=label)
+        below = colour != COLOURS[0]
+        for position, (rate, error) in enumerate(zip(percent, errors, strict=True)):
+            at, align = (rate - error, "top") if below else (rate + error, "bottom")
+            offset = (0, -4 if below else 4)
+            axes.annotate(
+                f"{rate:.0f} %",
+                (position, at),
+                textcoords="offset points",
+                xytext=offset,
+                ha="center",
+                va=align,
+                color=colour,
+                fontsize=9,
+            )
+    names = [entry["name"] for entry in next(iter(voyages.values()))]
+    axes.set_xticks(range(len(names)), names)
+    axes.set_ylim(-12, 100)
+    axes.set_yticks(range(0, 101, 20))
+    axes.set_ylabel("test tasks solved (%)")
+    axes.set_title("Exploration, feedback, optimization: three rounds")
+    axes.grid(axis="y", alpha=0.3)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(loc="lower right", frameon=False)
+    figure.tight_layout()
+    figure.savefig(path)
+    pyplot.close(figure)
+
+
+def print_rounds(label: str, rounds: list[dict[str, Any]]) -> None:
+    """One line a round."""
+    shares = next((name for entry in rounds for name in [list(entry.get("exploration", {}))] if name), [])
+    shares = [name for name in shares if "@" in name]
+    table = Table("round", "test", "solved", "invalid", *shares, title=label, box=box.SIMPLE, pad_edge=False)
+    for entry in rounds:
+        explored = entry.get("exploration", {})
+        counts = [f"{entry['success_rate']:.1%}", f"{entry['num_success']}/{entry['num_tasks']}"]
+        found = [f"{explored[name]:.1%}" if name in explored else "" for name in shares]
+        table.add_row(entry["name"], *counts, str(entry["num_invalid"]), *found)
+    Console(width=120).print(table)
+
+
+if __name__ == "__main__":
+    cli.run(Config, main, description=__doc__)

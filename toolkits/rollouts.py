@@ -1,0 +1,133 @@
+"""Rollouts: whole trajectories as reinforcement learning takes them, solved or not, from our folders or WebRL's.
+
+A folder of ours holds `task<ID>` folders. One of WebRL's (VisualAgentBench's WebArena-Lite) holds `traces/<id>.jsonl`,
+a step a line with `target` (the instruction), `prompt`, `html` and `response`, and `actions/<id>.json` with `score`.
+"""
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from data.conversation import escape_special
+from data.errors import UserError
+from data.files import read_json
+from data.outcome import Verdict
+from data.reward_model import reward_model_text, reward_model_turn
+from data.trajectory import INVALID, is_complete, list_trajectories, read_trajectory
+from toolkits.convert_trajectories_to_json import place_image, samples_of
+from toolkits.readers.steps import record, sample_id, text_field
+from toolkits.tree_tokens import TreeCutter
+
+_VERDICTS = {Verdict.SUCCESS: True, Verdict.FAILURE: False}
+
+
+@dataclasses.dataclass(frozen=True)
+class Rollout:
+    """One trajectory. `samples` are records, one a step, oldest first.
+
+    `case` is what a reward model reads of it, with the screenshot `case_image` where there is one, and `p_yes` what it
+    said. `success` is None without a verdict.
+    """
+
+    task: str
+    samples: list[dict[str, Any]]
+    case: str
+    case_image: Path | None
+    answered: bool
+    success: bool | None
+    p_yes: float | None = None
+
+
+def read_rollouts(folder: Path, image_dir: Path, round_id: int, last_n: int) -> Iterator[Rollout | None]:
+    """The rollouts of a folder by name; None for each that proves nothing: unfinished, broken or ended by a fault.
+
+    Screenshots are placed in `image_dir`.
+    """
+    if (folder / "traces").is_dir():
+        for path in sorted((folder / "traces").glob("*.jsonl")):
+            yield read_trace(path, round_id)
+        return
+    if not (folders := list_trajectories(folder)):
+        raise UserError(f"{folder}: holds neither trajectory folders (task...) nor WebRL's traces/")
+    for path in folders:
+        yield _read_ours(path, image_dir, round_id, last_n)
+
+
+def _read_ours(folder: Path, image_dir: Path, round_id: int, last_n: int) -> Rollout | None:
+    if not is_complete(folder):
+        return None
+    try:
+        trajectory = read_trajectory(folder)
+    except Exception:  # a folder from anywhere can be broken in any way, and must not stop the others
+        return None
+    outcome = trajectory.outcome
+    is_fault = trajectory.status == INVALID or (outcome is not None and outcome.verdict not in _VERDICTS)
+    if is_fault or not trajectory.steps:
+        return None
+    samples = []
+    for sample, screenshot in samples_of(trajectory, round_id, last_n, TreeCutter.of(0, "")):
+        place_image(screenshot, image_dir / f"{sample['id']}.png")
+        samples.append(sample)
+    return Rollout(
+        task=trajectory.ques,
+        samples=samples,
+        case=reward_model_turn(trajectory.ques, trajectory).text,
+        case_image=image_dir / f"{samples[-1]['id']}.png",
+        answered=trajectory.finished,
+        success=_VERDICTS[outcome.verdict] if outcome else None,
+    )
+
+
+def read_trace(path: Path, round_id: int) -> Rollout | None:
+    """One of WebRL's traces. A step's earlier rounds show their short `prompt`, the newest its whole `html`."""
+    steps = _read_lines(path)
+    if not steps:
+        return None
+    fields = [
+        {name: text_field(f"{path}: step {number}", step, name) for name in ("target", "prompt", "html", "response")}
+        for number, step in enumerate(steps, start=1)
+    ]
+    task, replies = fields[0]["target"], [step["response"] for step in fields]
+    samples = []
+    for count in range(1, len(fields) + 1):
+        turns = [text for index, step in enumerate(fields[: count - 1]) for text in _round(task, index, step, "prompt")]
+        turns += _round(task, count - 1, fields[count - 1], "html")
+        samples.append(record(sample_id("webrl", _number(path), round_id, count), [], turns, {}))
+    case = reward_model_text(task, replies, fields[-1]["html"], with_image=False)
+    return Rollout(task, samples, case, None, answered=True, success=_score(path))
+
+
+def _round(task: str, number: int, step: dict[str, str], shown: str) -> tuple[str, str]:
+    """User's and agent's turn of a round, as `readers/webrl.py` makes them of WebRL's own prompts."""
+    opening = f"Task Instruction: {task}\n\n" if number == 0 else ""
+    return escape_special(f"{opening}Round {number}\n\n{step[shown].strip()}"), escape_special(step["response"])
+
+
+def _number(path: Path) -> int:
+    if not path.stem.isdigit():
+        raise UserError(f"{path}: WebRL's traces are named by the task's number, such as 21.jsonl")
+    return int(path.stem)
+
+
+def _score(path: Path) -> bool | None:
+    """WebArena's score of a trace; None where nobody judged it."""
+    score_path = path.parent.parent / "actions" / f"{path.stem}.json"
+    if not score_path.exists():
+        return None
+    fields = read_json(score_path)
+    if not isinstance(fields, dict) or not isinstance(fields.get("score"), int | float):
+        raise UserError(f"{score_path}: has no number `score`")
+    return fields["score"] >= 0.5
+
+
+def _read_lines(path: Path) -> list[dict[str, Any]]:
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    try:
+        steps = [json.loads(line) for line in lines]
+    except ValueError as error:
+        raise UserError(f"{path}: not JSON lines ({error})") from None
+    if not all(isinstance(step, dict) for step in steps):
+        raise UserError(f"{path}: a line is not a step")
+    return steps
