@@ -33,6 +33,7 @@ from collection.pacing import PacedPolicy, site_of
 from collection.policy import Policy, PolicyError
 from collection.progress import CampaignProgress
 from collection.schedule import Schedule
+from collection.webarena.final_pages import check_programs
 from data.errors import UserError
 from data.files import read_json
 from data.outcome import Outcome, Verdict
@@ -51,6 +52,7 @@ async def collect(
     Raises:
         UserError: the model server, the browsers or the websites do not work; what is complete is kept.
     """
+    check_programs(tasks)
     policy = config.policy()
     try:
         await policy.check()

@@ -1,19 +1,20 @@
 """What WebArena's `program_html` looks at, read from the live browser at the end of a trajectory.
 
 The judge works on what is kept, so it can be run again without browser and sites. Task files name helper programs
-(`func:reddit_get_post_url('__last_url__')`): those in the table below are known, anything else is refused, and no text
-of a task file is ever run as Python. Locators are JavaScript of the task file and run in the task's own page.
+(`func:reddit_get_post_url('__last_url__')`): those in the tables are known, anything else is refused, and no text of a
+task file is ever run as Python. Locators are JavaScript of the task file and run in the task's own page.
 """
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
 from collection.browser.cdp import RefusedError
 from collection.browser.page import Page
 from collection.browser.settle import settle
+from collection.webarena import magento
 from data.errors import UserError
 from data.task import Task
 
@@ -23,6 +24,20 @@ _ROLE = """(name) => {
   const row = places.findIndex((place) => place.outerText === "@" + name);
   return document.querySelectorAll("td.col-max-role span")[row]?.outerText ?? "";
 }"""
+
+
+def check_programs(tasks: Sequence[Task]) -> None:
+    """Raise UserError, before anything is collected, for a program that is not known or cannot be asked here."""
+    for task in tasks:
+        for target in (task.eval or {}).get("program_html") or []:
+            for text, known in ((target["url"], _URL_PROGRAMS), (target["locator"].strip(), _CONTENT_PROGRAMS)):
+                if not text.startswith("func:"):
+                    continue
+                name, _ = parse_call(text, task.id)
+                if name in magento.PROGRAMS:
+                    magento.check_login(task.id)
+                elif name not in known:
+                    raise UserError(f"task {task.id}: the program {name!r} of its ground truth is not known here")
 
 
 async def read_final_pages(page: Page, task: Task) -> list[str]:
@@ -35,7 +50,7 @@ async def read_final_pages(page: Page, task: Task) -> list[str]:
     last_url = await page.address()
     contents = []
     for target in task.eval["program_html"]:
-        url = target_url(target["url"], last_url, task.id)
+        url = await _ask_shop(target["url"], task.id) or target_url(target["url"], last_url, task.id)
         if url != "last":
             await page.goto(url)
             await settle(page)
@@ -78,7 +93,9 @@ async def _read(page: Page, target: dict[str, Any], task_id: str) -> str:
     locator = target["locator"].strip()
     if locator.startswith("func:"):
         name, arguments = parse_call(locator, task_id)
-        if name != "gitlab_get_project_memeber_role":  # spelt so in WebArena
+        if name in magento.PROGRAMS:
+            return await _ask_shop(locator, task_id)
+        if name not in _CONTENT_PROGRAMS:
             raise UserError(f"task {task_id}: the program {name!r} of its ground truth is not known here")
         return str(await page.run(_ROLE, arguments[-1]))
     if not locator:
@@ -90,6 +107,17 @@ async def _read(page: Page, target: dict[str, Any], task_id: str) -> str:
     return str(await _quietly(page, f"() => {locator}") or "")
 
 
+async def _ask_shop(text: str, task_id: str) -> str:
+    """What a program that asks the shop's API says; "" when `text` is not one."""
+    if not text.startswith("func:"):
+        return ""
+    name, arguments = parse_call(text, task_id)
+    if name not in magento.PROGRAMS:
+        return ""
+    magento.check_login(task_id)
+    return await magento.PROGRAMS[name](*arguments)
+
+
 async def _quietly(page: Page, function: str) -> Any:
     """The value of a JavaScript function; None when it fails, because the page is another one."""
     try:
@@ -98,4 +126,5 @@ async def _quietly(page: Page, function: str) -> Any:
         return None
 
 
+_CONTENT_PROGRAMS = ("gitlab_get_project_memeber_role",)  # spelt so in WebArena
 _URL_PROGRAMS: dict[str, Callable[..., str]] = {"reddit_get_post_url": reddit_post_url}

@@ -1,13 +1,19 @@
 """WebArena's configuration files: placeholders, login state, what its programs become, pages read in the browser."""
 
+import asyncio
 import json
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from collection.browser.faults import PageError
+from collection.webarena import magento
 from collection.webarena.configurations import fill_placeholders, to_task
-from collection.webarena.final_pages import parse_call, read_final_pages, target_url
+from collection.webarena.final_pages import check_programs, parse_call, read_final_pages, target_url
 from collection.webarena.reset import reset_sites
 from data.errors import UserError
 from data.task import Task, read_tasks
@@ -88,6 +94,62 @@ def test_pages_are_read_in_the_browser(harbour, url):
 
     first, heading, nothing, count = harbour.wait(read())
     assert "<h1>Harbour</h1>" in first and heading == "Second page" and nothing == "" and count == "1"
+
+
+class Shop(BaseHTTPRequestHandler):
+    """Magento's API, as far as WebArena asks it: two orders a shop, reviews of one product."""
+
+    def do_POST(self):
+        login = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self._say(*((200, "the token") if login == {"username": "ann", "password": "a:b"} else (401, "no")))
+
+    def do_GET(self):
+        if self.headers["authorization"] != "Bearer the token":
+            return self._say(401, "no")
+        url = urlsplit(self.path)
+        if url.path == "/rest/V1/orders" and parse_qs(url.query)["searchCriteria[sortOrders][0][direction]"] == [
+            "DESC"
+        ]:
+            return self._say(200, {"items": [{"increment_id": "000000190"}]})
+        known = url.path == "/rest/V1/products/B%2F1/reviews"
+        ratings = [{"rating_name": "Rating", "percent": 80}]
+        reviews = [{"nickname": "Old", "ratings": ratings}, {"nickname": "Emma", "ratings": ratings}]
+        return self._say(*((200, reviews if known else [])))
+
+    def _say(self, status, value):
+        content = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("content-length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_):
+        """Say nothing."""
+
+
+def test_the_shops_api_is_asked_for_orders_and_reviews(monkeypatch):
+    targets = [{"url": "func:shopping_get_latest_order_url()", "locator": "func:gitlab_get_project_memeber_role('x')"}]
+    task = Task("wa--1", "q", "http://x/", eval={"eval_types": ["program_html"], "program_html": targets})
+    monkeypatch.delenv("SHOPPING_API_LOGIN", raising=False)
+    with pytest.raises(UserError, match="set SHOPPING=http://"):
+        check_programs([task])
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Shop)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_address[1]}"
+    monkeypatch.setenv("SHOPPING", f"{address}/")
+    monkeypatch.setenv("SHOPPING_API_LOGIN", "ann:a:b")
+    check_programs([task])
+    assert asyncio.run(magento.latest_order_url()) == f"{address}/sales/order/view/order_id/190/"
+    assert asyncio.run(magento.latest_review_author("B/1")) == "Emma"
+    assert asyncio.run(magento.latest_review_rating("B/1")) == "80"
+    assert asyncio.run(magento.latest_review_author("unknown")) == ""
+    monkeypatch.setenv("SHOPPING_API_LOGIN", "ann:wrong")
+    with pytest.raises(PageError, match="401"):
+        asyncio.run(magento.latest_order_url())
+    server.shutdown()
+    targets[0]["locator"] = "func:run_anything('x')"
+    with pytest.raises(UserError, match="'run_anything' of its ground truth is not known"):
+        check_programs([task])
 
 
 def test_the_reset_hook_runs_a_command_and_says_when_it_fails(tmp_path):
