@@ -91,6 +91,8 @@ class Round:
     agent: Literal["teacher", "policy"]
     training: dict[str, str] = dataclasses.field(default_factory=dict)
     """Training variables of this round only."""
+    il_share: float = 1.0
+    """Part of D_IL that is learnt again in this round, by task; each round draws its own part."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,6 +127,8 @@ class Recipe:
         names = ["untrained", *(round.name for round in self.rounds)]
         if len(set(names)) != len(names):
             raise UserError(f"recipe {self.name}: two rounds have the same name")
+        if any(not 0 <= round.il_share <= 1 for round in self.rounds):
+            raise UserError(f"recipe {self.name}: il_share is a part of D_IL, from 0 to 1")
         if self.rounds and self.rounds[0].agent != "teacher":
             raise UserError(f"recipe {self.name}: the first round must imitate a teacher (agent='teacher')")
 

@@ -4,6 +4,7 @@ Every stage is one or two commands a person would type, leaves a folder behind, 
 
     <run_dir>/<round>/trajectories/   what the agent did          collection/run.py, collection/exploration_feedback.py
     <run_dir>/<round>/samples.json    what is worth learning      toolkits/convert_trajectories_to_json.py
+    <run_dir>/<round>/replay.json     the part of D_IL to mix in, where the recipe asks for less than all
     <run_dir>/<round>/shards/         D_IL ∪ D_j                  toolkits/convert_to_tar_data.py
     <run_dir>/<round>/megatron/       the weights before          toolkits/model_checkpoints_convertor/idefics2/hf2mg.sh
     <run_dir>/<round>/training/       and after                   training/train_idefics2.sh
@@ -13,11 +14,13 @@ Every stage is one or two commands a person would type, leaves a folder behind, 
 
 import contextlib
 import dataclasses
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from data.files import read_json, write_atomic
+from data.files import read_json, write_atomic, write_json
+from data.shard import task_of
 from elcano.recipe import Judging, Recipe, Round, files
 from elcano.report import Result
 from elcano.services import embedded_sites, embedded_teacher, policy_server
@@ -43,6 +46,17 @@ def sail(recipe: Recipe, run_dir: Path) -> Iterator[Result]:
         shards = voyage.pack(round, [demonstrations, samples])
         policy = voyage.learn(round, policy, shards)
         yield voyage.test(round.name, policy)
+
+
+def draw(samples: Path, share: float, seed: str, target: Path) -> Path:
+    """Write the samples of a share of the tasks to `target`; which ones depends on `seed` and the task's id alone."""
+
+    def is_drawn(sample: dict[str, Any]) -> bool:
+        digest = hashlib.sha256(f"{seed} {task_of(sample['id'])}".encode()).digest()
+        return int.from_bytes(digest[:8], "big") < share * 2**64
+
+    write_json(target, [sample for sample in read_json(samples) if is_drawn(sample)])
+    return target
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,15 +108,18 @@ class Voyage:
         return samples
 
     def pack(self, round: Round, sample_files: list[Path]) -> Path:
-        """D_IL ∪ D_j as shards (one file only in the first round)."""
-        files = list(dict.fromkeys(sample_files))
+        """D_IL ∪ D_j as shards."""
         shards = self.run_dir / round.name / "shards"
         with self.logbook.stage(f"{round.name}/pack") as needed:
             if needed:
+                files = list(dict.fromkeys(sample_files))  # one only in the first round
+                folders = [file.with_name("images") for file in files]
+                if len(files) > 1 and round.il_share < 1:
+                    files[0] = draw(files[0], round.il_share, round.name, shards.with_name("replay.json"))
                 command = python(
                     "toolkits/convert_to_tar_data.py",
                     json_files=files,
-                    image_dirs=[file.with_name("images") for file in files],
+                    image_dirs=folders,
                     save_dir=shards,
                 )
                 run_command(command, self._log(round.name, "pack"))

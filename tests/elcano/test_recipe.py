@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from data.errors import UserError
+from data.files import read_json, write_json
 from elcano.recipe import Collection, load_recipe, remember_recipe
+from elcano.rounds import draw
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 QUICKSTART = ROOT / "examples" / "quickstart" / "recipe.py"
@@ -29,6 +31,20 @@ def test_missing_files_and_repeated_names_are_named(tmp_path):
         dataclasses.replace(recipe, rounds=recipe.rounds[1:]).check()
     with pytest.raises(UserError, match="no such recipe"):
         load_recipe(tmp_path / "none.py")
+
+
+def test_a_round_may_learn_a_part_of_the_demonstrations_again(tmp_path):
+    samples = [{"id": f"Shop--{task:05d}--r01--step{step:02d}"} for task in range(300) for step in (1, 2)]
+    write_json(tmp_path / "samples.json", samples)
+    drawn = {}
+    for name in ("optim-1", "optim-2"):
+        kept = read_json(draw(tmp_path / "samples.json", 1 / 3, name, tmp_path / f"{name}.json"))
+        drawn[name] = {sample["id"].split("--r01")[0] for sample in kept}
+        assert 70 < len(drawn[name]) < 130 and len(kept) == 2 * len(drawn[name])
+    assert 20 < len(drawn["optim-1"] & drawn["optim-2"]) < 50
+    recipe = load_recipe(QUICKSTART)
+    with pytest.raises(UserError, match="il_share"):
+        dataclasses.replace(recipe, rounds=[dataclasses.replace(recipe.rounds[0], il_share=2.0)]).check()
 
 
 def test_a_run_refuses_another_recipe(tmp_path):
