@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import UserError
+from data.processes import die_with_parent
 from data.shard import Sample, write_shards
 from toolkits.energon_index import write_energon_index
 
@@ -52,7 +53,7 @@ def _as_megatron(checkpoint: Path, target: Path) -> Path:
 def _run(command: list[str]) -> None:
     """Run a command of ours; its last `error: ...` line becomes the UserError."""
     environment = {**os.environ, "PYTHON": sys.executable}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, preexec_fn=die_with_parent)
     if done.returncode:
         lines = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
         errors = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
