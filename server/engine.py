@@ -1,8 +1,8 @@
 """Engine: one thread that runs every request's generation in one continuously changing batch.
 
-Each step of the model gives every decoding sequence a token and reads a chunk of the prompts that wait, so a long
-prompt never holds up replies under way and a reply that ends leaves at once. What is known already (the prefix of an
-earlier step, the features of a screenshot) is not computed again.
+Each step of the model gives every decoding sequence a token, or several where its draft is right, and reads a chunk of
+the prompts that wait, so a long prompt never holds up replies under way and a reply that ends leaves at once. What is
+known already (the prefix of an earlier step, the features of a screenshot) is not computed again.
 """
 
 import concurrent.futures
@@ -14,6 +14,7 @@ from collections.abc import Sequence as Listed
 import torch
 
 from data.errors import UserError
+from server.drafts import Drafter
 from server.feature_cache import FeatureCache
 from server.prompt import ImageInput, Prompt
 from server.ragged_attention import Chunk
@@ -30,13 +31,31 @@ _GREEDY, _NO_OPTIONS = SamplingParams(temperature=0), Options()
 
 @dataclasses.dataclass(frozen=True)
 class EngineConfig:
-    """`max_batch_size` sequences at once, `prefill_chunk` prompt tokens a step, and memory for keys and values."""
+    """`max_batch_size` sequences at once, `prefill_chunk` prompt tokens a step (and no more drafted ones), at most
+    `max_draft_tokens` of them for a reply, and memory for keys and values."""
 
     max_batch_size: int = 16
     max_queue: int = 256
     prefill_chunk: int = 256
+    max_draft_tokens: int = 8
     kv_cache_bytes: int = 2 * 2**30
     image_cache_size: int = 512
+
+
+@dataclasses.dataclass
+class _Reply:
+    """The newest `draft` of a sequence in a step; rows of logits follow its newest token and each drafted one."""
+
+    sequence: Sequence
+    draft: list[int] = dataclasses.field(default_factory=list)
+
+    @property
+    def chunk(self) -> Chunk:
+        return Chunk(self.sequence.row, self.sequence.position, 1 + len(self.draft))
+
+    @property
+    def new_tokens(self) -> list[int]:
+        return [self.sequence.token_ids[-1], *self.draft]
 
 
 @dataclasses.dataclass
@@ -67,6 +86,7 @@ class Engine:
         self.model, self.config = model, config
         self.cache = FeatureCache(config.image_cache_size)
         self.stats = EngineStats()
+        self._drafter = Drafter(config.max_draft_tokens)
         self._scheduler = Scheduler(
             model.new_slots(), config.max_batch_size, config.prefill_chunk, config.kv_cache_bytes
         )
@@ -193,15 +213,23 @@ class Engine:
         self.stats.dropped += 1
 
     def _step(self) -> None:
-        """One more token for every decoding sequence, one more chunk of the prompts."""
-        decoding, readings = list(self._scheduler.decoding), self._read_on()
+        """At least one more token for every decoding sequence, one more chunk of the prompts."""
+        replies, readings = self._drafted(), self._read_on()
         try:
-            logits = self._forward(decoding, readings)
-            self._hand_out(decoding, readings, logits)
+            logits = self._forward(replies, readings)
+            self._hand_out(replies, readings, logits)
         except Exception as error:
             for sequence in self._scheduler.active:
                 self._fail(sequence, error)
             self._scheduler.clear()
+
+    def _drafted(self) -> list[_Reply]:
+        """All decoding sequences, with drafts as long as there is room for them in a step."""
+        replies, room = [], self.config.prefill_chunk
+        for sequence in self._scheduler.decoding:
+            replies.append(_Reply(sequence, self._drafter.draft(sequence, room)))
+            room -= len(replies[-1].draft)
+        return replies
 
     def _read_on(self) -> list[_Reading]:
         """The chunks of this step. At most one image is encoded, so that decoding sequences never wait for several."""
@@ -242,30 +270,29 @@ class Engine:
         self.cache.put(image.key, features)
         return features
 
-    def _forward(self, decoding: Listed[Sequence], readings: Listed[_Reading]) -> torch.Tensor:
-        """Logits of the decoding sequences, then those that the chunks want."""
-        token_ids = [sequence.token_ids[-1] for sequence in decoding]
-        wanted = list(range(len(decoding)))
-        adapters = [sequence.prompt.adapter for sequence in decoding]
+    def _forward(self, replies: Listed[_Reply], readings: Listed[_Reading]) -> torch.Tensor:
+        """Logits behind the new tokens of the replies, then those that the chunks want."""
+        token_ids = [token for reply in replies for token in reply.new_tokens]
+        wanted = list(range(len(token_ids)))
+        adapters = [reply.sequence.prompt.adapter for reply in replies for _ in reply.new_tokens]
         for reading in readings:
             wanted += [len(token_ids) + index for index in reading.wanted]
             token_ids += reading.sequence.prompt.token_ids[reading.chunk.start : reading.chunk.end]
             adapters += [reading.sequence.prompt.adapter] * reading.chunk.length
         step = self.model.new_step(
-            self._scheduler.slots,
-            [sequence.position for sequence in decoding],
-            [reading.chunk for reading in readings],
+            self._scheduler.slots, [reply.chunk for reply in replies], [reading.chunk for reading in readings]
         )
         features = [feature for reading in readings for feature in reading.features]
-        self.stats.count_step(len(decoding), sum(reading.chunk.length for reading in readings))
         with self.model.adapters.routed(adapters):
             return self.model.forward(token_ids, features, step, wanted)
 
-    def _hand_out(self, decoding: list[Sequence], readings: list[_Reading], logits: torch.Tensor) -> None:
-        begin, answered, rows = len(decoding), list(decoding), list(range(len(decoding)))
+    def _hand_out(self, replies: list[_Reply], readings: list[_Reading], logits: torch.Tensor) -> None:
+        begin, answered = sum(len(reply.new_tokens) for reply in replies), list(replies)
+        rows = list(range(begin))
+        for reading in readings:  # all of them before any moves to another row with what it has read
+            reading.sequence.num_read = reading.chunk.end
         for reading in readings:
             sequence, end = reading.sequence, begin + len(reading.wanted)
-            sequence.num_read = reading.chunk.end
             if sequence.options.num_scored:
                 self._score(reading, logits[begin:end])
             elif sequence.options.speculative and reading.complete:
@@ -273,12 +300,16 @@ class Engine:
             elif reading.complete:
                 self._scheduler.start_decoding(sequence)
                 self.stats.count_prompt(sequence)
-                answered.append(sequence)
+                answered.append(_Reply(sequence))
                 rows.append(begin)
             begin = end
         if answered:
             for sequence, reason in self._append(answered, logits[rows]):
                 self._finish(sequence, reason)
+        num_chunk_tokens = sum(reading.chunk.length for reading in readings)
+        num_drafted = sum(len(reply.draft) for reply in replies)
+        num_kept = sum(reply.sequence.last_kept for reply in replies if reply.draft)
+        self.stats.count_step(len(replies), num_drafted, num_kept, num_chunk_tokens)
 
     def _score(self, reading: _Reading, logits: torch.Tensor) -> None:
         """Log-probabilities of the scored tokens in a chunk."""
@@ -291,24 +322,39 @@ class Engine:
             self.stats.count_prompt(sequence)
             self._finish(sequence, "scored")
 
-    def _append(self, sequences: Listed[Sequence], logits: torch.Tensor) -> list[tuple[Sequence, str]]:
-        """Draw a token for each row of `logits`; returns the sequences that ended, and why."""
-        for row, sequence in enumerate(sequences):
-            if len(sequence.token_ids) < sequence.params.min_new_tokens:
-                logits[row, self.model.eos_ids] = -torch.inf
-        tokens, logprobs = sample(
-            logits, [sequence.params for sequence in sequences], [sequence.generator for sequence in sequences]
-        )
+    def _append(self, replies: Listed[_Reply], logits: torch.Tensor) -> list[tuple[Sequence, str]]:
+        """Draw a token from each row of `logits` and keep those whose draft was right so far; returns the sequences
+        that ended, and why."""
+        params, uniforms = [], []
+        for reply in replies:
+            sequence = reply.sequence
+            for number in range(len(sequence.token_ids), len(sequence.token_ids) + 1 + len(reply.draft)):
+                if number < sequence.params.min_new_tokens:
+                    logits[len(params), self.model.eos_ids] = -torch.inf
+                params.append(sequence.params)
+                uniforms.append(sequence.uniform(number) if sequence.params.temperature > 0 else 0.0)
+        drawn = iter(zip(*sample(logits, params, uniforms), strict=True))
         ended = []
-        for sequence, token, logprob in zip(sequences, tokens, logprobs, strict=True):
+        for reply in replies:
+            reason = self._keep(reply, [next(drawn) for _ in range(1 + len(reply.draft))])
+            if reason:
+                ended.append((reply.sequence, reason))
+        return ended
+
+    def _keep(self, reply: _Reply, drawn: Listed[tuple[int, float]]) -> str:
+        """Add what was drawn up to the first token that the draft had wrong; returns why the reply ended, if so."""
+        sequence, reason = reply.sequence, ""
+        for kept, (token, logprob) in enumerate(drawn):
             sequence.token_ids.append(token)
             sequence.logprobs.append(logprob)
             if sequence.options.on_token is not None:
                 sequence.options.on_token(token, logprob)
             reason = self._finish_reason(sequence)
-            if reason:
-                ended.append((sequence, reason))
-        return ended
+            if reason or kept == len(reply.draft) or token != reply.draft[kept]:
+                break
+        if reply.draft:
+            sequence.last_kept = kept
+        return reason
 
     def _finish_reason(self, sequence: Sequence) -> str:
         """Empty while the reply goes on."""
@@ -319,6 +365,7 @@ class Engine:
 
     def _finish(self, sequence: Sequence, reason: str) -> None:
         self._scheduler.stop(sequence, keep=True)
+        self._drafter.remember(sequence.token_ids)
         if sequence.future.set_running_or_notify_cancel():
             completion = sequence.completion(reason, self.model.weights_version)
             self.stats.count_completion(completion)

@@ -55,6 +55,9 @@ class Config:
     """Requests that may wait; further ones get status 429."""
     prefill_chunk: int = 256
     """Prompt tokens read in each step beside the decoding; more of them read prompts faster on a big GPU."""
+    max_draft_tokens: int = 8
+    """Tokens that are guessed beyond a reply's newest one, from its prompt and replies before it, and computed with it;
+    replies stay the same, and take fewer steps. 0 switches this off."""
     kv_cache_gib: float | None = None
     """Memory for keys and values, of running requests and of what may be reused; None: 2 GiB on a CPU, 80 % of what
     the weights leave free on a GPU."""
@@ -96,6 +99,7 @@ def main(config: Config) -> None:
         "replicas": 1,
         "image_cache_size": 1,
         "prefill_chunk": 1,
+        "max_draft_tokens": 0,
         "max_body_mib": 1,
     }
     for name, minimum in least.items():

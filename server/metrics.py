@@ -8,6 +8,8 @@ from server.stats import EngineStats, Histogram
 _COUNTERS = {
     "steps": "Forward passes of the model",
     "decode_tokens": "Tokens computed for replies",
+    "draft_tokens": "Of those, tokens that were guessed",
+    "kept_tokens": "Of those, tokens that the model drew too",
     "chunk_tokens": "Prompt tokens computed",
     "prompt_tokens": "Prompt tokens asked for",
     "cached_tokens": "Prompt tokens taken from the prefix cache",

@@ -1,9 +1,9 @@
 """Ragged attention: one forward pass for sequences that are being answered and prompts that are still being read.
 
-A `Step` lays all its new tokens end to end: one for each sequence that decodes, then chunks of prompts. Everything in
-the model but attention treats tokens alone, so no padding is computed; attention looks each token's own sequence up in
-the KV slots. Reading prompts in chunks beside the decoding keeps long prompts from holding up short replies (Sarathi,
-arXiv:2308.16369).
+A `Step` lays all its new tokens end to end: the newest one of each sequence that decodes with its draft, then chunks
+of prompts. Everything in the model but attention treats tokens alone, so no padding is computed; attention looks each
+token's own sequence up in the KV slots. Reading prompts in chunks beside the decoding keeps long prompts from holding
+up short replies (Sarathi, arXiv:2308.16369).
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ Kernel = Callable[..., torch.Tensor]  # (query, key, value, attn_mask=..., is_ca
 
 @dataclasses.dataclass(frozen=True)
 class Chunk:
-    """`length` prompt tokens of the sequence in `row`, of which `start` positions are in the slots already."""
+    """`length` new tokens of the sequence in `row`, of which `start` positions are in the slots already."""
 
     row: int
     start: int
@@ -39,10 +39,10 @@ class Chunk:
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """Rows 0, 1, ... of the slots get one token each, at `decode_positions`; the tokens of `chunks` come behind."""
+    """`decoding[i]` continues the reply in row i of the slots by a few tokens; the prompts' `chunks` come behind."""
 
     slots: KVSlots
-    decode_positions: Sequence[int]
+    decoding: Sequence[Chunk]
     chunks: Sequence[Chunk]
     sliding_window: int | None = None
     kernel: Kernel = scaled_dot_product_attention
@@ -50,9 +50,7 @@ class Step:
     @cached_property
     def position_ids(self) -> torch.Tensor:
         """[1, tokens]"""
-        positions = list(self.decode_positions)
-        for chunk in self.chunks:
-            positions.extend(range(chunk.start, chunk.end))
+        positions = [position for chunk in (*self.decoding, *self.chunks) for position in range(chunk.start, chunk.end)]
         return torch.tensor([positions], device=self._device)
 
     def attend(
@@ -61,7 +59,7 @@ class Step:
         """query [1, heads, tokens, head_dim], key and value [1, kv_heads, tokens, head_dim] of the new tokens ->
         [1, tokens, heads, head_dim]; the keys and values are stored on the way."""
         output = query.new_empty(1, query.shape[2], query.shape[1], value.shape[3])
-        begin = len(self.decode_positions)
+        begin = sum(chunk.length for chunk in self.decoding)
         if begin:
             output[0, :begin] = self._decode(layer, query[0, :, :begin], key[0, :, :begin], value[0, :, :begin], scale)
         for chunk, mask in zip(self.chunks, self._chunk_masks, strict=True):
@@ -84,32 +82,41 @@ class Step:
     def _decode(
         self, layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scale: float
     ) -> torch.Tensor:
-        """[heads, rows, head_dim] -> [rows, heads, head_dim]. The query heads that share a key head stand where a
-        kernel expects query positions, so that keys are never repeated."""
-        heads, rows, head_dim = query.shape
+        """[heads, tokens, head_dim] -> [tokens, heads, head_dim]: all rows in one call of the kernel, with as many
+        queries as the longest draft needs. The query heads that share a key head stand where the kernel expects further
+        queries, so that keys are never repeated."""
+        heads, _, head_dim = query.shape
+        kv_heads, rows = key.shape[0], len(self.decoding)
         keys, values = self.slots.tensor[layer, :, :rows]
-        index, positions = self._decode_index
-        keys[index, :, positions], values[index, :, positions] = key.transpose(0, 1), value.transpose(0, 1)
-        longest = max(self.decode_positions) + 1
-        grouped = query.transpose(0, 1).reshape(rows, key.shape[0], heads // key.shape[0], head_dim)
-        attended = self.kernel(
-            grouped, keys[:, :, :longest], values[:, :, :longest], attn_mask=self._decode_mask, scale=scale
-        )
-        return attended.reshape(rows, heads, -1)
+        row, number, position, padded = self._decode_index
+        keys[row, :, position], values[row, :, position] = key.transpose(0, 1), value.transpose(0, 1)
+        grouped = query[:, padded].transpose(0, 1).reshape(rows, kv_heads, -1, head_dim)
+        length = self._decode_mask.shape[-1]
+        mask = self._decode_mask.repeat(1, 1, grouped.shape[2] // padded.shape[1], 1)
+        attended = self.kernel(grouped, keys[:, :, :length], values[:, :, :length], attn_mask=mask, scale=scale)
+        return attended.reshape(rows, heads, -1, head_dim)[row, :, number]
 
     @property
     def _device(self) -> torch.device:
         return self.slots.tensor.device
 
     @cached_property
-    def _decode_index(self) -> tuple[torch.Tensor, torch.Tensor]:
-        positions = torch.tensor(self.decode_positions, device=self._device)
-        return torch.arange(len(self.decode_positions), device=self._device), positions
+    def _decode_index(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Of each new token of the decoding rows: its row, its number within the row's tokens, its position; and
+        [rows, queries], which of them each query is (a short row's last token fills it up)."""
+        rows = [(row, n, chunk.start + n) for row, chunk in enumerate(self.decoding) for n in range(chunk.length)]
+        longest, first, padded = max(chunk.length for chunk in self.decoding), 0, []
+        for chunk in self.decoding:
+            padded.append([first + min(n, chunk.length - 1) for n in range(longest)])
+            first += chunk.length
+        row, number, position = torch.tensor(rows, device=self._device).unbind(1)
+        return row, number, position, torch.tensor(padded, device=self._device)
 
     @cached_property
     def _decode_mask(self) -> torch.Tensor:
-        """[rows, 1, 1, longest], additive."""
-        return self._mask(self._decode_index[1][:, None], max(self.decode_positions) + 1)[:, None, None]
+        """[rows, 1, queries, longest], additive."""
+        _, _, position, padded = self._decode_index
+        return self._mask(position[padded][:, None, :, None], max(chunk.end for chunk in self.decoding))
 
     @cached_property
     def _chunk_masks(self) -> list[torch.Tensor | None]:
@@ -125,7 +132,8 @@ class Step:
         return masks
 
     def _mask(self, own: torch.Tensor, length: int) -> torch.Tensor:
-        """[queries, length]: 0 where a query at position `own` may look, a large negative number elsewhere."""
+        """[..., queries, length]: 0 where a query at position `own` [..., queries, 1] may look, a large negative number
+        elsewhere."""
         index = torch.arange(length, device=self._device)
         hidden = index > own
         if self.sliding_window is not None:

@@ -1,7 +1,7 @@
 """Sampling: from a batch of logits to one token per sequence, each with its own temperature and its own dice.
 
-A seeded request draws the same tokens whatever else is in the batch: its random numbers come from its own generator,
-and its row is computed on its own.
+A seeded request draws the same tokens whatever else is in the batch: its n-th token's random number is the n-th of its
+own generator, and its row is computed on its own.
 """
 
 import dataclasses
@@ -49,17 +49,17 @@ class SamplingParams:
 
 
 def sample(
-    logits: torch.Tensor, params: Sequence[SamplingParams], generators: Sequence[torch.Generator]
+    logits: torch.Tensor, params: Sequence[SamplingParams], uniforms: Sequence[float]
 ) -> tuple[list[int], list[float]]:
-    """Draw one token for each row of `logits` [batch, vocab] (float32; -inf where a token is forbidden).
+    """Draw one token for each row of `logits` [rows, vocab] (float32; -inf where a token is forbidden) by a random
+    number in [0, 1), which greedy rows don't look at.
 
     Returns the tokens and their log-probabilities under `logits` as they stand, before temperature, top-k and top-p.
     """
-    tokens = logits.argmax(dim=-1)  # [batch]
+    tokens = logits.argmax(dim=-1)  # [rows]
     drawn = [row for row, param in enumerate(params) if param.temperature > 0]
     if drawn:
-        uniforms = [torch.rand((), generator=generators[row]).item() for row in drawn]
-        tokens[drawn] = _draw(logits[drawn], [params[row] for row in drawn], uniforms)
+        tokens[drawn] = _draw(logits[drawn], [params[row] for row in drawn], [uniforms[row] for row in drawn])
     logprobs = logits.log_softmax(dim=-1).gather(1, tokens[:, None])[:, 0]
     return tokens.tolist(), logprobs.tolist()
 

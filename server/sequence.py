@@ -64,20 +64,21 @@ class Sequence:
     params: SamplingParams
     options: Options
     future: concurrent.futures.Future[Completion] = dataclasses.field(default_factory=concurrent.futures.Future)
-    generator: torch.Generator = dataclasses.field(init=False)
     max_new_tokens: int = 0
     row: int = -1
     num_read: int = 0
     cached_tokens: int = 0
     token_ids: list[int] = dataclasses.field(default_factory=list)
     logprobs: list[float] = dataclasses.field(default_factory=list)
+    last_kept: int = 2  # drafted tokens of the last step that the model drew too
     features: dict[int, torch.Tensor] = dataclasses.field(default_factory=dict)
     arrived: float = dataclasses.field(default_factory=time.monotonic)
     admitted: float = 0.0
     answered: float = 0.0
 
     def __post_init__(self) -> None:
-        self.generator = self.params.generator()
+        self._generator = self.params.generator()
+        self._uniforms: list[float] = []
 
     @property
     def prompt_tokens(self) -> int:
@@ -102,6 +103,12 @@ class Sequence:
     def position(self) -> int:
         """Where the newest token, which is not in the slots yet, will stand."""
         return self.prompt_tokens + len(self.token_ids) - 1
+
+    def uniform(self, number: int) -> float:
+        """The random number in [0, 1) that draws the reply's token of this number."""
+        while len(self._uniforms) <= number:
+            self._uniforms.append(torch.rand((), generator=self._generator).item())
+        return self._uniforms[number]
 
     @property
     def keys_in_slots(self) -> np.ndarray:

@@ -28,6 +28,8 @@ class EngineStats:
 
     steps: int = 0
     decode_tokens: int = 0
+    draft_tokens: int = 0
+    kept_tokens: int = 0
     chunk_tokens: int = 0
     prompt_tokens: int = 0
     cached_tokens: int = 0
@@ -43,15 +45,17 @@ class EngineStats:
     total_s: Histogram = dataclasses.field(default_factory=Histogram)
     _last_step: float = dataclasses.field(default_factory=time.monotonic)
 
-    def count_step(self, num_decoding: int, num_chunk_tokens: int) -> None:
-        """A forward pass begins. `tokens_per_s` forgets with a time constant of about a second."""
+    def count_step(self, num_decoding: int, num_drafted: int, num_kept: int, num_chunk_tokens: int) -> None:
+        """A forward pass is done. `tokens_per_s` forgets with a time constant of about a second."""
         now = time.monotonic()
         elapsed, self._last_step = max(now - self._last_step, 1e-6), now
         weight = min(1.0, elapsed)
-        self.tokens_per_s += weight * (num_decoding / elapsed - self.tokens_per_s)
+        self.tokens_per_s += weight * ((num_decoding + num_kept) / elapsed - self.tokens_per_s)
         self.steps += 1
         self.batch_size = num_decoding
-        self.decode_tokens += num_decoding
+        self.decode_tokens += num_decoding + num_drafted
+        self.draft_tokens += num_drafted
+        self.kept_tokens += num_kept
         self.chunk_tokens += num_chunk_tokens
 
     def count_prompt(self, sequence: Sequence) -> None:

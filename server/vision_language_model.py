@@ -128,9 +128,9 @@ class VisionLanguageModel:
         head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
         return KVSlots(config.num_hidden_layers, num_heads, head_dim, self.hf_model.dtype, self.device)
 
-    def new_step(self, slots: KVSlots, decode_positions: Sequence[int], chunks: Sequence[Chunk]) -> Step:
+    def new_step(self, slots: KVSlots, decoding: Sequence[Chunk], chunks: Sequence[Chunk]) -> Step:
         """A step with this model's attention window and kernel."""
-        return Step(slots, decode_positions, chunks, self.sliding_window, self._kernel)
+        return Step(slots, decoding, chunks, self.sliding_window, self._kernel)
 
     def _logits(self, hidden: torch.Tensor) -> torch.Tensor:
         logits = self.hf_model.get_output_embeddings()(hidden).float()

@@ -220,3 +220,25 @@ def test_requests_share_decode_steps(engine: Engine) -> None:
     assert sum(len(future.result(60).token_ids) for future in futures) == 6 * 20
     assert engine.stats.decode_tokens == 6 * 19
     assert engine.stats.steps < 6 * 19 / 2
+
+
+@torch.inference_mode()
+def test_a_prompt_that_moves_in_a_step_keeps_what_the_step_read(engine: Engine) -> None:
+    """A short prompt, read first though it stands in row 1, is done and takes row 0 from a long one that reads on in
+    the same step. The steps are made by hand, for the order to be certain."""
+    by_hand = Engine(engine.model, EngineConfig(max_batch_size=3, prefill_chunk=300))
+    by_hand.stop()
+    prompts = [prompt_of(engine, *shape) for shape in [(8, 0, 60), (9, 0, 2), (10, 0, 60)]]
+    gone, short, long = (by_hand._sequence(prompt, GREEDY, Options()) for prompt in prompts)
+    scheduler = by_hand._scheduler
+    scheduler.waiting.extend([gone, short])
+    scheduler.admit()
+    scheduler.stop(gone, keep=False)
+    scheduler.waiting.append(long)
+    scheduler.admit()
+    assert (short.row, long.row, scheduler.reading) == (1, 0, [short, long])
+    while scheduler.active:
+        by_hand._step()
+    for sequence, prompt in ((short, prompts[1]), (long, prompts[2])):
+        alone = engine.submit(prompt, GREEDY).result(60)
+        assert sequence.logprobs == pytest.approx(alone.logprobs, abs=1e-4)

@@ -10,7 +10,8 @@ from server.sampling import SamplingParams, sample
 def draws(logits: torch.Tensor, params: SamplingParams, count: int) -> torch.Tensor:
     """Relative frequency of each token over `count` draws."""
     generator = params.generator()
-    tokens, _ = sample(logits.expand(count, -1), [params] * count, [generator] * count)
+    uniforms = torch.rand(count, generator=generator).tolist()
+    tokens, _ = sample(logits.expand(count, -1), [params] * count, uniforms)
     return torch.bincount(torch.tensor(tokens), minlength=logits.shape[0]) / count
 
 
@@ -32,9 +33,9 @@ def test_frequencies_match_transformers_filters(temperature: float, top_k: int, 
 def test_rows_do_not_share_dice_or_parameters() -> None:
     logits = torch.randn(3, 50)
     greedy, sharp, wide = SamplingParams(temperature=0), SamplingParams(top_k=1, seed=0), SamplingParams(seed=5)
-    tokens, _ = sample(logits, [greedy, sharp, wide], [p.generator() for p in (greedy, sharp, wide)])
+    tokens, _ = sample(logits, [greedy, sharp, wide], [0.0, 0.9, 0.4])
     assert tokens[:2] == logits[:2].argmax(-1).tolist()
-    alone, _ = sample(logits[2:], [wide], [wide.generator()])
+    alone, _ = sample(logits[2:], [wide], [0.4])
     assert tokens[2] == alone[0]
 
 
