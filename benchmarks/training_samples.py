@@ -1,0 +1,106 @@
+"""The samples that `benchmarks/training.py` trains on: drawn with the lengths of the embedded sites, or a user's own.
+
+python -m benchmarks.training_samples --dataset_path runs/quickstart/IL/shards     # measures those lengths again
+"""
+
+import dataclasses
+import io
+import random
+from itertools import islice
+from pathlib import Path
+
+import torch
+from PIL import Image
+
+from data import cli
+from data.files import read_json, write_json
+from training import config as train_config
+from training.collate import TokenizedSample
+from training.dataset import read_in_order
+from training.encoding import ConversationEncoder
+from training.models import cpu_adaptor
+from training.models.registry import family
+
+STARTING_POLICY = Path(__file__).resolve().parent.parent / "examples" / "quickstart" / "starting_policy" / "weights"
+LENGTHS = Path(__file__).with_name("trajectory_lengths.json")
+"""{"lengths": [[tokens, tokens of the reply, samples], ...]} of the quickstart's imitation round, as its policy's
+tokenizer counts them."""
+_SCREENSHOT = (1024, 768)
+_SEED = 0
+
+
+def draw(count: int, vocab_size: int, image_token: int, latents: int) -> list[TokenizedSample]:
+    """`count` samples of random tokens, each with one screenshot, lengths drawn from `LENGTHS`; always the same."""
+    rng = random.Random(_SEED)
+    *pairs, weights = zip(*read_json(LENGTHS)["lengths"], strict=True)
+    chosen = rng.choices(list(zip(*pairs, strict=True)), weights, k=count)
+    picture = _screenshot()
+    return [
+        _sample(number, length, reply, picture, vocab_size, image_token, latents)
+        for number, (length, reply) in enumerate(chosen)
+    ]
+
+
+def _sample(
+    number: int, length: int, reply: int, picture: bytes, vocab_size: int, image_token: int, latents: int
+) -> TokenizedSample:
+    generator = torch.Generator().manual_seed(number)
+    ids = torch.randint(vocab_size - 1, (length,), generator=generator)
+    ids += ids >= image_token  # any token but that one
+    ids[1 : 1 + latents] = image_token
+    learn = torch.arange(length) >= length - reply
+    return TokenizedSample(f"sample-{number}", ids, learn, [picture])
+
+
+def _screenshot() -> bytes:
+    """A PNG of the collector's size, neither blank nor noise."""
+    gradient = Image.linear_gradient("L").resize(_SCREENSHOT)
+    file = io.BytesIO()
+    Image.merge("RGB", [gradient, gradient.rotate(90), gradient.rotate(180)]).save(file, "PNG")
+    return file.getvalue()
+
+
+def read(folder: Path, count: int | None, encoder: ConversationEncoder) -> list[TokenizedSample]:
+    """The first `count` samples (None: all) of a folder of shards, whose order the converter has shuffled."""
+    return list(islice(read_in_order(folder, encoder, splits=("train",)), count))
+
+
+def count_lengths(samples: list[TokenizedSample], bin_size: int) -> list[list[int]]:
+    """[tokens, tokens of the reply, samples], sorted; the tokens in front of the reply are rounded to `bin_size`."""
+    counts: dict[tuple[int, int], int] = {}
+    for sample in samples:
+        reply = int(sample.learn.sum())
+        front = round((len(sample.ids) - reply) / bin_size) * bin_size
+        counts[front + reply, reply] = counts.get((front + reply, reply), 0) + 1
+    return [[*pair, count] for pair, count in sorted(counts.items())]
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """Write the lengths of a folder's samples to `benchmarks/trajectory_lengths.json`."""
+
+    dataset_path: Path
+    """Folder of shards."""
+    policy: Path = STARTING_POLICY
+    """Hugging Face folder whose processor counts."""
+    bin_size: int = 16
+    """Tokens in front of a reply are rounded to it."""
+
+
+def main(config: Config) -> None:
+    """Read every sample, count, write, say the mean."""
+    cpu_adaptor.install()
+    from training.train import build_encoder, read_processor
+
+    kind = family(config.policy)
+    options = train_config.Config(config.dataset_path, config.policy)
+    samples = read(config.dataset_path, None, build_encoder(options, read_processor(kind, config.policy)))
+    lengths = [len(sample.ids) for sample in samples]
+    write_json(LENGTHS, {"samples": len(samples), "lengths": count_lengths(samples, config.bin_size)}, indent=None)
+    print(
+        f"{LENGTHS}: {len(lengths)} samples, {sum(lengths) / len(lengths):.0f} tokens on average, {max(lengths)} most"
+    )
+
+
+if __name__ == "__main__":
+    cli.run(Config, main)

@@ -1,0 +1,195 @@
+"""The sides that `benchmarks/training.py` compares; each trains in a process of its own, when it is told to.
+
+Ours is `training.train.train_step`, as the training loop calls it: Megatron's schedule, guard, clipping, Adam and the
+step's figures. The others train Hugging Face's model in a plain PyTorch loop with clipping and AdamW, on the same
+micro-batches: `huggingface` lets the model compute its loss, as `Trainer` does; `loop` makes the best of it by hand:
+logits and loss of the reply's tokens only, no mask where padding on the right needs none, fused AdamW.
+"""
+
+import dataclasses
+import math
+from pathlib import Path
+from typing import Literal
+
+import torch
+from torch.nn import functional
+from transformers import AutoModelForImageTextToText, AutoProcessor
+
+from benchmarks import training_samples
+from training import layout
+from training.collate import Collator, MicroBatch, Place, TokenizedSample
+from training.config import Config
+from training.encoding import ConversationEncoder
+from training.models.batching import IGNORE
+from training.models.registry import family
+
+LR = 1e-8  # sides that have trained for different numbers of steps still compute the same loss
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """What to train on, and how."""
+
+    model: str
+    """Name of the model's folders."""
+    mode: Literal["padded", "packed"]
+    side: Literal["elcano", "huggingface", "loop"]
+    threads: int
+    num_samples: int
+    """Of the one step that a round is."""
+    seq_len: int
+    pad_to_seq_len: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Models:
+    """Where the models lie, as both sides read them, and samples, if they are not to be drawn."""
+
+    folder: Path
+    dataset_path: Path | None
+
+    def hf(self, name: str) -> Path:
+        return self.folder / name / "hf"
+
+    def megatron(self, name: str) -> Path:
+        return self.folder / name / "megatron"
+
+    def options(self, job: Job, tp: int = 1) -> Config:
+        """A job as the options of a training run."""
+        return Config(
+            dataset_path=self.dataset_path or Path(),
+            pretrain_checkpoint_path=self.megatron(job.model),
+            batch_size=1 if job.mode == "packed" or job.pad_to_seq_len else 2,
+            global_batch_size=job.num_samples,
+            lr=LR,
+            min_lr=LR,
+            lr_schedule="constant",
+            lr_warmup_iters=0,
+            seq_len=job.seq_len,
+            packing="true" if job.mode == "packed" else "false",
+            pad_to_longest="false" if job.pad_to_seq_len else "true",
+            pr="fp32",
+            ac="none",
+            tp=tp,
+        )
+
+    def samples(self, job: Job) -> list[TokenizedSample]:
+        """The same for every side."""
+        folder = self.hf(job.model)
+        hf, processor = family(folder).read_config(folder), AutoProcessor.from_pretrained(folder)
+        if self.dataset_path is None:
+            text, latents = hf.text_config, hf.perceiver_config.resampler_n_latents
+            return training_samples.draw(job.num_samples, text.vocab_size, hf.image_token_id, latents)
+        encoder = ConversationEncoder(processor, job.seq_len, 1, "answer")
+        return training_samples.read(self.dataset_path, job.num_samples, encoder)
+
+
+class Reference:
+    """Hugging Face's model in a plain PyTorch loop."""
+
+    def __init__(self, models: Models, name: str) -> None:
+        self.models = models
+        folder = models.hf(name)
+        kind = family(folder)
+        self.encoder = kind.image_encoder_class(AutoProcessor.from_pretrained(folder), kind.read_config(folder))
+        self.model = AutoModelForImageTextToText.from_pretrained(folder, dtype=torch.float32).train()
+        parameters = list(self.model.parameters())
+        self.adams = {
+            "huggingface": torch.optim.AdamW(parameters, LR, weight_decay=0.0),
+            "loop": torch.optim.AdamW(parameters, LR, weight_decay=0.0, fused=True),
+        }
+
+    def micro_batches(self, job: Job) -> list[MicroBatch]:
+        """A step's, as one replica of one rank has them."""
+        options = self.models.options(job)
+        collator = Collator(Place(0, 1, 0, 1, True), self.encoder, options.batch_size, job.seq_len)
+        return collator.collate(self.models.samples(job))
+
+    def step(self, job: Job, batches: list[MicroBatch]) -> float:
+        """One optimizer step; its loss."""
+        torch.set_num_threads(job.threads)
+        adam, compute = self.adams[job.side], self._own_loss if job.side == "huggingface" else self._loss_of_replies
+        adam.zero_grad()
+        total = 0.0
+        for batch in batches:
+            loss = compute(batch) / len(batches)
+            loss.backward()
+            total += float(loss)
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        adam.step()
+        return total
+
+    def _own_loss(self, batch: MicroBatch) -> torch.Tensor:
+        """The mean over tokens, where ours is the mean over samples of their tokens' mean."""
+        mask = torch.arange(batch.tokens.size(1)) < torch.tensor(batch.lengths)[:, None]
+        labels = torch.full_like(batch.labels, IGNORE)
+        labels[:, 1:] = batch.labels[:, :-1]
+        return self.model(
+            input_ids=batch.tokens, attention_mask=mask.long(), pixel_values=self._pixels(batch), labels=labels
+        ).loss
+
+    def _loss_of_replies(self, batch: MicroBatch) -> torch.Tensor:
+        hidden = self.model.model(input_ids=batch.tokens, pixel_values=self._pixels(batch)).last_hidden_state
+        learnt = batch.labels != IGNORE
+        losses = functional.cross_entropy(self.model.lm_head(hidden[learnt]), batch.labels[learnt], reduction="none")
+        return (losses * batch.loss_weights[learnt]).sum() / batch.mean_num_samples
+
+    def _pixels(self, batch: MicroBatch) -> torch.Tensor:
+        """[b, images of a sample, 3, height, width]; screenshots have one size."""
+        pixels = batch.images.pixels["pixel_values"]
+        return pixels.view(len(batch.tokens), -1, *pixels.shape[1:])
+
+
+class Elcano:
+    """This rank's part of our training loop."""
+
+    def __init__(self, models: Models, name: str) -> None:
+        from megatron.core import parallel_state
+
+        from training import checkpoint
+        from training.clock import Clock
+        from training.optimization import Guard, build_optimizer, build_scheduler
+        from training.parallel import build_model, unwrap
+        from training.vision_meter import VisionMeter
+
+        self.models = models
+        any_job = Job(name, "packed", "elcano", 1, 1, 8192)
+        self.config = models.options(any_job, torch.distributed.get_world_size())
+        if not parallel_state.model_parallel_is_initialized():
+            layout.initialize(self.config.layout, seed=0)
+        kind = family(models.hf(name))
+        self.hf = kind.read_config(models.hf(name))
+        self.encoder = kind.image_encoder_class(AutoProcessor.from_pretrained(models.hf(name)), self.hf)
+        self.chunks = build_model(kind, self.hf, self.config.layout)
+        optimizer = build_optimizer(self.config, self.chunks)
+        scheduler = build_scheduler(self.config, optimizer, train_iters=1000)
+        inner = unwrap(self.chunks)
+        self.state = checkpoint.TrainingState(inner, optimizer, scheduler, Guard(50.0), None, self.config.layout)
+        checkpoint.load_model(inner, checkpoint_weights(models.megatron(name)))
+        optimizer.reload_model_params()
+        self.clock = Clock(VisionMeter(inner[0].vision_modules(), self.hf.vision_config))
+
+    def micro_batches(self, job: Job) -> list[MicroBatch]:
+        from training.train import build_collator
+
+        options = self.models.options(job, torch.distributed.get_world_size())
+        return build_collator(options, self.encoder).collate(self.models.samples(job))
+
+    def step(self, job: Job, batches: list[MicroBatch]) -> float:
+        from training.dataset import Step
+        from training.train import train_step
+
+        torch.set_num_threads(job.threads)
+        self.clock.restart()
+        keys = [key for batch in batches for key in batch.keys]
+        step = Step(__key__="", __restore_key__=(), __subflavors__={}, micro_batches=batches, keys=keys)
+        metrics = train_step(self.config, self.hf, self.chunks, self.state, step, self.clock)
+        assert metrics.skipped is None and math.isfinite(metrics.loss)
+        return metrics.loss
+
+
+def checkpoint_weights(folder: Path) -> Path:
+    """Of a converted checkpoint."""
+    from training.models.checkpoint_folder import find_weights
+
+    return find_weights(folder)[0]

@@ -1,0 +1,60 @@
+"""A process of `benchmarks/training.py`: one rank of one side. It waits for jobs on its standard input.
+
+Each line is {"do": "prepare" | "run", "job": {...}}, the answer to it {"loss": ..., "tokens": ...}. To prepare is to
+load the model, make the step's micro-batches and warm up on one of them; to run is one optimizer step on all. Waiting
+takes no CPU.
+"""
+
+import dataclasses
+import json
+import os
+import sys
+from pathlib import Path
+
+from data import cli
+from data.processes import die_with_parent
+from training.models import cpu_adaptor
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    side: str
+    """elcano, or reference."""
+    folder: Path
+    """Of the models."""
+    dataset_path: Path | None = None
+
+
+def main(config: Config) -> None:
+    """Answer until the input ends."""
+    die_with_parent()
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # what libraries print is no answer
+    if config.side == "elcano":
+        cpu_adaptor.install()  # before Megatron is imported
+    import torch
+
+    from benchmarks.training_sides import Elcano, Job, Models, Reference
+    from training.collate import MicroBatch
+
+    if config.side == "elcano":
+        torch.distributed.init_process_group("gloo")
+    models = Models(config.folder, config.dataset_path)
+    side_type = Elcano if config.side == "elcano" else Reference
+    sides: dict[str, Elcano | Reference] = {}
+    batches: dict[Job, list[MicroBatch]] = {}
+    for line in sys.stdin:
+        message = json.loads(line)
+        job = Job(**message["job"])
+        if job.model not in sides:
+            sides[job.model] = side_type(models, job.model)
+        side = sides[job.model]
+        if message["do"] == "prepare":
+            batches[job] = side.micro_batches(job)
+        step = batches[job][:1] if message["do"] == "prepare" else batches[job]
+        loss = side.step(job, step)
+        answers.write(json.dumps({"loss": loss, "tokens": sum(batch.num_tokens for batch in step)}) + "\n")
+
+
+if __name__ == "__main__":
+    cli.run(Config, main)
