@@ -17,11 +17,11 @@ def recipe() -> Recipe:
         test_tasks=TASKS / "test.jsonl",
         rounds=[
             Round("IL", TASKS / "IL.jsonl", agent="teacher"),
-            Round("optim-1", TASKS / "optim-1.jsonl", agent="policy", training=LATER),
-            Round("optim-2", TASKS / "optim-2.jsonl", agent="policy", training=LATER),
+            Round("optim-1", TASKS / "optim-1.jsonl", agent="policy", training=LATER, il_share=1 / 2),
+            Round("optim-2", TASKS / "optim-2.jsonl", agent="policy", training=LATER, il_share=1 / 2),
         ],
         collection=Collection(
-            max_iter=8, max_attached_imgs=1, num_sessions=8, max_rerun_times=5, explore_temperature=0.7
+            max_iter=8, max_attached_imgs=1, num_sessions=8, max_rerun_times=3, explore_temperature=0.7
         ),
         serving=Serving(dtype="float32", max_batch_size=8, max_new_tokens=128, num_threads=1),
         training=Training(
