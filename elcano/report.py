@@ -74,9 +74,9 @@ def _plot(path: Path, results: list[Result]) -> None:
     axes.errorbar(range(len(results)), rates, yerr=errors, marker="o", linewidth=2, capsize=4, color="#14606b")
     for position, (rate, error, result) in enumerate(zip(rates, errors, results, strict=True)):
         label = f"{rate:.0f} %  ({result.num_success}/{result.num_tasks})"
-        axes.annotate(
-            label, (position, rate + error), textcoords="offset points", xytext=(0, 6), ha="center", fontsize=9
-        )
+        place = {"xytext": (0, 6), "textcoords": "offset points", "ha": "center", "fontsize": 9}
+        paper = {"facecolor": "white", "edgecolor": "none", "pad": 1}  # a steep line must not cross the figures
+        axes.annotate(label, (position, rate + error), bbox=paper, zorder=3, **place)
     axes.set_xticks(range(len(results)), [result.name for result in results])
     axes.set_xlim(-0.4, len(results) - 0.6)
     axes.set_ylim(0, 110)
