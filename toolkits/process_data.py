@@ -195,7 +195,7 @@ def with_perplexity(actor: Path, records: list[Record], folders: list[Path], wor
 
 def read_experience(path: Path) -> list[Record]:
     """An earlier phase's records: what stage 1 wrote, or WebRL's own file."""
-    return list(read_webrl(path, path.parent, 0)) if path.suffix == ".pt" else read_records(path)
+    return checked(path, list(read_webrl(path, path.parent, 0))) if path.suffix == ".pt" else read_records(path)
 
 
 def read_records(path: Path) -> list[Record]:
@@ -205,8 +205,14 @@ def read_records(path: Path) -> list[Record]:
         raise UserError(f"{path}: not a list of samples")
     for number, record in enumerate(records, start=1):
         check_record(f"{path}: sample {number}", record)
-        if missing := [name for name in ("task", "trajectory_reward") if name not in record]:
-            raise UserError(f"{path}: sample {number} has no {missing[0]}; give a file that stage 1 wrote")
+    return checked(path, records)
+
+
+def checked(path: Path, records: list[Record]) -> list[Record]:
+    """The records; UserError when one lacks the columns that replay goes by."""
+    for number, record in enumerate(records, start=1):
+        if not isinstance(record.get("task"), str) or not isinstance(record.get("trajectory_reward"), int | float):
+            raise UserError(f"{path}: sample {number} lacks task or trajectory_reward; give a file that stage 1 wrote")
     return records
 
 

@@ -63,6 +63,8 @@ def _read_ours(folder: Path, image_dir: Path, round_id: int, last_n: int) -> Rol
     except Exception:  # a folder from anywhere can be broken in any way, and must not stop the others
         return None
     outcome = trajectory.outcome
+    if outcome and outcome.verdict is Verdict.INVALID and outcome.judge:
+        outcome = None  # the judge failed, not the trajectory
     is_fault = trajectory.status == INVALID or (outcome is not None and outcome.verdict not in _VERDICTS)
     if is_fault or not trajectory.steps:
         return None

@@ -30,13 +30,14 @@ BOTH = (Verdict.SUCCESS, Verdict.FAILURE)
 
 
 def rollouts(folder: Path) -> Path:
-    """A success of 3 steps, a failure of 2, one that did not answer, and three that prove nothing."""
+    """A success of 3 steps, a failure of 2, one that did not answer, two that prove nothing, two that nobody judged."""
     write_trajectory(folder, "Shop--1", num_steps=3)
     write_trajectory(folder, "Shop--2", num_steps=2, verdict=Verdict.FAILURE)
     write_trajectory(folder, "Shop--3", num_steps=1, status=MAX_STEPS, verdict=Verdict.FAILURE)
     write_trajectory(folder, "Shop--4", status=None)
     write_trajectory(folder, "Shop--5", status=INVALID, verdict=None)
     write_trajectory(folder, "Shop--6", verdict=None)
+    write_trajectory(folder, "Shop--7", verdict=Verdict.INVALID)  # by a judge that failed
     return folder
 
 
@@ -51,7 +52,7 @@ def columns(path: Path, name: str) -> dict[str, list[float]]:
 def test_stage_1_gives_each_step_its_reward_and_return(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results, output = rollouts(tmp_path / "results"), tmp_path / "phase" / "data.json"
     main(Config(stage=(1,), rollout_path=results, output_path=output, gamma=0.5))
-    assert "6 samples of 1 successes and 2 failures; left out 1 unjudged and 2 unfinished" in capsys.readouterr().out
+    assert "6 samples of 1 successes and 2 failures; left out 2 unjudged and 2 unfinished" in capsys.readouterr().out
     names = ["Shop--00001", "Shop--00002", "Shop--00003"]
     assert columns(output, "reward") == dict(zip(names, [[0, 0, 1], [0, 0], [0]], strict=True))
     assert columns(output, "mc_return") == dict(zip(names, [[0.25, 0.5, 1], [0, 0], [0]], strict=True))
@@ -127,6 +128,10 @@ def test_what_does_not_fit_is_named_and_nothing_is_lost(tmp_path: Path) -> None:
     before = output.read_bytes()
     with pytest.raises(UserError, match="each phase needs its --round_id"):
         main(Config(stage=(2,), output_path=output, experience_paths=(f"{output},",), actor_path=tmp_path))
+    torch.save([[{"observation": "x", "action": "y"}]], tmp_path / "released.pt")
+    with pytest.raises(UserError, match="lacks task or trajectory_reward"):
+        released = (str(tmp_path / "released.pt"),)
+        main(Config(stage=(2,), output_path=output, experience_paths=released, actor_path=tmp_path))
     assert output.read_bytes() == before and sorted(path.name for path in output.parent.iterdir()) == [
         "data.json",
         "images",
