@@ -78,7 +78,7 @@ def shorten_lines(tree: str, max_words: int = MAX_LINE_WORDS) -> str:
     """Cut each tree line of more than `max_words` words to its first ones (such a line loses its indentation)."""
     lines = []
     for line in tree.split("\n"):
-        words = line.split()
+        words = line.split() if len(line) > 2 * max_words else []  # so many words have no room in fewer characters
         lines.append(line if len(words) <= max_words else " ".join(words[:max_words]))
     return "\n".join(lines)
 

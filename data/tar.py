@@ -1,6 +1,7 @@
 """Tar: the part of the format that shards need; written without time and owner, scanned without reading contents."""
 
 import dataclasses
+import functools
 import hashlib
 import os
 import tarfile
@@ -41,10 +42,7 @@ class TarWriter:
         self.num_bytes = 0
 
     def add(self, name: str, content: bytes) -> Member:
-        info = tarfile.TarInfo(name)
-        info.size, info.mode, info.mtime = len(content), 0o444, 0
-        info.uname = info.gname = "elcano"
-        header = info.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape")
+        header = _make_header(name, len(content))
         start = self.num_bytes
         self._write(header)
         self._write(content)
@@ -67,6 +65,32 @@ class TarWriter:
         self._file.write(content)
         self._hash.update(content)
         self.num_bytes += len(content)
+
+
+def _make_header(name: str, size: int) -> bytes:
+    """tarfile is slow, so it makes one header without name and size, which are filled in here."""
+    if not name.isascii() or len(name) > 100 or size >= 8**11:
+        return _tarfile_header(name, size)
+    template = _template()
+    header = b"%b%b%011o\0%b" % (name.encode().ljust(100, b"\0"), template[100:124], size, template[136:])
+    return b"%b%06o\0%b" % (header[:148], _checksum(header), header[155:])
+
+
+@functools.cache
+def _template() -> bytes:
+    return _tarfile_header("", 0)
+
+
+def _tarfile_header(name: str, size: int) -> bytes:
+    info = tarfile.TarInfo(name)
+    info.size, info.mode, info.mtime = size, 0o444, 0
+    info.uname = info.gname = "elcano"
+    return info.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape")
+
+
+def _checksum(header: bytes) -> int:
+    """Of a member's header, its own field read as spaces."""
+    return sum(header) - sum(header[148:156]) + 8 * ord(" ")
 
 
 def scan(path: str | Path) -> list[Member]:
@@ -119,8 +143,7 @@ def _read(file: BinaryIO, position: int, size: int, num_bytes: int) -> bytes:
 
 
 def _check_header(header: bytes, position: int) -> None:
-    expected = sum(header[:148]) + 8 * ord(" ") + sum(header[156:])
-    if _octal(header[148:156], position) != expected:
+    if _octal(header[148:156], position) != _checksum(header):
         raise UserError(f"not a tar, or damaged at byte {position}")
 
 

@@ -298,9 +298,10 @@ def _released_outcome(folder: Path) -> Outcome | None:
 
 def _read_tree(folder: Path, number: int) -> str:
     path = folder / f"accessibility_tree{number}.txt"
-    if not path.exists():
-        raise UserError(f"{folder}: {path.name} is missing")
-    return path.read_text(encoding="utf-8")
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise UserError(f"{folder}: {path.name} is missing") from None
 
 
 def _text_of(messages: Sequence[dict[str, Any]]) -> str:

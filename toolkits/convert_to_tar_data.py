@@ -9,6 +9,7 @@ and folders where OpenWebVoyager's stages keep them. The folder holds `elcano-%0
 with the shards that it has. The same input and seed give the same tars.
 """
 
+import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -23,7 +24,7 @@ from data.errors import UserError
 from data.files import read_json, write_json
 from data.legacy import LegacyWriter, write_legacy_list
 from data.shard import Sample, ShardWriter, task_of, write_manifest
-from toolkits.energon_index import write_energon_index
+from toolkits.energon_index import TarIndex, index_tar, write_energon_index
 from toolkits.parallel import run_parallel
 from toolkits.sample_records import read_samples
 from toolkits.shard_plan import plan_shards
@@ -77,8 +78,9 @@ def main(config: Config) -> None:
     begin(temporary, fingerprint(samples, config), sum(path.stat().st_size for path in _images(samples)))
     try:
         work = functools.partial(write_shard, folder=temporary, legacy=config.legacy)
-        entries = list(run_parallel(work, shards, config.num_workers, "shards"))
-        manifest = finish(temporary, entries, config)
+        written = list(run_parallel(work, shards, config.num_workers, "shards"))
+        entries = [entry for entry, _ in written]
+        manifest = finish(temporary, written, config)
         replace_folder(temporary, target)
     except UserError:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -163,29 +165,46 @@ def begin(temporary: Path, depends: str, num_bytes: int) -> None:
         write_json(begun, depends)
 
 
-def write_shard(shard: Shard, folder: Path, legacy: bool) -> dict[str, Any]:
-    """Write one tar, unless a killed run did; returns its entry of the manifest."""
-    done = folder / _DONE / f"{shard.name}.json"
-    if done.exists():
-        return read_json(done)
-    writer = ShardWriter(folder / shard.name)
+def write_shard(shard: Shard, folder: Path, legacy: bool) -> tuple[dict[str, Any], TarIndex]:
+    """Write one tar, unless a killed run did; returns its entry of the manifest and its index."""
+    path, done = folder / shard.name, folder / _DONE / f"{shard.name}.json"
+    entry = _finished(path, done)
+    if entry is None:
+        entry = _write_tars(shard, path, legacy)
+        begun = done.with_suffix(".tmp")
+        begun.write_text(json.dumps(entry))
+        begun.rename(done)
+    return entry, index_tar(path)
+
+
+def _finished(path: Path, done: Path) -> dict[str, Any] | None:
+    """The manifest's entry of a tar that a killed run completed."""
+    with contextlib.suppress(UserError, OSError, KeyError, TypeError):  # torn by a power cut, or never written
+        entry = read_json(done)
+        if path.stat().st_size == entry["bytes"]:
+            return entry
+    return None
+
+
+def _write_tars(shard: Shard, path: Path, legacy: bool) -> dict[str, Any]:
+    """The tar at `path`, and its twin of the old layout; returns its entry of the manifest."""
+    writer = ShardWriter(path)
     for sample in shard.samples:
         writer.add(sample)
-    entry = {**writer.close(), **({"split": "val"} if shard.held_out else {})}
     if legacy and not shard.held_out:
-        (folder / _LEGACY).mkdir(exist_ok=True)
-        old = LegacyWriter(folder / _LEGACY / shard.name.replace("elcano", "openwebvoyager"))
+        (path.parent / _LEGACY).mkdir(exist_ok=True)
+        old = LegacyWriter(path.parent / _LEGACY / shard.name.replace("elcano", "openwebvoyager"))
         for sample in shard.samples:
             old.add(sample)
         old.close()
-    write_json(done, entry)
-    return entry
+    return {**writer.close(), **({"split": "val"} if shard.held_out else {})}
 
 
-def finish(folder: Path, entries: list[dict[str, Any]], config: Config) -> dict[str, Any]:
-    """Manifest, lists and index; returns the manifest."""
+def finish(folder: Path, written: list[tuple[dict[str, Any], TarIndex]], config: Config) -> dict[str, Any]:
+    """Manifest, lists and index of what `write_shard` gave; returns the manifest."""
+    entries = [entry for entry, _ in written]
     names = {split: [entry["url"] for entry in entries if entry.get("split") == split] for split in (None, "val")}
-    write_energon_index(folder, names[None], names["val"])
+    write_energon_index(folder, names[None], names["val"], {entry["url"]: index for entry, index in written})
     if config.legacy:
         train = [entry for entry in entries if "split" not in entry]
         sizes = {entry["url"].replace("elcano", "openwebvoyager"): entry["nsamples"] for entry in train}

@@ -12,9 +12,9 @@ exploration's `task<head>--<n>--run<k>` gives `<head>--<n as 5 digits>--run<k>--
 """
 
 import collections
+import contextlib
 import dataclasses
 import functools
-import json
 import os
 import shutil
 from collections.abc import Iterable
@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import rich
-from PIL import Image
 from rich.table import Table
 
 from data import cli
@@ -30,7 +29,9 @@ from data.conversation import build_conversation
 from data.errors import UserError
 from data.outcome import Verdict
 from data.trajectory import Trajectory, is_complete, list_trajectories, read_trajectory
+from toolkits.image_check import check_image
 from toolkits.parallel import run_parallel
+from toolkits.sample_records import encode_record
 from toolkits.spool import Spool
 from toolkits.tree_tokens import TreeCutter
 
@@ -105,8 +106,7 @@ def convert(folder: Path, config: Config, cutter: TreeCutter) -> Converted:
     if trajectory is not None:
         for sample, screenshot in samples_of(trajectory, config.round_id, config.last_n, cutter):
             place_image(screenshot, Path(config.image_dir) / image_name(sample["id"]))
-            text = json.dumps(sample, indent=2).replace("\n", "\n  ")  # no other line breaks: JSON escapes them
-            samples.append((sample["id"], text.encode()))
+            samples.append((sample["id"], encode_record(sample)))
     return Converted(folder, fate, why, samples)
 
 
@@ -117,8 +117,7 @@ def sort_out(folder: Path, only_success: bool, judges: Iterable[str] = ()) -> tu
     try:
         trajectory = read_trajectory(folder)
         for step in trajectory.steps:
-            with Image.open(trajectory.screenshot(step.number)) as image:
-                image.verify()
+            check_image(trajectory.screenshot(step.number))
     except Exception as error:  # a folder from anywhere can be broken in any way, and must not stop the others
         return "broken", None, " ".join(str(error).split()) or type(error).__name__
     outcome = trajectory.outcome
@@ -167,6 +166,9 @@ def image_name(identifier: str) -> str:
 
 def place_image(source: Path, target: Path) -> None:
     """Hard-link or copy `source` to `target`, replacing it in one move."""
+    with contextlib.suppress(OSError):  # its folder is missing, it is there already, or must be copied: see below
+        os.link(source, target)
+        return
     target.parent.mkdir(parents=True, exist_ok=True)
     if target.exists() and target.samefile(source):
         return

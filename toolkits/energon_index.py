@@ -11,7 +11,7 @@ import json
 import sqlite3
 import struct
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from data.files import write_atomic
@@ -34,17 +34,36 @@ CREATE INDEX idx_sample_parts_full
 """
 
 
-def write_energon_index(folder: Path, shard_names: Sequence[str], validation_names: Sequence[str] = ()) -> None:
-    """Index the tars `shard_names` of `folder` as training split and `validation_names` as validation split."""
+TarIndex = list[tuple[str, list[Member]]]
+"""Of every sample of a tar its key and members, in order."""
+
+
+def index_tar(path: Path) -> TarIndex:
+    """Read a tar's headers; a sample's key ends at the first dot of its members' names."""
+    groups = itertools.groupby(scan(path), key=lambda member: member.name.split(".", 1)[0])
+    return [(key, list(group)) for key, group in groups]
+
+
+def write_energon_index(
+    folder: Path,
+    shard_names: Sequence[str],
+    validation_names: Sequence[str] = (),
+    indexes: Mapping[str, TarIndex] | None = None,
+) -> None:
+    """Index the tars `shard_names` of `folder` as training split and `validation_names` as validation split.
+
+    `indexes` are those of `index_tar` by name, where they are known already.
+    """
     names = [*shard_names, *validation_names]
     index = folder / _FOLDER
     index.mkdir(exist_ok=True)
     counts, digest = {}, hashlib.sha256()
     (index / "index.sqlite").unlink(missing_ok=True)
     with contextlib.closing(sqlite3.connect(index / "index.sqlite")) as database:
+        database.execute("PRAGMA synchronous = OFF")  # flushed to disk when the system likes, as the tars are
         database.executescript(_TABLES)
         for number, name in enumerate(names):
-            samples = _samples(scan(folder / name))
+            samples = indexes[name] if indexes else index_tar(folder / name)
             counts[name] = len(samples)
             _insert(database, number, samples)
             end = samples[-1][1][-1].end if samples else 0
@@ -60,13 +79,7 @@ def write_energon_index(folder: Path, shard_names: Sequence[str], validation_nam
     write_atomic(index / "dataset.yaml", _DATASET)
 
 
-def _samples(members: Iterable[Member]) -> list[tuple[str, list[Member]]]:
-    """(key, its members) in order; the key ends at the name's first dot."""
-    groups = itertools.groupby(members, key=lambda member: member.name.split(".", 1)[0])
-    return [(key, list(group)) for key, group in groups]
-
-
-def _insert(database: sqlite3.Connection, tar: int, samples: list[tuple[str, list[Member]]]) -> None:
+def _insert(database: sqlite3.Connection, tar: int, samples: TarIndex) -> None:
     rows = [
         (tar, key, index, members[0].start, members[-1].end - members[0].start)
         for index, (key, members) in enumerate(samples)

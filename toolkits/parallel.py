@@ -1,15 +1,12 @@
 """The same work on many items, over processes, with a progress bar on terminals."""
 
-import contextlib
 import multiprocessing
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from data.errors import UserError
 from data.processes import die_with_parent
@@ -59,12 +56,15 @@ def _call(index: int) -> Any:
 
 
 def _with_progress(results: Iterator[Result], total: int, label: str) -> Iterator[Result]:
-    console = Console(stderr=True)
+    if not sys.stderr.isatty():
+        yield from results
+        return
+    from rich.console import Console  # imported here: it takes longer than a small conversion
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    bar = Progress(*columns, console=console) if console.is_terminal else None
-    with bar or contextlib.nullcontext():
-        task = bar.add_task(label, total=total) if bar else None
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task(label, total=total)
         for result in results:
             yield result
-            if bar:
-                bar.advance(task)
+            bar.advance(task)

@@ -1,5 +1,6 @@
 """Sample files (JSON lists of {"id", "images", "conversations", ...}): read, checked, their images found."""
 
+import json
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
@@ -10,6 +11,8 @@ from data.files import read_json
 from data.shard import RESERVED, Sample
 
 Record = dict[str, Any]
+
+_quoted = json.encoder.encode_basestring_ascii
 
 
 def read_samples(files: Sequence[Path], folders: Sequence[Path]) -> list[Sample]:
@@ -32,6 +35,24 @@ def read_samples(files: Sequence[Path], folders: Sequence[Path]) -> list[Sample]
     if not samples:
         raise UserError(f"{', '.join(map(str, files))}: no samples; nothing to train on")
     return sorted(samples.values(), key=lambda sample: sample.id)
+
+
+def encode_record(record: Record) -> bytes:
+    """A record as it stands in a sample file, indented as published: `json.dumps(..., indent=2)`, whose encoder is slow
+    with an indent."""
+    return _indented(record, "  ").encode()
+
+
+def _indented(value: Any, margin: str) -> str:
+    if isinstance(value, str):
+        return _quoted(value)
+    inner = f"{margin}  "
+    if isinstance(value, dict) and value:
+        items = [f"{inner}{_quoted(key)}: {_indented(item, inner)}" for key, item in value.items()]
+        return "{\n" + ",\n".join(items) + f"\n{margin}}}"
+    if isinstance(value, list) and value:
+        return "[\n" + ",\n".join(f"{inner}{_indented(item, inner)}" for item in value) + f"\n{margin}]"
+    return json.dumps(value)
 
 
 def _read_list(file: Path) -> list[Any]:

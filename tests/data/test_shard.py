@@ -12,7 +12,7 @@ from PIL import Image
 from data.errors import UserError
 from data.legacy import read_legacy_tar, unpickle_images
 from data.shard import Sample, read_manifest, read_shard, task_of, write_shards
-from data.tar import TarWriter, scan
+from data.tar import TarWriter, _make_header, _tarfile_header, scan
 
 
 def _png(color: int) -> bytes:
@@ -27,6 +27,12 @@ def _sample(number: int, num_images: int = 2) -> Sample:
         {"from": "gpt", "value": "Thought"},
     ]
     return Sample(f"a.b--{number:03d}", turns, [_png(number + i) for i in range(num_images)], {"weight": 0.5})
+
+
+@pytest.mark.parametrize("name", ["a.0.png", "a" * 100, "b" * 101, "é.json", ""])
+@pytest.mark.parametrize("size", [0, 1, 266_000, 8**11 - 1, 8**11])
+def test_headers_are_those_of_tarfile(name: str, size: int) -> None:
+    assert _make_header(name, size) == _tarfile_header(name, size)
 
 
 def test_round_trip_over_several_shards(tmp_path):

@@ -10,13 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
+from data.errors import UserError
 from data.outcome import Outcome, Verdict
 from data.trajectory import MAX_STEPS, list_trajectories, read_trajectory, write_outcome
 from tests.toolkits.trajectories import screenshot, write_trajectory
 from toolkits import convert_trajectories_to_json as tool
 from toolkits.convert_trajectories_to_json import Config, main, place_image
 from toolkits.convert_trajectories_to_json import convert as real
+from toolkits.image_check import check_image
+from toolkits.sample_records import encode_record
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -240,3 +244,24 @@ tool.main(tool.Config({str(tmp_path / "results")!r}, out + "/images", out + "/sa
     assert done == ["taskShop--03", *(f"taskShop--{number}" for number in range(10, 20))]
     assert samples == [sample for sample in expected if not sample["id"].startswith("Shop--00003")]
     assert not spool.exists()
+
+
+def test_records_are_indented_as_json_does_it() -> None:
+    for record in (
+        {"id": 'é\n"', "images": [], "conversations": [{"from": "human", "value": "\ud83d\u2028"}, {}]},
+        {"weight": 0.5, "none": None, "flags": [True, [1, {"a": {}}], []], "": {"x": [[]]}},
+    ):
+        assert encode_record(record).decode() == json.dumps(record, indent=2).replace("\n", "\n  ")
+
+
+def test_every_damage_to_an_image_is_noticed(tmp_path: Path) -> None:
+    path, whole = tmp_path / "a.png", screenshot(1)
+    path.write_bytes(whole)
+    check_image(path)
+    for position in range(len(whole)):
+        for spoilt in (whole[:position], bytes([*whole[:position], whole[position] ^ 16, *whole[position + 1 :]])):
+            path.write_bytes(spoilt)
+            with pytest.raises((UserError, OSError)):
+                check_image(path)
+    Image.new("RGB", (8, 6)).save(tmp_path / "b.jpg")
+    check_image(tmp_path / "b.jpg")

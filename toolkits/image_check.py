@@ -1,0 +1,45 @@
+"""Whether an image file is whole, without decoding its pixels."""
+
+import zlib
+from pathlib import Path
+
+from data.errors import UserError
+
+_PNG = b"\x89PNG\r\n\x1a\n"
+_MAX_PIXELS = 178_956_970
+"""Pillow opens no larger image."""
+
+
+def check_image(path: Path) -> None:
+    """Compare the checksums of a PNG's chunks; other formats are left to Pillow.
+
+    Raises:
+        UserError, OSError: it is missing, cut, damaged or no image.
+    """
+    content = path.read_bytes()
+    if content.startswith(_PNG):
+        _check_png(path, memoryview(content))
+        return
+    from PIL import Image  # imported here: screenshots are PNGs
+
+    with Image.open(path) as image:
+        image.verify()
+
+
+def _check_png(path: Path, content: memoryview) -> None:
+    """A chunk is its length, kind and data, then a checksum of kind and data (PNG specification, section 5.3)."""
+    position, kinds = len(_PNG), []
+    while position + 12 <= len(content):
+        data = position + 8
+        end = data + int.from_bytes(content[position : position + 4], "big")
+        kinds.append(bytes(content[position + 4 : data]))
+        if zlib.crc32(content[position + 4 : end]) != int.from_bytes(content[end : end + 4], "big"):
+            raise UserError(f"{path}: damaged or cut in the chunk at byte {position}")
+        position = end + 4
+        if kinds[-1] == b"IEND":
+            break
+    else:
+        raise UserError(f"{path}: cut, a PNG without an end")
+    width, height = (int.from_bytes(content[start : start + 4], "big") for start in (16, 20))  # of the header
+    if kinds[0] != b"IHDR" or b"IDAT" not in kinds or not 0 < width * height <= _MAX_PIXELS:
+        raise UserError(f"{path}: a PNG without pixels, or of too many")
