@@ -28,6 +28,8 @@ from data.legacy import read_legacy_tar
 from data.shard import Sample, read_manifest, read_shard, task_of
 
 _TILE = (256, 192)
+_CAPTION = 42
+"""Characters in a tile's width."""
 _BROWSERGYM = re.compile(r"^\s*(?:#[^\n]*\n)*\s*(\w+)\(", re.MULTILINE)
 
 
@@ -161,11 +163,12 @@ def draw_tile(sample: Sample) -> Image.Image:
         screenshot = Image.open(io.BytesIO(sample.images[-1])).convert("RGB")
     except (OSError, ValueError, Image.DecompressionBombError) as error:
         raise UserError(f"sample {sample.id}: a broken image ({error})") from None
-    screenshot.thumbnail(_TILE)
+    screenshot.thumbnail((_TILE[0] - 4, _TILE[1]))  # a gap to the next one
     tile.paste(screenshot, ((_TILE[0] - screenshot.width) // 2, 0))
     action = sample.conversations[-1]["value"].rpartition("Action:")[2].strip().split("\n")[0]
-    for line, text in enumerate((sample.id, action)):
-        ImageDraw.Draw(tile).text((3, _TILE[1] + 2 + 13 * line), _printable(text)[-42:], fill="black")
+    captions = sample.id[-_CAPTION:], action[:_CAPTION]  # what tells a task's samples apart stands at the id's end
+    for line, text in enumerate(captions):
+        ImageDraw.Draw(tile).text((3, _TILE[1] + 2 + 13 * line), _printable(text), fill="black")
     return tile
 
 
