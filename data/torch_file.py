@@ -16,11 +16,12 @@ import numpy
 from data.errors import UserError
 from data.safe_pickle import refuse, safe_unpickle
 
-_STORAGES = {
-    "DoubleStorage": "<f8", "FloatStorage": "<f4", "HalfStorage": "<f2", "BFloat16Storage": "bf16",
-    "LongStorage": "<i8", "IntStorage": "<i4", "ShortStorage": "<i2", "CharStorage": "i1", "ByteStorage": "u1",
-    "BoolStorage": "?",
+STORAGES = {
+    "DoubleStorage": "float64", "FloatStorage": "float32", "HalfStorage": "float16", "BFloat16Storage": "bfloat16",
+    "LongStorage": "int64", "IntStorage": "int32", "ShortStorage": "int16", "CharStorage": "int8",
+    "ByteStorage": "uint8", "BoolStorage": "bool",
 }  # fmt: skip
+"""What torch.save calls the memory of each of torch's types; also for readers of checkpoints."""
 _PLAIN_DTYPE = re.compile(r"[<>|=]?(?:[biufc]\d+|[SU]\d+|\?)")
 
 
@@ -68,9 +69,9 @@ class _Reader:
         if kind != "storage" or not isinstance(storage, _StorageType) or not str(key).isdecimal():
             raise UserError("refused: the pickle refers to something that is no tensor")
         content = self._read(f"{self.prefix}data/{key}")
-        if storage.dtype == "bf16":
+        if storage.dtype == "bfloat16":  # which numpy has not
             return (numpy.frombuffer(content, "<u2").astype("<u4") << 16).view("<f4")
-        return numpy.frombuffer(content, storage.dtype)
+        return numpy.frombuffer(content, numpy.dtype(storage.dtype).newbyteorder("<"))
 
 
 class _StorageType:
@@ -123,7 +124,7 @@ _GLOBALS: dict[tuple[str, str], Any] = {
     ("torch._utils", "_rebuild_tensor_v2"): _tensor,
     **{(f"numpy.{core}.multiarray", "_reconstruct"): lambda *_: _Array() for core in ("core", "_core")},
     **{(f"numpy.{core}.multiarray", "scalar"): _scalar for core in ("core", "_core")},
-    **{("torch", name): _StorageType(dtype) for name, dtype in _STORAGES.items()},
+    **{("torch", name): _StorageType(dtype) for name, dtype in STORAGES.items()},
 }
 
 

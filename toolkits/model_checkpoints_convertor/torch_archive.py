@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from data.errors import UserError
+from data.torch_file import STORAGES
 from toolkits.model_checkpoints_convertor import safe_pickle
 from toolkits.model_checkpoints_convertor.safe_pickle import Ignored
 from toolkits.model_checkpoints_convertor.stored_tensor import StoredTensor
@@ -23,19 +24,7 @@ from toolkits.model_checkpoints_convertor.stored_tensor import StoredTensor
 _MAX_PICKLE_BYTES = 512 * 1024**2
 _LOCAL_HEADER = struct.Struct("<4s5H3L2H")
 
-_STORAGES = {
-    "DoubleStorage": torch.float64,
-    "FloatStorage": torch.float32,
-    "HalfStorage": torch.float16,
-    "BFloat16Storage": torch.bfloat16,
-    "LongStorage": torch.int64,
-    "IntStorage": torch.int32,
-    "ShortStorage": torch.int16,
-    "CharStorage": torch.int8,
-    "ByteStorage": torch.uint8,
-    "BoolStorage": torch.bool,
-}
-DTYPES = ("float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
+DTYPES = tuple(STORAGES.values())
 """Names of torch's types that a checkpoint may hold."""
 _WITHOUT_WEIGHTS = (
     ("_codecs", "encode"),
@@ -127,7 +116,7 @@ def _names() -> safe_pickle.Names:
     return {
         **safe_pickle.PLAIN,
         **dict.fromkeys(_WITHOUT_WEIGHTS, Ignored),
-        **{("torch", name): dtype for name, dtype in _STORAGES.items()},
+        **{("torch", name): getattr(torch, dtype) for name, dtype in STORAGES.items()},
         **{("torch", name): getattr(torch, name) for name in DTYPES},
         ("torch", "Size"): tuple,
         ("torch._utils", "_rebuild_tensor_v2"): _rebuild_tensor,
