@@ -14,7 +14,8 @@ import torch
 
 from data.errors import UserError
 from data.files import read_json, write_json
-from toolkits.model_checkpoints_convertor.row_moves import Move, perform
+from toolkits.model_checkpoints_convertor.mover import Mover
+from toolkits.model_checkpoints_convertor.row_moves import Move
 from toolkits.model_checkpoints_convertor.stored_tensor import StoredTensor, write_at
 from toolkits.model_checkpoints_convertor.torch_archive import read_archive
 
@@ -157,6 +158,7 @@ class SafetensorsWriter:
                 self._places[key] = (file.fileno(), position, tensor)
                 self._index[key] = name
                 position += tensor.nbytes
+        self._mover = self._open.enter_context(Mover())  # ends before the files are closed
         return self
 
     def write(self, name: str, content: torch.Tensor | list[Move]) -> None:
@@ -167,10 +169,10 @@ class SafetensorsWriter:
             write_at(descriptor, offset, content)
         else:
             assert sum(move.nbytes for move in content) == expected.nbytes, name
-            perform(content, descriptor, offset)
+            self._mover.move(content, descriptor, offset)
 
-    def __exit__(self, kind: Any, *_: Any) -> None:
-        self._open.close()
+    def __exit__(self, kind: Any, *rest: Any) -> None:
+        self._open.__exit__(kind, *rest)
         if kind is None:
             assert not self._places, f"announced, but not written: {list(self._places)}"
             if len(self._files) > 1:

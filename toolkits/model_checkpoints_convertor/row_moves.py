@@ -6,16 +6,12 @@ says which bytes of which file come where. Meant to cost little more than a copy
 
 import dataclasses
 import itertools
-import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 
-from data.errors import UserError
 from toolkits.model_checkpoints_convertor.stored_tensor import StoredTensor
-
-_ZEROS = bytes(1 << 20)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,23 +61,3 @@ def _runs(rows: torch.Tensor, parts: Sequence[StoredTensor], starts: list[int], 
             continue
         part = max(index for index, start in enumerate(starts) if start <= first)
         yield Move(parts[part], (first - starts[part]) * size, (end - begin) * size)
-
-
-def perform(some: Sequence[Move], descriptor: int, offset: int) -> None:
-    """Put the bytes one after the other at `offset` of an open file; `UserError` when a source ends too early."""
-    os.lseek(descriptor, offset, os.SEEK_SET)
-    for move in some:
-        left, position = move.nbytes, move.offset
-        if move.source is None:
-            while left:
-                left -= os.write(descriptor, _ZEROS[:left])
-            continue
-        source = os.open(move.source.path, os.O_RDONLY)
-        try:
-            while left:
-                sent = os.sendfile(descriptor, source, move.source.offset + position, left)
-                if not sent:
-                    raise UserError(f"{move.source.path}: ends before one of its tensors does; the file is cut")
-                left, position = left - sent, position + sent
-        finally:
-            os.close(source)

@@ -6,6 +6,7 @@ The format is PyTorch's distributed checkpoint: `.metadata` (a pickle) says whic
 PyTorch's own `FileSystemWriter` keeps every tensor it has written until the last; hence a writer here.
 """
 
+import contextlib
 import dataclasses
 import math
 import pickle
@@ -19,7 +20,8 @@ from torch.distributed.checkpoint.filesystem import _StorageInfo
 from data.errors import UserError
 from data.files import write_json
 from toolkits.model_checkpoints_convertor import safe_pickle
-from toolkits.model_checkpoints_convertor.row_moves import Move, perform
+from toolkits.model_checkpoints_convertor.mover import Mover
+from toolkits.model_checkpoints_convertor.row_moves import Move
 from toolkits.model_checkpoints_convertor.safe_pickle import Ignored
 from toolkits.model_checkpoints_convertor.stored_tensor import StoredTensor
 from toolkits.model_checkpoints_convertor.torch_archive import DTYPES, read_archive
@@ -70,9 +72,12 @@ class TorchDistWriter:
         self._file: Any = None
 
     def __enter__(self) -> "TorchDistWriter":
+        self._open = contextlib.ExitStack()
         # a checksum of every byte is a third of the time, and neither torch.load nor Megatron looks at it
-        self._crc32 = torch.serialization.get_crc32_options()
+        self._open.callback(torch.serialization.set_crc32_options, torch.serialization.get_crc32_options())
         torch.serialization.set_crc32_options(False)
+        self._files = self._open.enter_context(contextlib.ExitStack())
+        self._mover = self._open.enter_context(Mover())  # ends before the files are closed
         return self
 
     def write(self, entry: Entry, content: torch.Tensor | list[Move]) -> None:
@@ -91,10 +96,8 @@ class TorchDistWriter:
         whole = dcp.TensorStorageMetadata(properties, entry.size, [])
         self._tensors.setdefault(entry.key, whole).chunks.append(chunk)
 
-    def __exit__(self, kind: Any, *_: Any) -> None:
-        torch.serialization.set_crc32_options(self._crc32)
-        if self._file is not None:
-            self._file.close()
+    def __exit__(self, kind: Any, *rest: Any) -> None:
+        self._open.__exit__(kind, *rest)
         if kind is None:
             torch.save({}, self._folder / "common.pt")
             metadata = dcp.Metadata(self._tensors, storage_data=self._places)
@@ -107,15 +110,13 @@ class TorchDistWriter:
         start = file.tell()
         with torch.serialization.skip_data():
             torch.save(torch.empty(entry.chunk.sizes, dtype=entry.tensor.dtype), file)
-        end = file.tell()
-        perform(content, file.fileno(), read_archive(Path(file.name), start, end - start).offset)
-        file.seek(end)
+        hole = read_archive(Path(file.name), start, file.tell() - start)
+        self._mover.move(content, file.fileno(), hole.offset)
 
     def _file_with_room(self) -> Any:
         if self._file is None or self._file.tell() >= _FILE_BYTES:
-            if self._file is not None:
-                self._file.close()
-            self._file = open(self._folder / f"__0_{self._num_files}.distcp", "wb", buffering=0)  # noqa: SIM115
+            path = self._folder / f"__0_{self._num_files}.distcp"
+            self._file = self._files.enter_context(open(path, "wb", buffering=0))  # noqa: SIM115 - by the stack
             self._num_files += 1
         return self._file
 
