@@ -32,7 +32,7 @@ def score(checkpoint: Path, shards: Path, output: Path, **options: object) -> li
     flags = {"checkpoint": checkpoint, "dataset_path": shards, "output": output, "pr": "fp32", "seq_len": 1024}
     arguments = [text for name, value in {**flags, **options}.items() for text in (f"--{name}", str(value))]
     command = ["bash", str(ROOT / "training" / "score.sh"), *arguments]
-    done = subprocess.run(command, env=tiny.environment(), capture_output=True, text=True, timeout=280)
+    done = subprocess.run(command, env=tiny.environment(), capture_output=True, text=True, timeout=1200)
     assert done.returncode == 0, done.stdout + done.stderr
     return parquet.read_table(output).to_pylist()
 
