@@ -29,6 +29,7 @@ from benchmarks.collection_site import Site
 from benchmarks.stub_policy import StubPolicy
 from data import cli
 from data.files import read_json, write_json
+from data.processes import die_with_parent
 from data.task import Task, write_tasks
 
 SAMPLE_S = 10.0
@@ -56,6 +57,8 @@ class Config:
     """Browsers; default as the collector's."""
     output: Path = Path("endurance.json")
     """A JSON file for the numbers."""
+    plot: Path | None = None
+    """A PNG with memory and steps by time."""
 
 
 @dataclasses.dataclass
@@ -92,6 +95,8 @@ def main(config: Config) -> None:
         config_json = {name: str(value) if isinstance(value, Path) else value for name, value in vars(config).items()}
         write_json(config.output, {"config": config_json, **report, "samples": [vars(s) for s in samples]})
         Console().print(report)
+        if config.plot and samples:
+            _plot(samples, config)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -101,21 +106,26 @@ def _run(config: Config, folder: Path, policy: StubPolicy) -> tuple[list[Sample]
     command += ["--output_dir", folder / "results", "--download_dir", folder / "downloads"]
     command += ["--api_localhost", policy.url, "--num_sessions", config.num_sessions]
     command += ["--max_iter", config.steps_per_task, "--max_attached_imgs", config.max_attached_imgs]
+    command += ["--max_fault_retries", 0]  # a second try would replace the steps of the first
     command += ["--freeze_pages"] if config.freeze_pages else []
     command += ["--num_browsers", config.num_browsers] if config.num_browsers else []
     environment = {**os.environ, "TMPDIR": str(folder)}
     with open(folder / "collector.log", "w") as log:
         root = Path(__file__).resolve().parent.parent
-        child = subprocess.Popen([str(w) for w in command], cwd=root, env=environment, stdout=log, stderr=log)
+        words = [str(word) for word in command]
+        child = subprocess.Popen(words, cwd=root, env=environment, stdout=log, stderr=log, preexec_fn=die_with_parent)
         samples: list[Sample] = []
         cpu = CpuMeter(child.pid)
-        begin = time.monotonic()
-        while child.poll() is None and time.monotonic() - begin < 60 * config.minutes:
-            time.sleep(SAMPLE_S)
+        begin = looked = time.monotonic()
+        pause_s = SAMPLE_S
+        while child.poll() is None and looked - begin < 60 * config.minutes:
+            time.sleep(pause_s)
+            looked = time.monotonic()
             cpu.look()
             if child.poll() is None:
-                samples.append(_sample(child.pid, time.monotonic() - begin, sum(policy.replies().values())))
+                samples.append(_sample(child.pid, looked - begin, sum(policy.replies().values())))
                 print(json.dumps(vars(samples[-1])), flush=True)
+            pause_s = max(SAMPLE_S, 20 * (time.monotonic() - looked))  # the kernel adds up hundreds of processes
         if child.poll() is None:
             child.send_signal(signal.SIGINT)
         return samples, cpu.total_s(), child.wait(120)
@@ -178,8 +188,27 @@ def _memory(samples: list[Sample], sessions: int) -> dict[str, Any]:
     }
 
 
+def _plot(samples: list[Sample], config: Config) -> None:
+    """Memory of all processes, and the steps taken, by minute."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, memory = pyplot.subplots(figsize=(7, 4))
+    minutes = [sample.second / 60 for sample in samples]
+    memory.plot(minutes, [(sample.browsers_mb + sample.collector_mb) / 1024 for sample in samples], label="memory")
+    memory.set(xlabel="minutes", ylabel="GB (PSS)", title=f"{config.num_sessions} sessions", ylim=(0, None))
+    steps = memory.twinx()
+    steps.plot(minutes, [sample.replies for sample in samples], "C1", label="steps")
+    steps.set(ylabel="steps", ylim=(0, None))
+    figure.legend(loc="lower right", bbox_to_anchor=(0.88, 0.15))
+    figure.tight_layout()
+    figure.savefig(config.plot, dpi=150)
+
+
 def _account(results: Path, replies: dict[str, int]) -> dict[str, Any]:
-    """Compare the stub's replies with the steps on disk. A step may be under way when the collector is stopped."""
+    """Compare the stub's replies with the steps on disk. One may be under way when the collector or a page stops."""
     counts = {"complete": 0, "invalid": 0, "unfinished": 0, "steps_on_disk": 0, "steps_unaccounted": 0}
     for folder in results.glob("task*"):
         lines = (folder / "steps.jsonl").read_text().splitlines() if (folder / "steps.jsonl").exists() else []
@@ -188,8 +217,8 @@ def _account(results: Path, replies: dict[str, int]) -> dict[str, Any]:
         counts[state] += 1
         counts["steps_on_disk"] += len(lines)
         given = replies.get(folder.name, 0)
-        under_way = 1 if state == "unfinished" else 0
-        if state != "invalid" and not len(lines) <= given <= len(lines) + under_way:
+        under_way = 0 if state == "complete" else 1
+        if not len(lines) <= given <= len(lines) + under_way:
             counts["steps_unaccounted"] += abs(given - len(lines))
     return {"replies": sum(replies.values()), **counts}
 

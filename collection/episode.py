@@ -188,10 +188,14 @@ async def _ask(
     seed: int | None,
 ) -> Completion:
     """The policy's reply; the observation is written to disk while it thinks."""
-    nodes = {str(label): node for label, node in seen.nodes.items()} if limits.save_tree_nodes else None
-    writing = asyncio.to_thread(writer.write_observation, len(steps), seen.tree, nodes, seen.screenshot_png)
+    number = len(steps)
+
+    def write() -> None:
+        nodes = {str(label): node for label, node in seen.nodes.items()} if limits.save_tree_nodes else None
+        writer.write_observation(number, seen.tree, nodes, seen.screenshot_png)
+
     reply = policy.reply(task, writer.folder.name, steps, screenshots, seed)
-    completion, _ = await asyncio.gather(reply, writing)
+    completion, _ = await asyncio.gather(reply, asyncio.to_thread(write))
     return completion
 
 

@@ -26,6 +26,7 @@ from rich.table import Table
 from collection.judges.endpoint import Endpoint
 from collection.judges.ledger import PRICES, Budget, Ledger
 from collection.judges.reply_cache import ReplyCache
+from collection.key_flags import hide_keys
 from collection.proposers.filters import Filters, critic_window, model_says_feasible
 from collection.proposers.leaks import TestSplit
 from collection.proposers.oracle_report import add_ground_truth, is_embedded, oracle_report, outside_test_split
@@ -199,4 +200,5 @@ def print_report(report: dict) -> None:
 
 
 if __name__ == "__main__":
+    hide_keys()
     run(Config, main, description="Propose new tasks.")

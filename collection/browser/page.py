@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import orjson
-
 from collection.browser.activity import Activity
 from collection.browser.cdp import Params, RefusedError
 from collection.browser.downloads import MAX_DOWNLOAD_MB, Downloads
@@ -17,8 +15,8 @@ from collection.browser.faults import BrowserError, PageError
 from collection.browser.frames import Frame, Frames
 from collection.browser.launch import Browser
 from collection.browser.url_policy import may_open
+from collection.browser.worlds import Worlds
 
-WORLD = "elcano"  # our scripts run in an isolated world: pages see neither them nor their variables
 NAVIGATION_TIMEOUT_S = 30.0
 MAX_DIALOGS = 100  # between two observations; a page with more never ends
 MAX_DIALOGS_TOLD = 5
@@ -58,7 +56,7 @@ class Page:
         self.context_id, self.target_id, self.session_id = context_id, target_id, session_id
         self.activity = Activity(main_frame=target_id)  # a page's main frame bears its target's id
         self.frames = Frames(target_id, session_id)
-        self._worlds: dict[str, int] = {}
+        self._worlds = Worlds(self.send)
         self._document = ""
         self._statuses: dict[str, int] = {}
         self.new_tabs: list[str] = []
@@ -166,19 +164,11 @@ class Page:
 
     async def run(self, function: str, *arguments: Any, timeout_s: float = 30.0, frame: Frame | None = None) -> Any:
         """Call a JavaScript function in our isolated world and return its JSON value, awaited if it is a promise."""
-        call = f"({function})({','.join(orjson.dumps(argument).decode() for argument in arguments)})"
-        request = {"awaitPromise": True, "returnByValue": True}
-        return _value(await self._evaluate(frame or self.frames.main, call, request, timeout_s))
+        return await self._worlds.run(frame or self.frames.main, function, arguments, timeout_s)
 
     async def run_on(self, node: Params, function: str, *arguments: Any) -> Any:
         """The same with `this` = the node's DOM node; RefusedError when it is gone."""
-        request = {
-            "objectId": await self.resolve(node),
-            "functionDeclaration": function,
-            "arguments": [{"value": argument} for argument in arguments],
-            "returnByValue": True,
-        }
-        return _value(await self.send("Runtime.callFunctionOn", request, frame=self.frame_of(node)))
+        return await self._worlds.run_on(self.frame_of(node), await self.resolve(node), function, arguments)
 
     def frame_of(self, node: Params) -> Frame:
         """Where the node lies; RefusedError when that is gone."""
@@ -191,59 +181,8 @@ class Page:
         """The node as a DevTools object of our isolated world; RefusedError when it is gone."""
         frame = self.frame_of(node)
         if "mark" in node:
-            answer = await self._evaluate(frame, f"{WORLD}.marks[{int(node['mark'])}]", {})
-            if "objectId" not in answer["result"]:
-                raise RefusedError("the marked element is gone")
-            return answer["result"]["objectId"]
-        for _ in range(2):
-            known = frame.id in self._worlds
-            request = {"backendNodeId": node["backendDOMNodeId"], "executionContextId": await self._world(frame)}
-            try:
-                return (await self.send("DOM.resolveNode", request, frame=frame))["object"]["objectId"]
-            except RefusedError:
-                self._worlds.pop(frame.id, None)
-                if not known:
-                    raise
-        raise AssertionError("unreachable")
-
-    async def _evaluate(self, frame: Frame, call: str, options: Params, timeout_s: float = 30.0) -> Params:
-        """Evaluate in the isolated world, which is known from the last call or made.
-
-        A remembered world may have ended unheard of; its number may by then be that of another. So each of ours holds
-        the variable `elcano`, and nothing runs where it is missing.
-        """
-        if (world := self._worlds.get(frame.id)) is not None:
-            guarded = f"typeof {WORLD} === 'undefined' ? {orjson.dumps(_STALE).decode()} : {call}"
-            with contextlib.suppress(_NoWorldError):
-                return await self._evaluate_in(frame, world, guarded, options, timeout_s)
-            self._worlds.pop(frame.id, None)
-        world = await self._world(frame)
-        try:
-            return await self._evaluate_in(frame, world, call, options, timeout_s)
-        except _NoWorldError as error:
-            raise RefusedError(str(error)) from None
-
-    async def _evaluate_in(self, frame: Frame, world: int, call: str, options: Params, timeout_s: float) -> Params:
-        request = {"expression": call, "contextId": world, **options}
-        try:
-            answer = await self.send("Runtime.evaluate", request, timeout_s, frame)
-        except RefusedError as error:
-            if "Cannot find context" in str(error):
-                raise _NoWorldError(str(error)) from None
-            raise
-        if answer["result"].get("value") == _STALE:
-            raise _NoWorldError("the document was replaced")
-        return answer
-
-    async def _world(self, frame: Frame) -> int:
-        """The isolated world of the frame's present document, made when it is not there yet."""
-        if frame.id not in self._worlds:
-            answer = await self.send("Page.createIsolatedWorld", {"frameId": frame.id, "worldName": WORLD}, frame=frame)
-            world = answer["executionContextId"]
-            mark = {"expression": f"globalThis.{WORLD} ??= {{}}, 0", "contextId": world}
-            await self.send("Runtime.evaluate", mark, frame=frame)
-            self._worlds[frame.id] = world
-        return self._worlds[frame.id]
+            return await self._worlds.resolve_mark(frame, int(node["mark"]))
+        return await self._worlds.resolve(frame, node["backendDOMNodeId"])
 
     async def address(self) -> str:
         """The address of the tab, also when it shows the browser's error page."""
@@ -268,7 +207,7 @@ class Page:
         self.activity.take(method, params)
         self.frames.take(session_id, method, params)
         if method == "Page.frameNavigated":
-            self._worlds.pop(params["frame"]["id"], None)
+            self._worlds.forget(params["frame"]["id"])
             if params["frame"]["id"] == self.target_id:
                 self._document = params["frame"]["loaderId"]
                 self._statuses = {
@@ -331,16 +270,3 @@ class Page:
         task = asyncio.create_task(quietly())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-_STALE = "elcano: another world"
-
-
-class _NoWorldError(Exception):
-    """The remembered isolated world is not there any more."""
-
-
-def _value(answer: Params) -> Any:
-    if "exceptionDetails" in answer:
-        raise RefusedError(answer["exceptionDetails"].get("text", "exception"))
-    return answer["result"].get("value")

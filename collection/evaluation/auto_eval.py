@@ -21,6 +21,7 @@ from collection.evaluation.summary import print_summary, summarise
 from collection.judge_flags import JudgeFlags
 from collection.judges import Judge
 from collection.judging import judge_once
+from collection.key_flags import hide_keys
 from data.cli import run
 from data.errors import UserError
 from data.files import read_json, write_json
@@ -118,4 +119,5 @@ def judge_all(results_dir: Path, tasks: Sequence[Task], judge: Judge, num_judges
 
 
 if __name__ == "__main__":
+    hide_keys()
     run(Config, main, description="Judge trajectories and count them.")

@@ -21,6 +21,7 @@ from rich.table import Table
 from collection.judge_flags import JudgeFlags
 from collection.judges import Judge, judge_name
 from collection.judging import is_judge_fault
+from collection.key_flags import hide_keys
 from data.cli import run
 from data.errors import UserError
 from data.files import read_json, write_json
@@ -141,4 +142,5 @@ def _ratio(part: int, whole: int) -> float | None:
 
 
 if __name__ == "__main__":
+    hide_keys()
     run(Config, main, description="Compare two judges.")

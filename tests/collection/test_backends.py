@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import time
 from http.server import ThreadingHTTPServer
 from pathlib import Path
@@ -17,6 +18,7 @@ from data.errors import UserError
 from data.task import Task
 from data.trajectory import read_trajectory
 from tests.collection.collector import Collector, task
+from tests.conftest import ROOT
 
 CONFIGS = [
     {"task_id": 1, "intent": "Buy", "start_url": "__SHOPPING__/cart", "sites": ["shopping"], "require_reset": True},
@@ -150,3 +152,10 @@ def test_a_key_on_the_command_line_is_hidden_from_ps(
             continue
         if path.parent.name == str(child.pid) or str(collector.folder).encode() in words:
             assert b"sk-nobody-may-see-this" not in words
+
+
+def test_every_command_that_takes_a_key_hides_it() -> None:
+    commands = [path for path in (ROOT / "collection").rglob("*.py") if "__main__" in path.read_text()]
+    takers = [path for path in commands if re.search(r"api_key: str|CollectionConfig\)", path.read_text())]
+    assert len(takers) >= 5
+    assert [path.name for path in takers if "    hide_keys()\n    run(" not in path.read_text()] == []

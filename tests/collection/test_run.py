@@ -77,7 +77,7 @@ def test_killed_and_started_again_nothing_is_lost_repeated_or_left_running(
     assert 3 <= len(before) < 8
     wait_until(lambda: not processes_naming(tmp_path) and not list(tmp_path.glob("elcano-browser-*")))
 
-    assert collector.run(tasks, api_localhost=f"{url}/predict", num_sessions=3).returncode == 0
+    assert collector.run(tasks, api_localhost=f"{url}/predict", num_sessions=5).returncode == 0
     assert sorted(folder.name for folder in collector.complete()) == [f"taskT--{number}" for number in range(8)]
     assert all((collector.results / name / "trajectory.json").stat().st_ino == inode for name, inode in before.items())
     assert all(len(read_trajectory(folder).steps) == 4 for folder in collector.complete())
