@@ -58,14 +58,14 @@ class Pace:
     async def thinking(self, page: Page) -> AsyncIterator[None]:
         """Give up the seat, with the page at rest."""
         if self.freeze:
-            await _set_state(page, "frozen")
+            await _set_frozen(page, True)
         self._seats.release()
         try:
             yield
         finally:
             await self._seats.acquire()
             if self.freeze:
-                await _set_state(page, "active")
+                await _set_frozen(page, False)
 
     async def turn(self, site: str) -> None:
         """Wait until the website may be asked for something again."""
@@ -108,7 +108,11 @@ class PacedPolicy:
         return getattr(self._inner, name)
 
 
-async def _set_state(page: Page, state: str) -> None:
+async def _set_frozen(page: Page, frozen: bool) -> None:
     """A page that cannot be frozen, being replaced or gone, says so itself at the next request."""
+    requests = [
+        ("Emulation.setFocusEmulationEnabled", {"enabled": not frozen}),  # the timers of a page in focus go on
+        ("Page.setWebLifecycleState", {"state": "frozen" if frozen else "active"}),
+    ]
     with contextlib.suppress(BrowserError, RefusedError):
-        await page.send("Page.setWebLifecycleState", {"state": state})
+        await page.send_all(requests)

@@ -46,7 +46,8 @@ class Connection:
     async def open(cls, url: str) -> "Connection":
         """Connect to a browser's `webSocketDebuggerUrl`."""
         try:
-            return cls(await connect(url, max_size=None, compression=None, ping_interval=None, proxy=None))
+            options = {"max_size": None, "max_queue": None, "compression": None, "ping_interval": None, "proxy": None}
+            return cls(await connect(url, **options))
         except (OSError, TimeoutError, WebSocketException) as error:
             raise BrowserError(f"no DevTools connection: {error}") from error
 

@@ -58,6 +58,7 @@ def test_a_page_stands_still_while_the_model_thinks_only_where_that_is_wanted(ha
                     await asyncio.sleep(0.5)
                     after = await ticks(page)
                 await wait_for_a_tick(page)
+                assert await page.run("() => new Promise(requestAnimationFrame).then(() => document.hasFocus())")
             return before, after
 
     before, after = harbour.wait(go())
