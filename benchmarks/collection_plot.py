@@ -28,6 +28,9 @@ def print_table(rows: Rows, observation: dict[str, float]) -> None:
         table.add_row(str(row["sessions"]), row["side"], *measured)
     console = Console(width=120)
     console.print(table)
+    for row in rows:
+        if row["side"] == "ours":
+            console.print(f"our CPU ms/step with {row['sessions']} sessions:", row["cpu_ms_by_process"])
     if observation:
         console.print("one observation of the 300-node page:", observation)
 

@@ -43,6 +43,7 @@ class Row:
     p50_ms: float
     p95_ms: float
     failures: int
+    cpu_ms_by_process: dict[str, float]
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -71,11 +72,13 @@ class Stopwatch:
     def row(self, side: str, sessions: int) -> Row:
         """Call when the last session has stopped: the drain counts in both time and steps."""
         steps, wall = max(1, len(self.latencies)), time.perf_counter() - self.begin
-        cpu_ms = 1000 * (cpu_s() - self._cpu) / steps
+        cpu_ms = {kind: 1000 * (seconds - self._cpu[kind]) / steps for kind, seconds in cpu_s().items()}
         ordered = sorted(self.latencies) or [0.0]
         p50, p95 = statistics.median(ordered), ordered[min(len(ordered) - 1, int(0.95 * len(ordered)))]
         rate = len(self.latencies) / wall
-        return Row(side, sessions, rate, cpu_ms, pss_mb() / sessions, 1000 * p50, 1000 * p95, self.failures)
+        by_process = {kind: round(ms, 1) for kind, ms in sorted(cpu_ms.items(), key=lambda entry: -entry[1])}
+        per_session, milliseconds = pss_mb() / sessions, (1000 * p50, 1000 * p95)
+        return Row(side, sessions, rate, sum(cpu_ms.values()), per_session, *milliseconds, self.failures, by_process)
 
 
 def check(names: Sequence[str]) -> None:

@@ -1,6 +1,7 @@
 """CPU and memory of this process and everything it started, less what a benchmark serves its pages with."""
 
 import contextlib
+from collections import Counter
 from pathlib import Path
 
 import psutil
@@ -14,14 +15,25 @@ def processes() -> list[psutil.Process]:
     return [process for process in (me, *me.children(recursive=True)) if process.pid not in ignored]
 
 
-def cpu_s() -> float:
-    """Seconds of CPU so far; a process that ended meanwhile takes its own with it."""
-    total = 0.0
+def cpu_s() -> Counter[str]:
+    """Seconds of CPU so far by kind of process; one that ended meanwhile takes its own with it."""
+    seconds: Counter[str] = Counter()
     for process in processes():
         with contextlib.suppress(psutil.Error):
             times = process.cpu_times()
-            total += times.user + times.system
-    return total
+            seconds[_kind(process)] += times.user + times.system
+    return seconds
+
+
+def _kind(process: psutil.Process) -> str:
+    """`client`, `driver`, `browser` for Chromium's own, or what it calls the others, such as `renderer`."""
+    name = process.name()
+    if name.startswith("chromedriver"):
+        return "driver"
+    if not name.startswith("chrom"):
+        return "client"
+    types = (word.removeprefix("--type=") for word in process.cmdline() if word.startswith("--type="))
+    return next(types, "browser")
 
 
 def pss_mb() -> float:
