@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 MAX_DOWNLOAD_MB = 50.0
+_TOO_LARGE = "The download is larger than is allowed and was cancelled."
 
 
 class Downloads:
@@ -52,12 +53,17 @@ class Downloads:
         if sum(self._received.values()) <= self._most:
             return ""
         self._received[download] = params["receivedBytes"]
-        self.messages.append("The download is larger than is allowed and was cancelled.")
+        self.messages.append(_TOO_LARGE)
         return download
 
     def _end(self, download: str, is_complete: bool) -> None:
         name = self._coming.pop(download, "")
-        if name and is_complete:
+        if name and is_complete and sum(self._received.values()) > self._most:  # it came faster than it was cancelled
+            (self._folder / name).unlink(missing_ok=True)
+            self._received[download] = 0.0
+            if _TOO_LARGE not in self.messages:
+                self.messages.append(_TOO_LARGE)
+        elif name and is_complete:
             self._came.append(self._folder / name)
             self.messages.append(f"The file {name} was downloaded.")
         elif name:
