@@ -128,7 +128,7 @@ def _run(config: Config, folder: Path, policy: StubPolicy) -> tuple[list[Sample]
             pause_s = max(SAMPLE_S, 20 * (time.monotonic() - looked))  # the kernel adds up hundreds of processes
         if child.poll() is None:
             child.send_signal(signal.SIGINT)
-        return samples, cpu.total_s(), child.wait(120)
+        return samples, cpu.total_s(), child.wait(600)
 
 
 class CpuMeter:
