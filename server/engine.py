@@ -14,6 +14,7 @@ from collections.abc import Sequence as Listed
 import torch
 
 from data.errors import UserError
+from server.batch import Reading, Reply, chunk_features
 from server.drafts import Drafter
 from server.feature_cache import FeatureCache
 from server.prompt import ImageInput, Prompt
@@ -40,43 +41,6 @@ class EngineConfig:
     max_draft_tokens: int = 8
     kv_cache_bytes: int = 2 * 2**30
     image_cache_size: int = 512
-
-
-@dataclasses.dataclass
-class _Reply:
-    """The newest `draft` of a sequence in a step; rows of logits follow its newest token and each drafted one."""
-
-    sequence: Sequence
-    draft: list[int] = dataclasses.field(default_factory=list)
-
-    @property
-    def chunk(self) -> Chunk:
-        return Chunk(self.sequence.row, self.sequence.position, 1 + len(self.draft))
-
-    @property
-    def new_tokens(self) -> list[int]:
-        return [self.sequence.token_ids[-1], *self.draft]
-
-
-@dataclasses.dataclass
-class _Reading:
-    """A chunk of one sequence's prompt in a step; `wanted` are the indices within it whose logits are needed."""
-
-    sequence: Sequence
-    chunk: Chunk
-    features: list[torch.Tensor]
-
-    @property
-    def complete(self) -> bool:
-        return self.chunk.end == self.sequence.prompt_tokens
-
-    @property
-    def wanted(self) -> range:
-        sequence, chunk = self.sequence, self.chunk
-        if sequence.options.num_scored:  # the logits behind a token belong to the next one
-            return range(max(sequence.first_scored - 1 - chunk.start, 0), chunk.length - self.complete)
-        needed = self.complete and not sequence.options.speculative
-        return range(chunk.length - needed, chunk.length)
 
 
 class Engine:
@@ -223,15 +187,15 @@ class Engine:
                 self._fail(sequence, error)
             self._scheduler.clear()
 
-    def _drafted(self) -> list[_Reply]:
+    def _drafted(self) -> list[Reply]:
         """All decoding sequences, with drafts as long as there is room for them in a step."""
         replies, room = [], self.config.prefill_chunk
         for sequence in self._scheduler.decoding:
-            replies.append(_Reply(sequence, self._drafter.draft(sequence, room)))
+            replies.append(Reply(sequence, self._drafter.draft(sequence, room)))
             room -= len(replies[-1].draft)
         return replies
 
-    def _read_on(self) -> list[_Reading]:
+    def _read_on(self) -> list[Reading]:
         """The chunks of this step. At most one image is encoded, so that decoding sequences never wait for several."""
         readings, may_encode = [], True
         for sequence, length in list(self._scheduler.next_chunks()):
@@ -239,7 +203,7 @@ class Engine:
                 end, may_encode = self._encode_images(sequence, sequence.num_read + length, may_encode)
                 if end > sequence.num_read:
                     chunk = Chunk(sequence.row, sequence.num_read, end - sequence.num_read)
-                    readings.append(_Reading(sequence, chunk, _chunk_features(sequence, chunk)))
+                    readings.append(Reading(sequence, chunk, chunk_features(sequence, chunk)))
             except Exception as error:
                 self._scheduler.stop(sequence, keep=False)
                 self._fail(sequence, error)
@@ -270,7 +234,7 @@ class Engine:
         self.cache.put(image.key, features)
         return features
 
-    def _forward(self, replies: Listed[_Reply], readings: Listed[_Reading]) -> torch.Tensor:
+    def _forward(self, replies: Listed[Reply], readings: Listed[Reading]) -> torch.Tensor:
         """Logits behind the new tokens of the replies, then those that the chunks want."""
         token_ids = [token for reply in replies for token in reply.new_tokens]
         wanted = list(range(len(token_ids)))
@@ -286,7 +250,7 @@ class Engine:
         with self.model.adapters.routed(adapters):
             return self.model.forward(token_ids, features, step, wanted)
 
-    def _hand_out(self, replies: list[_Reply], readings: list[_Reading], logits: torch.Tensor) -> None:
+    def _hand_out(self, replies: list[Reply], readings: list[Reading], logits: torch.Tensor) -> None:
         begin, answered = sum(len(reply.new_tokens) for reply in replies), list(replies)
         rows = list(range(begin))
         for reading in readings:  # all of them before any moves to another row with what it has read
@@ -300,7 +264,7 @@ class Engine:
             elif reading.complete:
                 self._scheduler.start_decoding(sequence)
                 self.stats.count_prompt(sequence)
-                answered.append(_Reply(sequence))
+                answered.append(Reply(sequence))
                 rows.append(begin)
             begin = end
         if answered:
@@ -311,7 +275,7 @@ class Engine:
         num_kept = sum(reply.sequence.last_kept for reply in replies if reply.draft)
         self.stats.count_step(len(replies), num_drafted, num_kept, num_chunk_tokens)
 
-    def _score(self, reading: _Reading, logits: torch.Tensor) -> None:
+    def _score(self, reading: Reading, logits: torch.Tensor) -> None:
         """Log-probabilities of the scored tokens in a chunk."""
         sequence, first = reading.sequence, reading.chunk.start + reading.wanted.start + 1
         targets = sequence.prompt.token_ids[first : first + len(reading.wanted)]
@@ -322,7 +286,7 @@ class Engine:
             self.stats.count_prompt(sequence)
             self._finish(sequence, "scored")
 
-    def _append(self, replies: Listed[_Reply], logits: torch.Tensor) -> list[tuple[Sequence, str]]:
+    def _append(self, replies: Listed[Reply], logits: torch.Tensor) -> list[tuple[Sequence, str]]:
         """Draw a token from each row of `logits` and keep those whose draft was right so far; returns the sequences
         that ended, and why."""
         params, uniforms = [], []
@@ -341,7 +305,7 @@ class Engine:
                 ended.append((reply.sequence, reason))
         return ended
 
-    def _keep(self, reply: _Reply, drawn: Listed[tuple[int, float]]) -> str:
+    def _keep(self, reply: Reply, drawn: Listed[tuple[int, float]]) -> str:
         """Add what was drawn up to the first token that the draft had wrong; returns why the reply ended, if so."""
         sequence, reason = reply.sequence, ""
         for kept, (token, logprob) in enumerate(drawn):
@@ -376,14 +340,3 @@ class Engine:
             log.error("a request failed", exc_info=error)
         if not sequence.future.done() and sequence.future.set_running_or_notify_cancel():
             sequence.future.set_exception(error)
-
-
-def _chunk_features(sequence: Sequence, chunk: Chunk) -> list[torch.Tensor]:
-    """The feature rows that fill the chunk's `<image>` tokens."""
-    prompt = sequence.prompt
-    first, last = prompt.image_positions.searchsorted([chunk.start, chunk.end])
-    rows = []
-    for number, (begin, end) in enumerate(zip(prompt.image_bounds, prompt.image_bounds[1:], strict=False)):
-        if begin < last and end > first:
-            rows.append(sequence.features[number][max(first, begin) - begin : min(last, end) - begin])
-    return rows

@@ -2,6 +2,7 @@
 # All tests: bash tests/run.sh            (installs what is missing first; needs no GPU and no network after that)
 # The slow ones too: bash tests/run.sh --slow
 # Anything else goes to pytest: bash tests/run.sh tests/data -k action
+# The whole runs in two processes, a file at a time, as many as the smallest machine has cores: TEST_WORKERS=4 for more.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../install.sh"
 arguments=("$@")
@@ -12,5 +13,6 @@ if [ ${#arguments[@]} = 0 ]; then
     ruff format --check .
     ruff check .
     lint-imports
+    arguments=(--numprocesses "${TEST_WORKERS:-2}" --dist loadfile --no-loadscope-reorder)
 fi
 exec python -m pytest "${select[@]}" --durations 15 "${arguments[@]}"
