@@ -4,6 +4,7 @@ import asyncio
 import concurrent.futures
 import dataclasses
 import functools
+import gc
 import logging
 import os
 import threading
@@ -159,6 +160,8 @@ class Service:
     def _retire(self, engine: Engine) -> None:
         engine.stop()
         self.retired.add(engine.stats)
+        del engine
+        gc.collect()  # models are full of reference cycles, which Python would leave lying until it happens to look
 
     def _expect_next(
         self,
