@@ -154,13 +154,13 @@ class Service:
             self.engine, self.model_name = new, folder.resolve().name
         finally:
             self._reloading.release()
-        threading.Thread(target=self._retire, args=(old,), name="drain", daemon=True).start()
+        threading.Thread(target=self._retire, args=([old],), name="drain", daemon=True).start()
         return new.model.weights_version
 
-    def _retire(self, engine: Engine) -> None:
-        engine.stop()
-        self.retired.add(engine.stats)
-        del engine
+    def _retire(self, engines: list[Engine]) -> None:
+        """Stop the engine in the list, and take it out, so that nothing holds its memory any longer."""
+        engines[0].stop()
+        self.retired.add(engines.pop().stats)
         gc.collect()  # models are full of reference cycles, which Python would leave lying until it happens to look
 
     def _expect_next(
