@@ -30,11 +30,11 @@ from rich.table import Table
 from serving_baselines import MicroBatching, Published, Request
 
 from data import cli
-from data.conversation import StepText, build_conversation
+from data.conversation import StepText, build_conversation, split_marks
 from data.files import write_json
 from server.engine import Engine, EngineConfig
 from server.hf_online_server import check_folder
-from server.prompt import build_prompt, split_marks
+from server.prompt import build_prompt
 from server.sampling import SamplingParams
 from server.sequence import Options
 from server.speculation import NextPrompt

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from PIL import Image
 
-from server.prompt import split_marks
+from data.conversation import split_marks
 from server.vision_language_model import VisionLanguageModel
 from server.wire_images import from_predict
 

@@ -94,7 +94,9 @@ def main(config: Config) -> None:
 
     kind = family(config.policy)
     options = train_config.Config(config.dataset_path, config.policy)
-    samples = read(config.dataset_path, None, build_encoder(options, read_processor(kind, config.policy)))
+    processor = read_processor(kind, config.policy)
+    images = kind.image_encoder_class(processor, kind.read_config(config.policy))
+    samples = read(config.dataset_path, None, build_encoder(options, processor, images))
     lengths = [len(sample.ids) for sample in samples]
     write_json(LENGTHS, {"samples": len(samples), "lengths": count_lengths(samples, config.bin_size)}, indent=None)
     print(

@@ -76,11 +76,12 @@ class Models:
     def samples(self, job: Job) -> list[TokenizedSample]:
         """The same for every side."""
         folder = self.hf(job.model)
-        hf, processor = family(folder).read_config(folder), AutoProcessor.from_pretrained(folder)
+        kind, processor = family(folder), AutoProcessor.from_pretrained(folder)
+        hf = kind.read_config(folder)
         if self.dataset_path is None:
             text, latents = hf.text_config, hf.perceiver_config.resampler_n_latents
             return training_samples.draw(job.num_samples, text.vocab_size, hf.image_token_id, latents)
-        encoder = ConversationEncoder(processor, job.seq_len, 1, "answer")
+        encoder = ConversationEncoder(processor, kind.image_encoder_class(processor, hf), job.seq_len, 1, "answer")
         return training_samples.read(self.dataset_path, job.num_samples, encoder)
 
 

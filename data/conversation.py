@@ -12,7 +12,18 @@ from typing import Any
 IMAGE = "<image>"
 MAX_LINE_WORDS = 500
 
-_SPECIAL = re.compile(r"<(?=/?(?:image|end_of_utterance|fake_token_around_image|s)>)")
+IDEFICS2_CHAT_TEMPLATE = (
+    "{% for message in messages %}{{ message['role'].capitalize() }}"
+    "{% if message['content'][0]['type'] == 'image' %}{{ ':' }}{% else %}{{ ': ' }}{% endif %}"
+    "{% for part in message['content'] %}"
+    "{% if part['type'] == 'text' %}{{ part['text'] }}{% elif part['type'] == 'image' %}{{ '<image>' }}{% endif %}"
+    "{% endfor %}<end_of_utterance>\n{% endfor %}{% if add_generation_prompt %}{{ 'Assistant:' }}{% endif %}"
+)
+"""What idefics2 checkpoints of transformers 4.40 relied on: the class default that is gone in 5.x."""
+
+_SPECIAL = re.compile(
+    r"<(?=/?(?:image|end_of_utterance|fake_token_around_image|s)>|\|(?:im_start|im_end|endoftext)\|>)"
+)
 _OMITTED_TREE = f"OBSERVATION: {IMAGE} (accessibility tree omitted)."
 _GIVEN_MARKS = "The tag names and texts of the numbered elements stand below; trust the screenshot first."
 _OMITTED_ALL = "OBSERVATION: screenshot omitted, accessibility tree omitted."
@@ -86,6 +97,13 @@ def shorten_lines(tree: str, max_words: int = MAX_LINE_WORDS) -> str:
 def escape_special(text: str) -> str:
     """Page text that spells a special token, such as `<image>`, must not become one: a space breaks it."""
     return _SPECIAL.sub("< ", text)
+
+
+def split_marks(text: str) -> list[dict[str, str]]:
+    """`text` cut at its `<image>` marks into the parts that chat templates take: {"type": "text", "text"} and
+    {"type": "image"}."""
+    parts = [part for part in re.split(f"({IMAGE})", text) if part]
+    return [{"type": "image"} if part == IMAGE else {"type": "text", "text": part} for part in parts]
 
 
 def build_chat(

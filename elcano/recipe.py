@@ -76,7 +76,7 @@ class Serving:
 
 @dataclasses.dataclass(frozen=True)
 class Training:
-    """How each round trains; the names are the variables of `training/train_idefics2.sh`."""
+    """How each round trains; the names are the variables of `training/train_<model>.sh`, whatever the policy is."""
 
     variables: dict[str, str] = dataclasses.field(default_factory=dict)
     """Variables such as TP, PP, LR, SEQ_LEN; what is not named keeps the script's published default."""

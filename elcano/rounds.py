@@ -6,9 +6,9 @@ Every stage is one or two commands a person would type, leaves a folder behind, 
     <run_dir>/<round>/samples.json    what is worth learning      toolkits/convert_trajectories_to_json.py
     <run_dir>/<round>/replay.json     the part of D_IL to mix in, where the recipe asks for less than all
     <run_dir>/<round>/shards/         D_IL ∪ D_j                  toolkits/convert_to_tar_data.py
-    <run_dir>/<round>/megatron/       the weights before          toolkits/model_checkpoints_convertor/idefics2/hf2mg.sh
-    <run_dir>/<round>/training/       and after                   training/train_idefics2.sh
-    <run_dir>/<round>/policy/         the better agent            toolkits/model_checkpoints_convertor/idefics2/mg2hf.sh
+    <run_dir>/<round>/megatron/       the weights before          toolkits/model_checkpoints_convertor/<model>/hf2mg.sh
+    <run_dir>/<round>/training/       and after                   training/train_<model>.sh
+    <run_dir>/<round>/policy/         the better agent            toolkits/model_checkpoints_convertor/<model>/mg2hf.sh
     <run_dir>/<round>/test/           what it can do              collection/run.py, collection/evaluation/auto_eval.py
 """
 
@@ -26,7 +26,7 @@ from elcano.report import Result
 from elcano.services import embedded_sites, embedded_teacher, policy_server
 from elcano.stage import Logbook, python, run_command
 
-CONVERTOR = "toolkits/model_checkpoints_convertor/idefics2"
+CONVERTOR = "toolkits/model_checkpoints_convertor"
 
 
 def sail(recipe: Recipe, run_dir: Path) -> Iterator[Result]:
@@ -127,12 +127,12 @@ class Voyage:
 
     def learn(self, round: Round, policy: Path, shards: Path) -> Path:
         """Fine-tune `policy` on `shards` under Megatron; returns the better policy as a Hugging Face folder."""
-        folder = self.run_dir / round.name
+        folder, model = self.run_dir / round.name, read_json(policy / "config.json")["model_type"]
         better = folder / "policy"
         variables = {**self.recipe.training.variables, **round.training}
         with self.logbook.stage(f"{round.name}/hf2mg") as needed:
             if needed:
-                command = self._convert("hf2mg", policy, folder / "megatron")
+                command = self._convert(model, "hf2mg", policy, folder / "megatron")
                 run_command(command, self._log(round.name, "hf2mg"))
         with self.logbook.stage(f"{round.name}/train") as needed:
             if needed:
@@ -142,13 +142,12 @@ class Voyage:
                     "OUTPUT_BASEPATH": str(folder / "training"),
                     "RUN_NAME": round.name,
                 }
-                run_command(
-                    ["bash", "training/train_idefics2.sh"], self._log(round.name, "train"), {**paths, **variables}
-                )
+                command = ["bash", f"training/train_{model}.sh"]
+                run_command(command, self._log(round.name, "train"), {**paths, **variables})
         with self.logbook.stage(f"{round.name}/mg2hf") as needed:
             if needed:
                 trained = folder / "training" / "checkpoint" / round.name
-                command = self._convert("mg2hf", trained, better)
+                command = self._convert(model, "mg2hf", trained, better)
                 run_command(command, self._log(round.name, "mg2hf"))
         return better
 
@@ -205,8 +204,8 @@ class Voyage:
         run_command(command, self._log(name, output_dir.name))
 
     @staticmethod
-    def _convert(direction: str, source: Path, target: Path) -> list[str]:
-        return ["bash", f"{CONVERTOR}/{direction}.sh", "--load_path", str(source), "--save_path", str(target)]
+    def _convert(model: str, direction: str, source: Path, target: Path) -> list[str]:
+        return ["bash", f"{CONVERTOR}/{model}/{direction}.sh", "--load_path", str(source), "--save_path", str(target)]
 
     def _log(self, name: str, stage: str) -> Path:
         return self.run_dir / name / "logs" / f"{stage}.log"

@@ -7,8 +7,9 @@ from typing import Any, Literal
 import fastapi
 from pydantic import BaseModel, Field
 
+from data.conversation import split_marks
 from server.engine import Engine
-from server.prompt import Prompt, build_prompt, split_marks
+from server.prompt import Prompt, build_prompt
 from server.sampling import SamplingParams
 from server.score import score_answers
 from server.sequence import Completion

@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import hashlib
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -75,12 +74,6 @@ class Prompt:
 def _hash(text: str) -> int:
     """63 bits, negative: no token id looks so."""
     return -1 - (int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1)
-
-
-def split_marks(content: str) -> list[dict[str, Any]]:
-    """`text <image> text` -> chat template parts."""
-    pieces = re.split(f"({IMAGE})", content)
-    return [{"type": "image"} if piece == IMAGE else {"type": "text", "text": piece} for piece in pieces if piece]
 
 
 def build_prompt(

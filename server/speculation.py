@@ -8,8 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from data.conversation import IMAGE, StepText, build_conversation
-from server.prompt import split_marks
+from data.conversation import IMAGE, StepText, build_conversation, split_marks
 
 _OBSERVATION = re.compile(r"(?:\A|(?<=\n))OBSERVATION:[ \n]")
 _LAST_ACTION = re.compile(r"Action:\s*ANSWER\b")

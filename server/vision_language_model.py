@@ -17,20 +17,12 @@ from PIL import Image
 from transformers import AutoModelForImageTextToText, AutoProcessor, BatchFeature, BitsAndBytesConfig
 from transformers.utils import logging
 
+from data.conversation import IDEFICS2_CHAT_TEMPLATE
 from data.errors import UserError
 from server import ragged_attention
 from server.kv_slots import KVSlots
 from server.lora import Adapters
 from server.ragged_attention import KERNELS, Chunk, Step
-
-# What Idefics2 checkpoints of transformers 4.40 relied on: the class default that is gone in 5.x.
-IDEFICS2_CHAT_TEMPLATE = (
-    "{% for message in messages %}{{ message['role'].capitalize() }}"
-    "{% if message['content'][0]['type'] == 'image' %}{{ ':' }}{% else %}{{ ': ' }}{% endif %}"
-    "{% for part in message['content'] %}"
-    "{% if part['type'] == 'text' %}{{ part['text'] }}{% elif part['type'] == 'image' %}{{ '<image>' }}{% endif %}"
-    "{% endfor %}<end_of_utterance>\n{% endfor %}{% if add_generation_prompt %}{{ 'Assistant:' }}{% endif %}"
-)
 
 _BLOCK = 2**20
 

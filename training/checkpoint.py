@@ -4,6 +4,7 @@
                      loader.pt  where the data stands: the same for every rank and every layout
                      rank_*.pt  each rank's random state
                      run.json   what a continued run must agree with
+                     adapter.json  only where adapters learn; then the weights are what learns alone
 """
 
 import dataclasses
@@ -23,10 +24,16 @@ from training import async_save, torch_adam
 from training.layout import Layout
 from training.loader_state import from_plain, to_plain
 from training.models import torch_dist
-from training.models.checkpoint_folder import IDENTITY_FILE, iteration_name, write_tracker
+from training.models.adapter_record import (
+    AdapterRecord,
+    check_adapters,
+    read_adapter_record,
+    write_adapter_record,
+)
+from training.models.checkpoint_folder import IDENTITY_FILE, find_weights, iteration_name, write_tracker
 from training.models.vision_language import VisionLanguageModel
 from training.optimization import Guard
-from training.parallel import set_weights, sharded_weights
+from training.parallel import learnt_weights, set_weights, sharded_weights
 
 # megatron-core 0.16.1's default form of the distributed optimizer's state cannot be saved any more.
 _METADATA = {"distrib_optim_sharding_type": "fully_reshardable"}
@@ -43,11 +50,30 @@ class TrainingState:
     guard: Guard
     loader: SavableDataLoader[Any]
     layout: Layout
+    adapter: AdapterRecord | None = None
+    """Of adapters that learn in the language model's place; then only what learns is saved."""
 
 
 def load_model(models: list[VisionLanguageModel], weights: Path) -> None:
-    """Read this rank's part of the weights, whatever layout they were saved in."""
-    loaded = torch_dist.load({"model": sharded_weights(models)}, weights)
+    """Read this rank's part of the weights, whatever layout they were saved in.
+
+    Adapters that `weights` does not hold keep their initial values. Where it holds only what learnt beside frozen
+    weights, those are read from where they lie.
+
+    Raises:
+        UserError: `weights` holds adapters of another form than the models'.
+    """
+    check_adapters(weights, models[0].trainable.lora)
+    record = read_adapter_record(weights)
+    if record and record.base:
+        load_model(models, find_weights(record.base)[0])
+    stored = torch_dist.tensor_shapes(weights)
+    is_whole = record is None or record.base is None
+
+    def is_wanted(key: str) -> bool:
+        return key in stored or (is_whole and ".lora_" not in key)
+
+    loaded = torch_dist.load({"model": sharded_weights(models, is_wanted)}, weights)
     set_weights(models, loaded["model"])
 
 
@@ -133,6 +159,8 @@ def _save_own(state: TrainingState, folder: Path) -> None:
     torch.save(own, folder / _rank_file())
     if torch.distributed.get_rank() == 0:
         torch.save(to_plain(state.loader.save_state_rank()), folder / _LOADER_FILE)
+        if state.adapter:
+            write_adapter_record(state.adapter, folder)
 
 
 def _load_own(state: TrainingState, folder: Path) -> None:
@@ -146,7 +174,7 @@ def _load_own(state: TrainingState, folder: Path) -> None:
 
 
 def _sharded_content(state: TrainingState, loading: bool) -> dict[str, Any]:
-    model = sharded_weights(state.models)
+    model = learnt_weights(state.models)
     optimizer = state.optimizer.sharded_state_dict(model, is_loading=loading, metadata=_METADATA)
     content = {"model": model, "optimizer": optimizer}
     if loading:

@@ -158,7 +158,7 @@ class Collator:
 
     def _own_images(self, images: list[tuple[str, bytes]]) -> Images:
         """Of all only the headers are read; decoded is this rank's share."""
-        opened = [_open(*image) for image in images]
+        opened = [open_image(*image) for image in images]
         sizes = [(picture.height, picture.width) for picture in opened]
         if not self.place.encodes_images:
             return only_counted(self.image_encoder, sizes)
@@ -169,8 +169,8 @@ class Collator:
         return encode_share(self.image_encoder, sizes, load, self.place.image_rank, self.place.image_size)
 
 
-def _open(key: str, encoded: bytes) -> Image.Image:
-    """An image of which only the header is read."""
+def open_image(key: str, encoded: bytes) -> Image.Image:
+    """An image of which only the header is read; `UserError` naming sample `key` when there is none."""
     try:
         return Image.open(io.BytesIO(encoded))
     except (UnidentifiedImageError, OSError) as error:

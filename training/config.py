@@ -15,9 +15,9 @@ from typing import Any, Literal, TypeVar
 import torch
 import tyro
 
-from data.errors import UserError
 from training.layout import Layout
-from training.models.trainable import Trainable
+from training.models.checkpoint_folder import find_weights
+from training.models.trainable import Lora, Trainable
 
 Switch = Literal["true", "false"]
 Options = TypeVar("Options")
@@ -31,6 +31,8 @@ class Config:
     """Megatron checkpoint to start from: converted by hf2mg.sh, or the checkpoint folder of another run."""
     output_basepath: Path = Path("output")
     """Receives checkpoint/, tensorboard/ and log/, each with a folder RUN_NAME."""
+    model_type: Literal["", "idefics2", "llava", "llava_next"] = ""
+    """The only family that is accepted; set by train_idefics2.sh and its like."""
     run_name: str = ""
     """Name of its outputs; by default made of the settings below."""
     batch_size: int = 1
@@ -67,14 +69,15 @@ class Config:
     """Layers of the first pipeline stage, which also carries the vision tower; 0: as many as every other stage."""
     overlap: Switch = "false"
     """Reduce gradients during the backward pass, and with DO=true gather weights during the forward pass."""
-    freeze_vision: Switch = "false"
-    """Keep the vision tower as it is."""
-    freeze_connector: Switch = "false"
-    """Keep the connector as it is."""
+    freeze_vision: Literal["auto", "true", "false"] = "auto"
+    """Keep the vision tower as it is; auto: where there are adapters."""
+    freeze_connector: Literal["auto", "true", "false"] = "auto"
+    """Keep the connector as it is; auto: where there are adapters."""
     freeze_language: Switch = "false"
     """Keep the language model as it is."""
     lora_rank: int = 0
-    """Rank of low-rank adapters on the language model's projections, which learn in its place; 0: none."""
+    """Rank of low-rank adapters on the language model's projections (q, k, v, o, gate, up, down), which learn in its
+    place and are saved alone; 0: none."""
     lora_alpha: float = 16.0
     """Adapters are scaled by LORA_ALPHA / LORA_RANK."""
     train_iters: int = 300
@@ -139,12 +142,15 @@ class Config:
         return self.train_iters
 
     def identity(self, manifest: dict[str, Any]) -> dict[str, Any]:
-        """What a run cannot change before its end: the order of its samples, and the form of its optimizer's state."""
+        """What a run cannot change before its end: the order of its samples, the form of its optimizer's state, and the
+        weights that it leaves alone."""
         shards = [shard["sha256"] for shard in manifest["shards"] if shard.get("split", "train") == "train"]
         names = ("global_batch_size", "num_workers", "seed", "pr", "do")
         return {
             **{name: getattr(self, name) for name in names},
             "data": hashlib.sha256("".join(shards).encode()).hexdigest(),
+            "trainable": dataclasses.asdict(self.trainable),
+            **({"base": str(find_weights(self.pretrain_checkpoint_path)[0].resolve())} if self.lora_rank else {}),
         }
 
     @property
@@ -168,19 +174,19 @@ class Config:
 
     @property
     def trainable(self) -> Trainable:
-        """`UserError` for adapters: the layers have them, but checkpoints do not keep them apart yet."""
-        if self.lora_rank:
-            raise UserError(f"LORA_RANK={self.lora_rank}: adapters cannot be loaded and saved yet; leave it at 0")
+        learning = ("false",) if self.lora_rank else ("false", "auto")
         return Trainable(
-            vision=self.freeze_vision == "false",
-            connector=self.freeze_connector == "false",
+            vision=self.freeze_vision in learning,
+            connector=self.freeze_connector in learning,
             language=self.freeze_language == "false",
+            lora=Lora(self.lora_rank, self.lora_alpha) if self.lora_rank else None,
         )
 
     @property
     def output_name(self) -> str:
         return self.run_name or (
-            f"idefics2-img{self.image_num}-lr-{self.lr:g}-bs-{self.batch_size}-gbs-{self.global_batch_size}"
+            f"{self.model_type or 'model'}-img{self.image_num}-lr-{self.lr:g}"
+            f"-bs-{self.batch_size}-gbs-{self.global_batch_size}"
             f"-seqlen-{self.seq_len}-pr-{self.pr}-tp-{self.tp}-pp-{self.pp}-ac-{self.ac}-do-{self.do}-sp-{self.sp}"
             f"-warmup-{self.lr_warmup_iters}"
         )
@@ -200,7 +206,8 @@ class Config:
 
 def parse(arguments: list[str] | None = None) -> Config:
     """The options from `arguments` (`sys.argv` by default) over those from the environment."""
-    return parse_with_environment(Config, "train_idefics2.sh", arguments)
+    script = f"train_{os.environ.get('MODEL_TYPE') or 'idefics2'}.sh"
+    return parse_with_environment(Config, script, arguments)
 
 
 def parse_with_environment(config_type: type[Options], program: str, arguments: list[str] | None = None) -> Options:

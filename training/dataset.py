@@ -30,7 +30,7 @@ from megatron.energon.errors import reraise_exception
 from data import shard
 from data.errors import UserError
 from data.shard import parse_fields, sample_images
-from training.collate import Collator, MicroBatch, TokenizedSample
+from training.collate import Collator, MicroBatch, TokenizedSample, open_image
 from training.encoding import ConversationEncoder
 
 
@@ -81,7 +81,8 @@ def tokenize(
         conversations = fields["conversations"]
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"sample {sample_id}: needs conversations, and numbers as its columns ({error!r})") from None
-    tokens = encoder.encode(sample_id, conversations, len(images))
+    opened = [open_image(sample_id, image) for image in images]
+    tokens = encoder.encode(sample_id, conversations, [(image.height, image.width) for image in opened])
     return TokenizedSample(sample_id, tokens.ids, tokens.learn, images, weight, advantage)
 
 

@@ -1,17 +1,22 @@
-"""A conversation as tokens and the tokens to learn, through the checkpoint's own Hugging Face processor."""
+"""A conversation as tokens and the tokens to learn, through the checkpoint's own chat template and tokenizer."""
 
 import dataclasses
-import re
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import torch
 
-from data.conversation import IMAGE
+from data.conversation import IMAGE, split_marks
 from data.errors import UserError
+from training.models.images import ImageEncoder
+
+Turns = list[tuple[str, str]]
+"""(role, text) of a conversation; roles are those of chat templates."""
+Sizes = Sequence[tuple[int, int]]
+"""(height, width) in pixels of its images."""
 
 _ROLES = {"human": "user", "gpt": "assistant"}
-_TREE_MARKS = re.compile(rf"{IMAGE}|OBSERVATION:")
-_END = "<end_of_utterance>"
+_OBSERVATION = "OBSERVATION:"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,101 +27,132 @@ class Tokens:
     learn: torch.Tensor
 
 
+@dataclasses.dataclass(frozen=True)
+class _Rendered:
+    """A whole conversation as `text`, its tokens, and the first character that each of them covers."""
+
+    text: str
+    ids: list[int]
+    starts: list[int]
+
+
 class ConversationEncoder:
     """Turns the `conversations` of a shard's sample into `Tokens`."""
 
     def __init__(
-        self, processor: Any, seq_len: int, image_num: int, loss: Literal["answer", "all_answers", "all"]
+        self,
+        processor: Any,
+        image_encoder: ImageEncoder,
+        seq_len: int,
+        image_num: int,
+        loss: Literal["answer", "all_answers", "all"],
     ) -> None:
-        self.processor = processor
+        """`UserError` when the processor has no chat template, or nothing says where a reply ends."""
+        self.processor, self.image_encoder, self.tokenizer = processor, image_encoder, processor.tokenizer
         self.seq_len, self.image_num, self.loss = seq_len, image_num, loss
-        if _END not in str(processor.chat_template):
-            raise UserError(f"the chat template ends no turn with {_END}: only idefics2's is known here")
-        self.end_id = processor.tokenizer.convert_tokens_to_ids(_END)
-        self.image_id = processor.tokenizer.convert_tokens_to_ids(IMAGE)
+        self.image_id = self.tokenizer.convert_tokens_to_ids(IMAGE)
+        if not processor.chat_template:
+            raise UserError("the checkpoint has no chat template (chat_template.jinja); take it from its release")
+        self.end = self._end_of_reply()
 
-    def encode(self, sample_id: str, conversations: list[dict[str, str]], num_images: int) -> Tokens:
+    def encode(self, sample_id: str, conversations: list[dict[str, str]], image_sizes: Sizes) -> Tokens:
         """
+        Args:
+            image_sizes: (height, width) in pixels of every image.
+
         Raises:
             UserError: roles do not alternate or no reply ends the sample, images and `<image>` marks disagree, or the
                 sample is longer than `seq_len` even without its newest tree.
         """
         try:
             turns = [(_ROLES[turn["from"]], turn["value"]) for turn in conversations]
-            self._check(turns, num_images)
-            return self._encode_within_limit(turns)
+            self._check(turns, len(image_sizes))
+            return self._encode_within_limit(turns, image_sizes)
         except KeyError as error:
             raise UserError(f"sample {sample_id}: a turn has no or an unknown {error}") from None
         except UserError as error:
             raise UserError(f"sample {sample_id}: {error}") from None
 
-    def _check(self, turns: list[tuple[str, str]], num_images: int) -> None:
+    def _check(self, turns: Turns, num_images: int) -> None:
         if not turns or [role for role, _ in turns] != ["user", "assistant"] * (len(turns) // 2):
             raise UserError("turns must alternate human, gpt and end with gpt")
+        if any(self.end in text for _, text in turns):
+            raise UserError(f"a text contains {self.end}")
         marks = sum(text.count(IMAGE) for _, text in turns)
         if marks != num_images:
             raise UserError(f"{marks} {IMAGE} marks but {num_images} images")
         if num_images > self.image_num:
             raise UserError(f"{num_images} images, more than IMAGE_NUM={self.image_num}")
 
-    def _encode_within_limit(self, turns: list[tuple[str, str]]) -> Tokens:
+    def _encode_within_limit(self, turns: Turns, sizes: Sizes) -> Tokens:
         """Encode, cutting the newest observation's tree at its end until `seq_len` holds."""
         while True:
-            ids, starts, ends = self._tokenize(turns)
-            excess = len(ids) - self.seq_len
+            rendered = self._tokenize(self._until_last_reply(turns, sizes))
+            excess = len(rendered.ids) - self.seq_len
             if excess <= 0:
-                return Tokens(torch.tensor(ids), torch.tensor(self._learn(turns, ids, starts, ends)))
-            turns = _shorten_tree(turns, self._num_characters_of_tail(turns, ids, starts, excess), self.seq_len)
+                return Tokens(torch.tensor(rendered.ids), torch.tensor(self._learn(turns, sizes, rendered)))
+            turns = _shorten_tree(turns, self._num_characters_of_tail(turns, sizes, rendered, excess), self.seq_len)
 
-    def _tokenize(self, turns: list[tuple[str, str]]) -> tuple[list[int], list[int], list[int]]:
-        """(ids, first character, end character) of every token up to the last `<end_of_utterance>`.
+    def _end_of_reply(self) -> str:
+        """What the chat template writes behind a reply; where that is nothing, as llava-1.5's, the tokenizer's own end.
 
-        Characters count in the processor's own text, in which each `<image>` stands repeated.
+        A template's middle replies stay as it writes them: so they are served. The last one must teach to stop.
         """
-        encoded = self.processor(text=self._render(turns), return_offsets_mapping=True)
-        ids, offsets = encoded["input_ids"][0], encoded["offset_mapping"][0]
-        if ids.count(self.end_id) != len(turns):
-            raise UserError(f"a text contains {_END}")
-        length = len(ids) - ids[::-1].index(self.end_id)
-        return ids[:length], [start for start, _ in offsets[:length]], [end for _, end in offsets[:length]]
+        rendered = self._render([("user", "question"), ("assistant", "reply")], ())
+        end = rendered.rpartition("reply")[2].strip() or self.tokenizer.eos_token
+        if not end:
+            raise UserError("the chat template writes no end of a reply, and the tokenizer has no eos_token")
+        return end
 
-    def _render(self, turns: list[tuple[str, str]], prompt: bool = False) -> str:
-        messages = [{"role": role, "content": _content(text)} for role, text in turns]
-        return self.processor.apply_chat_template(messages, add_generation_prompt=prompt)
+    def _render(self, turns: Turns, sizes: Sizes, prompt: bool = False) -> str:
+        """Turns as text, in which each `<image>` stands as often as the image has features."""
+        messages = [{"role": role, "content": split_marks(text)} for role, text in turns]
+        text = self.processor.apply_chat_template(messages, add_generation_prompt=prompt)
+        return self.image_encoder.expand(text, sizes)
 
-    def _learn(self, turns: list[tuple[str, str]], ids: list[int], starts: list[int], ends: list[int]) -> list[bool]:
+    def _until_last_reply(self, turns: Turns, sizes: Sizes) -> str:
+        """All turns as text, ended by the last reply's end."""
+        text = self._render(turns, sizes).rstrip()
+        return text if text.endswith(self.end) else text + self.end
+
+    def _tokenize(self, text: str) -> _Rendered:
+        """As the processor does; a template that writes the first token itself gets no second one."""
+        bos = self.tokenizer.bos_token
+        special = not (bos and text.startswith(bos))
+        encoded = self.tokenizer(text, add_special_tokens=special, return_offsets_mapping=True)
+        ids, offsets = encoded["input_ids"], encoded["offset_mapping"]
+        length = 1 + max(index for index, (_, end) in enumerate(offsets) if end == len(text))
+        return _Rendered(text, ids[:length], [start for start, _ in offsets[:length]])
+
+    def _learn(self, turns: Turns, sizes: Sizes, rendered: _Rendered) -> list[bool]:
         if self.loss == "all":
-            return [token != self.image_id for token in ids]
-        learn = [False] * len(ids)
-        turn_ends = [index for index, token in enumerate(ids) if token == self.end_id]
+            return [token != self.image_id for token in rendered.ids]
         replies = range(1, len(turns), 2) if self.loss == "all_answers" else [len(turns) - 1]
-        for turn in replies:
-            # No image stands between a prompt's end and its reply's: the reply's length in characters finds its start.
-            whole, prompt = self._render(turns[: turn + 1]), self._render(turns[:turn], prompt=True)
-            first = ends[turn_ends[turn]] - (whole.rindex(_END) + len(_END) - len(prompt))
-            for index in range(turn_ends[turn - 1] + 1, turn_ends[turn] + 1):
-                learn[index] = starts[index] >= first
-        return learn
+        spans = [self._span(turns[: turn + 1], sizes, rendered, is_last=turn == len(turns) - 1) for turn in replies]
+        return [any(first <= start < end for first, end in spans) for start in rendered.starts]
 
-    def _num_characters_of_tail(
-        self, turns: list[tuple[str, str]], ids: list[int], starts: list[int], num_tokens: int
-    ) -> int:
+    def _span(self, turns: Turns, sizes: Sizes, rendered: _Rendered, is_last: bool) -> tuple[int, int]:
+        """The characters of the last of `turns`, a reply, and of what ends it: from where its prompt ends."""
+        prompt = self._render(turns[:-1], sizes, prompt=True)
+        end = len(rendered.text) if is_last else len(self._render(turns, sizes).rstrip())
+        if not rendered.text.startswith(prompt):
+            raise UserError("the chat template writes a prompt differently once it is answered: its reply is not found")
+        return len(prompt), end
+
+    def _num_characters_of_tail(self, turns: Turns, sizes: Sizes, rendered: _Rendered, num_tokens: int) -> int:
         """How many characters the last `num_tokens` tokens of the newest user turn cover."""
-        turn_end = [index for index, token in enumerate(ids) if token == self.end_id][-2]
-        return starts[turn_end] - starts[max(0, turn_end - num_tokens)]
+        prompt = self._render(turns[:-1], sizes, prompt=True)
+        tail = turns[-2][1].rpartition(IMAGE)[2].strip()
+        turn_end = prompt.rindex(tail) + len(tail)
+        after = next(index for index, start in enumerate(rendered.starts) if start >= turn_end)
+        return turn_end - rendered.starts[max(0, after - num_tokens)]
 
 
-def _content(text: str) -> list[dict[str, str]]:
-    """`text` cut at its `<image>` marks, as chat templates take it."""
-    parts = [part for part in re.split(f"({IMAGE})", text) if part]
-    return [{"type": "image"} if part == IMAGE else {"type": "text", "text": part} for part in parts]
-
-
-def _shorten_tree(turns: list[tuple[str, str]], num_characters: int, seq_len: int) -> list[tuple[str, str]]:
+def _shorten_tree(turns: Turns, num_characters: int, seq_len: int) -> Turns:
     """Drop the last characters of the newest observation, which follow its screenshot or its "OBSERVATION:"."""
     role, text = turns[-2]
-    marks = [match.end() for match in _TREE_MARKS.finditer(text)]
-    tree_start = marks[-1] if marks else 0
-    if tree_start + num_characters > len(text):
+    text = text.rstrip()
+    before, mark, tree = text.rpartition(IMAGE) if IMAGE in text else text.partition(_OBSERVATION)
+    if num_characters > len(tree if mark else before):
         raise UserError(f"longer than SEQ_LEN={seq_len} tokens even without its newest accessibility tree")
     return [*turns[:-2], (role, text[: len(text) - num_characters]), turns[-1]]

@@ -6,6 +6,7 @@ The exit code is that of the rank that failed first, 143 for a run that SIGTERM 
 
 import importlib.util
 import sys
+from pathlib import Path
 
 from data import cli
 from data.errors import UserError
@@ -14,6 +15,7 @@ from data.shard import read_manifest
 from training import torchrun
 from training.config import Config, parse
 from training.memory import print_plan
+from training.models.adapter_record import check_adapters
 from training.models.checkpoint_folder import IDENTITY_FILE, find_weights, read_tracker
 from training.models.language import check_layout
 from training.models.registry import family
@@ -48,8 +50,9 @@ def check(config: Config, num_ranks: int) -> None:
         )
     if not manifest["num_samples"]:
         raise UserError(f"{config.dataset_path}: no samples to train on")
-    _, hf_files = find_weights(config.pretrain_checkpoint_path)
-    check_layout(family(hf_files).read_config(hf_files), config.layout)
+    weights, hf_files = find_weights(config.pretrain_checkpoint_path)
+    check_model(config, hf_files)
+    check_adapters(weights, config.trainable.lora)
     check_sizes(config, num_ranks)
     if config.wandb_project and importlib.util.find_spec("wandb") is None:
         raise UserError("WANDB_PROJECT needs the wandb package; pip install wandb")
@@ -57,8 +60,7 @@ def check(config: Config, num_ranks: int) -> None:
 
 
 def check_sizes(config: Config, num_ranks: int) -> None:
-    """`UserError` when ranks, batches and sequences cannot be cut as the options ask, or adapters are asked for."""
-    _ = config.trainable  # refuses adapters
+    """`UserError` when ranks, batches and sequences cannot be cut as the options ask."""
     if num_ranks % config.layout.model_ranks:
         parts = f"TP={config.tp} x PP={config.pp}" + (f" x CP={config.cp}" if config.cp > 1 else "")
         raise UserError(f"{num_ranks} processes cannot be cut into {parts}")
@@ -78,6 +80,21 @@ def check_sizes(config: Config, num_ranks: int) -> None:
         )
 
 
+def check_model(config: Config, hf_files: Path) -> None:
+    """`UserError` when the model is not what was asked for, does not fit the layout, or nothing of it learns."""
+    kind = family(hf_files)
+    if config.model_type not in ("", kind.name):
+        raise UserError(f"{hf_files}: this is {kind.name}, not {config.model_type}; see training/train_{kind.name}.sh")
+    hf = kind.read_config(hf_files)
+    check_layout(hf, config.layout)
+    longest = hf.text_config.max_position_embeddings
+    if config.seq_len > longest:
+        raise UserError(f"SEQ_LEN={config.seq_len}, but this model knows {longest} positions only")
+    trainable = config.trainable
+    if not (trainable.vision or trainable.connector or trainable.language or trainable.lora):
+        raise UserError("vision tower, connector and language model are all frozen: nothing is left to learn")
+
+
 def is_complete(config: Config) -> bool:
     """Whether this run has nothing left to do; `UserError` when it began with other data or another form of state."""
     latest = read_tracker(config.checkpoint_path)
@@ -88,7 +105,7 @@ def is_complete(config: Config) -> bool:
         return True
     weights, _ = find_weights(config.checkpoint_path)
     began, now = read_json(weights / IDENTITY_FILE), config.identity(manifest)
-    changed = [name for name in now if began.get(name) != now[name]]
+    changed = [name for name in now if name in began and began[name] != now[name]]  # older runs noted less
     if changed:
         raise UserError(
             f"{weights}: began with another {', '.join(changed)}; resume with what it began with, or start a new "

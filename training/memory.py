@@ -109,18 +109,19 @@ def _shapes(hf: Any) -> dict[str, Any]:
 
 def _stage(config: Config, hf: Any, count: Count, stage: int, data_parallel: int) -> Stage:
     layout, trainable = config.layout, config.trainable
-    learnt = count.vision * trainable.vision + count.connector * trainable.connector
+    learnt, parameters = count.vision * trainable.vision + count.connector * trainable.connector, count.total
     if trainable.lora:
         layers = layout.layers_of_stage(hf.text_config.num_hidden_layers)[stage]
-        learnt += layers * _lora_parameters(hf.text_config, layout, trainable.lora.rank)
+        adapters = layers * _lora_parameters(hf.text_config, layout, trainable.lora.rank)
+        learnt, parameters = learnt + adapters, parameters + adapters
     else:
         learnt += count.language * trainable.language
     state = (12 if layout.bf16 else 8) * learnt  # main weights when they are not fp32 themselves, and two moments
     replicas = data_parallel * layout.context_parallel
     return Stage(
-        parameters=count.total,
+        parameters=parameters,
         trainable=learnt,
-        weights=(2 if layout.bf16 else 4) * count.total,
+        weights=(2 if layout.bf16 else 4) * parameters,
         gradients=4 * learnt,
         optimizer=state // replicas if layout.distributed_optimizer else state,
         activations=_activations(config, hf, stage),
@@ -167,8 +168,10 @@ def _vision_activations(config: Config, hf: Any) -> int:
     if not config.trainable.vision:
         return 0
     vision, layout = hf.vision_config, config.layout
-    images = -(-config.batch_size * config.image_num // (layout.tensor_parallel * layout.context_parallel))
-    patches = images * (vision.image_size // vision.patch_size) ** 2
+    most = max((height * width for height, width in getattr(hf, "image_grid_pinpoints", ())), default=0)
+    units = config.batch_size * config.image_num * (1 + most // vision.image_size**2)  # images, or tiles of them
+    share = -(-units // (layout.tensor_parallel * layout.context_parallel))
+    patches = share * (vision.image_size // vision.patch_size) ** 2
     whole = 8 * vision.hidden_size + 2 * vision.intermediate_size
     if layout.recompute == "full":
         return patches * (vision.num_hidden_layers * vision.hidden_size + whole)

@@ -3,6 +3,7 @@
 A rank holds a list of chunks: one, or with interleaved pipelining (`Layout.virtual_pipeline`) several.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -69,20 +70,44 @@ def finish_param_sync(chunks: Chunks) -> None:
             chunk.start_param_sync(force_sync=True)
 
 
-def sharded_weights(models: list[VisionLanguageModel]) -> dict[str, Any]:
-    """Without TransformerEngine's `_extra_state`, which belongs to fp8 only and which converters cannot know."""
+def sharded_weights(
+    models: list[VisionLanguageModel], is_wanted: Callable[[str], bool] = lambda key: True
+) -> dict[str, Any]:
+    """The weights whose key in a checkpoint `is_wanted`, for saving or loading.
 
-    def of_one(model: VisionLanguageModel) -> dict[str, Any]:
-        return {key: value for key, value in model.sharded_state_dict().items() if not key.endswith("_extra_state")}
+    Without TransformerEngine's `_extra_state`, which belongs to fp8 only and which converters cannot know.
+    """
+    return _by_chunk([_sharded(model, lambda name, key: is_wanted(key)) for model in models])
 
-    return of_one(models[0]) if len(models) == 1 else {f"chunk{n}": of_one(m) for n, m in enumerate(models)}
+
+def learnt_weights(models: list[VisionLanguageModel]) -> dict[str, Any]:
+    """What a run's checkpoints hold: every weight, but where adapters learn in the model's place only what learns."""
+    if models[0].trainable.lora is None:
+        return sharded_weights(models)
+    parts = []
+    for model in models:
+        learns = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
+        parts.append(_sharded(model, lambda name, key, learns=learns: name in learns))
+    return _by_chunk(parts)
 
 
 def set_weights(models: list[VisionLanguageModel], weights: dict[str, Any]) -> None:
-    """Give the models what `sharded_weights` described, as loaded."""
+    """Give the models what `sharded_weights` or `learnt_weights` described, as loaded."""
     for number, model in enumerate(models):
-        loaded: dict[str, torch.Tensor] = weights if len(models) == 1 else weights[f"chunk{number}"]
-        incompatible = model.load_state_dict(loaded, strict=False)
-        missing = [key for key in incompatible.missing_keys if not key.endswith("_extra_state")]
-        wrong = missing + incompatible.unexpected_keys
-        assert not wrong, f"weights do not fit the model: {wrong}"
+        loaded: dict[str, torch.Tensor] = weights if len(models) == 1 else weights[_chunk(number)]
+        unexpected = model.load_state_dict(loaded, strict=False).unexpected_keys
+        assert not unexpected, f"weights do not fit the model: {unexpected}"
+
+
+def _sharded(model: VisionLanguageModel, is_wanted: Callable[[str, str], bool]) -> dict[str, Any]:
+    state = model.sharded_state_dict().items()
+    return {name: part for name, part in state if not name.endswith("_extra_state") and is_wanted(name, part.key)}
+
+
+def _by_chunk(parts: list[dict[str, Any]]) -> dict[str, Any]:
+    """Chunks count their layers from 0 each; in a checkpoint, keys and offsets tell them apart."""
+    return parts[0] if len(parts) == 1 else {_chunk(number): part for number, part in enumerate(parts)}
+
+
+def _chunk(number: int) -> str:
+    return f"chunk{number}"

@@ -22,6 +22,7 @@ from data.shard import read_manifest
 from training import torchrun
 from training.config import Config, Switch, parse_with_environment
 from training.launch import check_sizes
+from training.models.adapter_record import read_adapter_record
 from training.models.checkpoint_folder import find_weights
 from training.models.language import check_layout
 from training.models.registry import family
@@ -62,18 +63,16 @@ class ScoreConfig:
     """Which tokens are scored: the last reply, every reply, or everything but images."""
     token_logprobs: Switch = "false"
     """Also write each token's."""
-    lora_rank: int = 0
-    """Of a checkpoint with adapters; 0: none."""
-    lora_alpha: float = 16.0
-    """Adapters are scaled by LORA_ALPHA / LORA_RANK."""
     host_gpu_num: int = 0
     """Processes on this host; 0: one per GPU, or TP x PP x CP x DP without one."""
 
     def as_training(self) -> Config:
-        """The options of training that scoring shares."""
+        """The options of training that scoring shares; adapters are those that the checkpoint has."""
         shared = {field.name for field in dataclasses.fields(Config)}
         values = {name: value for name, value in vars(self).items() if name in shared}
-        return Config(**values, pretrain_checkpoint_path=self.checkpoint, ac="none", global_batch_size=64)
+        record = read_adapter_record(find_weights(self.checkpoint)[0])
+        lora = {"lora_rank": record.rank, "lora_alpha": record.alpha} if record else {}
+        return Config(**values, **lora, pretrain_checkpoint_path=self.checkpoint, ac="none", global_batch_size=64)
 
 
 def main(config: ScoreConfig) -> int:

@@ -42,8 +42,9 @@ def score(config: ScoreConfig) -> None:
     checkpoint.load_model([model], weights)
     chunk = Float16Module(model.config, model) if training.layout.bf16 else model
     processor = read_processor(kind, hf_files)
-    collator = build_collator(training, kind.image_encoder_class(processor, hf))
-    samples = read_in_order(config.dataset_path, build_encoder(training, processor))
+    image_encoder = kind.image_encoder_class(processor, hf)
+    collator = build_collator(training, image_encoder)
+    samples = read_in_order(config.dataset_path, build_encoder(training, processor, image_encoder))
     with_tokens = config.token_logprobs == "true"
     tables = (
         _score_window(chunk, collator, window, config.seq_len, with_tokens)

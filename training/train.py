@@ -11,6 +11,7 @@ import torch
 from megatron.core import parallel_state
 from transformers import AutoProcessor
 
+from data.conversation import IDEFICS2_CHAT_TEMPLATE
 from data.shard import read_manifest
 from training import checkpoint, layout
 from training.clock import Clock
@@ -20,6 +21,7 @@ from training.dataset import Step, StepEncoder, build_loader
 from training.encoding import ConversationEncoder
 from training.evaluate import Evaluator
 from training.metrics import StepMetrics, StepReporter
+from training.models.adapter_record import AdapterRecord
 from training.models.checkpoint_folder import copy_hf_files, find_weights, read_tracker
 from training.models.images import ImageEncoder
 from training.models.registry import Family, family
@@ -39,21 +41,23 @@ def train(config: Config) -> bool:
     train_iters = config.num_iters(manifest["num_samples"])
     stop = Stop()
     layout.initialize(config.layout, config.seed)
-    _, hf_files = find_weights(config.pretrain_checkpoint_path)
+    pretrained, hf_files = find_weights(config.pretrain_checkpoint_path)
     kind = family(hf_files)
     hf = kind.read_config(hf_files)
     model = build_model(kind, hf, config.layout, config.trainable, config.seed)
     optimizer = build_optimizer(config, model)
     scheduler = build_scheduler(config, optimizer, train_iters)
     processor = read_processor(kind, hf_files)
-    encoder = build_encoder(config, processor)
-    collator = build_collator(config, kind.image_encoder_class(processor, hf))
+    image_encoder = kind.image_encoder_class(processor, hf)
+    encoder = build_encoder(config, processor, image_encoder)
+    collator = build_collator(config, image_encoder)
     loader = build_loader(
         config.dataset_path, StepEncoder(encoder, collator), config.global_batch_size, config.num_workers, config.seed
     )
     guard = Guard(config.spike_factor)
-    state = checkpoint.TrainingState(unwrap(model), optimizer, scheduler, guard, loader, config.layout)
-    iteration = start_or_resume(config, state, hf_files)
+    adapter = adapter_record(config, pretrained)
+    state = checkpoint.TrainingState(unwrap(model), optimizer, scheduler, guard, loader, config.layout, adapter)
+    iteration = start_or_resume(config, state, pretrained, hf_files)
     writer = checkpoint.CheckpointWriter(
         config.checkpoint_path, config.identity(manifest), config.keep_last, config.async_save == "true"
     )
@@ -89,13 +93,16 @@ def train(config: Config) -> bool:
 
 def read_processor(kind: Family, hf_files: Path) -> Any:
     """The checkpoint's Hugging Face processor; released idefics2 models are used without cutting images into tiles."""
-    options = {"do_image_splitting": False} if kind.name == "idefics2" else {}
-    return AutoProcessor.from_pretrained(hf_files, **options)
+    if kind.name != "idefics2":
+        return AutoProcessor.from_pretrained(hf_files)
+    processor = AutoProcessor.from_pretrained(hf_files, do_image_splitting=False)
+    processor.chat_template = processor.chat_template or IDEFICS2_CHAT_TEMPLATE
+    return processor
 
 
-def build_encoder(config: Config, processor: Any) -> ConversationEncoder:
+def build_encoder(config: Config, processor: Any, image_encoder: ImageEncoder) -> ConversationEncoder:
     """How a conversation becomes tokens."""
-    return ConversationEncoder(processor, config.seq_len, config.image_num, config.loss)
+    return ConversationEncoder(processor, image_encoder, config.seq_len, config.image_num, config.loss)
 
 
 def build_collator(config: Config, image_encoder: ImageEncoder) -> Collator:
@@ -120,13 +127,20 @@ def build_collator(config: Config, image_encoder: ImageEncoder) -> Collator:
     )
 
 
-def start_or_resume(config: Config, state: checkpoint.TrainingState, hf_files: Path) -> int:
+def adapter_record(config: Config, base: Path) -> AdapterRecord | None:
+    """Of the adapters that learn above the iteration `base`; None where there are none."""
+    lora = config.trainable.lora
+    return AdapterRecord(lora.rank, lora.alpha, base.resolve()) if lora else None
+
+
+def start_or_resume(config: Config, state: checkpoint.TrainingState, pretrained: Path, hf_files: Path) -> int:
     """The iteration to continue from; 0 with the pretrained weights when this run has no checkpoint yet."""
     if read_tracker(config.checkpoint_path) is not None:
+        if state.adapter:
+            checkpoint.load_model(state.models, pretrained)  # the run's own checkpoints hold what learns alone
         weights, _ = find_weights(config.checkpoint_path)
         return checkpoint.resume(state, weights)
-    weights, _ = find_weights(config.pretrain_checkpoint_path)
-    checkpoint.load_model(state.models, weights)
+    checkpoint.load_model(state.models, pretrained)
     state.optimizer.reload_model_params()
     if torch.distributed.get_rank() == 0:
         config.checkpoint_path.mkdir(parents=True, exist_ok=True)

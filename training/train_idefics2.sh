@@ -6,4 +6,5 @@
 set -euo pipefail
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 export PYTHONPATH="$ROOT${PYTHONPATH:+:$PYTHONPATH}"
+export MODEL_TYPE=idefics2
 exec "${PYTHON:-python}" -m training.launch "$@"

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from data.conversation import split_marks
 from data.errors import UserError
 from server.engine import Engine, EngineConfig
-from server.prompt import Prompt, build_prompt, split_marks
+from server.prompt import Prompt, build_prompt
 from server.sampling import SamplingParams
 from server.sequence import EngineBusyError, Options
 from server.vision_language_model import LoadOptions, VisionLanguageModel

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from data.conversation import split_marks
 from server.engine import Engine, EngineConfig
-from server.prompt import build_prompt, split_marks
+from server.prompt import build_prompt
 from server.sampling import SamplingParams
 from server.vision_language_model import LoadOptions, VisionLanguageModel, fingerprint, load_processor
 from server.wire_images import from_predict

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from data.conversation import StepText, build_conversation
+from data.conversation import StepText, build_conversation, split_marks
 from server.engine import Engine, EngineConfig
-from server.prompt import Prompt, build_prompt, split_marks
+from server.prompt import Prompt, build_prompt
 from server.sampling import SamplingParams
 from server.scheduler import Scheduler
 from server.sequence import Options, Sequence

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import torch
 
-from data.conversation import StepText, build_conversation
+from data.conversation import StepText, build_conversation, split_marks
 from server.engine import Engine, EngineConfig
-from server.prompt import split_marks
 from server.score import score_answers
 from server.vision_language_model import LoadOptions, VisionLanguageModel
 from server.wire_images import from_predict

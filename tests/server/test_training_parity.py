@@ -1,35 +1,60 @@
 """The prompt that is served is, token for token, the beginning of the sample that was trained on."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from data.conversation import StepText, build_conversation
+from data.conversation import StepText, build_conversation, split_marks
 from server.feature_cache import FeatureCache
-from server.prompt import build_prompt, split_marks
+from server.prompt import build_prompt
 from server.vision_language_model import LoadOptions, VisionLanguageModel
 from server.wire_images import from_predict
 from tests.server.helpers import observation, png, screenshot
+from tests.server.tiny_llava import save_tiny_llava
+from tests.server.tiny_model import save_tiny_idefics2
 from training.encoding import ConversationEncoder
+from training.models.registry import Family
 
 SENDERS = {"user": "human", "assistant": "gpt"}
+REPLY = "Thought: I look at 'é'.\n\nAction: Click [3]"
+MAKERS: dict[str, Callable[[Path], Path]] = {
+    "idefics2": save_tiny_idefics2,
+    "llava": lambda folder: save_tiny_llava(folder, is_next=False),
+    "llava_next": lambda folder: save_tiny_llava(folder, is_next=True),
+}
+ENDS = {"idefics2": "<end_of_utterance>", "llava": "</s>", "llava_next": "</s>"}
+
+
+@pytest.fixture(scope="module", params=MAKERS)
+def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> VisionLanguageModel:
+    folder = MAKERS[request.param](tmp_path_factory.mktemp(request.param))
+    return VisionLanguageModel(folder, LoadOptions(device="cpu"))
+
+
+def trained_ids(model: VisionLanguageModel, steps: list[StepText], last_n: int) -> list[int]:
+    """Of a sample of a shard, as training reads it."""
+    conversation = build_conversation("Find <image> shoes.", steps, last_n)
+    sample = [{"from": SENDERS[turn.role], "value": turn.text} for turn in conversation.turns]
+    sizes = [screenshot(step).size[::-1] for step in conversation.image_steps]
+    kind = Family(model.hf_model.config.model_type)
+    images = kind.image_encoder_class(model.processor, model.hf_model.config)
+    return ConversationEncoder(model.processor, images, 8192, 3, "answer").encode("x", sample, sizes).ids.tolist()
+
+
+def served_ids(model: VisionLanguageModel, steps: list[StepText], last_n: int) -> list[int]:
+    """Of a request."""
+    conversation = build_conversation("Find <image> shoes.", steps, last_n)
+    messages = [{"role": turn.role, "content": split_marks(turn.text)} for turn in conversation.turns]
+    images = from_predict([png(screenshot(step)) for step in conversation.image_steps])
+    return build_prompt(messages, images, model, FeatureCache(8)).token_ids
 
 
 @pytest.mark.parametrize("num_steps, last_n", [(1, 3), (3, 3), (5, 2), (4, 1)])
-def test_same_tokens(tiny_policy: Path, num_steps: int, last_n: int) -> None:
-    model = VisionLanguageModel(tiny_policy, LoadOptions(device="cpu"))
-    reply = "Thought: I look at 'é'.\n\nAction: Click [3]"
-    seen = [StepText(observation(step, 6), reply=reply) for step in range(num_steps)]
-    asked = [*seen[:-1], StepText(seen[-1].tree)]
-
-    trained = build_conversation("Find <image> shoes.", seen, last_n)
-    sample = [{"from": SENDERS[turn.role], "value": turn.text} for turn in trained.turns]
-    ids = ConversationEncoder(model.processor, 8192, 3, "answer").encode("x", sample, len(trained.image_steps)).ids
-
-    served = build_conversation("Find <image> shoes.", asked, last_n)
-    messages = [{"role": turn.role, "content": split_marks(turn.text)} for turn in served.turns]
-    images = from_predict([png(screenshot(step)) for step in served.image_steps])
-    prompt = build_prompt(messages, images, model, FeatureCache(8))
-    assert ids[: len(prompt.token_ids)].tolist() == prompt.token_ids
-    said = model.processor.tokenizer.decode(ids[len(prompt.token_ids) :])
-    assert said == f" {reply}<end_of_utterance>"
+def test_same_tokens(model: VisionLanguageModel, num_steps: int, last_n: int) -> None:
+    answered = [StepText(observation(step, 6), reply=REPLY) for step in range(num_steps)]
+    asked = [*answered[:-1], StepText(answered[-1].tree)]
+    trained, served = trained_ids(model, answered, last_n), served_ids(model, asked, last_n)
+    assert trained[: len(served)] == served
+    said = model.processor.tokenizer.decode(trained[len(served) :])
+    assert said == f" {REPLY}{ENDS[model.hf_model.config.model_type]}"

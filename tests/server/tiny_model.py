@@ -12,7 +12,7 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from server.vision_language_model import IDEFICS2_CHAT_TEMPLATE
+from data.conversation import IDEFICS2_CHAT_TEMPLATE
 
 SPECIAL_TOKENS = ["<unk>", "<s>", "</s>", "<fake_token_around_image>", "<image>", "<end_of_utterance>"]
 NUM_LATENTS = 8

@@ -9,6 +9,11 @@ from safetensors.torch import load_file, save_file
 
 from data.errors import UserError
 from tests.toolkits.checkpoints import build_idefics2, convert, read_hf, same
+from toolkits.model_checkpoints_convertor.lora import read_peft_adapter, write_megatron_adapter
+from toolkits.model_checkpoints_convertor.sources import HfSource
+from toolkits.model_checkpoints_convertor.torch_dist_weights import Entry, TorchDistWriter
+from training.models.adapter_record import AdapterRecord, write_adapter_record
+from training.models.checkpoint_folder import copy_hf_files, write_tracker
 
 RANK, ALPHA = 3, 12
 PREFIX = "base_model.model."
@@ -61,6 +66,51 @@ def test_an_adapter_goes_through_megatron_unchanged_or_merged(tmp_path: Path) ->
         assert all(torch.allclose(found[name], expected[name], atol=1e-5, rtol=1e-5) for name in found)
     changed = [name for name in weights if not expected[name].equal(weights[name])]
     assert len(changed) == 2 * 7
+
+
+def write_adapters_alone(folder: Path, hf: Path, peft: Path, base: Path, **besides: torch.Tensor) -> None:
+    """A Megatron checkpoint as a run of adapters saves it, with tensors that learnt besides them."""
+    source = HfSource(hf)
+    weights = folder / "iter_0000002"
+    weights.mkdir(parents=True)
+    copy_hf_files(hf, folder)
+    with TorchDistWriter(weights) as writer:
+        adapter = read_peft_adapter(peft, source)
+        write_megatron_adapter(adapter, writer, source.family, source.config, weights)
+        for key, tensor in besides.items():
+            writer.write(Entry(key, tensor.to("meta")), tensor)
+    write_adapter_record(AdapterRecord(RANK, ALPHA, base), weights)
+    write_tracker(folder, "2")
+
+
+def test_adapters_saved_alone_find_their_base(tmp_path: Path) -> None:
+    weights = build_idefics2(tmp_path / "hf")
+    expected = merged(weights, build_adapter(tmp_path / "peft", weights))
+    convert("hf2mg", tmp_path / "hf", tmp_path / "mg")
+    write_adapters_alone(tmp_path / "run", tmp_path / "hf", tmp_path / "peft", tmp_path / "mg" / "release")
+    convert("mg2hf", tmp_path / "run", tmp_path / "merged")
+    found = read_hf(tmp_path / "merged")
+    assert all(torch.allclose(found[name], expected[name], atol=1e-5, rtol=1e-5) for name in expected)
+    (tmp_path / "mg").rename(tmp_path / "moved")
+    with pytest.raises(UserError, match=r"base is not at .*release any more; name it with --base_path"):
+        convert("mg2hf", tmp_path / "run", tmp_path / "again")
+    convert("mg2hf", tmp_path / "run", tmp_path / "again", base_path=tmp_path / "moved")
+    convert("mg2hf", tmp_path / "run", tmp_path / "over_hf", base_path=tmp_path / "hf")
+    assert same(read_hf(tmp_path / "again"), found) and same(read_hf(tmp_path / "over_hf"), found)
+
+
+def test_what_learnt_besides_the_adapters_is_exported_too(tmp_path: Path) -> None:
+    weights = build_idefics2(tmp_path / "hf")
+    build_adapter(tmp_path / "peft", weights)
+    convert("hf2mg", tmp_path / "hf", tmp_path / "mg")
+    name = "model.connector.modality_projection.down_proj.weight"
+    besides = {name.removeprefix("model."): weights[name] + 1}
+    base = tmp_path / "mg" / "release"
+    write_adapters_alone(tmp_path / "run", tmp_path / "hf", tmp_path / "peft", base, **besides)
+    convert("mg2hf", tmp_path / "run", tmp_path / "merged")
+    assert read_hf(tmp_path / "merged")[name].equal(weights[name] + 1)
+    with pytest.raises(UserError, match=f"{name} learnt, too, which a PEFT folder cannot hold"):
+        convert("mg2hf", tmp_path / "run", tmp_path / "peft2", lora="apart")
 
 
 def test_peft_itself_reads_what_is_written(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """A tiny policy, its Megatron form and a small data set, made once."""
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -9,12 +10,29 @@ from tests.conftest import ROOT
 from tests.training import tiny
 
 
-def convert(direction: str, load_path: Path, save_path: Path, dtype: str = "fp32") -> Path:
+def convert(
+    direction: str, load_path: Path, save_path: Path, dtype: str = "fp32", model: str = "idefics2", **flags: object
+) -> Path:
     """Through the script a user runs."""
-    script = ROOT / "toolkits" / "model_checkpoints_convertor" / "idefics2" / f"{direction}.sh"
-    arguments = ["--load_path", str(load_path), "--save_path", str(save_path), "--dtype", dtype]
+    script = ROOT / "toolkits" / "model_checkpoints_convertor" / model / f"{direction}.sh"
+    flags = {"load_path": load_path, "save_path": save_path, "dtype": dtype, **flags}
+    arguments = [text for name, value in flags.items() for text in (f"--{name}", str(value))]
     subprocess.run(["bash", str(script), *arguments], check=True, env=tiny.environment())
     return save_path
+
+
+def train(model: str, shards: Path, megatron: Path, output: Path, **options: object) -> list[float]:
+    """A run of `train_<model>.sh`, called "run", as a user starts it; its losses."""
+    flags = {
+        **{"dataset_path": shards, "pretrain_checkpoint_path": megatron, "output_basepath": output, "run_name": "run"},
+        **{"tp": 2, "pr": "fp32", "batch_size": 2, "num_workers": 0, "seq_len": 2048, "ac": "none", **options},
+    }
+    arguments = [text for name, value in flags.items() for text in (f"--{name}", str(value))]
+    command = ["bash", str(ROOT / "training" / f"train_{model}.sh"), *arguments]
+    done = subprocess.run(command, env=tiny.environment(), capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = (output / "log" / "run" / "metrics.jsonl").read_text().splitlines()
+    return [json.loads(line)["loss"] for line in lines]
 
 
 @pytest.fixture(scope="session")

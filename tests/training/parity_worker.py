@@ -20,6 +20,7 @@ import shutil
 import sys
 import tempfile
 import warnings
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ cpu_adaptor.install()
 
 import torch  # noqa: E402  (Megatron must come after the adaptor)
 from megatron.core import dist_checkpointing, parallel_state  # noqa: E402
-from megatron.core.optimizer import OptimizerConfig, get_megatron_optimizer  # noqa: E402
+from megatron.core.optimizer import MegatronOptimizer, OptimizerConfig, get_megatron_optimizer  # noqa: E402
 from megatron.core.pipeline_parallel import get_forward_backward_func  # noqa: E402
 from torch.nn import functional  # noqa: E402
 from transformers import AutoModelForImageTextToText, AutoProcessor  # noqa: E402
@@ -88,9 +89,9 @@ class Sample:
 
 
 class Reference:
-    """Hugging Face's loss, gradients and logits."""
+    """Hugging Face's loss, gradients and logits, of weights that `change` may have changed by name."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, change: Callable[[dict[str, torch.Tensor]], None] = lambda weights: None) -> None:
         self.family = family(folder)
         self.hf = self.family.read_config(folder)
         options = {"do_image_splitting": False} if self.family.name == "idefics2" else {}
@@ -98,6 +99,8 @@ class Reference:
         self.image_encoder = self.family.image_encoder_class(self.processor, self.hf)
         self.samples = [Sample(index, self.processor) for index in range(NUM_SAMPLES)]
         model = AutoModelForImageTextToText.from_pretrained(folder, dtype=torch.float32)
+        with torch.no_grad():
+            change(dict(model.named_parameters()))
         self.logits, self.loss = [], 0.0
         for sample in self.samples:
             logits = model(**sample.inputs).logits[0]
@@ -180,18 +183,7 @@ def compare(text: str, megatron_folder: Path, reference: Reference) -> dict[str,
     spread = parse_layout(text)
     layout.initialize(spread, seed=1)
     chunks = build_model(reference.family, reference.hf, spread)
-    optimizer = get_megatron_optimizer(
-        OptimizerConfig(
-            optimizer="adam",
-            lr=1e-3,
-            bf16=spread.bf16,
-            params_dtype=torch.bfloat16 if spread.bf16 else torch.float32,
-            use_distributed_optimizer=spread.distributed_optimizer,
-            overlap_param_gather=spread.overlap and spread.distributed_optimizer,
-        ),
-        chunks,
-    )
-    connect(optimizer, chunks)
+    optimizer = make_optimizer(chunks, spread)
     checkpoint.load_model(unwrap(chunks), find_weights(megatron_folder)[0])
     optimizer.reload_model_params()
     batches = make_batches(reference, spread, "packed" in text)
@@ -205,10 +197,37 @@ def compare(text: str, megatron_folder: Path, reference: Reference) -> dict[str,
     result["gradient"] = compare_gradients(chunks, spread, reference)
     optimizer.prepare_grads()
     result["norm"] = abs(float(optimizer.get_grad_norm()) / reference.norm - 1)
+    return largest(text, result)
+
+
+def largest(text: str, result: dict[str, float]) -> dict[str, float]:
+    """Of all ranks, who then leave the layout's groups."""
     everyone: list[dict[str, float]] = [{} for _ in range(torch.distributed.get_world_size())]
     torch.distributed.all_gather_object(everyone, result)
     parallel_state.destroy_model_parallel()
-    return {key: max(one[key] for one in everyone) for key in result}
+    together = {key: max(one[key] for one in everyone) for key in result}
+    if is_first_rank():
+        print(text, json.dumps(together), flush=True)
+    return together
+
+
+def is_first_rank() -> bool:
+    return torch.distributed.get_rank() == 0
+
+
+def make_optimizer(chunks: Chunks, spread: Layout) -> MegatronOptimizer:
+    """Adam, connected to the model."""
+    config = OptimizerConfig(
+        optimizer="adam",
+        lr=1e-3,
+        bf16=spread.bf16,
+        params_dtype=torch.bfloat16 if spread.bf16 else torch.float32,
+        use_distributed_optimizer=spread.distributed_optimizer,
+        overlap_param_gather=spread.overlap and spread.distributed_optimizer,
+    )
+    optimizer = get_megatron_optimizer(config, chunks)
+    connect(optimizer, chunks)
+    return optimizer
 
 
 def mean_loss(losses: list[torch.Tensor]) -> float:
@@ -256,12 +275,7 @@ def compare_gradients(chunks: Chunks, spread: Layout, reference: Reference) -> f
                 parameter.data = parameter.main_grad.clone().to(parameter.dtype)
             else:
                 parameter.data = torch.zeros_like(parameter.data)
-    folder = [tempfile.mkdtemp()] if torch.distributed.get_rank() == 0 else [""]
-    torch.distributed.broadcast_object_list(folder)
-    torch_dist.save({"model": sharded_weights(unwrap(chunks))}, Path(folder[0]))
-    everything = {key: value.float() for key, value in dist_checkpointing.load_plain_tensors(folder[0]).items()}
-    torch.distributed.barrier()
-    shutil.rmtree(folder[0], ignore_errors=True)
+    everything = whole_weights(chunks)
     worst = 0.0
     for weight in reference.family.weight_table(reference.hf):
         tensor = everything[weight.megatron] if weight.layer is None else everything[weight.megatron][weight.layer]
@@ -269,6 +283,17 @@ def compare_gradients(chunks: Chunks, spread: Layout, reference: Reference) -> f
             expected = reference.gradients[find_spelling(name, reference.family.spellings, reference.gradients)]
             worst = max(worst, float((gradient - expected).abs().max()))
     return worst
+
+
+def whole_weights(chunks: Chunks) -> dict[str, torch.Tensor]:
+    """What a checkpoint would hold, on every rank."""
+    folder = [tempfile.mkdtemp()] if torch.distributed.get_rank() == 0 else [""]
+    torch.distributed.broadcast_object_list(folder)
+    torch_dist.save({"model": sharded_weights(unwrap(chunks))}, Path(folder[0]))
+    everything = {key: value.float() for key, value in dist_checkpointing.load_plain_tensors(folder[0]).items()}
+    torch.distributed.barrier()
+    shutil.rmtree(folder[0], ignore_errors=True)
+    return everything
 
 
 def gather_reduced(chunks: Chunks) -> None:
@@ -285,10 +310,10 @@ def main() -> None:
     results = []
     for hf_folder, megatron_folder, layouts in zip(*[iter(arguments)] * 3, strict=True):
         reference = Reference(Path(hf_folder))
-        largest = max(float(gradient.abs().max()) for gradient in reference.gradients.values())
+        steepest = max(float(gradient.abs().max()) for gradient in reference.gradients.values())
         compared = {text: compare(text, Path(megatron_folder), reference) for text in layouts.split()}
-        results.append({"largest gradient": largest, **compared})
-    if torch.distributed.get_rank() == 0:
+        results.append({"largest gradient": steepest, **compared})
+    if is_first_rank():
         Path(out).write_text(json.dumps(results, indent=2))
     torch.distributed.destroy_process_group()
 

@@ -14,6 +14,7 @@ from data.errors import UserError
 from tests.training import tiny
 from training.config import Config, parse
 from training.launch import check, is_complete
+from training.models.trainable import Lora
 
 PATHS = ["--dataset_path", "d", "--pretrain_checkpoint_path", "p"]
 
@@ -42,6 +43,14 @@ def test_flags_win_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None
     assert (config.tp, config.pp, config.dataset_path) == (2, 1, Path("elsewhere"))
 
 
+def test_adapters_learn_alone_unless_more_is_asked_for() -> None:
+    everything, alone = parse(PATHS).trainable, parse([*PATHS, "--lora_rank", "8"]).trainable
+    more = parse([*PATHS, "--lora_rank", "8", "--freeze_connector", "false"]).trainable
+    assert (everything.vision, everything.connector, everything.language, everything.lora) == (True, True, True, None)
+    assert (alone.vision, alone.connector, alone.lora) == (False, False, Lora(8, 16.0))
+    assert (more.vision, more.connector) == (False, True)
+
+
 @pytest.mark.parametrize(("epochs", "expected"), [(0.0, 300), (2.0, 3), (0.1, 1)])
 def test_epochs_become_iterations(epochs: float, expected: int) -> None:
     config = dataclasses.replace(parse(PATHS), train_epochs=epochs, global_batch_size=16)
@@ -62,7 +71,8 @@ def test_epochs_become_iterations(epochs: float, expected: int) -> None:
         ({"batch_size": 3}, 1, "GLOBAL_BATCH_SIZE=8 is not a multiple of BATCH_SIZE=3"),
         ({"sp": "true"}, 1, "SP=true needs TP > 1"),
         ({"packing": "true", "batch_size": 2}, 1, "give BATCH_SIZE=1"),
-        ({"lora_rank": 4}, 1, "LORA_RANK=4: adapters cannot be loaded and saved yet"),
+        ({"seq_len": 16384}, 1, "SEQ_LEN=16384, but this model knows 8192 positions only"),
+        ({f"freeze_{part}": "true" for part in ("vision", "connector", "language")}, 1, "nothing is left to learn"),
         ({"wandb_project": "w"}, 1, "pip install wandb"),
         ({"dataset_path": Path("nowhere")}, 1, "nowhere: not a shard folder"),
         ({"pretrain_checkpoint_path": Path("nowhere")}, 1, "nowhere: no such checkpoint folder"),

@@ -26,8 +26,8 @@ class Reader:
 
     def __init__(self, policy: Path) -> None:
         processor = AutoProcessor.from_pretrained(policy)
-        self.encoder = ConversationEncoder(processor, 4096, 3, "answer")
         self.images = ImageEncoder(processor, read_config(policy))
+        self.encoder = ConversationEncoder(processor, self.images, 4096, 3, "answer")
 
     def loader(self, folder: Path, place: Place, num_workers: int = 0, **options: object):
         options = {"batch_size": 2, "seq_len": 1024, "pad_multiple": 8, **options}

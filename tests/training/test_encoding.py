@@ -1,5 +1,6 @@
 """Tokens are the processor's own, and exactly the wanted ones are learnt."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,10 @@ from transformers import AutoProcessor
 
 from data.errors import UserError
 from data.shard import Sample
-from tests.training import tiny
+from tests.training import tiny, tiny_llava
 from training.encoding import ConversationEncoder, Tokens
+from training.models.images import ImageEncoder
+from training.models.registry import family
 
 THREE_STEPS = tiny.sample(7, num_steps=3)
 
@@ -20,8 +23,20 @@ def processor(policy: Path) -> Any:
 
 
 def encode(processor: Any, sample: Sample = THREE_STEPS, seq_len: int = 4096, loss: str = "answer") -> Tokens:
-    encoder = ConversationEncoder(processor, seq_len, image_num=3, loss=loss)
-    return encoder.encode(sample.id, sample.conversations, len(sample.images))
+    encoder = ConversationEncoder(processor, image_encoder(processor), seq_len, image_num=3, loss=loss)
+    return encoder.encode(sample.id, sample.conversations, sizes(sample))
+
+
+def image_encoder(processor: Any) -> ImageEncoder:
+    """For a processor that `AutoProcessor` read from a policy's folder."""
+    folder = Path(processor.tokenizer.name_or_path)
+    kind = family(folder)
+    return kind.image_encoder_class(processor, kind.read_config(folder))
+
+
+def sizes(sample: Sample) -> list[tuple[int, int]]:
+    pictures = [tiny.open_picture(image) for image in sample.images]
+    return [(picture.height, picture.width) for picture in pictures]
 
 
 def learnt(processor: Any, tokens: Tokens) -> str:
@@ -93,5 +108,45 @@ def test_a_broken_sample_is_named(
 ) -> None:
     turns = [{"from": role, "value": text} for role, text in conversations]
     with pytest.raises(UserError, match=message) as error:
-        ConversationEncoder(processor, 300, 3, "answer").encode("the-sample", turns, num_images)
+        encoder = ConversationEncoder(processor, image_encoder(processor), 300, 3, "answer")
+        encoder.encode("the-sample", turns, [(64, 48)] * num_images)
     assert "the-sample" in str(error.value)
+
+
+@pytest.fixture(scope="module", params=["llava", "llava_next"])
+def llava_processor(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    folder = tmp_path_factory.mktemp("llava") / "hf"
+    return AutoProcessor.from_pretrained(tiny_llava.build_policy(folder, is_next=request.param == "llava_next"))
+
+
+def test_llavas_images_take_as_many_tokens_as_their_sizes_ask_for(llava_processor: Any) -> None:
+    images = [tiny.open_picture(image) for image in THREE_STEPS.images]
+    tokens = encode(llava_processor)
+    text = llava_processor.tokenizer.decode(tokens.ids)
+    marked = re.sub("(?:<image>)+", "<image>", text).removeprefix("<s>")
+    assert tokens.ids.tolist() == llava_processor(text=marked, images=images)["input_ids"][0]
+
+
+@pytest.mark.parametrize("loss", ["answer", "all_answers"])
+def test_llavas_replies_are_learnt_with_what_ends_them(llava_processor: Any, loss: str) -> None:
+    wanted = replies(THREE_STEPS) if loss == "all_answers" else replies(THREE_STEPS)[-1:]
+    assert learnt(llava_processor, encode(llava_processor, loss=loss)) == "".join(f" {text}</s>" for text in wanted)
+
+
+def test_a_template_without_an_end_still_teaches_to_stop(llava_processor: Any) -> None:
+    """As llava-1.5's, which ends a reply with a blank."""
+    template = llava_processor.chat_template
+    try:
+        llava_processor.chat_template = template.replace("{{ eos_token }}", "{{ ' ' }}")
+        tokens = encode(llava_processor)
+    finally:
+        llava_processor.chat_template = template
+    assert learnt(llava_processor, tokens) == f" {replies(THREE_STEPS)[-1]}</s>"
+
+
+def test_a_long_sample_of_llava_loses_the_end_of_its_newest_tree_only(llava_processor: Any) -> None:
+    whole = encode(llava_processor)
+    cut = encode(llava_processor, seq_len=len(whole.ids) - 40)
+    assert len(whole.ids) - 45 < len(cut.ids) <= len(whole.ids) - 40
+    assert learnt(llava_processor, cut) == learnt(llava_processor, whole)
+    assert (cut.ids == llava_processor.image_token_id).sum() == (whole.ids == llava_processor.image_token_id).sum()

@@ -68,6 +68,22 @@ def test_frozen_parts_have_weights_only(hf: object) -> None:
     assert stage.optimizer == 8 * count.vision
 
 
+def test_adapters_add_to_the_weights_and_alone_have_gradients(hf: object) -> None:
+    """A of q, k, v, gate and up is whole on every rank, that of o and down cut; B the other way round."""
+    [stage] = plan(config(tp=8, lora_rank=16), hf, 8)
+    [count] = count_parameters(hf, config(tp=8).layout)
+    a = 5 * 4096 + (4096 + 14336) // 8
+    b = (4096 + 2 * 1024 + 2 * 14336) // 8 + 2 * 4096
+    assert stage.trainable == 32 * 16 * (a + b)
+    assert stage.weights == 2 * (count.total + stage.trainable) and stage.optimizer == 12 * stage.trainable
+
+
+@pytest.mark.parametrize(("name", "billions"), [("llava-1.5-7b", 7.06), ("llava-v1.6-mistral-7b", 7.57)])
+def test_llavas_shapes_have_as_many_parameters_as_their_releases(name: str, billions: float) -> None:
+    [alone] = count_parameters(family(SHAPE.with_name(name)).read_config(SHAPE.with_name(name)), config(tp=1).layout)
+    assert alone.total / 1e9 == pytest.approx(billions, abs=0.01)
+
+
 def test_the_table_is_printed_without_gpu_data_or_weights(capsys: pytest.CaptureFixture[str]) -> None:
     print_plan(Config(Path("none"), Path("idefics2-8b"), num_gpus=8))
     printed = capsys.readouterr().out

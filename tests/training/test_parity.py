@@ -3,6 +3,7 @@
 Longer, with more sizes and layouts: `bash tests/run.sh --slow tests/training/test_parity.py`.
 """
 
+import functools
 import json
 import subprocess
 import sys
@@ -85,11 +86,15 @@ def test_loss_gradients_and_logits_agree(few: dict[str, Differences], model: str
 
 
 @pytest.fixture(scope="module")
-def everything(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Differences]:
-    return measure(
-        tmp_path_factory.mktemp("parity"),
-        {model: tuple(text for text in ALL if fits(model, text)) for model in MAKERS},
-    )
+def everything(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Differences]:
+    """Of a model, in all layouts; measured when it is asked for."""
+
+    @functools.cache
+    def of(model: str) -> Differences:
+        texts = tuple(text for text in ALL if fits(model, text))
+        return measure(tmp_path_factory.mktemp("parity"), {model: texts})[model]
+
+    return of
 
 
 def fits(model: str, layout: str) -> bool:
@@ -100,5 +105,5 @@ def fits(model: str, layout: str) -> bool:
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize(("model", "layout"), [(m, text) for m in MAKERS for text in ALL if fits(m, text)])
-def test_every_model_agrees_in_every_layout(everything: dict[str, Differences], model: str, layout: str) -> None:
-    check(everything[model], layout)
+def test_every_model_agrees_in_every_layout(everything: Callable[[str], Differences], model: str, layout: str) -> None:
+    check(everything(model), layout)

@@ -16,6 +16,7 @@ from tests.conftest import ROOT
 from tests.training import tiny
 from training.dataset import read_in_order
 from training.encoding import ConversationEncoder
+from training.models.idefics2.images import ImageEncoder
 from training.score import ScoreConfig, main
 
 
@@ -42,8 +43,9 @@ def reference(policy: Path, shards: Path) -> dict[str, list[float]]:
     """Each sample's reply tokens under Hugging Face's model, one sample at a time."""
     processor = AutoProcessor.from_pretrained(policy, do_image_splitting=False)
     model = AutoModelForImageTextToText.from_pretrained(policy).eval()
+    encoder = ConversationEncoder(processor, ImageEncoder(processor, model.config), 1024, 3, "answer")
     expected = {}
-    for sample in read_in_order(shards, ConversationEncoder(processor, 1024, 3, "answer")):
+    for sample in read_in_order(shards, encoder):
         images = [tiny.open_picture(image) for image in sample.images]
         pixels = dict(processor.image_processor([images], return_tensors="pt")) if images else {}
         logits = model(input_ids=sample.ids[None], **pixels).logits[0, :-1]

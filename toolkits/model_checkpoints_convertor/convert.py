@@ -36,8 +36,9 @@ from toolkits.model_checkpoints_convertor.lora import (
     write_peft_adapter,
 )
 from toolkits.model_checkpoints_convertor.output_folder import complete_folder
-from toolkits.model_checkpoints_convertor.sources import HfSource, Source, TorchDistSource
+from toolkits.model_checkpoints_convertor.sources import HfSource, OverlaidSource, Source, TorchDistSource
 from toolkits.model_checkpoints_convertor.verify import verify
+from training.models.adapter_record import read_adapter_record
 from training.models.checkpoint_folder import RELEASE, copy_hf_files, find_weights, read_tracker, write_tracker
 
 _DTYPES = {"auto": None, "bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
@@ -66,7 +67,8 @@ class Config:
     adapter_path: Path | None = None
     """A PEFT adapter for the model of load_path."""
     base_path: Path | None = None
-    """mg2hf: the base model, Hugging Face's or Megatron's, when load_path holds adapters alone."""
+    """The base model, Hugging Face's or Megatron's, when load_path holds adapters alone and the base that they were
+    trained on (adapter.json) lies elsewhere now."""
     lora: Literal["merged", "apart"] = "merged"
     """Adapters are merged into the weights; or stay apart: beside them in torch_dist, in a PEFT folder from mg2hf."""
     lora_alpha: float | None = None
@@ -92,8 +94,7 @@ def main(config: Config) -> None:
     merged = MergedSource(source, adapter) if adapter and not apart else source
     with complete_folder(config.save_path) as folder:
         if apart and config.direction == "mg2hf":
-            base = config.base_path or config.load_path
-            write_peft_adapter(apart, folder, source.family, str(base), dtype)
+            _write_peft(config, source, apart, folder, dtype)
             return
         copy_hf_files(source.hf_files, folder)
         save_extra_rows(source, folder)
@@ -103,7 +104,8 @@ def main(config: Config) -> None:
             _write_megatron(config, merged, apart, folder, dtype)
         _record(source, folder, dtype)
         if config.verify:
-            print(verify(merged, open_checkpoint(folder), dtype))
+            expected = MergedSource(source, adapter) if adapter else source
+            print(verify(expected, open_checkpoint(folder), dtype))
 
 
 def open_checkpoint(path: Path, hf_files: Path | None = None) -> Source:
@@ -117,23 +119,39 @@ def open_checkpoint(path: Path, hf_files: Path | None = None) -> Source:
     if (path / "config.json").exists() and read_tracker(path) is None:
         return HfSource(path)
     weights, found = find_weights(path)
-    return TorchDistSource(weights, hf_files or found)
+    record = read_adapter_record(weights)
+    if record is None or record.base is None:
+        return TorchDistSource(weights, hf_files or found)
+    if not record.base.exists():
+        raise UserError(f"{weights}: its adapters' base is not at {record.base} any more; name it with --base_path")
+    return OverlaidSource(open_checkpoint(record.base, hf_files or found), weights)
 
 
 def _open(config: Config) -> tuple[Source, Adapter | None]:
     """The model, and the adapter that it has in `load_path` or is given in `adapter_path`."""
-    source = open_checkpoint(config.base_path or config.load_path, config.config_path)
-    if config.direction == "mg2hf" and config.base_path is None and isinstance(source, HfSource):
+    if config.base_path:
+        base = open_checkpoint(config.base_path, config.config_path)
+        source: Source = OverlaidSource(base, find_weights(config.load_path)[0])
+    else:
+        source = open_checkpoint(config.load_path, config.config_path)
+    if config.direction == "mg2hf" and isinstance(source, HfSource):
         raise UserError(f"{config.load_path}: not a Megatron checkpoint, but Hugging Face's; convert it with hf2mg.sh")
     if config.adapter_path:
         return source, read_peft_adapter(config.adapter_path, source)
-    if config.base_path is None and not isinstance(source, TorchDistSource):
+    if not isinstance(source, (TorchDistSource, OverlaidSource)):
         return source, None
-    weights = find_weights(config.load_path)[0]
-    adapter = read_megatron_adapter(weights, source.family, source.config, config.lora_alpha)
+    adapter = read_megatron_adapter(source.weights, source.family, source.config, config.lora_alpha)
     if config.base_path and adapter is None:
-        raise UserError(f"{weights}: has no adapters; --base_path is for a checkpoint of adapters")
+        raise UserError(f"{source.weights}: has no adapters; --base_path is for a checkpoint of adapters")
     return source, adapter
+
+
+def _write_peft(config: Config, source: Source, adapter: Adapter, folder: Path, dtype: torch.dtype | None) -> None:
+    if isinstance(source, OverlaidSource) and source.learnt:
+        raise UserError(
+            f"{source.weights}: {source.learnt[0]} learnt, too, which a PEFT folder cannot hold; leave --lora apart out"
+        )
+    write_peft_adapter(adapter, folder, source.family, str(config.base_path or config.load_path), dtype)
 
 
 def _write_megatron(

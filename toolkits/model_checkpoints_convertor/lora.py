@@ -16,12 +16,12 @@ from data.errors import UserError
 from data.files import read_json, write_json
 from toolkits.model_checkpoints_convertor.hf_weights import open_file
 from toolkits.model_checkpoints_convertor.row_moves import Move
-from toolkits.model_checkpoints_convertor.sources import Source, SplittingSource
+from toolkits.model_checkpoints_convertor.sources import Source, TorchDistParts
 from toolkits.model_checkpoints_convertor.torch_dist_weights import Entry, TorchDistReader, TorchDistWriter
+from training.models.adapter_record import AdapterRecord, read_adapter_record, write_adapter_record
 from training.models.registry import Family
 from training.models.weight_table import LANGUAGE, Weight, find_spelling, join_rows
 
-ADAPTER_FILE = "adapter.json"
 _PEFT_CONFIG = "adapter_config.json"
 _PEFT_WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
 _PEFT_PREFIX = "base_model.model."
@@ -67,24 +67,15 @@ def read_megatron_adapter(weights: Path, family: Family, config: Any, alpha: flo
     table = adapter_table(family, config)
     parts_a, parts_b = (_parts(reader, [pair[side] for pair in table], config) for side in (0, 1))
     rank = next(iter(parts_a.values())).size(0)
-    recorded = read_json(weights / ADAPTER_FILE) if (weights / ADAPTER_FILE).exists() else {}
-    alpha = alpha if alpha is not None else recorded.get("alpha")
-    if not isinstance(alpha, (int, float)):
-        raise UserError(f"{weights}: has adapters, but no {ADAPTER_FILE} with their alpha; say it with --lora_alpha")
+    record = read_adapter_record(weights)
+    if alpha is None and record is None:
+        raise UserError(f"{weights}: has adapters, but no adapter.json with their alpha; say it with --lora_alpha")
+    alpha = record.alpha if alpha is None and record else alpha
     return Adapter(rank, float(alpha), {name: (parts_a[name], parts_b[name]) for name in parts_a})
 
 
-class _AdapterParts(SplittingSource):
-    def __init__(self, reader: TorchDistReader, table: list[Weight], config: Any) -> None:
-        super().__init__(table)
-        self._reader, self.config = reader, config
-
-    def joined(self, weight: Weight) -> torch.Tensor:
-        return self._reader.read(weight.megatron, weight.layer)
-
-
 def _parts(reader: TorchDistReader, table: list[Weight], config: Any) -> dict[str, torch.Tensor]:
-    source = _AdapterParts(reader, table, config)
+    source = TorchDistParts(reader, table, config)
     return {name: source.read(name) for weight in table for name in weight.hf}
 
 
@@ -100,7 +91,7 @@ def write_megatron_adapter(
                 raise UserError(f"the adapter has none for {missing[0]}; training adapts all projections: merge it")
             tensor = weight.join([adapter.pairs[name][side] for name in weight.hf], config)
             writer.write(Entry(weight.megatron, tensor.to("meta"), weight.layer, num_layers), tensor)
-    write_json(folder / ADAPTER_FILE, {"rank": adapter.rank, "alpha": adapter.alpha})
+    write_adapter_record(AdapterRecord(adapter.rank, adapter.alpha), folder)
 
 
 def read_peft_adapter(folder: Path, source: Source) -> Adapter:

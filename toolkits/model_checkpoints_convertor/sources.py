@@ -121,37 +121,70 @@ class SplittingSource:
             ) from None
 
 
-class TorchDistSource(SplittingSource):
+class TorchDistParts(SplittingSource):
+    """Tensors of a `torch_dist` iteration."""
+
+    def __init__(self, reader: TorchDistReader, table: Sequence[Weight], config: Any) -> None:
+        super().__init__(table)
+        self.reader, self.config = reader, config
+
+    def joined_meta(self, weight: Weight) -> torch.Tensor:
+        """Shape and type of the joined tensor."""
+        return self.reader.meta(weight.megatron, weight.layer)
+
+    def joined(self, weight: Weight) -> torch.Tensor:
+        """The joined tensor."""
+        return self.reader.read(weight.megatron, weight.layer)
+
+
+class TorchDistSource(TorchDistParts):
     """A `torch_dist` checkpoint, converted or trained."""
 
     def __init__(self, weights: Path, hf_files: Path) -> None:
         """`UserError`: it lacks a tensor or has another number of layers."""
         self.weights, self.hf_files, self.family = weights, hf_files, family(hf_files)
-        self.config = self.family.read_config(hf_files)
-        table = self.family.weight_table(self.config)
-        super().__init__(table)
-        self._reader = TorchDistReader(weights)
+        config = self.family.read_config(hf_files)
+        table = self.family.weight_table(config)
+        super().__init__(TorchDistReader(weights), table, config)
         self._moves: tuple[Any, dict[str, list[Move]]] = (None, {})
-        num_layers = self.config.text_config.num_hidden_layers
+        num_layers = config.text_config.num_hidden_layers
         for weight in table:
-            whole = self._reader.meta(weight.megatron)
+            whole = self.reader.meta(weight.megatron)
             if weight.layer is not None and whole.size(0) != num_layers:
                 raise UserError(f"{weights}: has {whole.size(0)} layers, its config.json says {num_layers}")
-
-    def joined_meta(self, weight: Weight) -> torch.Tensor:
-        """Shape and type of the joined tensor."""
-        return self._reader.meta(weight.megatron, weight.layer)
-
-    def joined(self, weight: Weight) -> torch.Tensor:
-        """The joined tensor."""
-        return self._reader.read(weight.megatron, weight.layer)
 
     def moves(self, name: str) -> list[Move] | None:
         """Where its rows lie in the joined tensor's file, if that is whole in one."""
         weight = self._weight_of[name]
         if self._moves[0] is not weight:
-            stored = self._reader.place(weight.megatron, weight.layer)
+            stored = self.reader.place(weight.megatron, weight.layer)
             split = (lambda parts, config: weight.split(parts[0], config)) if stored else None
             found = moves(split, [stored], self.config) if split and stored else None
             self._moves = (weight, dict(zip(weight.hf, found, strict=True)) if found else {})
         return self._moves[1].get(name)
+
+
+class OverlaidSource:
+    """A base, but for what an iteration of adapters holds besides them: what was not frozen when they learnt."""
+
+    def __init__(self, base: Source, weights: Path) -> None:
+        self.weights, self.hf_files, self.family, self.config = weights, base.hf_files, base.family, base.config
+        reader = TorchDistReader(weights)
+        stored = set(reader.keys())
+        table = [weight for weight in base.family.weight_table(base.config) if weight.megatron in stored]
+        self.learnt = [name for weight in table for name in weight.hf]
+        own = TorchDistParts(reader, table, base.config)
+        self._side_of: dict[str, Source | TorchDistParts] = dict.fromkeys(self.learnt, own)
+        self._base = base
+
+    def meta(self, name: str) -> torch.Tensor:
+        """Shape and type."""
+        return self._side_of.get(name, self._base).meta(name)
+
+    def read(self, name: str) -> torch.Tensor:
+        """The tensor itself."""
+        return self._side_of.get(name, self._base).read(name)
+
+    def moves(self, name: str) -> list[Move] | None:
+        """Where its bytes lie in the base's files."""
+        return self._side_of.get(name, self._base).moves(name)

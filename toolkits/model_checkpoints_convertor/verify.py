@@ -95,12 +95,15 @@ def _megatron_logits(
 
     from training import checkpoint, layout
     from training.models import torch_dist
+    from training.models.adapter_record import read_adapter_record
     from training.models.images import encode_share
-    from training.models.trainable import EVERYTHING
+    from training.models.trainable import Trainable
 
     torch_dist.initialize_alone()
     layout.initialize(layout.Layout(), seed=0)
-    model = source.family.model_class(source.config, layout.Layout(), EVERYTHING).eval()
+    record = read_adapter_record(source.weights)
+    trainable = Trainable(lora=record.lora if record else None)
+    model = source.family.model_class(source.config, layout.Layout(), trainable).eval()
     checkpoint.load_model([model], source.weights)
     for parameter in model.parameters() if dtype else ():
         parameter.copy_(parameter.to(dtype))

@@ -1,11 +1,16 @@
 """How idefics2's images become what its vision tower takes."""
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
 from PIL import Image
 
+from data.conversation import IMAGE
 from data.errors import UserError
 from training.models.batching import Pixels
+
+_FENCE = "<fake_token_around_image>"
 
 
 class ImageEncoder:
@@ -28,6 +33,11 @@ class ImageEncoder:
     def num_tokens(self, height: int, width: int) -> int:
         """`<image>` tokens of an image of this size in pixels."""
         return self.latents
+
+    def expand(self, text: str, sizes: Sequence[tuple[int, int]]) -> str:
+        """As Hugging Face's processor: an image stands between two fences, neighbours share one, a word keeps off."""
+        text = text.replace(IMAGE, _FENCE + IMAGE * self.latents + _FENCE).replace(_FENCE * 2, _FENCE)
+        return re.sub(rf"{_FENCE}(?=[^\s<])", f"{_FENCE} ", text)
 
     def encode(self, images: list[Image.Image]) -> Pixels:
         """pixel_values [n, 3, height, width]; patch_mask [n, rows, columns] bool, False where an image is padded."""

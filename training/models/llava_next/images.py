@@ -1,12 +1,15 @@
 """How LLaVA-NeXT's images become tiles, and how many features are left of them."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from PIL import Image
 from transformers.image_processing_utils import select_best_resolution
 
+from data.conversation import IMAGE
 from training.models.batching import Pixels
+from training.models.images import repeat_marks
 
 
 class ImageEncoder:
@@ -22,6 +25,10 @@ class ImageEncoder:
     def num_tokens(self, height: int, width: int) -> int:
         """`<image>` tokens of an image of this size in pixels."""
         return num_features(self.hf, height, width)
+
+    def expand(self, text: str, sizes: Sequence[tuple[int, int]]) -> str:
+        """`text` in which each `<image>` stands once for every feature."""
+        return repeat_marks(self, IMAGE, text, sizes)
 
     def encode(self, images: list[Image.Image]) -> Pixels:
         """pixel_values [tiles, 3, size, size], image after image."""

@@ -1,0 +1,137 @@
+"""train_llava.sh and train_llava_next.sh as a user runs them: Hugging Face -> Megatron -> training -> Hugging Face.
+
+Every step has the same samples, so that a plain PyTorch loop over Hugging Face's model must lose the same. That loop
+finds its tokens and replies by itself: a reply is what the processor makes of the conversation behind its prompt.
+"""
+
+import base64
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch.nn import functional
+from transformers import AutoModelForImageTextToText, AutoProcessor
+
+from data.conversation import split_marks
+from data.shard import Sample
+from server.engine import Engine, EngineConfig
+from server.prompt import build_prompt
+from server.sampling import SamplingParams
+from server.vision_language_model import LoadOptions, VisionLanguageModel
+from server.wire_images import from_predict
+from tests.conftest import ROOT
+from tests.training import tiny, tiny_llava
+from tests.training.conftest import convert, train
+
+STEPS, LR = 4, 1e-3
+SAMPLES = [tiny.sample(index, num_steps=1 + index % 3, with_images=index != 3) for index in range(6)]
+ROLES = {"human": "user", "gpt": "assistant"}
+
+
+class PlainLoop:
+    """Hugging Face's model and Adam; each step the mean over all samples."""
+
+    def __init__(self, folder: Path) -> None:
+        self.processor = AutoProcessor.from_pretrained(folder)
+        self.model = AutoModelForImageTextToText.from_pretrained(folder)
+        self.examples = [self._example(sample) for sample in SAMPLES]
+
+    def _example(self, sample: Sample) -> tuple[dict[str, Any], int]:
+        """(what the model takes, tokens before the last reply)."""
+        pictures = [tiny.open_picture(image) for image in sample.images]
+        messages = [
+            {"role": ROLES[turn["from"]], "content": split_marks(turn["value"])} for turn in sample.conversations
+        ]
+
+        def inputs(text: str) -> dict[str, Any]:
+            return dict(self.processor(text=text, images=pictures or None, return_tensors="pt"))
+
+        whole = inputs(self.processor.apply_chat_template(messages))
+        prompt = inputs(self.processor.apply_chat_template(messages[:-1], add_generation_prompt=True))["input_ids"][0]
+        assert whole["input_ids"][0, : len(prompt)].equal(prompt)
+        return whole, len(prompt)
+
+    def loss(self, inputs: dict[str, Any], num_prompt: int) -> torch.Tensor:
+        logits = self.model(**inputs).logits[0, num_prompt - 1 : -1]
+        return functional.cross_entropy(logits, inputs["input_ids"][0, num_prompt:]) / len(self.examples)
+
+    def train(self) -> list[float]:
+        optimizer = torch.optim.Adam(self.model.parameters(), lr=LR)
+        losses = []
+        for _ in range(STEPS):
+            optimizer.zero_grad()
+            total = 0.0
+            for example in self.examples:
+                loss = self.loss(*example)
+                loss.backward()
+                total += loss.item()
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+            optimizer.step()
+            losses.append(total)
+        return losses
+
+    @torch.no_grad()
+    def evaluate(self) -> float:
+        return sum(self.loss(*example).item() for example in self.examples)
+
+
+def serve(folder: Path) -> None:
+    """The server's engine says what Hugging Face's `generate` says."""
+    model = VisionLanguageModel(folder, LoadOptions(device="cpu"))
+    sample = SAMPLES[0]
+    messages = [{"role": "user", "content": split_marks(sample.conversations[0]["value"])}]
+    picture = tiny.open_picture(sample.images[0])
+    text = model.processor.apply_chat_template(messages, add_generation_prompt=True)
+    inputs = model.processor(text=text, images=[picture], return_tensors="pt")
+    expected = model.hf_model.generate(**inputs, do_sample=False, max_new_tokens=8, eos_token_id=model.eos_ids)
+    engine = Engine(model, EngineConfig(max_batch_size=2, max_queue=8))
+    prompt = build_prompt(messages, from_predict([base64.b64encode(sample.images[0]).decode()]), model, engine.cache)
+    reply = engine.submit(prompt, SamplingParams(temperature=0, max_new_tokens=8)).result(60)
+    engine.stop()
+    assert reply.token_ids == expected[0, inputs["input_ids"].size(1) :].tolist()
+
+
+@pytest.mark.parametrize(
+    ("model", "options"),
+    [
+        pytest.param("llava", {"freeze_vision": "false"}, marks=pytest.mark.slow),
+        pytest.param("llava", {}, marks=pytest.mark.slow),  # as published: the vision tower is frozen
+        ("llava_next", {"packing": "true", "batch_size": 1}),
+        pytest.param("llava_next", {"tp": 1, "pp": 2}, marks=pytest.mark.slow),
+    ],
+)
+def test_training_is_a_plain_loop_over_hugging_faces_model(
+    tmp_path: Path, model: str, options: dict[str, object]
+) -> None:
+    hf = tiny_llava.build_policy(tmp_path / "hf", is_next=model == "llava_next")
+    megatron = convert("hf2mg", hf, tmp_path / "megatron", model=model)
+    losses = train(
+        *(model, tiny.build_dataset(tmp_path / "shards", SAMPLES), megatron, tmp_path),
+        **{"global_batch_size": 6, "train_iters": STEPS, "lr": LR, "lr_schedule": "constant", "lr_warmup_iters": 0},
+        **options,
+    )
+    plain = PlainLoop(hf)
+    frozen = model == "llava" and not options
+    plain.model.model.vision_tower.requires_grad_(not frozen)
+    assert losses == pytest.approx(plain.train(), abs=1e-4)
+    assert losses[-1] < losses[0] - 0.5
+
+    exported = convert("mg2hf", tmp_path / "checkpoint" / "run", tmp_path / "trained", model=model)
+    trained = PlainLoop(exported)
+    assert trained.evaluate() == pytest.approx(plain.evaluate(), abs=1e-4)
+    before, after = (side.state_dict() for side in (AutoModelForImageTextToText.from_pretrained(hf), trained.model))
+    assert before.keys() == after.keys()
+    unchanged = [name for name in before if before[name].equal(after[name])]
+    assert all("vision_tower" in name for name in unchanged)
+    assert frozen == ("model.vision_tower.encoder.layers.0.mlp.fc1.weight" in unchanged)
+    serve(exported)
+
+
+def test_another_family_is_refused_before_any_rank_starts(policy: Path, megatron: Path, shards: Path) -> None:
+    command = ["bash", str(ROOT / "training" / "train_llava.sh"), "--dataset_path", str(shards)]
+    command += ["--pretrain_checkpoint_path", str(megatron)]
+    done = subprocess.run(command, env=tiny.environment(), capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert done.stderr == f"error: {megatron}: this is idefics2, not llava; see training/train_idefics2.sh\n"

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Fine-tune LLaVA-NeXT (1.6; Mistral, Vicuna, Yi-34B) with Megatron: TP=8 on 8 GPUs by default, or any layout on CPU.
+#   DATASET_PATH=shards PRETRAIN_CHECKPOINT_PATH=mg bash training/train_llava_next.sh
+#   Yi-34B on 16 GPUs: HOST_NUM=2 ... bash training/train_llava_next.sh --tp 8 --pp 2 --first_stage_layers 28 --seq_len 4096
+# Every option is an environment variable and a flag: bash training/train_llava_next.sh --help
+# The whole model learns, as in LLaVA-NeXT's own training; its other values are those of train_idefics2.sh.
+set -euo pipefail
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+export PYTHONPATH="$ROOT${PYTHONPATH:+:$PYTHONPATH}"
+export MODEL_TYPE=llava_next
+export SEQ_LEN=${SEQ_LEN:-16384} # an image of 1024 x 768 takes 2340; Vicuna and Yi count to 4096 only
+exec "${PYTHON:-python}" -m training.launch "$@"
