@@ -62,30 +62,32 @@ def draw(voyages: dict[str, list[dict[str, Any]]], path: Path) -> None:
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(figsize=(7, 4.2), dpi=150)
-    for (label, rounds), colour in zip(voyages.items(), COLOURS, strict=False):
+    for number, ((label, rounds), colour) in enumerate(zip(voyages.items(), COLOURS, strict=False)):
         rates = [entry["success_rate"] for entry in rounds]
         errors = [
             100 * (rate * (1 - rate) / entry["num_tasks"]) ** 0.5 for rate, entry in zip(rates, rounds, strict=True)
         ]
         percent = [100 * rate for rate in rates]
-        axes.errorbar(range(len(rounds)), percent, errors, marker="o", capsize=4, color=colour, label=label)
-        below = colour != COLOURS[0]
-        for position, (rate, error) in enumerate(zip(percent, errors, strict=True)):
-            at, align = (rate - error, "top") if below else (rate + error, "bottom")
-            offset = (0, -4 if below else 4)
+        places = [place + 0.08 * number for place in range(len(rounds))]  # side by side, for the bars to be seen
+        axes.errorbar(places, percent, errors, marker="o", capsize=4, color=colour, label=label)
+        side, align = (6, "left") if number else (-6, "right")
+        paper = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+        for place, rate in zip(places, percent, strict=True):
             axes.annotate(
                 f"{rate:.0f} %",
-                (position, at),
+                (place, rate),
                 textcoords="offset points",
-                xytext=offset,
-                ha="center",
-                va=align,
+                xytext=(side, 0),
+                ha=align,
+                va="center",
                 color=colour,
                 fontsize=9,
+                bbox=paper,
             )
     names = [entry["name"] for entry in next(iter(voyages.values()))]
     axes.set_xticks(range(len(names)), names)
-    axes.set_ylim(-12, 100)
+    axes.set_xlim(-0.5, len(names) - 0.4)
+    axes.set_ylim(0, 100)
     axes.set_yticks(range(0, 101, 20))
     axes.set_ylabel("test tasks solved (%)")
     axes.set_title("Exploration, feedback, optimization: three rounds")
