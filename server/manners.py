@@ -1,6 +1,8 @@
 """Manners: what every request meets before it is read: the password, the size limit, the access log."""
 
+import asyncio
 import collections
+import contextlib
 import hmac
 import json
 import sys
@@ -14,6 +16,7 @@ from data.errors import UserError
 from server.errors import error_body
 
 _OPEN_PATHS = ("/health",)  # load balancers ask it without a key
+_PATIENCE_S, _PATIENCE_BYTES = 2.0, 2**26  # for a refused client to finish sending
 
 
 class Manners:
@@ -46,6 +49,7 @@ class Manners:
         headers = dict(scope["headers"])
         given = headers.get(b"authorization", b"")
         if self._expected and scope["path"] not in _OPEN_PATHS and not hmac.compare_digest(given, self._expected):
+            await self._read_away(receive)
             refusal = _refusal(401, "authentication_error", "a bearer token is missing or wrong")
             return await refusal(scope, receive, send)
         length = headers.get(b"content-length", b"0")
@@ -67,8 +71,22 @@ class Manners:
         if not oversized:
             await self.app(scope, counted, unless_oversized)
         if oversized:
+            await self._read_away(receive)
             text = f"the request is larger than {self.max_body_bytes // 2**20} MiB"
             await _refusal(413, "invalid_request_error", text)(scope, receive, send)
+
+    @staticmethod
+    async def _read_away(receive: Receive) -> None:
+        """Let a client that is refused finish sending: closed while it sends, it would never read the refusal. One that
+        sends very much or very slowly is not waited for."""
+        room = _PATIENCE_BYTES
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_PATIENCE_S):
+                while room > 0:
+                    message = await receive()
+                    room -= len(message.get("body", b""))
+                    if not message.get("more_body", False):
+                        return
 
 
 class AccessLog:

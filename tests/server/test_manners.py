@@ -65,6 +65,18 @@ def test_large_bodies_are_refused_also_without_a_length(strict: RunningServer) -
         assert b"413" in client.recv(100)
 
 
+@pytest.mark.parametrize("key, status", [("s3cret", b"413"), ("wrong", b"401")])
+def test_a_refused_client_can_finish_sending_and_read_why(strict: RunningServer, key: str, status: bytes) -> None:
+    host, port = strict.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=60) as client:
+        head = f"POST /predict HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\nContent-Length: {20 * 2**16}\r\n"
+        client.sendall(head.encode() + b"Connection: close\r\n\r\n")
+        for _ in range(20):
+            time.sleep(0.01)
+            client.sendall(b"x" * 2**16)
+        assert status in client.recv(100)
+
+
 def test_a_deadline_ends_a_request(strict: RunningServer) -> None:
     status, answer = send(strict, "/predict", ask(max_new_tokens=4000, min_new_tokens=4000, timeout_s=0.3))
     assert status == 408 and b"not answered within 0.3 s" in answer
