@@ -122,7 +122,7 @@ def _layers_that_fit(options: train_config.Config) -> int:
     return min(most, 1 + int((usable - one) / (all_of_them - one) * (most - 1)))
 
 
-def _measure(options: train_config.Config, hf: Any, steps: int) -> dict[str, float]:
+def _measure(options: train_config.Config, hf: Any, steps: int) -> dict[str, float | None]:
     from training import checkpoint
     from training.clock import Clock
     from training.dataset import Step
@@ -153,7 +153,7 @@ def _measure(options: train_config.Config, hf: Any, steps: int) -> dict[str, flo
     return {
         "tokens_per_s": timed[0].num_tokens / seconds,
         "tflops_per_gpu": flops_per_gpu / 1e12,
-        "mfu": flops_per_gpu / peak if peak else float("nan"),
+        "mfu": flops_per_gpu / peak if peak else None,
         "peak_memory_gb": max(metrics.memory_gb for metrics in timed),
         "step_seconds": seconds,
         **{f"{phase}_seconds": value for phase, value in timed[-1].seconds.items()},

@@ -25,7 +25,9 @@ from training.survey import check_samples
 
 def main(config: Config) -> int:
     """Check, then train under torchrun with this process's own flags and environment."""
+    check_counts(config)
     if config.dry_run:
+        check_sizes(config, config.num_gpus or config.layout.model_ranks * config.dp)
         print_plan(config)
         return 0
     num_processes = torchrun.num_processes(config.host_gpu_num, config.layout.model_ranks * config.dp)
@@ -57,6 +59,19 @@ def check(config: Config, num_ranks: int) -> None:
     if config.wandb_project and importlib.util.find_spec("wandb") is None:
         raise UserError("WANDB_PROJECT needs the wandb package; pip install wandb")
     check_samples(config.dataset_path, manifest, config.image_num)
+
+
+def check_counts(config: Config) -> None:
+    """`UserError` for an option that counts something but is negative, or 0 where that makes no sense."""
+    at_least = {
+        **dict.fromkeys(("tp", "pp", "cp", "dp", "vpp", "batch_size", "global_batch_size", "seq_len"), 1),
+        **dict.fromkeys(("train_iters", "save_interval", "image_num", "host_num"), 1),
+        **dict.fromkeys(("first_stage_layers", "lr_warmup_iters", "num_workers", "keep_last", "eval_interval"), 0),
+        **dict.fromkeys(("eval_samples", "num_gpus", "host_gpu_num", "lora_rank"), 0),
+    }
+    for name, least in at_least.items():
+        if getattr(config, name) < least:
+            raise UserError(f"{name.upper()}={getattr(config, name)}: must be at least {least}")
 
 
 def check_sizes(config: Config, num_ranks: int) -> None:

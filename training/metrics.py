@@ -7,6 +7,7 @@ import dataclasses
 import hashlib
 import json
 import logging
+import math
 import resource
 import time
 from collections.abc import Sequence
@@ -142,20 +143,28 @@ class StepReporter:
         scalars |= {"mfu": mfu} if mfu else {}
         self._scalars(iteration, "train", scalars)
         self._scalars(iteration, "seconds", {"step": metrics.step_seconds, **metrics.seconds})
-        self.lines.write(json.dumps({"iteration": iteration, **dataclasses.asdict(metrics)}) + "\n")
+        self._write_line({"iteration": iteration, **dataclasses.asdict(metrics)})
 
     def report_validation(self, iteration: int, loss: float, num_samples: int) -> None:
         """The loss on held-out tasks."""
         if self.active:
             log.info(f"iteration {iteration}: validation loss {loss:.6f} on {num_samples} samples of held-out tasks")
             self._scalars(iteration, "validation", {"loss": loss})
-            self.lines.write(json.dumps({"iteration": iteration, "validation_loss": loss}) + "\n")
+            self._write_line({"iteration": iteration, "validation_loss": loss})
 
     def note_saved(self, completed: list[Path]) -> None:
         """Checkpoints that became complete."""
         for path in completed:
             if self.active:
                 log.info(f"saved {path}")
+
+    def _write_line(self, values: dict[str, Any]) -> None:
+        """JSON has no infinity: what is not finite becomes null."""
+        finite = {
+            name: None if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in values.items()
+        }
+        self.lines.write(json.dumps(finite, allow_nan=False) + "\n")
 
     def _scalars(self, iteration: int, group: str, scalars: dict[str, float]) -> None:
         for name, value in scalars.items():

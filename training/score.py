@@ -21,7 +21,7 @@ from data.errors import UserError
 from data.shard import read_manifest
 from training import torchrun
 from training.config import Config, Switch, parse_with_environment
-from training.launch import check_sizes
+from training.launch import check_counts, check_sizes
 from training.models.adapter_record import read_adapter_record
 from training.models.checkpoint_folder import find_weights
 from training.models.language import check_layout
@@ -78,6 +78,7 @@ class ScoreConfig:
 def main(config: ScoreConfig) -> int:
     """Check, then score under torchrun with this process's own flags and environment."""
     training = config.as_training()
+    check_counts(training)
     num_ranks = torchrun.num_processes(config.host_gpu_num, training.layout.model_ranks * config.dp)
     manifest = read_manifest(config.dataset_path)
     _, hf_files = find_weights(config.checkpoint)

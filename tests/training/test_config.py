@@ -13,7 +13,7 @@ import pytest
 from data.errors import UserError
 from tests.training import tiny
 from training.config import Config, parse
-from training.launch import check, is_complete
+from training.launch import check, is_complete, main
 from training.models.trainable import Lora
 
 PATHS = ["--dataset_path", "d", "--pretrain_checkpoint_path", "p"]
@@ -84,6 +84,19 @@ def test_what_cannot_work_is_refused(
     defaults = {"dataset_path": shards, "pretrain_checkpoint_path": megatron, "tp": 1, "global_batch_size": 8}
     with pytest.raises(UserError, match=message):
         check(Config(**{**defaults, **options}), num_ranks)
+
+
+@pytest.mark.parametrize("name", ["tp", "batch_size", "global_batch_size", "seq_len", "save_interval", "num_workers"])
+def test_impossible_numbers_are_refused_by_name(shards: Path, megatron: Path, name: str) -> None:
+    wrong = dataclasses.replace(config_for(shards, megatron), **{name: -1})
+    with pytest.raises(UserError, match=f"{name.upper()}=-1: must be at least"):
+        main(wrong)
+
+
+def test_a_dry_run_refuses_a_batch_that_cannot_be_cut() -> None:
+    config = Config(Path("none"), Path("idefics2-8b"), tp=2, num_gpus=8, global_batch_size=30, dry_run=True)
+    with pytest.raises(UserError, match="GLOBAL_BATCH_SIZE=30 is not a multiple of BATCH_SIZE=1 x 4 data-parallel"):
+        main(config)
 
 
 def config_for(shards: Path, megatron: Path, output: Path = Path("output")) -> Config:

@@ -54,9 +54,15 @@ def reference(policy: Path, shards: Path) -> dict[str, list[float]]:
     return expected
 
 
-@pytest.mark.parametrize(
-    "options", [{}, pytest.param({"tp": 2, "packing": "false", "batch_size": 2}, marks=pytest.mark.slow)]
+PADDED = {"packing": "false", "batch_size": 2}
+LAYOUTS = (
+    *({"tp": 2, **PADDED}, {"pp": 2}, {"cp": 2}, {"dp": 2, **PADDED}),
+    *({"pp": 2, "dp": 2, **PADDED}, {"tp": 2, "cp": 2, "sp": "true"}),
 )
+LONGER = [pytest.mark.slow, pytest.mark.timeout(1300)]
+
+
+@pytest.mark.parametrize("options", [{}, *(pytest.param(layout, marks=LONGER) for layout in LAYOUTS)], ids=str)
 def test_scores_are_those_of_hugging_face(
     policy: Path, megatron: Path, few_shards: Path, tmp_path: Path, options: dict[str, object]
 ) -> None:

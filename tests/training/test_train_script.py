@@ -1,86 +1,19 @@
 """train_idefics2.sh as a user runs it: start, kill -9, resume, finish, refuse."""
 
-import os
-import re
 import shutil
 import signal
-import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 from transformers import AutoModelForImageTextToText, AutoProcessor
 
-from data.processes import die_with_parent
 from data.shard import Sample
-from tests.conftest import ROOT
 from tests.training import tiny
 from tests.training.conftest import convert
+from tests.training.script import Run, metrics, steps, wait_until_gone
 from training.models.checkpoint_folder import read_tracker, write_tracker
 from training.stop import EXIT_CODE as STOPPED
-
-ITERATION = re.compile(r"iteration (\d+)/\d+ \| loss (\S+) \| grad norm (\S+) \|")
-
-
-class Run:
-    """One call of the script: TP=2 x PP=1 by default, checkpoints every second of six steps."""
-
-    def __init__(self, shards: Path, megatron: Path, output: Path, **options: object) -> None:
-        flags = {
-            **{"tp": 2, "pr": "fp32", "batch_size": 2, "global_batch_size": 8, "num_workers": 0, "ac": "none"},
-            **{"train_iters": 6, "save_interval": 2, "lr": 1e-3, "lr_warmup_iters": 2, "run_name": "run", **options},
-        }
-        arguments = [text for name, value in flags.items() for text in (f"--{name}", str(value))]
-        variables = {"DATASET_PATH": shards, "PRETRAIN_CHECKPOINT_PATH": megatron, "OUTPUT_BASEPATH": output}
-        self.checkpoints = output / "checkpoint" / "run"
-        self.process = subprocess.Popen(
-            ["bash", str(ROOT / "training" / "train_idefics2.sh"), *arguments],
-            env=tiny.environment(**{name: str(value) for name, value in variables.items()}),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-            preexec_fn=die_with_parent,
-        )
-
-    def lines(self) -> Iterator[str]:
-        return self.process.stdout  # no generator, which would close the pipe with itself
-
-    def wait_for(self, part: str) -> None:
-        """Until a line of the output has `part` in it."""
-        assert any(part in line for line in self.lines()), f"ended without {part!r}"
-
-    def finish(self, exit_code: int = 0) -> str:
-        output = self.process.communicate(timeout=280)[0]
-        assert self.process.returncode == exit_code, output
-        return output
-
-    def kill(self) -> None:
-        """As a power cut would, but for processes that left the group, which must notice by themselves."""
-        os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-
-
-def metrics(output: str) -> dict[int, tuple[str, str]]:
-    """(loss, gradient norm) as printed, by iteration."""
-    return {int(number): (loss, norm) for number, loss, norm in ITERATION.findall(output)}
-
-
-def wait_until_gone(argument: str, timeout_s: float = 20) -> None:
-    """Until no process has `argument` in its environment's OUTPUT_BASEPATH."""
-    deadline = time.monotonic() + timeout_s
-    while any(output_of(process) == argument for process in psutil.process_iter()):
-        assert time.monotonic() < deadline, "ranks outlive the launcher that was killed"
-        time.sleep(0.2)
-
-
-def output_of(process: psutil.Process) -> str | None:
-    try:
-        return process.environ().get("OUTPUT_BASEPATH")
-    except psutil.Error:
-        return None
 
 
 @pytest.fixture(scope="module")
@@ -127,6 +60,21 @@ def test_a_killed_run_continues_as_if_nothing_had_happened(
     assert sorted(resumed) in ([3, 4, 5, 6], [5, 6])  # the kill may come after the next checkpoint
     expected = metrics(uninterrupted[1])
     assert resumed == {number: expected[number] for number in resumed}
+
+
+def test_the_next_round_starts_from_these_weights_with_a_schedule_of_its_own(
+    uninterrupted: tuple[Run, str], shards: Path, tmp_path: Path
+) -> None:
+    """And keeps the last checkpoint only, where that is asked for."""
+    before, _ = uninterrupted
+    options = {"tp": 1, "train_iters": 4, "save_interval": 1, "keep_last": 1, "lr_schedule": "linear"}
+    run = Run(shards, before.checkpoints, tmp_path, **options)
+    run.finish()
+    first, *_, last = steps(run)
+    assert (first["iteration"], last["iteration"]) == (1, 4)
+    assert first["lr"] == pytest.approx(5e-4) and last["lr"] == pytest.approx(1e-6)  # half of the warm-up; min_lr
+    assert first["loss"] < steps(before)[0]["loss"] - 0.3
+    assert [path.name for path in run.checkpoints.glob("iter_*")] == ["iter_0000004"]
 
 
 @pytest.mark.slow
