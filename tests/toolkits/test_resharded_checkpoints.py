@@ -59,15 +59,10 @@ TOLERANCE = {"fp32": 1e-4, "bf16": 0.1}
 """Of a token's log-probability: ranks add up their parts in another order. A wrong weight moves it by more than 1."""
 
 
-NO_TEMPLATE = pytest.mark.xfail(reason="training encodes idefics2's chat template only")
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("dtype", ["bf16", "fp32"])
-@pytest.mark.parametrize(
-    "name", ["idefics2", *(pytest.param(name, marks=NO_TEMPLATE) for name in ("llava", "llava_next"))]
-)
+@pytest.mark.parametrize("name", ["idefics2", "llava", "llava_next"])
 def test_another_layout_scores_alike(tmp_path: Path, name: str, dtype: str) -> None:
     """What was saved at 2x2 is loaded at 4x1 and 1x2, tensor by pipeline parallel, and scored as a user scores."""
     samples = [tiny.sample(index, num_steps=1 + index % 2, with_images=index != 3) for index in range(4)]
