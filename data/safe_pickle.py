@@ -28,6 +28,11 @@ def refuse(module: str, name: str) -> Any:
     raise UserError(f"refused: the pickle asks for {module}.{name}, which is not plain data")
 
 
+def refuse_state(_: Any, __: Any) -> None:
+    """The `__setstate__` of what a reader makes itself, such as the place of a tensor: no pickle may change it."""
+    raise UserError("refused: the pickle changes what its reader made")
+
+
 def safe_unpickle(
     content: bytes, find: Callable[[str, str], Any] = refuse, load_persistent: Callable[[Any], Any] | None = None
 ) -> Any:

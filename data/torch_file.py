@@ -14,7 +14,7 @@ from typing import Any
 import numpy
 
 from data.errors import UserError
-from data.safe_pickle import refuse, safe_unpickle
+from data.safe_pickle import refuse, refuse_state, safe_unpickle
 
 STORAGES = {
     "DoubleStorage": "float64", "FloatStorage": "float32", "HalfStorage": "float16", "BFloat16Storage": "bfloat16",
@@ -77,6 +77,8 @@ class _Reader:
 class _StorageType:
     def __init__(self, dtype: str):
         self.dtype = dtype
+
+    __setstate__ = refuse_state
 
 
 class _Array:

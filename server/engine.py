@@ -178,8 +178,8 @@ class Engine:
 
     def _step(self) -> None:
         """At least one more token for every decoding sequence, one more chunk of the prompts."""
-        replies, readings = self._drafted(), self._read_on()
         try:
+            replies, readings = self._drafted(), self._read_on()
             logits = self._forward(replies, readings)
             self._hand_out(replies, readings, logits)
         except Exception as error:

@@ -7,6 +7,7 @@ import pickle
 import random
 import shutil
 import subprocess
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from safetensors.torch import load_file
 
 from data.errors import UserError
 from tests.toolkits.checkpoints import build_idefics2, convert, read_hf, same
+from toolkits.model_checkpoints_convertor.torch_archive import read_archive
 
 NUM_CASES = 500
 
@@ -130,6 +132,37 @@ def test_no_damage_gets_through(good: dict[str, Path], tmp_path: Path) -> None:
         assert {item.name for item in tmp_path.iterdir()} == {"input"}, how
         shutil.rmtree(folder)
     assert refused > NUM_CASES * 0.8
+
+
+_STORAGE = b"(X\x07\0\0\0storagectorch\nFloatStorage\nX\x01\0\0\0" + b"0X\x03\0\0\0cpuK\x04tQ"
+_TENSOR = b"ctorch._utils\n_rebuild_tensor_v2\n(%bK\0K\x04\x85K\x01\x85\x89}tR"
+
+
+def state(**fields: object) -> bytes:
+    """The opcodes that overwrite fields of the object before them."""
+    return pickle.dumps(fields, protocol=2)[2:-1] + b"b"
+
+
+@pytest.mark.parametrize(
+    "pickled",
+    [
+        _TENSOR % (_STORAGE + state(path="/etc/passwd", offset=0)),
+        _TENSOR % _STORAGE + state(path="/etc/passwd", offset=0),
+        _TENSOR % (b"ctypes\nSimpleNamespace\n)R" + state(path="/etc/passwd", offset=0, num_bytes=99, dtype=None)),
+    ],
+    ids=["a changed storage", "a changed tensor", "a look-alike"],
+)
+def test_a_tensor_lies_in_its_own_file(tmp_path: Path, pickled: bytes) -> None:
+    def archive(name: str, content: bytes) -> Path:
+        with zipfile.ZipFile(tmp_path / name, "w") as file:
+            file.writestr("archive/data.pkl", b"\x80\x02" + content + b".")
+            file.writestr("archive/data/0", bytes(16))
+        return tmp_path / name
+
+    honest = archive("honest", _TENSOR % _STORAGE)
+    assert read_archive(honest).read().tolist() == [0, 0, 0, 0]
+    with pytest.raises(UserError, match="refused"):
+        read_archive(archive("hostile", pickled))
 
 
 @pytest.mark.parametrize("file", ["model.safetensors.index.json", "pytorch_model.bin.index.json"])

@@ -11,6 +11,7 @@ from pathlib import Path
 import torch
 
 from data.errors import UserError
+from data.safe_pickle import refuse_state
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,6 +23,8 @@ class StoredTensor:
     dtype: torch.dtype
     shape: tuple[int, ...]
     stride: tuple[int, ...] | None = None
+
+    __setstate__ = refuse_state
 
     @property
     def nbytes(self) -> int:

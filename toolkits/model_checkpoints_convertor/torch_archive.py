@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from data.errors import UserError
+from data.safe_pickle import refuse_state
 from data.torch_file import STORAGES
 from toolkits.model_checkpoints_convertor import safe_pickle
 from toolkits.model_checkpoints_convertor.safe_pickle import Ignored
@@ -51,6 +52,8 @@ class _Storage:
     offset: int
     num_bytes: int
     dtype: torch.dtype
+
+    __setstate__ = refuse_state
 
 
 def read_archive(path: Path, start: int = 0, length: int | None = None) -> Any:
@@ -124,7 +127,9 @@ def _names() -> safe_pickle.Names:
     }
 
 
-def _rebuild_tensor(storage: _Storage, first: int, shape: tuple[int, ...], stride: tuple[int, ...], *_: Any) -> Any:
+def _rebuild_tensor(storage: Any, first: int, shape: tuple[int, ...], stride: tuple[int, ...], *_: Any) -> Any:
+    if not isinstance(storage, _Storage):  # a look-alike could name any file of this machine
+        raise UserError("refused, a tensor of its pickle lies in no storage of this file")
     numbers = (first, *shape, *stride)
     if len(shape) != len(stride) or not all(isinstance(number, int) and number >= 0 for number in numbers):
         raise UserError(f"a tensor has the impossible shape {shape}")
