@@ -23,7 +23,7 @@ from training.encoding import ConversationEncoder
 from training.models.batching import IGNORE
 from training.models.registry import family
 
-LR = 1e-8  # sides that have trained for different numbers of steps still compute the same loss
+LR = 1e-12  # below the rounding of the weights: sides that have taken different numbers of steps compute the same loss
 
 
 @dataclasses.dataclass(frozen=True)

@@ -56,16 +56,26 @@ class Pace:
 
     @contextlib.asynccontextmanager
     async def thinking(self, page: Page) -> AsyncIterator[None]:
-        """Give up the seat, with the page at rest."""
+        """Give up the seat, with the page at rest, and take one again, also for a policy's fault.
+
+        When the run is cancelled, hundreds of sessions must not queue for seats to end; `seat` then frees one too many.
+        """
         if self.freeze:
             await _set_frozen(page, True)
         self._seats.release()
         try:
             yield
-        finally:
-            await self._seats.acquire()
-            if self.freeze:
-                await _set_frozen(page, False)
+        except asyncio.CancelledError:
+            raise
+        except BaseException:
+            await self._back_to(page)
+            raise
+        await self._back_to(page)
+
+    async def _back_to(self, page: Page) -> None:
+        await self._seats.acquire()
+        if self.freeze:
+            await _set_frozen(page, False)
 
     async def turn(self, site: str) -> None:
         """Wait until the website may be asked for something again."""

@@ -58,8 +58,12 @@ class Fleet:
             raise BrowserError(f"no new page: {error}") from None
         try:
             yield page
-        finally:
+        except asyncio.CancelledError:  # the run ends; its browsers go, and all their pages with them
+            raise
+        except BaseException:
             await page.close()
+            raise
+        await page.close()
 
     async def _living_browser(self, index: int) -> Browser:
         async with self._locks[index]:

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from http.server import ThreadingHTTPServer
+from unittest.mock import Mock
 
 from collection.browser.page import Page
 from collection.pacing import Pace
@@ -25,6 +26,23 @@ def test_turns_on_a_website_are_spaced_over_all_sessions_and_others_do_not_wait(
 
     assert asyncio.run(go()) >= 0.2
     assert granted == ["a", "b", "a", "a"]
+
+
+def test_a_cancelled_session_ends_without_waiting_for_a_seat() -> None:
+    async def think(pace: Pace) -> None:
+        async with pace.seat(), pace.thinking(Mock(spec=Page)):
+            await asyncio.Event().wait()
+
+    async def go() -> None:
+        pace = Pace(seats=1)
+        thinking = asyncio.create_task(think(pace))
+        await asyncio.sleep(0)
+        async with pace.seat():  # as long as this session likes
+            thinking.cancel()
+            async with asyncio.timeout(10):
+                await asyncio.gather(thinking, return_exceptions=True)
+
+    asyncio.run(go())
 
 
 def test_a_run_minds_the_interval_before_each_action(collector: Collector, site: ThreadingHTTPServer, url: str) -> None:
