@@ -37,6 +37,7 @@ from data.processes import die_with_parent
 
 ROOT = Path(__file__).resolve().parent.parent
 NUM_STEPS = 4
+SAMPLE_S = 2.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -160,6 +161,7 @@ class Soak:
             "rss_mb_second_quarter": round(early),
             "rss_mb_last_quarter": round(late),
             "rss_mb_max": round(max(self.rss_mb)),
+            "rss_mb_each_30_s": [round(mb) for mb in self.rss_mb[:: round(30 / SAMPLE_S)]],
             "still_running_or_waiting": health["num_running"] + health["num_waiting"],
             "examples": self.examples[:5],
         }
@@ -222,7 +224,7 @@ class Soak:
         process = psutil.Process(self.process.pid)
         while time.monotonic() < end:
             self.rss_mb.append(process.memory_info().rss / 2**20)
-            await asyncio.sleep(2.0)
+            await asyncio.sleep(SAMPLE_S)
 
 
 def main(config: Config) -> int:

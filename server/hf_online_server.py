@@ -163,11 +163,13 @@ def named_adapters(config: Config) -> dict[str, str]:
 def serve(config: Config, folder: Path, listener: socket.socket) -> None:
     """Load the model and serve until a signal."""
     from server.http_api import create_app
+    from server.memory import return_freed_memory
     from server.sampling import SamplingParams
     from server.service import Service
 
     defaults = SamplingParams(**fields_for(SamplingParams, config))
     defaults.check()
+    return_freed_memory()
     service = Service(
         load_engine(config, folder),
         defaults,
