@@ -20,6 +20,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+sys.path[0] = str(Path(__file__).resolve().parent.parent)  # training.py lies in this folder and would hide the room
+
 import torch
 
 from data import cli
