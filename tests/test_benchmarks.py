@@ -10,7 +10,9 @@ from tests.conftest import ROOT
 
 COMMAND = re.compile(r"^ *python ((?:-m )?benchmarks\S+(?: checkpoints| data)?)", re.MULTILINE)
 TEXTS = [path.read_text() for path in (ROOT / "benchmarks").glob("*.py")]
-COMMANDS = sorted({found for text in TEXTS if "--help" in text or "cli.run(" in text for found in COMMAND.findall(text)})
+COMMANDS = sorted(
+    {found for text in TEXTS if "--help" in text or "cli.run(" in text for found in COMMAND.findall(text)}
+)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
