@@ -11,7 +11,7 @@ from typing import Any
 from data.errors import UserError
 from toolkits.model_checkpoints_convertor.row_moves import Move
 
-_NUM_THREADS = 4
+_NUM_THREADS = 2
 _PIECE_BYTES = 32 << 20
 _BUFFER_BYTES = 1 << 20
 _NOT_BETWEEN_THESE = {errno.EXDEV, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}
