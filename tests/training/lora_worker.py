@@ -8,6 +8,7 @@ scale * B^T G for A, with G that of the sum.
 """
 
 import json
+import os
 import sys
 import zlib
 from collections.abc import Iterator
@@ -92,11 +93,12 @@ def compare(text: str, hf_folder: Path, megatron_folder: Path) -> dict[str, floa
 
 def main() -> None:
     out, hf_folder, megatron_folder, layouts = sys.argv[1:]
-    torch.distributed.init_process_group("gloo")
-    results = {text: compare(text, Path(hf_folder), Path(megatron_folder)) for text in layouts.split()}
-    if parity.is_first_rank():
+    results = {}
+    for text in layouts.split():
+        with parity.connected(f"{out}.{text}"):
+            results[text] = compare(text, Path(hf_folder), Path(megatron_folder))
+    if os.environ["RANK"] == "0":
         Path(out).write_text(json.dumps(results, indent=2))
-    torch.distributed.destroy_process_group()
 
 
 if __name__ == "__main__":

@@ -12,15 +12,17 @@ and the ranks that are left are data-parallel. Rank 0 writes [{layout: {"loss", 
 largest absolute differences (of the gradient's norm: the relative one), policy by policy.
 """
 
+import contextlib
 import json
 import math
+import os
 import random
 import re
 import shutil
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -179,6 +181,19 @@ def forward_backward(chunks: Chunks, batches: list[Batch]) -> list[torch.Tensor]
     )
 
 
+@contextlib.contextmanager
+def connected(store: str) -> Iterator[None]:
+    """The ranks know each other; after many layouts in one group, hundreds of gloo's threads would be left."""
+    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    torch.distributed.init_process_group(
+        "gloo", store=torch.distributed.FileStore(store, size), rank=rank, world_size=size
+    )
+    try:
+        yield
+    finally:
+        torch.distributed.destroy_process_group()
+
+
 def compare(text: str, megatron_folder: Path, reference: Reference) -> dict[str, float]:
     spread = parse_layout(text)
     layout.initialize(spread, seed=1)
@@ -306,16 +321,16 @@ def gather_reduced(chunks: Chunks) -> None:
 
 def main() -> None:
     out, *arguments = sys.argv[1:]
-    torch.distributed.init_process_group("gloo")
     results = []
     for hf_folder, megatron_folder, layouts in zip(*[iter(arguments)] * 3, strict=True):
         reference = Reference(Path(hf_folder))
         steepest = max(float(gradient.abs().max()) for gradient in reference.gradients.values())
-        compared = {text: compare(text, Path(megatron_folder), reference) for text in layouts.split()}
-        results.append({"largest gradient": steepest, **compared})
-    if is_first_rank():
+        results.append({"largest gradient": steepest})
+        for text in layouts.split():
+            with connected(f"{out}.{len(results)}.{text}"):
+                results[-1][text] = compare(text, Path(megatron_folder), reference)
+    if os.environ["RANK"] == "0":
         Path(out).write_text(json.dumps(results, indent=2))
-    torch.distributed.destroy_process_group()
 
 
 if __name__ == "__main__":
