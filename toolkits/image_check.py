@@ -1,11 +1,13 @@
 """Whether an image file is whole, without decoding its pixels."""
 
+import struct
 import zlib
 from pathlib import Path
 
 from data.errors import UserError
 
 _PNG = b"\x89PNG\r\n\x1a\n"
+_CHUNK = struct.Struct(">I4s")
 _MAX_PIXELS = 178_956_970
 """Pillow opens no larger image."""
 
@@ -30,13 +32,13 @@ def _check_png(path: Path, content: memoryview) -> None:
     """A chunk is its length, kind and data, then a checksum of kind and data (PNG specification, section 5.3)."""
     position, kinds = len(_PNG), []
     while position + 12 <= len(content):
-        data = position + 8
-        end = data + int.from_bytes(content[position : position + 4], "big")
-        kinds.append(bytes(content[position + 4 : data]))
-        if zlib.crc32(content[position + 4 : end]) != int.from_bytes(content[end : end + 4], "big"):
+        length, kind = _CHUNK.unpack_from(content, position)
+        end = position + 8 + length
+        if content[end : end + 4] != zlib.crc32(content[position + 4 : end]).to_bytes(4, "big"):
             raise UserError(f"{path}: damaged or cut in the chunk at byte {position}")
+        kinds.append(kind)
         position = end + 4
-        if kinds[-1] == b"IEND":
+        if kind == b"IEND":
             break
     else:
         raise UserError(f"{path}: cut, a PNG without an end")
