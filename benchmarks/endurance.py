@@ -113,7 +113,7 @@ def _run(config: Config, folder: Path, policy: StubPolicy) -> tuple[list[Sample]
     with open(folder / "collector.log", "w") as log:
         root = Path(__file__).resolve().parent.parent
         words = [str(word) for word in command]
-        child = subprocess.Popen(words, cwd=root, env=environment, stdout=log, stderr=log, preexec_fn=die_with_parent)
+        child = subprocess.Popen(words, cwd=root, env=environment, stdout=log, stderr=log, preexec_fn=_interruptible)
         samples: list[Sample] = []
         cpu = CpuMeter(child.pid)
         begin = looked = time.monotonic()
@@ -129,6 +129,12 @@ def _run(config: Config, folder: Path, policy: StubPolicy) -> tuple[list[Sample]
         if child.poll() is None:
             child.send_signal(signal.SIGINT)
         return samples, cpu.total_s(), child.wait(600)
+
+
+def _interruptible() -> None:
+    """A shell has what it starts in the background ignore Ctrl-C; our collector must not inherit that."""
+    die_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 class CpuMeter:
