@@ -140,6 +140,7 @@ class Fuzz:
         self.config = config
         command = [sys.executable, str(ROOT / "server/hf_online_server.py"), "--port", "0", "--max_new_tokens", "8"]
         command += ["--model_name_or_path", config.model_name_or_path, "--device", "cpu", "--request_timeout_s", "60"]
+        command += ["--kv_cache_gib", "0.05", "--image_cache_size", "8"]  # soon full: what grows then is a leak
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent)
         line = self.process.stdout.readline()
         if not line.startswith("serving "):
