@@ -8,8 +8,6 @@ import runpy
 import sys
 from pathlib import Path
 
-sys.path[0] = str(Path(__file__).resolve().parent.parent)  # training.py lies in this folder and would hide the room
-
 _PARTS = ("checkpoints", "data")
 
 if __name__ == "__main__":

@@ -165,6 +165,19 @@ def test_a_tensor_lies_in_its_own_file(tmp_path: Path, pickled: bytes) -> None:
         read_archive(archive("hostile", pickled))
 
 
+@pytest.mark.parametrize("name", ["../other.distcp", "/etc/passwd", "..", "", "a\0b"])
+def test_a_chunk_lies_in_its_own_folder(good: dict[str, Path], tmp_path: Path, name: str) -> None:
+    folder = shutil.copytree(good["torch_dist"], tmp_path / "input")
+    path = next(folder.rglob(".metadata"))
+    metadata = pickle.loads(path.read_bytes())
+    for place in metadata.storage_data.values():
+        place.relative_path = name
+    path.write_bytes(pickle.dumps(metadata))
+    with pytest.raises(UserError, match="impossible place"):
+        convert("mg2hf", folder, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize("file", ["model.safetensors.index.json", "pytorch_model.bin.index.json"])
 def test_an_index_leads_nowhere_else(good: dict[str, Path], tmp_path: Path, file: str) -> None:
     folder = shutil.copytree(good["hf"], tmp_path / "input")

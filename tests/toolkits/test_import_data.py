@@ -1,6 +1,7 @@
 """import_data.py: the field's files, as torch and their own code write them, become ours; rewards come along."""
 
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,13 @@ def test_torch_files_are_read_without_torch(tmp_path: Path) -> None:
     for name, tensor in tensors.items():
         assert read_tensors[name].tolist() == tensor.tolist(), name
     assert [plain(read_arrays[name]) for name in arrays] == [plain(array) for array in arrays.values()]
+
+
+def test_a_pickle_changes_no_type_for_the_files_after_it(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.pt", "w") as file:
+        file.writestr("a/data.pkl", b"\x80\x02ctorch\nFloatStorage\n}X\x05\0\0\0dtypeX\x04\0\0\0int8sb.")
+    with pytest.raises(UserError, match="changes what its reader made"):
+        read_torch_file(tmp_path / "a.pt")
 
 
 def test_digiq(tmp_path: Path) -> None:

@@ -208,7 +208,8 @@ class _Chunk:
     def of(folder: Path, info: Any, offset: tuple[int, ...], size: tuple[int, ...]) -> "_Chunk":
         """`UserError` when its place is outside the checkpoint."""
         name, numbers = info.relative_path, (info.offset, info.length, *offset, *size)
-        if Path(name).name != name or not all(type(number) is int and number >= 0 for number in numbers):
+        is_file_name = name not in ("", "..") and "\0" not in name and Path(name).name == name
+        if not is_file_name or not all(type(number) is int and number >= 0 for number in numbers):
             raise UserError(f"{folder}: its metadata names the impossible place {name!r}")
         if getattr(info, "transform_descriptors", None):
             raise UserError(f"{folder}: its chunks are compressed or encrypted, which is not supported")
