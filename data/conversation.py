@@ -87,10 +87,11 @@ def _observation(step: StepText, age: int, last_n: int) -> str:
 
 def shorten_lines(tree: str, max_words: int = MAX_LINE_WORDS) -> str:
     """Cut each tree line of more than `max_words` words to its first ones (such a line loses its indentation)."""
-    lines = []
-    for line in tree.split("\n"):
-        words = line.split() if len(line) > 2 * max_words else []  # so many words have no room in fewer characters
-        lines.append(line if len(words) <= max_words else " ".join(words[:max_words]))
+    lines = tree.split("\n")
+    for number, line in enumerate(lines):
+        if len(line) > 2 * max_words:  # more words than that have no room in fewer characters
+            words = line.split()
+            lines[number] = line if len(words) <= max_words else " ".join(words[:max_words])
     return "\n".join(lines)
 
 

@@ -117,6 +117,11 @@ class ShardWriter:
             self._by_path[image] = member.name
         return member.name
 
+    @property
+    def members(self) -> list[Member]:
+        """What the tar holds so far, in order."""
+        return self._tar.members
+
     def close(self) -> dict[str, Any]:
         """Complete the tar; returns its entry of the manifest."""
         sha256 = self._tar.close()
@@ -161,8 +166,9 @@ def write_manifest(out_dir: Path, shards: list[dict[str, Any]], source: dict[str
         "shards": shards,
         "source": source,
     }
-    write_json(out_dir / "shardlist.json", [{"url": shard["url"], "nsamples": shard["nsamples"]} for shard in train])
-    write_json(out_dir / "manifest.json", manifest)
+    urls = [{"url": shard["url"], "nsamples": shard["nsamples"]} for shard in train]
+    write_json(out_dir / "shardlist.json", urls, flush=False)
+    write_json(out_dir / "manifest.json", manifest, flush=False)
     return manifest
 
 

@@ -1,13 +1,12 @@
 """Tar: the part of the format that shards need; written without time and owner, scanned without reading contents."""
 
-import dataclasses
 import functools
 import hashlib
 import os
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from data.errors import UserError
 
@@ -15,8 +14,7 @@ _BLOCK = tarfile.BLOCKSIZE
 _END = bytes(_BLOCK)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Member:
+class Member(NamedTuple):
     """A file in a tar: its headers begin at `start`, its `size` bytes at `offset`; the next member begins at `end`."""
 
     name: str
@@ -34,20 +32,24 @@ def _padded(size: int) -> int:
 
 
 class TarWriter:
-    """Appends files to a new tar; `sha256` is of everything written so far."""
+    """Appends files to a new tar; `members` are those so far."""
 
     def __init__(self, path: Path):
         self._file = open(path, "w+b")  # noqa: SIM115 - closed by `close`
         self._hash = hashlib.sha256()
+        self._padding = b""  # of the last member, written with what follows
+        self.members: list[Member] = []
         self.num_bytes = 0
 
     def add(self, name: str, content: bytes) -> Member:
         header = _make_header(name, len(content))
-        start = self.num_bytes
-        self._write(header)
+        start = self.num_bytes + len(self._padding)
+        self._write(self._padding + header)
         self._write(content)
-        self._write(bytes(_padded(len(content)) - len(content)))
-        return Member(name, start, start + len(header), len(content))
+        member = Member(name, start, self.num_bytes - len(content), len(content))
+        self._padding = bytes(member.end - self.num_bytes)
+        self.members.append(member)
+        return member
 
     def read(self, member: Member) -> bytes:
         """What `add` wrote."""
@@ -57,7 +59,7 @@ class TarWriter:
     def close(self) -> str:
         """Write the end marks; returns the tar's sha256."""
         with self._file:
-            self._write(2 * _END)
+            self._write(self._padding + 2 * _END)
             self._write(bytes(-self.num_bytes % tarfile.RECORDSIZE))
         return self._hash.hexdigest()
 

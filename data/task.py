@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import UserError
-from data.files import write_atomic
+from data.files import read_lines, write_atomic
 
 SITES_PORT = 7070  # the port of the embedded sites in task files; `move_sites` replaces it by the real one
 
@@ -55,7 +55,7 @@ def read_tasks(path: str | Path) -> list[Task]:
     """
     path = Path(path)
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = read_lines(path)
     except (FileNotFoundError, IsADirectoryError):
         raise UserError(f"{path}: no such task file; give a JSONL file with id, ques and web on each line") from None
     except UnicodeDecodeError:

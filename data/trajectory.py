@@ -14,6 +14,7 @@ File names are OpenWebVoyager's, so its released trajectories read here and ours
 
 import dataclasses
 import json
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +23,7 @@ from typing import Any
 from data.action import CANNOT_EXECUTE, FORMAT_ERROR, ActionError, Answer, parse_reply
 from data.conversation import StepText, build_chat
 from data.errors import UserError
-from data.files import read_json, write_json
+from data.files import read_json, read_lines, write_json
 from data.outcome import Outcome, Verdict
 from data.task import Task
 
@@ -227,16 +228,16 @@ def read_trajectory(folder: str | Path) -> Trajectory:
     if not is_complete(folder):
         raise UserError(f"{folder}: not a complete trajectory")
     trajectory = _read_ours(folder) if (folder / "trajectory.json").exists() else _read_released(folder)
+    names = {entry.name for entry in os.scandir(folder)}
     for step in trajectory.steps:
-        if not trajectory.screenshot(step.number).exists():
+        if f"screenshot{step.number}.png" not in names:
             raise UserError(f"{folder}: screenshot{step.number}.png is missing")
     return trajectory
 
 
 def _read_ours(folder: Path) -> Trajectory:
     summary = read_json(folder / "trajectory.json")
-    lines = (folder / "steps.jsonl").read_text(encoding="utf-8").splitlines()
-    steps = [Step(**json.loads(line)) for line in lines]
+    steps = [Step(**json.loads(line)) for line in read_lines(folder / "steps.jsonl")]
     if len(steps) != summary["num_steps"]:
         raise UserError(f"{folder}: steps.jsonl holds {len(steps)} steps, trajectory.json says {summary['num_steps']}")
     return Trajectory(
@@ -299,7 +300,7 @@ def _released_outcome(folder: Path) -> Outcome | None:
 def _read_tree(folder: Path, number: int) -> str:
     path = folder / f"accessibility_tree{number}.txt"
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_bytes().decode()  # as the agent saw it: text mode would change its line ends
     except FileNotFoundError:
         raise UserError(f"{folder}: {path.name} is missing") from None
 

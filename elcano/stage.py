@@ -45,6 +45,7 @@ class Logbook:
         begin = time.monotonic()
         yield True
         seconds = round(time.monotonic() - begin, 1)
+        os.sync()  # what the stage made survives a power cut if its mark does
         write_json(path, {"stage": name, "seconds": seconds, "finished_at": time.time()})
         console.print(f"[green]✓[/green] {name}: {seconds:.0f} s")
 

@@ -22,9 +22,9 @@ from typing import Any
 from data import cli
 from data.errors import UserError
 from data.files import read_json, write_json
-from data.legacy import LegacyWriter, write_legacy_list
 from data.shard import Sample, ShardWriter, task_of, write_manifest
-from toolkits.energon_index import TarIndex, index_tar, write_energon_index
+from data.tar import Member, scan
+from toolkits.energon_index import TarIndex, index_members, write_energon_index
 from toolkits.parallel import run_parallel
 from toolkits.sample_records import read_samples
 from toolkits.shard_plan import plan_shards
@@ -75,7 +75,8 @@ def main(config: Config) -> None:
     shards = plan(samples, config)
     target = Path(config.save_dir)
     temporary = target.with_name(f".{target.name}.tmp")
-    begin(temporary, fingerprint(samples, config), sum(path.stat().st_size for path in _images(samples)))
+    inputs = state_of_inputs(samples, config)
+    begin(temporary, fingerprint(inputs, config), sum(size for _, size, _ in inputs))
     try:
         work = functools.partial(write_shard, folder=temporary, legacy=config.legacy)
         written = list(run_parallel(work, shards, config.num_workers, "shards"))
@@ -140,16 +141,17 @@ def _is_held_out(task: str, fraction: float) -> bool:
     return int.from_bytes(digest[:8], "big") < fraction * 2**64
 
 
-def _images(samples: Sequence[Sample]) -> set[Path]:
-    return {path for sample in samples for path in sample.images}
+def state_of_inputs(samples: Sequence[Sample], config: Config) -> list[tuple[str, int, int]]:
+    """(path, bytes, time of the last change) of every file that goes into the shards."""
+    paths = {str(path): path for sample in samples for path in sample.images}
+    paths |= {str(path): path for file in config.json_files if (path := Path(file).resolve())}
+    return [(name, (stat := path.stat()).st_size, stat.st_mtime_ns) for name, path in sorted(paths.items())]
 
 
-def fingerprint(samples: Sequence[Sample], config: Config) -> str:
+def fingerprint(inputs: list[tuple[str, int, int]], config: Config) -> str:
     """What the shards depend on; a run that was killed goes on only when this is the same."""
-    paths = sorted({Path(file).resolve() for file in config.json_files} | _images(samples))
-    state = [(str(path), (stat := path.stat()).st_size, stat.st_mtime_ns) for path in paths]
     values = {name: value for name, value in dataclasses.asdict(config).items() if name != "num_workers"}
-    return hashlib.sha256(json.dumps([state, values]).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([inputs, values]).encode()).hexdigest()
 
 
 def begin(temporary: Path, depends: str, num_bytes: int) -> None:
@@ -162,19 +164,20 @@ def begin(temporary: Path, depends: str, num_bytes: int) -> None:
         if free < num_bytes:
             shutil.rmtree(temporary)
             raise UserError(f"{temporary.parent}: {free / 1e9:.1f} GB are free, {num_bytes / 1e9:.1f} GB are needed")
-        write_json(begun, depends)
+        write_json(begun, depends, flush=False)
 
 
 def write_shard(shard: Shard, folder: Path, legacy: bool) -> tuple[dict[str, Any], TarIndex]:
     """Write one tar, unless a killed run did; returns its entry of the manifest and its index."""
     path, done = folder / shard.name, folder / _DONE / f"{shard.name}.json"
     entry = _finished(path, done)
-    if entry is None:
-        entry = _write_tars(shard, path, legacy)
-        begun = done.with_suffix(".tmp")
-        begun.write_text(json.dumps(entry))
-        begun.rename(done)
-    return entry, index_tar(path)
+    if entry is not None:
+        return entry, index_members(scan(path))
+    entry, members = _write_tars(shard, path, legacy)
+    begun = done.with_suffix(".tmp")
+    begun.write_text(json.dumps(entry))
+    begun.rename(done)
+    return entry, index_members(members)
 
 
 def _finished(path: Path, done: Path) -> dict[str, Any] | None:
@@ -186,18 +189,20 @@ def _finished(path: Path, done: Path) -> dict[str, Any] | None:
     return None
 
 
-def _write_tars(shard: Shard, path: Path, legacy: bool) -> dict[str, Any]:
-    """The tar at `path`, and its twin of the old layout; returns its entry of the manifest."""
+def _write_tars(shard: Shard, path: Path, legacy: bool) -> tuple[dict[str, Any], list[Member]]:
+    """The tar at `path`, and its twin of the old layout; returns its entry of the manifest and what it holds."""
     writer = ShardWriter(path)
     for sample in shard.samples:
         writer.add(sample)
     if legacy and not shard.held_out:
         (path.parent / _LEGACY).mkdir(exist_ok=True)
+        from data.legacy import LegacyWriter  # imported here, as below: it needs Pillow
+
         old = LegacyWriter(path.parent / _LEGACY / shard.name.replace("elcano", "openwebvoyager"))
         for sample in shard.samples:
             old.add(sample)
         old.close()
-    return {**writer.close(), **({"split": "val"} if shard.held_out else {})}
+    return {**writer.close(), **({"split": "val"} if shard.held_out else {})}, writer.members
 
 
 def finish(folder: Path, written: list[tuple[dict[str, Any], TarIndex]], config: Config) -> dict[str, Any]:
@@ -206,6 +211,8 @@ def finish(folder: Path, written: list[tuple[dict[str, Any], TarIndex]], config:
     names = {split: [entry["url"] for entry in entries if entry.get("split") == split] for split in (None, "val")}
     write_energon_index(folder, names[None], names["val"], {entry["url"]: index for entry, index in written})
     if config.legacy:
+        from data.legacy import write_legacy_list
+
         train = [entry for entry in entries if "split" not in entry]
         sizes = {entry["url"].replace("elcano", "openwebvoyager"): entry["nsamples"] for entry in train}
         write_legacy_list(folder / _LEGACY, sizes)

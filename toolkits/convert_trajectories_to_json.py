@@ -37,7 +37,7 @@ from toolkits.tree_tokens import TreeCutter
 
 _SENDERS = {"user": "human", "assistant": "gpt"}
 _CHUNK = 8  # trajectories handed to a worker at a time
-_FILES = ("trajectory.json", "steps.jsonl", "interact_messages.json", "agent.log", "outcome.json", "eval_res.json")
+_FILES = {"trajectory.json", "steps.jsonl", "interact_messages.json", "agent.log", "outcome.json", "eval_res.json"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,9 +69,11 @@ class Config:
 
 @dataclasses.dataclass(frozen=True)
 class Converted:
-    """What became of a folder: its fate, why it could not be read, and (id, JSON text) of its samples."""
+    """What became of a folder: its state before it was read, its fate, why it could not be read, and (id, JSON text) of
+    its samples."""
 
-    folder: Path
+    name: str
+    state: list[list[Any]]
     fate: str
     why: str
     samples: list[tuple[str, bytes]]
@@ -84,13 +86,13 @@ def main(config: Config) -> None:
         raise UserError(f"{config.result_dir}: holds no trajectory folder (task...)")
     cutter = TreeCutter.of(config.max_tree_tokens, config.tokenizer)
     Path(config.image_dir).mkdir(parents=True, exist_ok=True)
-    target = Path(config.save_json_file)
-    spool = Spool(target.with_name(f".{target.name}.partial"), _depends(config), _state_of(Path(config.result_dir)))
+    target, results = Path(config.save_json_file), Path(config.result_dir)
+    spool = Spool(target.with_name(f".{target.name}.partial"), _depends(config), lambda name: state_of(results / name))
     try:
         todo = [folder for folder in folders if folder.name not in spool.entries]
         work = functools.partial(convert, config=config, cutter=cutter)
         for done in run_parallel(work, todo, config.num_workers, "trajectories", _CHUNK):
-            spool.add(done.folder.name, {"fate": done.fate, "why": done.why}, done.samples)
+            spool.add(done.name, done.state, {"fate": done.fate, "why": done.why}, done.samples)
         _write_list(target, spool.sorted_records())
     except UserError:
         spool.remove()
@@ -101,13 +103,14 @@ def main(config: Config) -> None:
 
 def convert(folder: Path, config: Config, cutter: TreeCutter) -> Converted:
     """The samples of one folder; its screenshots are placed in `config.image_dir`."""
+    state = state_of(folder)
     fate, trajectory, why = sort_out(folder, config.only_success, config.judges)
-    samples = []
+    samples, image_dir = [], Path(config.image_dir)
     if trajectory is not None:
         for sample, screenshot in samples_of(trajectory, config.round_id, config.last_n, cutter):
-            place_image(screenshot, Path(config.image_dir) / image_name(sample["id"]))
+            place_image(screenshot, image_dir / image_name(sample["id"]))
             samples.append((sample["id"], encode_record(sample)))
-    return Converted(folder, fate, why, samples)
+    return Converted(folder.name, state, fate, why, samples)
 
 
 def sort_out(folder: Path, only_success: bool, judges: Iterable[str] = ()) -> tuple[str, Trajectory | None, str]:
@@ -188,14 +191,15 @@ def _depends(config: Config) -> dict[str, Any]:
     }
 
 
-def _state_of(results: Path) -> Any:
-    """A function that tells a folder's state by size and time of the files that its samples depend on."""
-
-    def state(name: str) -> list[list[Any]]:
-        paths = [results / name / file for file in _FILES]
-        return [[path.name, (stat := path.stat()).st_size, stat.st_mtime_ns] for path in paths if path.exists()]
-
-    return state
+def state_of(folder: Path) -> list[list[Any]]:
+    """Name, size and time of each file that the samples of `folder` depend on."""
+    files = []
+    with contextlib.suppress(OSError):  # gone, or a link to nothing
+        for entry in os.scandir(folder):
+            if entry.name in _FILES:
+                stat = entry.stat()
+                files.append([entry.name, stat.st_size, stat.st_mtime_ns])
+    return sorted(files)
 
 
 def _write_list(path: Path, records: Iterable[bytes]) -> None:
@@ -208,8 +212,6 @@ def _write_list(path: Path, records: Iterable[bytes]) -> None:
                 file.write(separator + record)
                 separator = b",\n  "
             file.write(b"[]" if separator[:1] == b"[" else b"\n]")
-            file.flush()
-            os.fsync(file.fileno())
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)

@@ -11,7 +11,7 @@ import json
 import sqlite3
 import struct
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from data.files import write_atomic
@@ -38,9 +38,9 @@ TarIndex = list[tuple[str, list[Member]]]
 """Of every sample of a tar its key and members, in order."""
 
 
-def index_tar(path: Path) -> TarIndex:
-    """Read a tar's headers; a sample's key ends at the first dot of its members' names."""
-    groups = itertools.groupby(scan(path), key=lambda member: member.name.split(".", 1)[0])
+def index_members(members: Iterable[Member]) -> TarIndex:
+    """The index of a tar that holds `members`; a sample's key ends at the first dot of its members' names."""
+    groups = itertools.groupby(members, key=lambda member: member.name.split(".", 1)[0])
     return [(key, list(group)) for key, group in groups]
 
 
@@ -52,7 +52,7 @@ def write_energon_index(
 ) -> None:
     """Index the tars `shard_names` of `folder` as training split and `validation_names` as validation split.
 
-    `indexes` are those of `index_tar` by name, where they are known already.
+    `indexes` are those of `index_members` by name, where they are known already.
     """
     names = [*shard_names, *validation_names]
     index = folder / _FOLDER
@@ -63,7 +63,7 @@ def write_energon_index(
         database.execute("PRAGMA synchronous = OFF")  # flushed to disk when the system likes, as the tars are
         database.executescript(_TABLES)
         for number, name in enumerate(names):
-            samples = indexes[name] if indexes else index_tar(folder / name)
+            samples = indexes[name] if indexes else index_members(scan(folder / name))
             counts[name] = len(samples)
             _insert(database, number, samples)
             end = samples[-1][1][-1].end if samples else 0
@@ -73,10 +73,10 @@ def write_energon_index(
         database.executescript(_INDEXES)
         database.commit()
     info = {"energon_version": _ENERGON_VERSION, "shard_counts": counts}
-    write_atomic(index / ".info.json", json.dumps(info, indent=2))
-    write_atomic(index / "split.yaml", _split(shard_names, validation_names))
-    write_atomic(index / "index.uuid", str(uuid.UUID(bytes=digest.digest()[:16])))
-    write_atomic(index / "dataset.yaml", _DATASET)
+    write_atomic(index / ".info.json", json.dumps(info, indent=2), flush=False)
+    write_atomic(index / "split.yaml", _split(shard_names, validation_names), flush=False)
+    write_atomic(index / "index.uuid", str(uuid.UUID(bytes=digest.digest()[:16])), flush=False)
+    write_atomic(index / "dataset.yaml", _DATASET, flush=False)
 
 
 def _insert(database: sqlite3.Connection, tar: int, samples: TarIndex) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from data.conversation import escape_special
 from data.errors import UserError
-from data.files import read_json
+from data.files import read_json, read_lines
 from data.outcome import Verdict
 from data.reward_model import reward_model_text, reward_model_turn
 from data.trajectory import INVALID, is_complete, list_trajectories, read_trajectory
@@ -125,7 +125,7 @@ def _score(path: Path) -> bool | None:
 
 
 def _read_lines(path: Path) -> list[dict[str, Any]]:
-    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    lines = [line for line in read_lines(path) if line.strip()]
     try:
         steps = [json.loads(line) for line in lines]
     except ValueError as error:

@@ -21,19 +21,19 @@ class Spool:
 
         An entry is done again when what it depends on is no longer what `depends_now` says of its key.
         """
-        self.path, self._depends_now = path, depends_now
+        self.path = path
         self.entries: dict[str, dict[str, Any]] = {}
         self.names: dict[str, tuple[int, int]] = {}
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = open(path, "a+b")  # noqa: SIM115 - closed by `remove`
         header = (json.dumps(depends) + "\n").encode()
-        self._end = self._recover(header)
+        self._end = self._recover(header, depends_now)
         self._file.truncate(self._end)
         if not self._end:
             self._file.write(header)
             self._end = len(header)
 
-    def _recover(self, header: bytes) -> int:
+    def _recover(self, header: bytes, depends_now: Callable[[str], Any]) -> int:
         """Read the complete entries; returns where they end."""
         self._file.seek(0, os.SEEK_END)
         num_bytes = self._file.tell()
@@ -47,7 +47,7 @@ class Spool:
                 size = sum(length for _, length in entry["records"])
                 if end + len(line) + size > num_bytes:
                     break
-                if self._depends_now(entry["key"]) == entry["depends"]:
+                if depends_now(entry["key"]) == entry["depends"]:
                     self._note(entry, end + len(line))
             except (ValueError, KeyError, TypeError, UserError):
                 break
@@ -63,10 +63,10 @@ class Spool:
             offset += length
         self.entries[entry["key"]] = entry["fields"]
 
-    def add(self, key: str, fields: dict[str, Any], records: list[tuple[str, bytes]]) -> None:
-        """Append an entry and flush it. Raises `UserError` when a record's name was there before."""
+    def add(self, key: str, depends: Any, fields: dict[str, Any], records: list[tuple[str, bytes]]) -> None:
+        """Append an entry and hand it to the system. Raises `UserError` when a record's name was there before."""
         sizes = [[name, len(record)] for name, record in records]
-        entry = {"key": key, "depends": self._depends_now(key), "fields": fields, "records": sizes}
+        entry = {"key": key, "depends": depends, "fields": fields, "records": sizes}
         line = (json.dumps(entry) + "\n").encode()
         self._note(entry, self._end + len(line))
         block = b"".join((line, *(record for _, record in records)))

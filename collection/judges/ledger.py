@@ -12,6 +12,7 @@ from typing import Any
 
 from collection.judges.faults import BudgetSpentError
 from data.errors import UserError
+from data.files import read_lines
 
 # US dollars per million (prompt, completion) tokens, as published in 2025; other models' prices are given by flag.
 PRICES = {
@@ -52,7 +53,7 @@ class Ledger:
         self.counts: Counter[str] = Counter()  # of this command: fates of requests, cache hits, tokens
         self._reserved_usd, self._reserved_requests = 0.0, 0
         self._lock = threading.Lock()
-        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
+        for line in read_lines(path) if path.exists() else []:
             self._add_earlier(line)
 
     def reserve(self, prompt_tokens: int, completion_tokens: int) -> float:

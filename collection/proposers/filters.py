@@ -12,6 +12,7 @@ from collection.proposers import prompts
 from collection.proposers.leaks import TestSplit, named_in
 from collection.proposers.similarity import Known
 from data.errors import UserError
+from data.files import read_lines
 from data.task import Task
 
 Check = Callable[[Task], bool]
@@ -70,7 +71,7 @@ def critic_window(path: Path, window: tuple[float, float]) -> Check:
     scores: dict[str, float] = {}
     number = 0
     try:
-        for line in path.read_text(encoding="utf-8").splitlines():
+        for line in read_lines(path):
             number += 1
             fields = json.loads(line)
             scores[fields["ques"]] = float(fields["score"])

@@ -83,6 +83,7 @@ def test_tars_are_what_tarfile_reads_and_the_other_way_round(tmp_path):
     for name, content in files.items():
         writer.add(name, content)
     assert writer.close() == hashlib.sha256((tmp_path / "ours.tar").read_bytes()).hexdigest()
+    assert writer.members == scan(tmp_path / "ours.tar")
     with tarfile.open(tmp_path / "ours.tar") as tar:
         assert {member.name: tar.extractfile(member).read() for member in tar} == files
     for kind in (tarfile.PAX_FORMAT, tarfile.GNU_FORMAT):

@@ -50,3 +50,9 @@ def test_round_trip_and_moving_the_sites(tmp_path):
     write_tasks(tmp_path / "t.jsonl", tasks)
     assert read_tasks(tmp_path / "t.jsonl") == tasks
     assert [task.web for task in move_sites(tasks, 8123)] == ["http://shop.localhost:8123/x", "http://else:7070/"]
+
+
+def test_a_question_may_hold_any_line_separator(tmp_path):
+    tasks = [Task(id=f"a--{number}", ques=f"q\u2028\u0085\x1c{number}\n", web="http://x/") for number in range(2)]
+    write_tasks(tmp_path / "tasks.jsonl", tasks)
+    assert read_tasks(tmp_path / "tasks.jsonl") == tasks

@@ -79,3 +79,17 @@ def test_a_missing_file_is_named(tmp_path):
 def test_folder_names():
     assert split_folder_name(folder_name("Google Flights--5", 3)) == ("Google Flights--5", 3)
     assert split_folder_name(folder_name("Google Flights--5")) == ("Google Flights--5", None)
+
+
+def test_what_the_agent_saw_and_said_comes_back_to_the_character(tmp_path):
+    """U+2028 and U+0085 end a line for `str.splitlines`, and text mode turns a carriage return into a newline."""
+    odd = "a\u2028b\u0085c\rd\r\ne"
+    image = io.BytesIO()
+    Image.new("RGB", (4, 3)).save(image, "PNG")
+    writer = TrajectoryWriter(tmp_path / "taskShop--3", TASK, {}, "You browse.")
+    writer.write_observation(1, odd, None, image.getvalue())
+    writer.add_step(Step(1, "http://x/", odd, notes=odd), odd)
+    writer.finish(FINISHED, answer=odd)
+    trajectory = read_trajectory(tmp_path / "taskShop--3")
+    assert (trajectory.trees, trajectory.steps[0].reply, trajectory.steps[0].notes) == ([odd], odd, odd)
+    assert trajectory.answer == odd
