@@ -16,12 +16,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import xxhash
+
 from data.conversation import IMAGE
 from data.errors import UserError
 from data.files import read_json, write_json
 from data.tar import Member, TarWriter, scan
 
-FORMAT_VERSION = 2  # 1 had no `images` field
+FORMAT_VERSION = 3  # 1 had no `images` field, 1 and 2 had `sha256` instead of `xxh128`
 IMAGE_TYPES = ("png", "jpg", "webp")
 RESERVED = ("id", "conversations", "num_images", "images")
 
@@ -124,12 +126,12 @@ class ShardWriter:
 
     def close(self) -> dict[str, Any]:
         """Complete the tar; returns its entry of the manifest."""
-        sha256 = self._tar.close()
+        xxh128 = self._tar.close()
         return {
             "url": self.path.name,
             "nsamples": self._num_samples,
             "bytes": self._tar.num_bytes,
-            "sha256": sha256,
+            "xxh128": xxh128,
         }
 
 
@@ -172,9 +174,15 @@ def write_manifest(out_dir: Path, shards: list[dict[str, Any]], source: dict[str
     return manifest
 
 
-def _sha256(path: Path) -> str:
+def checksum(entry: Mapping[str, Any]) -> tuple[str, str]:
+    """(kind, hexadecimal digits) of a tar, by its entry of a manifest of any version; `KeyError` when it has none."""
+    kind = "xxh128" if "xxh128" in entry else "sha256"
+    return kind, entry[kind]
+
+
+def _digest(path: Path, kind: str) -> str:
     with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return hashlib.file_digest(file, xxhash.xxh128 if kind == "xxh128" else kind).hexdigest()
 
 
 def read_manifest(folder: str | Path, verify: bool = False) -> dict[str, Any]:
@@ -190,17 +198,17 @@ def read_manifest(folder: str | Path, verify: bool = False) -> dict[str, Any]:
         )
     manifest = read_json(folder / "manifest.json")
     try:
-        entries = [(shard["url"], shard["bytes"], shard["sha256"]) for shard in manifest["shards"]]
+        entries = [(shard["url"], shard["bytes"], *checksum(shard)) for shard in manifest["shards"]]
         int(manifest["num_samples"])
     except (TypeError, KeyError, ValueError) as error:
         raise UserError(f"{folder / 'manifest.json'}: not a shard manifest ({error!r}); convert again") from None
-    for url, num_bytes, sha256 in entries:
+    for url, num_bytes, kind, digest in entries:
         if not isinstance(url, str) or Path(url).name != url:
             raise UserError(f"{folder / 'manifest.json'}: {url!r} is not the name of a tar beside it")
         path = folder / url
         if not path.exists() or path.stat().st_size != num_bytes:
             raise UserError(f"{path}: missing or of another size than manifest.json says; convert again")
-        if verify and _sha256(path) != sha256:
+        if verify and _digest(path, kind) != digest:
             raise UserError(f"{path}: its checksum is not the one in manifest.json; convert again")
     return manifest
 

@@ -1,12 +1,13 @@
 """Tar: the part of the format that shards need; written without time and owner, scanned without reading contents."""
 
 import functools
-import hashlib
 import os
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
+
+import xxhash
 
 from data.errors import UserError
 
@@ -36,7 +37,7 @@ class TarWriter:
 
     def __init__(self, path: Path):
         self._file = open(path, "w+b")  # noqa: SIM115 - closed by `close`
-        self._hash = hashlib.sha256()
+        self._hash = xxhash.xxh128()
         self._padding = b""  # of the last member, written with what follows
         self.members: list[Member] = []
         self.num_bytes = 0
@@ -57,7 +58,7 @@ class TarWriter:
         return os.pread(self._file.fileno(), member.size, member.offset)
 
     def close(self) -> str:
-        """Write the end marks; returns the tar's sha256."""
+        """Write the end marks; returns the tar's XXH128."""
         with self._file:
             self._write(self._padding + 2 * _END)
             self._write(bytes(-self.num_bytes % tarfile.RECORDSIZE))

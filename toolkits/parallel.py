@@ -1,6 +1,5 @@
 """The same work on many items, over processes, with a progress bar on terminals."""
 
-import gc
 import multiprocessing
 import os
 import sys
@@ -48,7 +47,6 @@ def run_parallel(
 
 def _start_worker(work: Callable[[int], Any]) -> None:
     global _work
-    gc.freeze()  # what was inherited is shared with the parent only until the collector touches it
     die_with_parent()
     _work = work
 

@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar
 import torch
 import tyro
 
+from data.shard import checksum
 from training.layout import Layout
 from training.models.checkpoint_folder import find_weights
 from training.models.trainable import Lora, Trainable
@@ -144,7 +145,7 @@ class Config:
     def identity(self, manifest: dict[str, Any]) -> dict[str, Any]:
         """What a run cannot change before its end: the order of its samples, the form of its optimizer's state, and the
         weights that it leaves alone."""
-        shards = [shard["sha256"] for shard in manifest["shards"] if shard.get("split", "train") == "train"]
+        shards = [checksum(shard)[1] for shard in manifest["shards"] if shard.get("split", "train") == "train"]
         names = ("global_batch_size", "num_workers", "seed", "pr", "do")
         return {
             **{name: getattr(self, name) for name in names},

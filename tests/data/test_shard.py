@@ -7,6 +7,7 @@ import pickle
 import tarfile
 
 import pytest
+import xxhash
 from PIL import Image
 
 from data.errors import UserError
@@ -50,7 +51,7 @@ def test_the_same_samples_give_the_same_bytes(tmp_path):
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         manifest = write_shards(tmp_path / name, [_sample(1), _sample(2)], 10, {})
-        sums.append(manifest["shards"][0]["sha256"])
+        sums.append(manifest["shards"][0]["xxh128"])
     assert sums[0] == sums[1]
 
 
@@ -82,7 +83,7 @@ def test_tars_are_what_tarfile_reads_and_the_other_way_round(tmp_path):
     writer = TarWriter(tmp_path / "ours.tar")
     for name, content in files.items():
         writer.add(name, content)
-    assert writer.close() == hashlib.sha256((tmp_path / "ours.tar").read_bytes()).hexdigest()
+    assert writer.close() == xxhash.xxh128((tmp_path / "ours.tar").read_bytes()).hexdigest()
     assert writer.members == scan(tmp_path / "ours.tar")
     with tarfile.open(tmp_path / "ours.tar") as tar:
         assert {member.name: tar.extractfile(member).read() for member in tar} == files
@@ -103,10 +104,16 @@ def test_the_task_of_a_sample():
         assert task_of(name) == "Amazon--00003"
 
 
-def test_damage_is_noticed(tmp_path):
+@pytest.mark.parametrize("version", [2, 3])
+def test_damage_is_noticed(tmp_path, version):
     manifest = write_shards(tmp_path, [_sample(1)], 10, {})
     tar = tmp_path / manifest["shards"][0]["url"]
     content = bytearray(tar.read_bytes())
+    if version == 2:
+        del manifest["shards"][0]["xxh128"]
+        manifest["shards"][0]["sha256"] = hashlib.sha256(content).hexdigest()
+        (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    read_manifest(tmp_path, verify=True)
     content[700] ^= 1
     tar.write_bytes(content)
     read_manifest(tmp_path)
