@@ -10,6 +10,7 @@ one's fastest run counts.
 """
 
 import dataclasses
+import hashlib
 import io
 import json
 import os
@@ -33,7 +34,7 @@ from rich.table import Table
 from data import cli
 from data.files import write_json
 from data.legacy import read_legacy_tar
-from data.shard import read_manifest, read_shard
+from data.shard import Sample, read_manifest, read_shard
 
 ROOT = Path(__file__).resolve().parent.parent
 RELEASED = ROOT.parent / "shared" / "fixtures" / "openwebvoyager" / "images"
@@ -160,9 +161,14 @@ def published(trajectories: Path, out: Path) -> None:
 def same_samples(ours_out: Path, published_out: Path) -> bool:
     """Whether both sides' tars hold the same samples to the byte."""
     shards = read_manifest(ours_out / "tars", verify=True)["shards"]
-    left = {s.id: (s.conversations, s.images) for e in shards for s in read_shard(ours_out / "tars" / e["url"])}
+    left = {s.id: _contents(s) for entry in shards for s in read_shard(ours_out / "tars" / entry["url"])}
     tars = (published_out / "tars").glob("*.tar")
-    return left == {s.id: (s.conversations, s.images) for tar in tars for s in read_legacy_tar(tar)}
+    return left == {s.id: _contents(s) for tar in tars for s in read_legacy_tar(tar)}
+
+
+def _contents(sample: Sample) -> tuple[list[dict[str, str]], list[bytes]]:
+    """Turns and digests of images: those of all samples do not fit into memory."""
+    return sample.conversations, [hashlib.sha256(image).digest() for image in sample.images]
 
 
 def compare(count: int, num_samples: int, new: Measured, old: Measured | None) -> dict[str, Any]:

@@ -232,5 +232,5 @@ def _print_report(config: Config, folders: list[Path], spool: Spool) -> None:
 
 
 if __name__ == "__main__":
-    gc.disable()  # nothing here refers to itself, and looking for what does takes a tenth of the time
+    gc.disable()  # nothing here refers to itself, and looking for what does costs a few percent
     cli.run(Config, main, description=__doc__)
