@@ -3,6 +3,7 @@
 import io
 import pickle
 import pickletools
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +18,8 @@ class _SafeUnpickler(pickle.Unpickler):
         self._find, self._load_persistent = find, load_persistent
 
     def find_class(self, module: str, name: str) -> Any:
-        return self._find(module, name)
+        found = self._find(module, name)
+        return _Callable(found) if isinstance(found, types.FunctionType) else found
 
     def persistent_load(self, pid: Any) -> Any:
         return self._load_persistent(pid)
@@ -31,6 +33,19 @@ def refuse(module: str, name: str) -> Any:
 def refuse_state(_: Any, __: Any) -> None:
     """The `__setstate__` of what a reader makes itself, such as the place of a tensor: no pickle may change it."""
     raise UserError("refused: the pickle changes what its reader made")
+
+
+class _Callable:
+    """A function of a reader's table. A pickle could set attributes of the function itself, for all later files."""
+
+    __slots__ = ("_function",)
+    __setstate__ = refuse_state
+
+    def __init__(self, function: Callable[..., Any]):
+        self._function = function
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._function(*arguments)
 
 
 def safe_unpickle(

@@ -149,8 +149,9 @@ def state(**fields: object) -> bytes:
         _TENSOR % (_STORAGE + state(path="/etc/passwd", offset=0)),
         _TENSOR % _STORAGE + state(path="/etc/passwd", offset=0),
         _TENSOR % (b"ctypes\nSimpleNamespace\n)R" + state(path="/etc/passwd", offset=0, num_bytes=99, dtype=None)),
+        b"ctorch._utils\n_rebuild_tensor_v2\n" + state(note="left in the reader for every later file"),
     ],
-    ids=["a changed storage", "a changed tensor", "a look-alike"],
+    ids=["a changed storage", "a changed tensor", "a look-alike", "a changed reader"],
 )
 def test_a_tensor_lies_in_its_own_file(tmp_path: Path, pickled: bytes) -> None:
     def archive(name: str, content: bytes) -> Path:
@@ -163,6 +164,31 @@ def test_a_tensor_lies_in_its_own_file(tmp_path: Path, pickled: bytes) -> None:
     assert read_archive(honest).read().tolist() == [0, 0, 0, 0]
     with pytest.raises(UserError, match="refused"):
         read_archive(archive("hostile", pickled))
+
+
+def test_a_tensor_is_no_larger_than_its_file(tmp_path: Path) -> None:
+    """The archive's directory claims 2 GB for 16 bytes; one number, repeated by a stride of 0, would fill them."""
+    file = tmp_path / "claims"
+    shape = b"(J\x00\x00\x00\x0eK\x01t"  # 234,881,024 x 1
+    stored = _STORAGE.replace(b"K\x04tQ", b"J\x00\x00\x00\x0etQ")
+    pickled = b"ctorch._utils\n_rebuild_tensor_v2\n(" + stored + b"K\0" + shape + b"(K\0K\0t\x89}tR"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("archive/data.pkl", b"\x80\x02" + pickled + b".")
+        archive.writestr("archive/data/0", bytes(16))
+        archive.getinfo("archive/data/0").file_size = 2_000_000_000
+    with pytest.raises(UserError, match="end after the file"):
+        read_archive(file)
+
+
+@pytest.mark.parametrize("size", [(-1, 4), (2**62, 2**62), (2**70,), ("a",)])
+def test_an_impossible_shape_is_one_line(good: dict[str, Path], tmp_path: Path, size: tuple) -> None:
+    folder = shutil.copytree(good["torch_dist"], tmp_path / "input")
+    path = next(folder.rglob(".metadata"))
+    metadata = pickle.loads(path.read_bytes())
+    next(entry for entry in metadata.state_dict_metadata.values() if hasattr(entry, "chunks")).size = size
+    path.write_bytes(pickle.dumps(metadata))
+    with pytest.raises(UserError, match="not the metadata of a torch_dist checkpoint"):
+        convert("mg2hf", folder, tmp_path / "out")
 
 
 @pytest.mark.parametrize("name", ["../other.distcp", "/etc/passwd", "..", "", "a\0b"])

@@ -112,7 +112,10 @@ class _Archive:
         info = self._records[f"data/{key}"]
         if not isinstance(numel, int) or not 0 <= numel * dtype.itemsize <= info.file_size:
             raise UserError("a tensor is larger than its bytes; the file is damaged")
-        return _Storage(self._path, self._start + self._offset(info), info.file_size, dtype)
+        offset = self._offset(info)
+        if offset + info.file_size > self._window.length:  # a size that is only claimed would bound nothing
+            raise UserError("is cut, or damaged: a tensor's bytes end after the file")
+        return _Storage(self._path, self._start + offset, info.file_size, dtype)
 
 
 def _names() -> safe_pickle.Names:
@@ -157,7 +160,7 @@ class _Window(io.RawIOBase):
     """A part of an open file as a file of its own."""
 
     def __init__(self, file: Any, start: int, length: int) -> None:
-        self._file, self._start, self._length, self._position = file, start, length, 0
+        self._file, self._start, self.length, self._position = file, start, length, 0
 
     def seekable(self) -> bool:
         return True
@@ -166,7 +169,7 @@ class _Window(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._position = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._length}[whence]
+        self._position = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self.length}[whence]
         if self._position < 0:
             raise OSError("cut")
         return self._position
@@ -175,7 +178,7 @@ class _Window(io.RawIOBase):
         return self._position
 
     def read(self, size: int | None = -1) -> bytes:
-        left = max(0, self._length - self._position)
+        left = max(0, self.length - self._position)
         self._file.seek(self._start + self._position)
         content = self._file.read(left if size is None or size < 0 else min(size, left))
         self._position += len(content)

@@ -136,7 +136,7 @@ class TorchDistReader:
             self._read(safe_pickle.load(content, _names()))
         except UserError as error:
             raise UserError(f"{path}: {error}") from None
-        except (AttributeError, TypeError, ValueError, KeyError):
+        except (AttributeError, TypeError, ValueError, KeyError, RuntimeError):  # the last: impossible shapes
             raise UserError(f"{path}: not the metadata of a torch_dist checkpoint") from None
 
     def _read(self, metadata: Any) -> None:
