@@ -1,8 +1,10 @@
 """The seeds' step, written anew command by command: one chromedriver and Chrome per session, WebDriver for everything.
 
 What is kept from OpenWebVoyager, WebVoyager and PAE: the order and number of commands, headless Chrome, PNG, a thread
-per session. What is not: PAE's pool of at most 32 threads and its barrier, which would only slow it down.
-Sources: spec/browser.md §3 and §3b, spec/openwebvoyager.md §1.2 and §1.6, spec/rl_systems.md P3-P5 and P25.
+per session. What is not: PAE's pool of at most 32 threads and its barrier, which would only slow it down, the two of
+the three Chromes that its reset starts and forgets, and all fixed pauses except the one a caller asks for.
+Sources: OpenWebVoyager's `run.py` (actions) and `utils_webarena.py` (two requests for each node of the tree), the
+`utils.py` of WebVoyager and PAE (three requests for each mark), and PAE's `webgym.py` (threads, pauses).
 """
 
 import base64

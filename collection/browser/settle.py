@@ -2,8 +2,8 @@
 
 At rest = the main frame does not load, no request that counts is in flight, and for `QUIET_S` since the action neither
 the network nor the document changed. The page itself measures the quiet of its document, so that a busy machine delays
-the page's timers and ours alike. Source of the rules: spec/browser.md §4, whose first version counted the quiet from
-before the action and observed half-built pages.
+the page's timers and ours alike. Quiet counts from the action: counted from before it, a page that fetches its content
+a moment after the click was observed half built.
 """
 
 import asyncio

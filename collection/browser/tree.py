@@ -1,7 +1,7 @@
 """Accessibility tree -> the text OpenWebVoyager's models read: `[3] button 'Search'` a line, ids in visiting order.
 
-Rules (spec/openwebvoyager.md §1.6): a node outside the viewport, without a box, without a name, or that repeats its
-nearest printed ancestor's name is left out and its children take its place; at most about 300 lines.
+Rules, as in OpenWebVoyager's `utils_webarena.py`: a node outside the viewport, without a box, without a name, or that
+repeats its nearest printed ancestor's name is left out and its children take its place; at most about 300 lines.
 
 Three differences, the first two because the released code asks each node for its box in a request of its own:
 - Parts of a form control that have no box in the DOM snapshot (the text inside a textbox) take the control's box.
