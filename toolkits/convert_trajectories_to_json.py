@@ -4,8 +4,9 @@
         --save_json_file data/json/il.json --round_id 1 --only_success
 
 A sample is {"id", "images": [names in image_dir], "conversations": [{"from": "human" | "gpt", "value"}]}. Kept are the
-trajectories in which the agent answered, with `--only_success` those the judge called a success; never those that a
-fault made invalid. Folders that are broken or unfinished are counted and passed over.
+trajectories in which the agent answered, with `--keep_unfinished` those too in which it ran out of steps, with
+`--only_success` those the judge called a success; never those that a fault made invalid. Folders that are broken or
+unfinished are counted and passed over.
 
 Names: `task<head>--<n>` gives `<head>--<n as 5 digits>--r<round>--step<step>`, as in the released data; an
 exploration's `task<head>--<n>--run<k>` gives `<head>--<n as 5 digits>--run<k>--r<round>--step<step>`.
@@ -29,7 +30,7 @@ from data import cli
 from data.conversation import build_conversation
 from data.errors import UserError
 from data.outcome import Verdict
-from data.trajectory import Trajectory, is_complete, list_trajectories, read_trajectory
+from data.trajectory import MAX_STEPS, Trajectory, is_complete, list_trajectories, read_trajectory
 from toolkits.image_check import check_image
 from toolkits.parallel import run_parallel
 from toolkits.sample_records import encode_record
@@ -57,6 +58,9 @@ class Config:
     """Screenshots shown at each step; the collector's `--max_attached_imgs`."""
     only_success: bool = False
     """Keep only trajectories judged a success."""
+    keep_unfinished: bool = False
+    """Also keep trajectories in which the agent ran out of steps without an answer: failures, for algorithms that learn
+    from those too."""
     judges: tuple[str, ...] = ()
     """With `--only_success`: whose verdicts count, by name (`oracle`, ...; OpenWebVoyager's evaluator is
     `eval_res.json`). Empty: anybody's."""
@@ -105,7 +109,7 @@ def main(config: Config) -> None:
 def convert(folder: Path, config: Config, cutter: TreeCutter) -> Converted:
     """The samples of one folder; its screenshots are placed in `config.image_dir`."""
     state = state_of(folder)
-    fate, trajectory, why = sort_out(folder, config.only_success, config.judges)
+    fate, trajectory, why = sort_out(folder, config.only_success, config.judges, config.keep_unfinished)
     samples, image_dir = [], Path(config.image_dir)
     if trajectory is not None:
         for sample, screenshot in samples_of(trajectory, config.round_id, config.last_n, cutter):
@@ -114,7 +118,9 @@ def convert(folder: Path, config: Config, cutter: TreeCutter) -> Converted:
     return Converted(folder.name, state, fate, why, samples)
 
 
-def sort_out(folder: Path, only_success: bool, judges: Iterable[str] = ()) -> tuple[str, Trajectory | None, str]:
+def sort_out(
+    folder: Path, only_success: bool, judges: Iterable[str] = (), keep_unfinished: bool = False
+) -> tuple[str, Trajectory | None, str]:
     """(fate, the trajectory if it is to be kept, why it could not be read)."""
     if not is_complete(folder):
         return "unfinished", None, ""
@@ -127,7 +133,8 @@ def sort_out(folder: Path, only_success: bool, judges: Iterable[str] = ()) -> tu
     outcome = trajectory.outcome
     if outcome is not None and outcome.verdict is Verdict.INVALID:
         return "invalid", None, ""
-    if not trajectory.finished or not trajectory.steps:
+    is_done = trajectory.finished or (keep_unfinished and trajectory.status == MAX_STEPS)
+    if not is_done or not trajectory.steps:
         return "unfinished", None, ""
     if only_success and (outcome is None or (judges and outcome.judge not in judges)):
         return "unjudged", None, ""

@@ -107,6 +107,15 @@ def kept(samples: list[dict[str, Any]]) -> set[str]:
     return {sample["id"].split("--r01")[0] for sample in samples}
 
 
+def test_failures_without_an_answer_are_kept_when_asked_for(tmp_path: Path) -> None:
+    """Shop--5 ran out of steps; Shop--6, which was killed, has no end at all."""
+    fill(tmp_path / "results")
+    expected = {"Shop--00001", "Shop--00002", "Shop--00003", "Shop--00005"}
+    assert kept(convert(tmp_path / "results", tmp_path, keep_unfinished=True)) == expected
+    only = convert(tmp_path / "results", tmp_path, keep_unfinished=True, only_success=True)
+    assert kept(only) == {"Shop--00001"}
+
+
 @pytest.mark.parametrize(
     "only_success, expected, counts",
     [
