@@ -4,12 +4,13 @@
 
 Trajectories lie as OpenWebVoyager's collector leaves them: 1024x768 screenshots, every file different (those of
 `--screenshots`, or drawn), 6.85 steps on average as in the released data. Both sides go from trajectory folders to
-tars: ours as its two commands with their start-up, the published way (published_converter.py) in a process of its own.
-At the first size, samples are compared: they must be the same. With `--num_repeats` the two sides take turns, and each
-one's fastest run counts.
+tars: ours as its two commands with their start-up, once by default and once with `--share_images`, the published way
+(published_converter.py) in a process of its own. At the first size, samples are compared: they must be the same. With
+`--num_repeats` the sides take turns, and each one's fastest run counts.
 """
 
 import dataclasses
+import functools
 import hashlib
 import io
 import json
@@ -137,12 +138,12 @@ def _run(*command: object) -> None:
     subprocess.run([sys.executable, *map(str, command)], env=environment, check=True, stdout=subprocess.DEVNULL)
 
 
-def ours(trajectories: Path, out: Path, num_workers: int) -> None:
-    """The two commands of the README."""
+def ours(trajectories: Path, out: Path, num_workers: int, *options: str) -> None:
+    """The two commands of the README; `options` are of the second."""
     samples, images, workers = out / "samples.json", out / "images", ("--num_workers", num_workers)
     flags = ("--result_dir", trajectories, "--image_dir", images, "--save_json_file", samples, *workers)
     _run(ROOT / "toolkits" / "convert_trajectories_to_json.py", *flags)
-    flags = ("--json_files", samples, "--image_dirs", images, "--save_dir", out / "tars", *workers)
+    flags = ("--json_files", samples, "--image_dirs", images, "--save_dir", out / "tars", *workers, *options)
     _run(ROOT / "toolkits" / "convert_to_tar_data.py", *flags)
 
 
@@ -171,37 +172,38 @@ def _contents(sample: Sample) -> tuple[list[dict[str, str]], list[bytes]]:
     return sample.conversations, [hashlib.sha256(image).digest() for image in sample.images]
 
 
-def compare(count: int, num_samples: int, new: Measured, old: Measured | None) -> dict[str, Any]:
-    """A row of the table."""
+def compare(count: int, num_samples: int, sides: dict[str, Measured | None]) -> dict[str, Any]:
+    """A row of the table; ratios are to the published side."""
     row: dict[str, Any] = {"trajectories": count, "samples": num_samples}
-    for name, side in (("published", old), ("ours", new)):
+    published = sides["published"]
+    for name, side in sides.items():
         row[f"{name}_s"] = round(side.seconds, 2) if side else None
         row[f"{name}_cpu_s"] = round(side.cpu_seconds, 2) if side else None
         row[f"{name}_samples/s"] = round(num_samples / side.seconds) if side else None
         row[f"{name}_MB"] = round(side.num_bytes / 1e6, 1) if side else None
-    row["ratio"] = round(old.seconds / new.seconds, 1) if old else None
-    row["cpu_ratio"] = round(old.cpu_seconds / new.cpu_seconds, 1) if old else None
-    row["bytes_%"] = round(100 * new.num_bytes / old.num_bytes, 1) if old else None
+        if name != "published":
+            row[f"{name}_ratio"] = round(published.seconds / side.seconds, 1) if published else None
+            row[f"{name}_cpu_ratio"] = round(published.cpu_seconds / side.cpu_seconds, 1) if published else None
+            row[f"{name}_bytes_%"] = round(100 * side.num_bytes / published.num_bytes, 1) if published else None
     return row
 
 
 def measure_size(count: int, bases: list[bytes], work: Path, config: Config, check: bool) -> dict[str, Any]:
-    """Make `count` trajectories in `work` and convert them both ways."""
+    """Make `count` trajectories in `work` and convert them in each way."""
     trajectories, new_out, old_out = work / "trajectories", work / "ours", work / "published"
     num_samples = write_trajectories(trajectories, count, bases)
-    new, old = [], []
+    runs: dict[str, list[Measured]] = {"published": [], "ours": [], "sharing": []}
     for repeat in range(config.num_repeats):
-        shutil.rmtree(new_out, ignore_errors=True)
-        new.append(measure(lambda: ours(trajectories, new_out, config.num_workers), new_out / "tars"))
-        if count > config.published_up_to:
-            continue
-        if not check:
+        if count <= config.published_up_to:
+            runs["published"].append(measure(lambda: published(trajectories, old_out), old_out / "tars"))
+        for name, options in (("ours", ()), ("sharing", ("--share_images",))):
+            convert = functools.partial(ours, trajectories, new_out, config.num_workers, *options)
+            runs[name].append(measure(convert, new_out / "tars"))
+            if check and repeat == 0 and runs["published"] and not same_samples(new_out, old_out):
+                raise SystemExit(f"{name}: the two sides' samples differ")
             shutil.rmtree(new_out)  # makes room
-        old.append(measure(lambda: published(trajectories, old_out), old_out / "tars"))
-        if check and repeat == 0 and not same_samples(new_out, old_out):
-            raise SystemExit("the two sides' samples differ")
-        shutil.rmtree(old_out)
-    return compare(count, num_samples, _fastest(new), _fastest(old) if old else None)
+        shutil.rmtree(old_out, ignore_errors=True)
+    return compare(count, num_samples, {name: _fastest(side) if side else None for name, side in runs.items()})
 
 
 def _fastest(runs: list[Measured]) -> Measured:
@@ -209,17 +211,18 @@ def _fastest(runs: list[Measured]) -> Measured:
 
 
 def main(config: Config) -> None:
-    """Measure both sides at each size and print the table."""
+    """Measure all sides at each size and print the table."""
     bases = base_screenshots(config.screenshots)
     rows = []
     for count in sorted(config.num_trajectories):
         with tempfile.TemporaryDirectory(dir=config.work_dir or None, prefix="conversion-") as folder:
             rows.append(measure_size(count, bases, Path(folder), config, check=not rows))
     kilobytes = sum(map(len, bases)) // len(bases) // 1000
-    table = Table(*(name.replace("_", " ") for name in rows[0]), title=f"screenshots of {kilobytes} kB")
-    for row in rows:
-        table.add_row(*map(str, row.values()))
-    Console(width=160).print(table)
+    sizes = [f"{row['trajectories']} trajectories" for row in rows]
+    table = Table("", *sizes, title=f"screenshots of {kilobytes} kB")
+    for name in list(rows[0])[1:]:
+        table.add_row(name.replace("_", " "), *(str(row[name]) for row in rows))
+    Console().print(table)
     if config.output:
         write_json(Path(config.output), {"config": dataclasses.asdict(config), "rows": rows})
 

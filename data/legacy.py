@@ -1,4 +1,4 @@
-"""Old pickled formats, read without running what they say.
+"""Old pickled formats, read without running what they say; and written for readers that know nothing else.
 
 OpenWebVoyager's tars hold `<key>.conversations` (a Python list's repr) and `<key>.input_image` (a pickled list of
 `io.BytesIO`); its clients send `/predict` a pickled list of PIL images. Exactly those objects are built, every other
@@ -8,6 +8,7 @@ global is refused.
 import ast
 import io
 import itertools
+import pickle
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -24,6 +25,7 @@ from data.tar import Member, TarWriter, scan
 _ALLOWED_MODES = {"1": 1, "L": 1, "P": 1, "LA": 2, "RGB": 3, "RGBA": 4}
 _IMAGE_PART = re.compile(r"\d+\.(?:png|jpg|webp)")
 MAX_PIXELS = 50_000_000
+_MAX_LEGACY_KEY = 100 - len(".conversations")  # its reader, wids, knows no header but the first, of 100 characters
 
 
 class _PickledImage:
@@ -74,7 +76,8 @@ def unpickle_images(data: bytes) -> list[Image.Image]:
 
 
 def read_legacy_tar(path: str | Path) -> Iterator[Sample]:
-    """The samples of one of OpenWebVoyager's released tars, or of one that `LegacyWriter` wrote.
+    """The samples of one of OpenWebVoyager's released tars, or of one that `LegacyWriter` wrote (which wrote images as
+    files before).
 
     Raises:
         UserError: a member that is neither conversations nor images, or a pickle that holds anything else.
@@ -131,17 +134,32 @@ def _unpickle_files(key: str, content: bytes) -> list[bytes]:
 
 
 class LegacyWriter:
-    """Writes a tar in OpenWebVoyager's layout, its pickle replaced by files: `<key>.conversations` is the turns' repr,
-    and every sample has all its images, `<key>.0.png`, ..."""
+    """Writes a tar that OpenWebVoyager's own trainer reads: `<key>.conversations`, the repr of a list of turns, which
+    it evaluates, and `<key>.input_image`, a pickle of a list of `io.BytesIO` that hold the encoded images.
+
+    Whoever reads such a tar runs what it says, so nothing but data goes in: turns are two texts each, of which the
+    repr is a literal, and the pickle names `_io.BytesIO` and nothing else. Further fields of a sample (rewards, token
+    ids) have no place there.
+    """
 
     def __init__(self, path: Path):
         self._tar = TarWriter(path)
 
     def add(self, sample: Sample) -> None:
-        for number, image in enumerate(sample.images):
-            content = image.read_bytes() if isinstance(image, Path) else image
-            self._tar.add(f"{sample.key}.{number}.{image_type(content)}", content)
-        self._tar.add(f"{sample.key}.conversations", str(sample.conversations).encode())
+        """Raises `UserError` when the sample contradicts itself, its id is too long or an image of it is none."""
+        sample.check()
+        if not sample.key.isascii() or len(sample.key) > _MAX_LEGACY_KEY:
+            limit = f"{_MAX_LEGACY_KEY} ASCII characters"
+            raise UserError(
+                f"sample {sample.id}: OpenWebVoyager's trainer reads ids of up to {limit}; leave out --legacy"
+            )
+        turns = [{"from": str(turn["from"]), "value": str(turn["value"])} for turn in sample.conversations]
+        contents = [image.read_bytes() if isinstance(image, Path) else bytes(image) for image in sample.images]
+        for content in contents:
+            image_type(content)
+        self._tar.add(f"{sample.key}.conversations", str(turns).encode())
+        images = pickle.dumps([io.BytesIO(content) for content in contents], protocol=4)
+        self._tar.add(f"{sample.key}.input_image", images)
 
     def close(self) -> None:
         self._tar.close()

@@ -2,9 +2,10 @@
 
 One sample is its screenshots `<key>.0.png`, `<key>.1.png`, ... in the order of the `<image>` marks, and `<key>.json` =
 {"id", "conversations": [{"from": "human" | "gpt", "value"}], "num_images", ...}; further fields (`weight`, `advantage`,
-...) are carried as they are. A shard stores identical screenshots once: a sample that shows some of another sample of
-its tar names the members of all its images in a field `images`. Beside the tars lie `manifest.json` (counts, bytes,
-checksums, source) and `shardlist.json` (OpenWebVoyager's list of shards).
+...) are carried as they are. Every sample has all its images under its own key, so that any webdataset reader gets it
+whole. With `share_images`, which the manifest names, a tar stores identical screenshots once: a sample that shows some
+of another sample of its tar names the members of all its images in a field `images`. Beside the tars lie
+`manifest.json` (counts, bytes, checksums, source) and `shardlist.json` (OpenWebVoyager's list of shards).
 """
 
 import dataclasses
@@ -23,7 +24,7 @@ from data.errors import UserError
 from data.files import read_json, write_json
 from data.tar import Member, TarWriter, scan
 
-FORMAT_VERSION = 3  # 1 had no `images` field, 1 and 2 had `sha256` instead of `xxh128`
+FORMAT_VERSION = 3  # 1 never shared images, 2 always did; both had `sha256` instead of `xxh128`
 IMAGE_TYPES = ("png", "jpg", "webp")
 RESERVED = ("id", "conversations", "num_images", "images")
 
@@ -73,10 +74,11 @@ def image_type(encoded: bytes) -> str:
 
 
 class ShardWriter:
-    """Writes one tar. The same samples give the same bytes."""
+    """Writes one tar. The same samples give the same bytes. With `share_images` identical images are stored once."""
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path, share_images: bool = False):
         self.path, self._tar, self._num_samples = path, TarWriter(path), 0
+        self._place = self._share if share_images else self._store
         self._by_path: dict[Path, str] = {}
         self._by_ends: dict[tuple[int, bytes], list[Member]] = {}
 
@@ -99,7 +101,11 @@ class ShardWriter:
         self._tar.add(f"{sample.key}.json", encoded)
         self._num_samples += 1
 
-    def _place(self, sample: Sample, number: int, image: bytes | Path) -> str:
+    def _store(self, sample: Sample, number: int, image: bytes | Path) -> str:
+        """Add `image`; returns its member's name."""
+        return self._add(sample, number, image, image.read_bytes() if isinstance(image, Path) else image).name
+
+    def _share(self, sample: Sample, number: int, image: bytes | Path) -> str:
         """The name of the member that holds `image`, added unless the tar has it."""
         if isinstance(image, Path) and image in self._by_path:
             return self._by_path[image]
@@ -108,16 +114,19 @@ class ShardWriter:
         twins = self._by_ends.setdefault((len(content), content[:_END_BYTES] + content[-_END_BYTES:]), [])
         member = next((twin for twin in twins if self._tar.read(twin) == content), None)
         if member is None:
-            try:
-                kind = image_type(content)
-            except UserError as error:
-                where = f"{image}: " if isinstance(image, Path) else ""
-                raise UserError(f"sample {sample.id}: {where}{error}") from None
-            member = self._tar.add(f"{sample.key}.{number}.{kind}", content)
+            member = self._add(sample, number, image, content)
             twins.append(member)
         if isinstance(image, Path):
             self._by_path[image] = member.name
         return member.name
+
+    def _add(self, sample: Sample, number: int, image: bytes | Path, content: bytes) -> Member:
+        try:
+            kind = image_type(content)
+        except UserError as error:
+            where = f"{image}: " if isinstance(image, Path) else ""
+            raise UserError(f"sample {sample.id}: {where}{error}") from None
+        return self._tar.add(f"{sample.key}.{number}.{kind}", content)
 
     @property
     def members(self) -> list[Member]:
@@ -135,7 +144,9 @@ class ShardWriter:
         }
 
 
-def write_shards(out_dir: Path, samples: Iterable[Sample], max_samples: int, source: dict[str, Any]) -> dict[str, Any]:
+def write_shards(
+    out_dir: Path, samples: Iterable[Sample], max_samples: int, source: dict[str, Any], share_images: bool = False
+) -> dict[str, Any]:
     """Write `samples` as `elcano-%06d.tar` into the existing empty folder `out_dir`; returns the manifest."""
     shards: list[dict[str, Any]] = []
     seen: set[str] = set()
@@ -147,14 +158,16 @@ def write_shards(out_dir: Path, samples: Iterable[Sample], max_samples: int, sou
         if number % max_samples == 0:
             if writer is not None:
                 shards.append(writer.close())
-            writer = ShardWriter(out_dir / f"elcano-{len(shards):06d}.tar")
+            writer = ShardWriter(out_dir / f"elcano-{len(shards):06d}.tar", share_images)
         writer.add(sample)
     if writer is not None:
         shards.append(writer.close())
-    return write_manifest(out_dir, shards, source)
+    return write_manifest(out_dir, shards, source, share_images)
 
 
-def write_manifest(out_dir: Path, shards: list[dict[str, Any]], source: dict[str, Any]) -> dict[str, Any]:
+def write_manifest(
+    out_dir: Path, shards: list[dict[str, Any]], source: dict[str, Any], share_images: bool = False
+) -> dict[str, Any]:
     """Write `shardlist.json` and `manifest.json` for shards whose entries `ShardWriter.close` gave.
 
     Entries with `"split": "val"` are held out and counted apart.
@@ -165,6 +178,7 @@ def write_manifest(out_dir: Path, shards: list[dict[str, Any]], source: dict[str
         "format_version": FORMAT_VERSION,
         "num_samples": sum(shard["nsamples"] for shard in train),
         **({"num_validation_samples": sum(shard["nsamples"] for shard in held_out)} if held_out else {}),
+        "share_images": share_images,
         "shards": shards,
         "source": source,
     }
@@ -172,6 +186,11 @@ def write_manifest(out_dir: Path, shards: list[dict[str, Any]], source: dict[str
     write_json(out_dir / "shardlist.json", urls, flush=False)
     write_json(out_dir / "manifest.json", manifest, flush=False)
     return manifest
+
+
+def shares_images(manifest: Mapping[str, Any]) -> bool:
+    """Whether a sample may lack an image under its own key, by the manifest of any version."""
+    return manifest.get("share_images", manifest.get("format_version", 1) > 1)
 
 
 def checksum(entry: Mapping[str, Any]) -> tuple[str, str]:

@@ -50,8 +50,11 @@ class Config:
     """Seed of the shuffle."""
     validation_fraction: float = 0.0
     """Hold out this part of the tasks, whatever the seed, in shards of their own."""
+    share_images: bool = False
+    """Store a screenshot that several samples of a tar show once, for a third to a half of the bytes. Elcano reads such
+    tars whole; readers that take each sample by its key (plain webdataset, plain energon) miss images."""
     legacy: bool = False
-    """Also write OpenWebVoyager's layout into `legacy/` (images as files instead of a pickle)."""
+    """Also write the shards that OpenWebVoyager's own trainer reads into `legacy/`."""
     abs_path: str = ""
     """A stage folder of OpenWebVoyager: gives `*_json_data/*/*.json`, `../OpenWebVoyager_image_data/*` and
     `*_tar_data` for what is not given above."""
@@ -79,7 +82,7 @@ def main(config: Config) -> None:
     inputs = state_of_inputs(samples, config)
     begin(temporary, fingerprint(inputs, config), sum(size for _, size, _ in inputs))
     try:
-        work = functools.partial(write_shard, folder=temporary, legacy=config.legacy)
+        work = functools.partial(write_shard, folder=temporary, config=config)
         written = list(run_parallel(work, shards, config.num_workers, "shards"))
         entries = [entry for entry, _ in written]
         manifest = finish(temporary, written, config)
@@ -168,13 +171,13 @@ def begin(temporary: Path, depends: str, num_bytes: int) -> None:
         write_json(begun, depends, flush=False)
 
 
-def write_shard(shard: Shard, folder: Path, legacy: bool) -> tuple[dict[str, Any], TarIndex]:
+def write_shard(shard: Shard, folder: Path, config: Config) -> tuple[dict[str, Any], TarIndex]:
     """Write one tar, unless a killed run did; returns its entry of the manifest and its index."""
     path, done = folder / shard.name, folder / _DONE / f"{shard.name}.json"
     entry = _finished(path, done)
     if entry is not None:
         return entry, index_members(scan(path))
-    entry, members = _write_tars(shard, path, legacy)
+    entry, members = _write_tars(shard, path, config)
     begun = done.with_suffix(".tmp")
     begun.write_text(json.dumps(entry))
     begun.rename(done)
@@ -190,12 +193,12 @@ def _finished(path: Path, done: Path) -> dict[str, Any] | None:
     return None
 
 
-def _write_tars(shard: Shard, path: Path, legacy: bool) -> tuple[dict[str, Any], list[Member]]:
+def _write_tars(shard: Shard, path: Path, config: Config) -> tuple[dict[str, Any], list[Member]]:
     """The tar at `path`, and its twin of the old layout; returns its entry of the manifest and what it holds."""
-    writer = ShardWriter(path)
+    writer = ShardWriter(path, config.share_images)
     for sample in shard.samples:
         writer.add(sample)
-    if legacy and not shard.held_out:
+    if config.legacy and not shard.held_out:
         (path.parent / _LEGACY).mkdir(exist_ok=True)
         from data.legacy import LegacyWriter  # imported here, as below: it needs Pillow
 
@@ -218,7 +221,8 @@ def finish(folder: Path, written: list[tuple[dict[str, Any], TarIndex]], config:
         sizes = {entry["url"].replace("elcano", "openwebvoyager"): entry["nsamples"] for entry in train}
         write_legacy_list(folder / _LEGACY, sizes)
     shutil.rmtree(folder / _DONE)
-    return write_manifest(folder, entries, {"json_files": list(config.json_files), "seed": config.seed})
+    source = {"json_files": list(config.json_files), "seed": config.seed}
+    return write_manifest(folder, entries, source, config.share_images)
 
 
 def replace_folder(temporary: Path, target: Path) -> None:

@@ -25,7 +25,7 @@ from data.action import ActionError, parse_reply
 from data.errors import UserError
 from data.files import read_json, write_json
 from data.legacy import read_legacy_tar
-from data.shard import Sample, read_manifest, read_shard, task_of
+from data.shard import Sample, read_manifest, read_shard, shares_images, task_of
 
 _TILE = (256, 192)
 _CAPTION = 42
@@ -128,9 +128,14 @@ def main(config: Config) -> None:
     if tally.num_samples != total:
         raise UserError(f"{folder}: the tars hold {tally.num_samples} samples, their list says {total}")
     num_bytes = sum(path.stat().st_size for path, _ in shards)
-    verified = config.verify and (folder / "manifest.json").exists()
-    numbers = {"shards": len(shards), "bytes": num_bytes, "checksums": "good" if verified else "not compared"}
-    numbers |= tally.report()
+    ours = (folder / "manifest.json").exists()
+    numbers = {
+        "shards": len(shards),
+        "bytes": num_bytes,
+        "checksums": "good" if ours and config.verify else "not compared",
+        "images shared among samples": "yes" if ours and shares_images(read_manifest(folder)) else "no",
+        **tally.report(),
+    }
     _print(folder, numbers)
     if config.contact_sheet:
         write_contact_sheet(Path(config.contact_sheet), tiles)

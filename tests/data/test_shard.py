@@ -55,8 +55,9 @@ def test_the_same_samples_give_the_same_bytes(tmp_path):
     assert sums[0] == sums[1]
 
 
-def test_identical_screenshots_are_stored_once(tmp_path):
-    """Also when they lie in different files; a released reader's shape stays where nothing is shared."""
+@pytest.mark.parametrize("share_images", [False, True])
+def test_identical_screenshots_are_stored_once_when_asked(tmp_path, share_images):
+    """Also when they lie in different files; a sample that shares nothing looks as without the flag."""
     (tmp_path / "a.png").write_bytes(_png(1))
     (tmp_path / "b.png").write_bytes(_png(1))
     turns = [{"from": "human", "value": "<image><image>"}, {"from": "gpt", "value": "Thought"}]
@@ -65,7 +66,8 @@ def test_identical_screenshots_are_stored_once(tmp_path):
         Sample("second", turns, [tmp_path / "b.png", _png(2)]),
         Sample("third", turns, [_png(3), _png(3)], {"weight": 2.0, "images": "not mine to set"}),
     ]
-    manifest = write_shards(tmp_path, samples, 10, {})
+    manifest = write_shards(tmp_path, samples, 10, {}, share_images)
+    assert manifest["share_images"] is share_images
     path = tmp_path / manifest["shards"][0]["url"]
     read = list(read_shard(path))
     assert [sample.images for sample in read] == [[_png(0), _png(1)], [_png(1), _png(2)], [_png(3), _png(3)]]
@@ -73,8 +75,15 @@ def test_identical_screenshots_are_stored_once(tmp_path):
     with tarfile.open(path) as tar:
         names = tar.getnames()
         fields = [json.load(tar.extractfile(f"{key}.json")) for key in ("first_x", "second")]
-    assert " ".join(names) == "first_x.0.png first_x.1.png first_x.json second.1.png second.json third.0.png third.json"
-    assert "images" not in fields[0] and fields[1]["images"] == ["first_x.1.png", "second.1.png"]
+    if share_images:
+        assert " ".join(names) == (
+            "first_x.0.png first_x.1.png first_x.json second.1.png second.json third.0.png third.json"
+        )
+        assert "images" not in fields[0] and fields[1]["images"] == ["first_x.1.png", "second.1.png"]
+    else:
+        parts = ("0.png", "1.png", "json")
+        assert names == [f"{key}.{part}" for key in ("first_x", "second", "third") for part in parts]
+        assert not any("images" in each for each in fields)
 
 
 def test_tars_are_what_tarfile_reads_and_the_other_way_round(tmp_path):

@@ -12,7 +12,7 @@ from tests.toolkits.trajectories import screenshot
 from toolkits.inspect_shards import Config, action_name, main
 
 
-def write(folder: Path) -> Path:
+def write(folder: Path, share_images: bool = False) -> Path:
     folder.mkdir()
     actions = ["Click [3]", "Click [4]", "ANSWER; blue", "nonsense"]
     samples = [
@@ -27,7 +27,7 @@ def write(folder: Path) -> Path:
         )
         for number, action in enumerate(actions)
     ]
-    write_shards(folder, samples, 3, {})
+    write_shards(folder, samples, 3, {}, share_images)
     return folder
 
 
@@ -44,6 +44,24 @@ def test_numbers_and_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     with Image.open(tmp_path / "sheet.png") as sheet:
         assert sheet.size == (4 * 256, 222) and len(sheet.getcolors(1 << 20)) > 4
     assert "Click: 2" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("share_images", [False, True])
+def test_it_says_whether_samples_share_images(tmp_path: Path, share_images: bool) -> None:
+    folder = write(tmp_path / "shards", share_images)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    answers = [shared_images(folder)]
+    for version in (3, 1):  # as older converters wrote them: the first never shared, later ones always did
+        old = {**manifest, "format_version": version}
+        del old["share_images"]
+        (folder / "manifest.json").write_text(json.dumps(old))
+        answers.append(shared_images(folder))
+    assert answers == ["yes" if share_images else "no", "yes", "no"]
+
+
+def shared_images(folder: Path) -> str:
+    main(Config(str(folder), output=str(folder / "x.json")))
+    return json.loads((folder / "x.json").read_text())["images shared among samples"]
 
 
 def test_actions_written_as_calls_count_too() -> None:

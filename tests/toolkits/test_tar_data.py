@@ -1,6 +1,5 @@
 """convert_to_tar_data.py: mixed, shuffled, reproducible shards that energon reads, and never half a folder."""
 
-import ast
 import base64
 import contextlib
 import itertools
@@ -11,9 +10,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import tarfile
 import time
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -88,9 +85,12 @@ def write_trajectories(folder: Path, count: int, num_steps: int = 5, last_n: int
     return folder / "samples.json", images
 
 
-def test_a_trajectory_stays_in_one_shard_and_its_screenshots_are_stored_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("share_images", [False, True])
+def test_a_trajectory_stays_in_one_shard_and_can_store_its_screenshots_once(tmp_path: Path, share_images: bool) -> None:
     file, images = write_trajectories(tmp_path, count=6)
-    samples = {sample.id: sample for sample in pack(tmp_path / "shards", (file, images), max_samples_per_shard=12)}
+    options = {"max_samples_per_shard": 12, "share_images": share_images}
+    samples = {sample.id: sample for sample in pack(tmp_path / "shards", (file, images), **options)}
+    assert read_manifest(tmp_path / "shards")["share_images"] is share_images
     shards = [{s.id for s in read_shard(path)} for path in sorted((tmp_path / "shards").glob("*.tar"))]
     assert [len(ids) for ids in shards] == [10, 10, 10]
     assert all(len({task_of(sample) for sample in ids}) == 2 for ids in shards)
@@ -99,7 +99,15 @@ def test_a_trajectory_stays_in_one_shard_and_its_screenshots_are_stored_once(tmp
         assert sample.images == [(images / name).read_bytes() for name in record["images"]]
         assert sample.extra == {"weight": record["weight"]}
     num_stored = sum(member.name.endswith("png") for tar in (tmp_path / "shards").glob("*.tar") for member in scan(tar))
-    assert num_stored == 30
+    assert num_stored == (30 if share_images else 6 * (1 + 2 + 3 + 3 + 3))
+
+
+def test_sharing_images_changes_neither_samples_nor_their_order(tmp_path: Path) -> None:
+    part = write_trajectories(tmp_path, count=6)
+    own, shared = (
+        pack(tmp_path / f"shards{share}", part, max_samples_per_shard=12, share_images=share) for share in (False, True)
+    )
+    assert own == shared
 
 
 def test_whole_tasks_are_held_out_whatever_the_seed(tmp_path: Path) -> None:
@@ -139,19 +147,6 @@ def test_many_processes_write_the_same_as_one(tmp_path: Path) -> None:
     assert one == three
 
 
-def test_legacy_layout_without_pickle(tmp_path: Path) -> None:
-    part = write_trajectories(tmp_path, count=3)
-    samples = pack(tmp_path / "shards", part, legacy=True, max_samples_per_shard=10)
-    folder = tmp_path / "shards" / "legacy"
-    listed = json.loads((folder / "shardlist.json").read_text())
-    assert listed == [{"url": f"openwebvoyager-00000{n}.tar", "nsamples": count} for n, count in enumerate((10, 5))]
-    read = [sample for entry in listed for sample in read_legacy_tar(folder / entry["url"])]
-    assert [(s.id, s.conversations, s.images) for s in read] == [(s.id, s.conversations, s.images) for s in samples]
-    with tarfile.open(folder / "openwebvoyager-000000.tar") as tar:
-        name = next(name for name in tar.getnames() if name.endswith(".conversations"))
-        assert ast.literal_eval(tar.extractfile(name).read().decode())[0]["from"] == "human"
-
-
 def test_published_folders_are_found(tmp_path: Path) -> None:
     """`--abs_path` is the variable of the published script, run in a stage's folder."""
     file, images = write_trajectories(tmp_path / "made", count=2)
@@ -175,48 +170,6 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
     a, b, c = ((tmp_path / name / "elcano-000000.tar").read_bytes() for name in "abc")
     assert a == b
     assert a != c
-
-
-def test_energon_reads_every_sample(tmp_path: Path) -> None:
-    """In a process of its own: energon starts threads that a test should not inherit."""
-    pack(tmp_path / "shards", write_samples(tmp_path, "il", 7), max_samples_per_shard=3)
-    code = f"""
-import json
-import zlib
-from data.shard import parse_fields, sample_images
-from megatron.energon import Cooker, DefaultTaskEncoder, Sample, WorkerConfig, basic_sample_keys, cooker, edataclass
-from megatron.energon import get_loader, get_train_dataset, stateless
-
-@edataclass
-class Turn(Sample):
-    id: str
-    images: list[int]
-
-@stateless
-@cooker(need_primary=True)
-def cook(raw, primary):
-    fields = parse_fields(raw["__key__"], raw["json"])
-    own = {{name: content for name, content in raw.items() if name.endswith("png")}}
-    images = sample_images(raw["__key__"], fields, own, primary.get)
-    return Turn(**basic_sample_keys(raw), id=fields["id"], images=[zlib.crc32(image) for image in images])
-
-class Encoder(DefaultTaskEncoder):
-    cookers = [Cooker(cook)]
-    decoder = None
-    def batch(self, samples):
-        return samples
-
-worker = WorkerConfig(rank=0, world_size=1, num_workers=0)
-dataset = get_train_dataset({str(tmp_path / "shards")!r}, worker_config=worker, batch_size=1, shuffle_buffer_size=None,
-                            max_samples_per_sequence=None, task_encoder=Encoder(), repeat=False)
-print(json.dumps([[sample.id, sample.images] for batch in get_loader(dataset) for sample in batch]))
-"""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=280)
-    assert result.returncode == 0, result.stderr
-    read = json.loads(result.stdout.strip().splitlines()[-1])
-    sums = [zlib.crc32(screenshot(number)) for number in range(8)]
-    assert sorted(read) == [[f"il--{number:05d}--r01--step01", [sums[number], sums[number + 1]]] for number in range(7)]
 
 
 def test_the_index_is_the_one_that_energon_makes(tmp_path: Path) -> None:

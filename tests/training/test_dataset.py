@@ -1,6 +1,6 @@
 """What a rank reads: its own samples, once per pass, in an order that survives a restart."""
 
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 
 import pytest
@@ -134,6 +134,21 @@ def test_weight_and_advantage_travel_with_a_sample(reader: Reader, tmp_path: Pat
         assert batch.advantages[number] == -index
         own = batch.loss_weights[batch.sample_index == number]
         assert own.sum().item() == pytest.approx(0.5 * index)
+
+
+def test_images_that_samples_share_are_read_as_their_own(reader: Reader, tmp_path: Path) -> None:
+    """Every sample shows the last screenshot of the one before it, as the steps of a trajectory do."""
+    plain = [tiny.sample(index, num_steps=2) for index in range(7)]
+    samples = [Sample(new.id, new.conversations, [old.images[-1], new.images[-1]]) for old, new in pairwise(plain)]
+    folders = [tiny.build_dataset(tmp_path / str(share), samples, share_images=share) for share in (False, True)]
+    num_bytes = [sum(tar.stat().st_size for tar in folder.glob("*.tar")) for folder in folders]
+    assert num_bytes[1] < num_bytes[0]
+    steps = [reader.steps(folder, 2, place(), packing=True, seq_len=4096) for folder in folders]
+    assert [step.keys for step in steps[0]] == [step.keys for step in steps[1]]
+    for step, shared in zip(*steps, strict=True):
+        for batch, same in zip(step.micro_batches, shared.micro_batches, strict=True):
+            assert batch.tokens.equal(same.tokens) and batch.images.num_units == same.images.num_units
+            assert batch.images.pixels["pixel_values"].equal(same.images.pixels["pixel_values"])
 
 
 def test_a_column_that_is_no_number_is_named(reader: Reader, tmp_path: Path) -> None:

@@ -162,11 +162,11 @@ def sample(index: int, num_steps: int = 1, num_words: int = 60, with_images: boo
     return Sample(f"task--{index:05d}--step{num_steps:02d}", conversations, images)
 
 
-def build_dataset(folder: Path, samples: list[Sample] | None = None) -> Path:
+def build_dataset(folder: Path, samples: list[Sample] | None = None, share_images: bool = False) -> Path:
     """Shards, with energon's index, of `samples`; by default 24 of 1 to 3 steps, every fifth without an image."""
     folder.mkdir(parents=True)
     samples = samples or [sample(index, num_steps=1 + index % 3, with_images=index % 5 != 4) for index in range(24)]
-    manifest = write_shards(folder, samples, max_samples=10, source={})
+    manifest = write_shards(folder, samples, max_samples=10, source={}, share_images=share_images)
     write_energon_index(folder, [shard["url"] for shard in manifest["shards"]])
     return folder
 
