@@ -190,7 +190,7 @@ def _png() -> bytes:
 
 
 class Screenshots:
-    """An image encoder (`training.models.images.ImageEncoder`) whose every image is noise of a screenshot's size."""
+    """An image encoder (`models.images.ImageEncoder`) whose every image is noise of a screenshot's size."""
 
     def __init__(self, latents: int) -> None:
         self.latents = latents

@@ -14,6 +14,7 @@ from PIL import Image
 
 from data import cli
 from data.files import read_json, write_json
+from models.processor import load_processor
 from training import config as train_config
 from training.collate import TokenizedSample
 from training.dataset import read_in_order
@@ -90,11 +91,11 @@ class Config:
 def main(config: Config) -> None:
     """Read every sample, count, write, say the mean."""
     cpu_adaptor.install()
-    from training.train import build_encoder, read_processor
+    from training.train import build_encoder
 
     kind = family(config.policy)
     options = train_config.Config(config.dataset_path, config.policy)
-    processor = read_processor(kind, config.policy)
+    processor = load_processor(config.policy)
     images = kind.image_encoder_class(processor, kind.read_config(config.policy))
     samples = read(config.dataset_path, None, build_encoder(options, processor, images))
     lengths = [len(sample.ids) for sample in samples]

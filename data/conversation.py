@@ -12,15 +12,6 @@ from typing import Any
 IMAGE = "<image>"
 MAX_LINE_WORDS = 500
 
-IDEFICS2_CHAT_TEMPLATE = (
-    "{% for message in messages %}{{ message['role'].capitalize() }}"
-    "{% if message['content'][0]['type'] == 'image' %}{{ ':' }}{% else %}{{ ': ' }}{% endif %}"
-    "{% for part in message['content'] %}"
-    "{% if part['type'] == 'text' %}{{ part['text'] }}{% elif part['type'] == 'image' %}{{ '<image>' }}{% endif %}"
-    "{% endfor %}<end_of_utterance>\n{% endfor %}{% if add_generation_prompt %}{{ 'Assistant:' }}{% endif %}"
-)
-"""What idefics2 checkpoints of transformers 4.40 relied on: the class default that is gone in 5.x."""
-
 _SPECIAL = re.compile(
     r"<(?=/?(?:image|end_of_utterance|fake_token_around_image|s)>|\|(?:im_start|im_end|endoftext)\|>)"
 )

@@ -2,8 +2,9 @@
 
     python server/hf_online_server.py --model_name_or_path DIR --port 8080
 
-Prints `serving DIR on http://host:port` when ready; SIGTERM finishes the requests under way and ends. Checkpoints
-released by OpenWebVoyager want `--image_size 980 --do_image_splitting False`. OMP_NUM_THREADS sets a CPU's threads.
+Prints `serving DIR on http://host:port` when ready; SIGTERM finishes the requests under way and ends. How images are
+prepared, the checkpoint's processor files say; hf2mg.sh writes OpenWebVoyager's values into them, and a released folder
+that never went through it wants `--image_size 980 --do_image_splitting False`. OMP_NUM_THREADS sets a CPU's threads.
 Replies are drawn at temperature 1.2 for exploration, as published; for evaluation give `--temperature 0`.
 """
 
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Literal
 
 from data import cli
 from data.errors import UserError
+from models.families import NAMES
 
 if TYPE_CHECKING:  # torch takes seconds to import; what can be refused is refused before
     from fastapi import FastAPI
@@ -26,7 +28,6 @@ if TYPE_CHECKING:  # torch takes seconds to import; what can be refused is refus
     from server.engine import Engine
 
 _KEEP_ALIVE_S = 75  # longer than clients keep idle connections, so that they never meet one that has just been closed
-MODEL_TYPES = ("idefics2", "llava", "llava_next")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,9 +85,9 @@ class Config:
     min_new_tokens: int = 3
     """No end token before this many."""
     image_size: int | None = None
-    """Longest and shortest image edge in pixels; None: what the processor's config says."""
+    """Longest and shortest image edge in pixels, other than the model was trained with; None: what its folder says."""
     do_image_splitting: bool | None = None
-    """Whether idefics2 also reads each image in quarters; None: what the processor's config says."""
+    """Whether idefics2 also reads each image in quarters, other than it was trained; None: what its folder says."""
     image_cache_size: int = 512
     """Images whose features are kept."""
 
@@ -131,8 +132,8 @@ def check_folder(folder: Path) -> Path:
         model_type = json.loads((folder / "config.json").read_text()).get("model_type")
     except (ValueError, AttributeError):
         raise UserError(f"{folder / 'config.json'}: not a model's configuration") from None
-    if model_type not in MODEL_TYPES:
-        raise UserError(f"--model_name_or_path {folder}: its model type {model_type!r} is none of {MODEL_TYPES}")
+    if model_type not in NAMES:
+        raise UserError(f"--model_name_or_path {folder}: its model type {model_type!r} is none of {NAMES}")
     if not any(folder.glob("*.safetensors")):
         raise UserError(f"--model_name_or_path {folder}: no *.safetensors in it; pickled weights are not read")
     return folder

@@ -108,26 +108,8 @@ def build_prompt(
     if num_characters > model.context_length * _MAX_TOKEN_CHARACTERS:
         raise UserError(f"the text has {num_characters} characters; the model reads {model.context_length} tokens")
     inputs = [_image_input(image, model, cache) for image in images]
-    lengths = [image.num_tokens for image in inputs]
-    token_ids = fill_image_tokens(model.prompt_ids(escaped, complete), model.image_token_id, lengths)
+    token_ids = model.prompt_ids(escaped, [image.size for image in images], complete)
     return Prompt(token_ids, inputs, model.image_token_id, adapter)
-
-
-def fill_image_tokens(prompt_ids: Sequence[int], image_token_id: int, lengths: Sequence[int]) -> list[int]:
-    """One `<image>` token for each feature row of images that take `lengths` of them.
-
-    Idefics2's processor writes them all into the text; LLaVA's leave one per image, to be repeated here.
-    """
-    found = sum(token == image_token_id for token in prompt_ids)
-    if found == sum(lengths):
-        return list(prompt_ids)
-    if found != len(lengths):
-        raise UserError(f"the prompt has {found} image tokens for {sum(lengths)} image features")
-    remaining = iter(lengths)
-    filled: list[int] = []
-    for token in prompt_ids:
-        filled.extend([token] * (next(remaining) if token == image_token_id else 1))
-    return filled
 
 
 def _escape(part: dict[str, Any]) -> dict[str, Any]:
@@ -139,6 +121,4 @@ def _image_input(image: WireImage, model: VisionLanguageModel, cache: FeatureCac
     features = cache.get(image.key)
     if features is not None:
         return ImageInput(image.key, features.shape[0], features, None)
-    loaded = image.load()
-    pixels = model.pixels(loaded)
-    return ImageInput(image.key, model.num_image_tokens(pixels, loaded), None, pixels)
+    return ImageInput(image.key, model.images.num_tokens(*image.size), None, model.pixels(image.load()))

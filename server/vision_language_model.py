@@ -14,11 +14,13 @@ from typing import Any
 
 import torch
 from PIL import Image
-from transformers import AutoModelForImageTextToText, AutoProcessor, BatchFeature, BitsAndBytesConfig
+from transformers import AutoModelForImageTextToText, BatchFeature, BitsAndBytesConfig
 from transformers.utils import logging
 
-from data.conversation import IDEFICS2_CHAT_TEMPLATE
 from data.errors import UserError
+from models.families import image_encoder_class
+from models.processor import ImageSettings, load_processor, splitting_remark, to_stderr
+from models.text import decode_reply, render, tokenize
 from server import ragged_attention
 from server.kv_slots import KVSlots
 from server.lora import Adapters
@@ -47,7 +49,7 @@ class VisionLanguageModel:
         logging.set_verbosity_error()
         logging.disable_progress_bar()
         self.device = _device(options.device)
-        self.processor = load_processor(folder, options)
+        self.processor = load_processor(folder, ImageSettings(options.image_size, options.do_image_splitting))
         self._tokenizing = threading.Lock()  # a fast tokenizer refuses to be set up by two threads at once
         self.hf_model = _load_model(folder, self.device, options)
         self._text_model = self.hf_model.get_decoder()
@@ -56,6 +58,9 @@ class VisionLanguageModel:
         self._no_mask = torch.zeros(1, 1, 1, 1, device=self.device)  # 4-D masks are passed on; steps bring their own
         self.adapters = Adapters(self.hf_model, options.adapters)
         config, generation = self.hf_model.config, self.hf_model.generation_config
+        self.images = image_encoder_class(config.model_type)(self.processor, config)
+        if options.do_image_splitting is None and (remark := splitting_remark(folder, self.processor)):
+            to_stderr(remark)
         self.sliding_window: int | None = getattr(config.get_text_config(), "sliding_window", None)
         self.context_length: int = config.get_text_config().max_position_embeddings
         self.image_token_id: int = config.image_token_id
@@ -65,27 +70,20 @@ class VisionLanguageModel:
 
     def pixels(self, image: Image.Image) -> BatchFeature:
         """Resize and normalise one RGB image as the checkpoint's processor says."""
-        return self.processor.image_processor([image], return_tensors="pt")
+        return self.images.process(image)
 
-    def prompt_ids(self, messages: list[dict[str, Any]], complete: bool = False) -> list[int]:
+    def prompt_ids(
+        self, messages: list[dict[str, Any]], sizes: Sequence[tuple[int, int]] = (), complete: bool = False
+    ) -> list[int]:
         """Token ids of a conversation whose content is a list of {"type": "text" | "image"} parts, up to where the
-        next reply begins; a `complete` one ends with its own."""
-        text = self.processor.apply_chat_template(messages, add_generation_prompt=not complete, tokenize=False).strip()
-        # Idefics2's processor spells the image tokens out in the text; LLaVA's would want the images for that.
-        tokenize = self.processor if self.hf_model.config.model_type == "idefics2" else self.processor.tokenizer
+        next reply begins; a `complete` one ends with its own. `sizes` are (height, width) of its images."""
+        text = render(self.processor, self.images, messages, sizes, prompt=not complete).strip()
         with self._tokenizing:
-            return tokenize(text=[text])["input_ids"][0]
+            return tokenize(self.processor.tokenizer, text).ids
 
     def decode_text(self, token_ids: Sequence[int]) -> str:
         """The text of a reply, without special tokens."""
-        return self.processor.tokenizer.decode(token_ids, skip_special_tokens=True).strip()
-
-    def num_image_tokens(self, pixels: BatchFeature, image: Image.Image) -> int:
-        """How many `<image>` tokens stand for an image."""
-        if self.hf_model.config.model_type == "idefics2":
-            return self.processor.image_seq_len * pixels["pixel_values"].shape[1]
-        size = (image.height, image.width)
-        return self.processor._get_num_multimodal_tokens([size]).num_image_tokens[0]
+        return decode_reply(self.processor.tokenizer, token_ids)
 
     def encode_image(self, pixels: BatchFeature) -> torch.Tensor:
         """[image_tokens, hidden] features that stand for one image in the language model's input."""
@@ -152,24 +150,6 @@ def _device(name: str) -> torch.device:
     except (RuntimeError, AssertionError) as error:
         raise UserError(f"--device {name}: not usable here ({str(error).splitlines()[0]})") from None
     return device
-
-
-def load_processor(folder: Path, options: LoadOptions) -> Any:
-    """The checkpoint's processor, with what `options` change."""
-    try:
-        processor = AutoProcessor.from_pretrained(folder, local_files_only=True)
-    except Exception as error:  # transformers raises many kinds; to the user they all mean a folder that is not whole
-        raise UserError(f"{folder}: its processor does not load ({_first_line(error)})") from None
-    images = processor.image_processor
-    if processor.chat_template is None:
-        processor.chat_template = IDEFICS2_CHAT_TEMPLATE
-    if options.image_size is not None:
-        if "longest_edge" not in dict(images.size):
-            raise UserError("--image_size: this model's processor has no longest and shortest edge to set")
-        images.size = type(images.size)(longest_edge=options.image_size, shortest_edge=options.image_size)
-    if options.do_image_splitting is not None:
-        images.do_image_splitting = options.do_image_splitting
-    return processor
 
 
 def _load_model(folder: Path, device: torch.device, options: LoadOptions) -> Any:

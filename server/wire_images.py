@@ -2,12 +2,13 @@
 
 import base64
 import binascii
+import contextlib
 import dataclasses
 import hashlib
 import io
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from PIL import Image
 
@@ -23,6 +24,7 @@ class WireImage:
     """`key` is a hash of what was received; `load` decodes it to RGB, or raises `UserError`."""
 
     key: str
+    size: tuple[int, int]  # height and width in pixels
     load: Callable[[], Image.Image]
 
 
@@ -49,20 +51,29 @@ def _unbase64(text: str, what: str) -> bytes:
 
 
 def _from_file(encoded: bytes) -> WireImage:
-    return WireImage(hashlib.sha256(encoded).hexdigest(), lambda: _decode(encoded))
+    with _opened(encoded) as image:  # its header alone
+        size = image.height, image.width
+    return WireImage(hashlib.sha256(encoded).hexdigest(), size, lambda: _decode(encoded))
 
 
 def _from_pil(image: Image.Image) -> WireImage:
     digest = hashlib.sha256(f"{image.mode} {image.size} {image.getpalette()}".encode() + image.tobytes())
-    return WireImage(digest.hexdigest(), lambda: image.convert("RGB"))
+    return WireImage(digest.hexdigest(), (image.height, image.width), lambda: image.convert("RGB"))
 
 
 def _decode(encoded: bytes) -> Image.Image:
+    with _opened(encoded) as image:
+        return image.convert("RGB")
+
+
+@contextlib.contextmanager
+def _opened(encoded: bytes) -> Iterator[Image.Image]:
+    """An image whose size is allowed; whatever breaks on it is a `UserError`."""
     try:
         with Image.open(io.BytesIO(encoded), formats=("PNG", "JPEG", "WEBP")) as image:
             if image.width * image.height > MAX_PIXELS:
                 raise UserError(f"an image of {image.width}x{image.height} pixels is too large")
-            return image.convert("RGB")
+            yield image
     except UserError:
         raise
     except Exception as error:  # Pillow raises many kinds on broken files

@@ -17,7 +17,8 @@ from training.packing import batch_by_length, pack_rows
 class TokenizedSample:
     """ids [s]; learn [s] bool: whether a token is to be predicted; images: encoded files.
 
-    `weight` scales the sample's loss; `advantage` is carried for algorithms that need it.
+    `weight` scales the sample's loss; `advantage` is carried for algorithms that need it, as are `behavior_logprobs`
+    [s], of the tokens that a policy of `weights_version` sampled (NaN elsewhere; None where they are not known).
     """
 
     key: str
@@ -26,6 +27,8 @@ class TokenizedSample:
     images: list[bytes]
     weight: float = 1.0
     advantage: float = 0.0
+    behavior_logprobs: torch.Tensor | None = None
+    weights_version: str = ""
 
 
 @dataclasses.dataclass(frozen=True)

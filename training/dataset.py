@@ -32,6 +32,7 @@ from data.errors import UserError
 from data.shard import parse_fields, sample_images
 from training.collate import Collator, MicroBatch, TokenizedSample, open_image
 from training.encoding import ConversationEncoder
+from training.sampled import SampledReply
 
 
 @edataclass
@@ -74,16 +75,25 @@ def tokenize(
     """A `TokenizedSample` of a shard's json member and image members.
 
     Raises:
-        UserError: as `ConversationEncoder.encode`, or `weight` or `advantage` is not a number.
+        UserError: as `ConversationEncoder.encode`, `weight` or `advantage` is not a number, or the sampled tokens are
+            none.
     """
     try:
         weight, advantage = float(fields.get("weight", 1.0)), float(fields.get("advantage", 0.0))
         conversations = fields["conversations"]
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"sample {sample_id}: needs conversations, and numbers as its columns ({error!r})") from None
+    try:
+        sampled = SampledReply.of(fields)
+    except UserError as error:
+        raise UserError(f"sample {sample_id}: {error}") from None
     opened = [open_image(sample_id, image) for image in images]
-    tokens = encoder.encode(sample_id, conversations, [(image.height, image.width) for image in opened])
-    return TokenizedSample(sample_id, tokens.ids, tokens.learn, images, weight, advantage)
+    sizes = [(image.height, image.width) for image in opened]
+    tokens = encoder.encode(sample_id, conversations, sizes, sampled)
+    version = sampled.weights_version if sampled else ""
+    return TokenizedSample(
+        sample_id, tokens.ids, tokens.learn, images, weight, advantage, tokens.behavior_logprobs, version
+    )
 
 
 class StepEncoder(DefaultTaskEncoder):

@@ -8,7 +8,9 @@ import torch
 
 from data.conversation import IMAGE, split_marks
 from data.errors import UserError
-from training.models.images import ImageEncoder
+from models.images import ImageEncoder
+from models.text import Tokenized, render, tokenize
+from training.sampled import SampledReply
 
 Turns = list[tuple[str, str]]
 """(role, text) of a conversation; roles are those of chat templates."""
@@ -21,19 +23,14 @@ _OBSERVATION = "OBSERVATION:"
 
 @dataclasses.dataclass(frozen=True)
 class Tokens:
-    """`ids` [s] and `learn` [s] bool: whether a token is to be predicted."""
+    """`ids` [s] and `learn` [s] bool: whether a token is to be predicted.
+
+    `behavior_logprobs` [s]: of sampled tokens, under the policy that drew them; NaN elsewhere. None: none is known.
+    """
 
     ids: torch.Tensor
     learn: torch.Tensor
-
-
-@dataclasses.dataclass(frozen=True)
-class _Rendered:
-    """A whole conversation as `text`, its tokens, and the first character that each of them covers."""
-
-    text: str
-    ids: list[int]
-    starts: list[int]
+    behavior_logprobs: torch.Tensor | None = None
 
 
 class ConversationEncoder:
@@ -55,10 +52,18 @@ class ConversationEncoder:
             raise UserError("the checkpoint has no chat template (chat_template.jinja); take it from its release")
         self.end = self._end_of_reply()
 
-    def encode(self, sample_id: str, conversations: list[dict[str, str]], image_sizes: Sizes) -> Tokens:
+    def encode(
+        self,
+        sample_id: str,
+        conversations: list[dict[str, str]],
+        image_sizes: Sizes,
+        sampled: SampledReply | None = None,
+    ) -> Tokens:
         """
         Args:
             image_sizes: (height, width) in pixels of every image.
+            sampled: the last reply's very tokens, which stand behind the prompt as the server reads it. They are left
+                out, and the text is tokenized, when under this tokenizer they do not say it (`training.survey` counts).
 
         Raises:
             UserError: roles do not alternate or no reply ends the sample, images and `<image>` marks disagree, or the
@@ -67,7 +72,9 @@ class ConversationEncoder:
         try:
             turns = [(_ROLES[turn["from"]], turn["value"]) for turn in conversations]
             self._check(turns, len(image_sizes))
-            return self._encode_within_limit(turns, image_sizes)
+            if sampled and not sampled.says(self.tokenizer, turns[-1][1]):
+                sampled = None
+            return self._encode_within_limit(turns, image_sizes, sampled)
         except KeyError as error:
             raise UserError(f"sample {sample_id}: a turn has no or an unknown {error}") from None
         except UserError as error:
@@ -84,13 +91,17 @@ class ConversationEncoder:
         if num_images > self.image_num:
             raise UserError(f"{num_images} images, more than IMAGE_NUM={self.image_num}")
 
-    def _encode_within_limit(self, turns: Turns, sizes: Sizes) -> Tokens:
+    def _encode_within_limit(self, turns: Turns, sizes: Sizes, sampled: SampledReply | None) -> Tokens:
         """Encode, cutting the newest observation's tree at its end until `seq_len` holds."""
+        reply = sampled.token_ids if sampled else []
         while True:
-            rendered = self._tokenize(self._until_last_reply(turns, sizes))
-            excess = len(rendered.ids) - self.seq_len
+            text = self._prompt(turns, sizes).strip() if sampled else self._until_last_reply(turns, sizes)
+            rendered = tokenize(self.tokenizer, text)
+            excess = len(rendered.ids) + len(reply) - self.seq_len
             if excess <= 0:
-                return Tokens(torch.tensor(rendered.ids), torch.tensor(self._learn(turns, sizes, rendered)))
+                learn = self._learn(turns, sizes, rendered, reads_last=not sampled) + [True] * len(reply)
+                ids = torch.tensor(rendered.ids + reply)
+                return Tokens(ids, torch.tensor(learn), _behavior_logprobs(len(ids), sampled))
             turns = _shorten_tree(turns, self._num_characters_of_tail(turns, sizes, rendered, excess), self.seq_len)
 
     def _end_of_reply(self) -> str:
@@ -107,45 +118,51 @@ class ConversationEncoder:
     def _render(self, turns: Turns, sizes: Sizes, prompt: bool = False) -> str:
         """Turns as text, in which each `<image>` stands as often as the image has features."""
         messages = [{"role": role, "content": split_marks(text)} for role, text in turns]
-        text = self.processor.apply_chat_template(messages, add_generation_prompt=prompt)
-        return self.image_encoder.expand(text, sizes)
+        return render(self.processor, self.image_encoder, messages, sizes, prompt)
+
+    def _prompt(self, turns: Turns, sizes: Sizes) -> str:
+        """All but the last of `turns`, a reply, up to where it begins."""
+        return self._render(turns[:-1], sizes, prompt=True)
 
     def _until_last_reply(self, turns: Turns, sizes: Sizes) -> str:
         """All turns as text, ended by the last reply's end."""
         text = self._render(turns, sizes).rstrip()
         return text if text.endswith(self.end) else text + self.end
 
-    def _tokenize(self, text: str) -> _Rendered:
-        """As the processor does; a template that writes the first token itself gets no second one."""
-        bos = self.tokenizer.bos_token
-        special = not (bos and text.startswith(bos))
-        encoded = self.tokenizer(text, add_special_tokens=special, return_offsets_mapping=True)
-        ids, offsets = encoded["input_ids"], encoded["offset_mapping"]
-        length = 1 + max(index for index, (_, end) in enumerate(offsets) if end == len(text))
-        return _Rendered(text, ids[:length], [start for start, _ in offsets[:length]])
-
-    def _learn(self, turns: Turns, sizes: Sizes, rendered: _Rendered) -> list[bool]:
+    def _learn(self, turns: Turns, sizes: Sizes, rendered: Tokenized, reads_last: bool) -> list[bool]:
+        """Which of the rendered tokens to predict; the last reply is among them when `reads_last`."""
         if self.loss == "all":
             return [token != self.image_id for token in rendered.ids]
-        replies = range(1, len(turns), 2) if self.loss == "all_answers" else [len(turns) - 1]
+        replies = [*range(1, len(turns), 2)] if self.loss == "all_answers" else [len(turns) - 1]
+        replies = replies if reads_last else [turn for turn in replies if turn < len(turns) - 1]
         spans = [self._span(turns[: turn + 1], sizes, rendered, is_last=turn == len(turns) - 1) for turn in replies]
         return [any(first <= start < end for first, end in spans) for start in rendered.starts]
 
-    def _span(self, turns: Turns, sizes: Sizes, rendered: _Rendered, is_last: bool) -> tuple[int, int]:
+    def _span(self, turns: Turns, sizes: Sizes, rendered: Tokenized, is_last: bool) -> tuple[int, int]:
         """The characters of the last of `turns`, a reply, and of what ends it: from where its prompt ends."""
-        prompt = self._render(turns[:-1], sizes, prompt=True)
+        prompt = self._prompt(turns, sizes)
         end = len(rendered.text) if is_last else len(self._render(turns, sizes).rstrip())
         if not rendered.text.startswith(prompt):
             raise UserError("the chat template writes a prompt differently once it is answered: its reply is not found")
         return len(prompt), end
 
-    def _num_characters_of_tail(self, turns: Turns, sizes: Sizes, rendered: _Rendered, num_tokens: int) -> int:
+    def _num_characters_of_tail(self, turns: Turns, sizes: Sizes, rendered: Tokenized, num_tokens: int) -> int:
         """How many characters the last `num_tokens` tokens of the newest user turn cover."""
-        prompt = self._render(turns[:-1], sizes, prompt=True)
+        prompt = self._prompt(turns, sizes)
         tail = turns[-2][1].rpartition(IMAGE)[2].strip()
         turn_end = prompt.rindex(tail) + len(tail)
-        after = next(index for index, start in enumerate(rendered.starts) if start >= turn_end)
+        starts = enumerate(rendered.starts)
+        after = next((index for index, start in starts if start >= turn_end), len(rendered.starts))
         return turn_end - rendered.starts[max(0, after - num_tokens)]
+
+
+def _behavior_logprobs(length: int, sampled: SampledReply | None) -> torch.Tensor | None:
+    """[length], the known ones at its end."""
+    if sampled is None or sampled.logprobs is None:
+        return None
+    logprobs = torch.full([length], torch.nan)
+    logprobs[length - len(sampled.logprobs) :] = torch.tensor(sampled.logprobs)
+    return logprobs
 
 
 def _shorten_tree(turns: Turns, num_characters: int, seq_len: int) -> Turns:

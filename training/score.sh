@@ -6,4 +6,5 @@
 set -euo pipefail
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 export PYTHONPATH="$ROOT${PYTHONPATH:+:$PYTHONPATH}"
+export PYTHONSAFEPATH=1 # started in this folder, its models/ would hide the room of that name
 exec "${PYTHON:-python}" -m training.score "$@"

@@ -11,6 +11,7 @@ from megatron.core import parallel_state
 from megatron.core.transformer.module import Float16Module
 from pyarrow import parquet
 
+from models.processor import load_processor
 from training import checkpoint, layout
 from training.collate import Collator, MicroBatch, TokenizedSample
 from training.dataset import in_batches, read_in_order
@@ -19,7 +20,7 @@ from training.models.checkpoint_folder import find_weights
 from training.models.registry import family
 from training.score import ScoreConfig
 from training.step import forward_only
-from training.train import build_collator, build_encoder, read_processor
+from training.train import build_collator, build_encoder
 
 _WINDOW = 64
 """Samples that are read, packed and written together, for each replica."""
@@ -41,7 +42,7 @@ def score(config: ScoreConfig) -> None:
     model = kind.model_class(hf, training.layout, training.trainable, None).eval()
     checkpoint.load_model([model], weights)
     chunk = Float16Module(model.config, model) if training.layout.bf16 else model
-    processor = read_processor(kind, hf_files)
+    processor = load_processor(hf_files)
     image_encoder = kind.image_encoder_class(processor, hf)
     collator = build_collator(training, image_encoder)
     samples = read_in_order(config.dataset_path, build_encoder(training, processor, image_encoder))

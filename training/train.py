@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 from megatron.core import parallel_state
-from transformers import AutoProcessor
 
-from data.conversation import IDEFICS2_CHAT_TEMPLATE
 from data.shard import read_manifest
+from models.images import ImageEncoder
+from models.processor import describe, load_processor, splitting_remark, to_stderr, write_chat_template
 from training import checkpoint, layout
 from training.clock import Clock
 from training.collate import Collator, Place
@@ -23,8 +23,7 @@ from training.evaluate import Evaluator
 from training.metrics import StepMetrics, StepReporter
 from training.models.adapter_record import AdapterRecord
 from training.models.checkpoint_folder import copy_hf_files, find_weights, read_tracker
-from training.models.images import ImageEncoder
-from training.models.registry import Family, family
+from training.models.registry import family
 from training.optimization import Guard, build_optimizer, build_scheduler, guarded_step
 from training.parallel import Chunks, build_model, finish_param_sync, unwrap
 from training.step import forward_backward
@@ -47,7 +46,8 @@ def train(config: Config) -> bool:
     model = build_model(kind, hf, config.layout, config.trainable, config.seed)
     optimizer = build_optimizer(config, model)
     scheduler = build_scheduler(config, optimizer, train_iters)
-    processor = read_processor(kind, hf_files)
+    processor = load_processor(hf_files)
+    say_what_is_seen(hf_files, processor)
     image_encoder = kind.image_encoder_class(processor, hf)
     encoder = build_encoder(config, processor, image_encoder)
     collator = build_collator(config, image_encoder)
@@ -91,13 +91,10 @@ def train(config: Config) -> bool:
     return iteration == train_iters
 
 
-def read_processor(kind: Family, hf_files: Path) -> Any:
-    """The checkpoint's Hugging Face processor; released idefics2 models are used without cutting images into tiles."""
-    if kind.name != "idefics2":
-        return AutoProcessor.from_pretrained(hf_files)
-    processor = AutoProcessor.from_pretrained(hf_files, do_image_splitting=False)
-    processor.chat_template = processor.chat_template or IDEFICS2_CHAT_TEMPLATE
-    return processor
+def say_what_is_seen(hf_files: Path, processor: Any) -> None:
+    """How images are prepared, on the first rank."""
+    if torch.distributed.get_rank() == 0:
+        to_stderr(splitting_remark(hf_files, processor) or f"images: {describe(processor)} (as {hf_files} says)")
 
 
 def build_encoder(config: Config, processor: Any, image_encoder: ImageEncoder) -> ConversationEncoder:
@@ -145,6 +142,7 @@ def start_or_resume(config: Config, state: checkpoint.TrainingState, pretrained:
     if torch.distributed.get_rank() == 0:
         config.checkpoint_path.mkdir(parents=True, exist_ok=True)
         copy_hf_files(hf_files, config.checkpoint_path)
+        write_chat_template(config.checkpoint_path)
     return 0
 
 

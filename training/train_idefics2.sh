@@ -6,5 +6,6 @@
 set -euo pipefail
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 export PYTHONPATH="$ROOT${PYTHONPATH:+:$PYTHONPATH}"
+export PYTHONSAFEPATH=1 # started in this folder, its models/ would hide the room of that name
 export MODEL_TYPE=idefics2
 exec "${PYTHON:-python}" -m training.launch "$@"

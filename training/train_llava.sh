@@ -8,6 +8,7 @@
 set -euo pipefail
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 export PYTHONPATH="$ROOT${PYTHONPATH:+:$PYTHONPATH}"
+export PYTHONSAFEPATH=1 # started in this folder, its models/ would hide the room of that name
 export MODEL_TYPE=llava
 export SEQ_LEN=${SEQ_LEN:-4096} # as far as Vicuna counts; an image takes 576
 export GLOBAL_BATCH_SIZE=${GLOBAL_BATCH_SIZE:-128}

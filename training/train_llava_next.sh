@@ -7,6 +7,7 @@
 set -euo pipefail
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 export PYTHONPATH="$ROOT${PYTHONPATH:+:$PYTHONPATH}"
+export PYTHONSAFEPATH=1 # started in this folder, its models/ would hide the room of that name
 export MODEL_TYPE=llava_next
 export SEQ_LEN=${SEQ_LEN:-16384} # an image of 1024 x 768 takes 2340; Vicuna and Yi count to 4096 only
 exec "${PYTHON:-python}" -m training.launch "$@"

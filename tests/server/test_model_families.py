@@ -8,7 +8,7 @@ from data.conversation import split_marks
 from server.engine import Engine, EngineConfig
 from server.prompt import build_prompt
 from server.sampling import SamplingParams
-from server.vision_language_model import LoadOptions, VisionLanguageModel, fingerprint, load_processor
+from server.vision_language_model import LoadOptions, VisionLanguageModel, fingerprint
 from server.wire_images import from_predict
 from tests.server.helpers import observation, png, screenshot
 from tests.server.tiny_llava import save_tiny_llava
@@ -45,27 +45,6 @@ def test_half_precision_serves(tmp_path: Path, family: str) -> None:
     futures = [engine.submit(prompt, SamplingParams(temperature=1, seed=0, max_new_tokens=8)) for prompt in prompts]
     assert all(future.result(60).token_ids for future in futures)
     engine.stop()
-
-
-def test_released_processor_files_load(fixtures: Path) -> None:
-    """OpenWebVoyager's own: transformers 4.39 files without a chat template, screenshots stretched to 980 x 980."""
-    options = LoadOptions(image_size=980, do_image_splitting=False)
-    processor = load_processor(fixtures / "hf_processor", options)
-    messages = [
-        {"role": "user", "content": split_marks("Find it.\nOBSERVATION:\n<image>\n[1] link")},
-        {"role": "assistant", "content": split_marks("Thought: a\n\nAction: Wait")},
-        {"role": "user", "content": split_marks("OBSERVATION:\n<image>\n[2] link")},
-    ]
-    text = processor.apply_chat_template(messages, add_generation_prompt=True).strip()
-    assert text == (
-        "User: Find it.\nOBSERVATION:\n<image>\n[1] link<end_of_utterance>\n"
-        "Assistant: Thought: a\n\nAction: Wait<end_of_utterance>\n"
-        "User: OBSERVATION:\n<image>\n[2] link<end_of_utterance>\nAssistant:"
-    )
-    pixels = processor.image_processor([screenshot(1, size=(1024, 768))], return_tensors="pt")["pixel_values"]
-    assert tuple(pixels.shape) == (1, 1, 3, 980, 980)
-    ids = processor(text=[text])["input_ids"][0]
-    assert ids.count(32001) == 2 * 64
 
 
 def test_the_fingerprint_follows_the_weights(tmp_path: Path) -> None:

@@ -128,4 +128,5 @@ def test_image_flags_reach_the_processor(tiny_policy: Path) -> None:
     """Quartered images take five times the image tokens."""
     model = VisionLanguageModel(tiny_policy, LoadOptions(device="cpu", image_size=112, do_image_splitting=True))
     assert tuple(model.pixels(screenshot(0))["pixel_values"].shape) == (1, 5, 3, 112, 112)
-    assert model.prompt_ids([{"role": "user", "content": [{"type": "image"}]}]).count(model.image_token_id) == 5 * 8
+    ids = model.prompt_ids([{"role": "user", "content": [{"type": "image"}]}], [(48, 64)])
+    assert ids.count(model.image_token_id) == 5 * 8

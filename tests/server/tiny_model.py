@@ -12,7 +12,7 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from data.conversation import IDEFICS2_CHAT_TEMPLATE
+from models.idefics2.chat_template import CHAT_TEMPLATE
 
 SPECIAL_TOKENS = ["<unk>", "<s>", "</s>", "<fake_token_around_image>", "<image>", "<end_of_utterance>"]
 NUM_LATENTS = 8
@@ -66,7 +66,7 @@ def save_tiny_idefics2(folder: Path, hidden: int = 64, num_layers: int = 2, slid
     model.generation_config.eos_token_id = [2, tokenizer.convert_tokens_to_ids("<end_of_utterance>")]
     model.generation_config.pad_token_id = 0
     images = Idefics2ImageProcessorPil(do_image_splitting=False, size={"longest_edge": 224, "shortest_edge": 86})
-    processor = Idefics2Processor(images, tokenizer, image_seq_len=NUM_LATENTS, chat_template=IDEFICS2_CHAT_TEMPLATE)
+    processor = Idefics2Processor(images, tokenizer, image_seq_len=NUM_LATENTS, chat_template=CHAT_TEMPLATE)
     model.save_pretrained(folder)
     processor.save_pretrained(folder)
     return folder

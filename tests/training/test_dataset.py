@@ -9,6 +9,7 @@ from transformers import AutoProcessor
 
 from data.errors import UserError
 from data.shard import Sample
+from models.idefics2.images import ImageEncoder
 from tests.training import tiny
 from training.collate import Collator, MicroBatch, Place
 from training.dataset import Step, StepEncoder, build_loader, read_in_order
@@ -16,7 +17,6 @@ from training.encoding import ConversationEncoder
 from training.loader_state import from_plain, to_plain
 from training.models.batching import IGNORE
 from training.models.idefics2.config import read_config
-from training.models.idefics2.images import ImageEncoder
 
 GLOBAL_BATCH = 6
 

@@ -9,9 +9,9 @@ from transformers import AutoProcessor
 
 from data.errors import UserError
 from data.shard import Sample
+from models.images import ImageEncoder
 from tests.training import tiny, tiny_llava
 from training.encoding import ConversationEncoder, Tokens
-from training.models.images import ImageEncoder
 from training.models.registry import family
 
 THREE_STEPS = tiny.sample(7, num_steps=3)

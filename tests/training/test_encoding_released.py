@@ -7,8 +7,9 @@ import pytest
 import torch
 from transformers import AutoProcessor, AutoTokenizer, LlavaProcessor
 
-from data.conversation import IDEFICS2_CHAT_TEMPLATE, split_marks
+from data.conversation import split_marks
 from data.shard import Sample
+from models.processor import PUBLISHED, load_processor
 from tests.conftest import ROOT
 from tests.training import tiny, tiny_llava
 from training.encoding import ConversationEncoder, Tokens
@@ -121,8 +122,7 @@ def test_what_is_too_long_loses_the_end_of_its_newest_tree_only(llava: Any) -> N
 
 def test_idefics2_learns_what_openwebvoyagers_mask_marks(fixtures: Path) -> None:
     """Theirs: what follows a newline and "Assistant:", which follow the end of an utterance, up to the next end."""
-    processor = AutoProcessor.from_pretrained(fixtures / "hf_processor", do_image_splitting=False)
-    processor.chat_template = IDEFICS2_CHAT_TEMPLATE
+    processor = load_processor(fixtures / "hf_processor", PUBLISHED)
     shape = ROOT / "training" / "shapes" / "idefics2-8b"
     kind = family(shape)
     images = kind.image_encoder_class(processor, kind.read_config(shape))

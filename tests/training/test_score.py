@@ -12,11 +12,11 @@ from transformers import AutoModelForImageTextToText, AutoProcessor
 
 from data.errors import UserError
 from data.shard import Sample
+from models.idefics2.images import ImageEncoder
 from tests.conftest import ROOT
 from tests.training import tiny
 from training.dataset import read_in_order
 from training.encoding import ConversationEncoder
-from training.models.idefics2.images import ImageEncoder
 from training.score import ScoreConfig, main
 
 

@@ -12,6 +12,7 @@ import torch
 from PIL import Image, ImageDraw
 
 from data.errors import UserError
+from models.processor import load_processor
 from toolkits.model_checkpoints_convertor.sources import HfSource, Source, TorchDistSource
 from training.models.weight_table import find_spelling
 
@@ -38,12 +39,9 @@ def verify(source: Source, written: Source, dtype: torch.dtype | None) -> str:
 
 def _prompt(source: Source) -> tuple[dict[str, torch.Tensor], list[Image.Image]]:
     """Two screenshots of different sizes and what stands on them."""
-    from transformers import AutoProcessor
-
-    options = {"do_image_splitting": False} if source.family.name == "idefics2" else {}
-    processor = AutoProcessor.from_pretrained(source.hf_files, **options)
+    processor = load_processor(source.hf_files)
     images = [_screenshot(seed, size) for seed, size in enumerate(((512, 384), (300, 420)))]
-    inputs = processor(text=_TEXT * len(images), images=images, return_tensors="pt", **options)
+    inputs = processor(text=_TEXT * len(images), images=images, return_tensors="pt")
     return dict(inputs), images
 
 
@@ -91,7 +89,6 @@ def _megatron_logits(
 
     cpu_adaptor.install()
     from megatron.core import parallel_state
-    from transformers import AutoProcessor
 
     from training import checkpoint, layout
     from training.models import torch_dist
@@ -107,7 +104,7 @@ def _megatron_logits(
     checkpoint.load_model([model], source.weights)
     for parameter in model.parameters() if dtype else ():
         parameter.copy_(parameter.to(dtype))
-    processor = AutoProcessor.from_pretrained(source.hf_files)
+    processor = load_processor(source.hf_files)
     encoder = source.family.image_encoder_class(processor, source.config)
     sizes = [(image.height, image.width) for image in images]
     encoded = encode_share(encoder, sizes, images.__getitem__, rank=0, size=1).to(layout.device())

@@ -4,11 +4,10 @@ import dataclasses
 
 import torch
 
+from models.images import Pixels
+
 IGNORE = -100
 """The label of a position without a loss."""
-
-Pixels = dict[str, torch.Tensor]
-"""What a vision tower takes, by name; the first axis of every tensor counts units."""
 
 
 @dataclasses.dataclass(frozen=True)

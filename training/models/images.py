@@ -1,36 +1,12 @@
 """Which of a micro-batch's images a rank prepares, for any model."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
 
 import torch
 from PIL import Image
 
-from training.models.batching import Images, Pixels, image_share
-
-
-class ImageEncoder(Protocol):
-    """What a model's `images.py` has: sizes are in pixels, units are what its vision tower takes one of.
-
-    `expand` puts for the marks of a text's images, of which the first `sizes` are, what the model is to see there.
-    """
-
-    def __init__(self, processor: Any, hf: Any) -> None: ...
-
-    def num_units(self, height: int, width: int) -> int: ...
-
-    def num_tokens(self, height: int, width: int) -> int: ...
-
-    def expand(self, text: str, sizes: Sequence[tuple[int, int]]) -> str: ...
-
-    def encode(self, images: list[Image.Image]) -> Pixels: ...
-
-
-def repeat_marks(encoder: ImageEncoder, mark: str, text: str, sizes: Sequence[tuple[int, int]]) -> str:
-    """`text` in which every `mark` stands as often as its image has tokens."""
-    pieces = text.split(mark)
-    counts = [encoder.num_tokens(*size) for size in sizes[: len(pieces) - 1]]
-    return pieces[0] + "".join(mark * count + piece for count, piece in zip(counts, pieces[1:], strict=True))
+from models.images import ImageEncoder
+from training.models.batching import Images, image_share
 
 
 def encode_share(

@@ -11,8 +11,7 @@ from typing import Any
 
 from data.errors import UserError
 from data.files import read_json
-
-NAMES = ("idefics2", "llava", "llava_next")
+from models.families import NAMES, image_encoder_class
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +43,7 @@ class Family:
     @property
     def image_encoder_class(self) -> type:
         """How a rank prepares the images it encodes."""
-        return self._module("images").ImageEncoder
+        return image_encoder_class(self.name)
 
     def _module(self, name: str) -> Any:
         return importlib.import_module(f"training.models.{self.name}.{name}")

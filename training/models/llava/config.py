@@ -42,9 +42,3 @@ def feature_layers(config: Any) -> tuple[int, ...]:
     chosen = (chosen,) if isinstance(chosen, int) else tuple(chosen)
     num_states = config.vision_config.num_hidden_layers + 1
     return tuple(layer % num_states for layer in chosen)
-
-
-def num_patches(config: Any) -> int:
-    """Features of one image, or one tile, that the connector sees; the class token counts where it is kept."""
-    side = config.vision_config.image_size // config.vision_config.patch_size
-    return side * side + (config.vision_feature_select_strategy == "full")

@@ -4,8 +4,8 @@ import torch
 from transformers import LlavaNextConfig
 from transformers.models.llava_next.modeling_llava_next import unpad_image
 
+from models.llava_next.images import grid_shape, num_tiles
 from training.models.llava import model as llava
-from training.models.llava_next.images import grid_shape, num_tiles
 
 
 class Model(llava.Model):

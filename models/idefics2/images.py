@@ -8,13 +8,15 @@ from PIL import Image
 
 from data.conversation import IMAGE
 from data.errors import UserError
-from training.models.batching import Pixels
+from models.images import Pixels
 
 _FENCE = "<fake_token_around_image>"
+_PARTS = 5
+"""Units of an image that is split: its four quarters, then the whole."""
 
 
 class ImageEncoder:
-    """Every image is one unit; images of one batch are padded to the largest of them."""
+    """An image is one unit, or five where the processor splits images; those of one batch are padded to the largest."""
 
     def __init__(self, processor: Any, hf: Any) -> None:
         """`UserError` when the processor writes another number of `<image>` tokens than the model has latents."""
@@ -28,20 +30,29 @@ class ImageEncoder:
 
     def num_units(self, height: int, width: int) -> int:
         """Of an image of this size in pixels."""
-        return 1
+        return _PARTS if self.image_processor.do_image_splitting else 1
 
     def num_tokens(self, height: int, width: int) -> int:
         """`<image>` tokens of an image of this size in pixels."""
-        return self.latents
+        return self.latents * self.num_units(height, width)
 
     def expand(self, text: str, sizes: Sequence[tuple[int, int]]) -> str:
-        """As Hugging Face's processor: an image stands between two fences, neighbours share one, a word keeps off."""
-        text = text.replace(IMAGE, _FENCE + IMAGE * self.latents + _FENCE).replace(_FENCE * 2, _FENCE)
+        """As Hugging Face's processor: a unit stands between two fences, neighbours share one, a word keeps off."""
+        unit = _FENCE + IMAGE * self.latents + _FENCE
+        image = unit * (_PARTS if self.image_processor.do_image_splitting else 1)
+        text = text.replace(IMAGE, image).replace(_FENCE * 2, _FENCE)
         return re.sub(rf"{_FENCE}(?=[^\s<])", f"{_FENCE} ", text)
+
+    def process(self, image: Image.Image) -> Any:
+        """pixel_values [1, units, 3, height, width] and their pixel_attention_mask."""
+        return self._process([image])
 
     def encode(self, images: list[Image.Image]) -> Pixels:
         """pixel_values [n, 3, height, width]; patch_mask [n, rows, columns] bool, False where an image is padded."""
-        batch = self.image_processor(images=[images], return_tensors="pt")
+        batch = self._process(images)
         mask = batch["pixel_attention_mask"][0].unfold(1, self.patch_size, self.patch_size)
         mask = mask.unfold(2, self.patch_size, self.patch_size).sum(dim=(-1, -2)) == self.patch_size**2
         return {"pixel_values": batch["pixel_values"][0], "patch_mask": mask}
+
+    def _process(self, images: list[Image.Image]) -> Any:
+        return self.image_processor(images=[images], return_tensors="pt")

@@ -6,9 +6,7 @@ from typing import Any
 from PIL import Image
 
 from data.conversation import IMAGE
-from training.models.batching import Pixels
-from training.models.images import repeat_marks
-from training.models.llava.config import num_patches
+from models.images import Pixels, repeat_marks
 
 
 class ImageEncoder:
@@ -30,6 +28,16 @@ class ImageEncoder:
         """`text` in which each `<image>` stands once for every feature."""
         return repeat_marks(self, IMAGE, text, sizes)
 
+    def process(self, image: Image.Image) -> Any:
+        """pixel_values [1, 3, size, size]."""
+        return self.image_processor(images=[image], return_tensors="pt")
+
     def encode(self, images: list[Image.Image]) -> Pixels:
         """pixel_values [n, 3, size, size]."""
         return {"pixel_values": self.image_processor(images=images, return_tensors="pt")["pixel_values"]}
+
+
+def num_patches(config: Any) -> int:
+    """Features of one image, or one tile, that the connector sees; the class token counts where it is kept."""
+    side = config.vision_config.image_size // config.vision_config.patch_size
+    return side * side + (config.vision_feature_select_strategy == "full")

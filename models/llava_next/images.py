@@ -8,8 +8,7 @@ from PIL import Image
 from transformers.image_processing_utils import select_best_resolution
 
 from data.conversation import IMAGE
-from training.models.batching import Pixels
-from training.models.images import repeat_marks
+from models.images import Pixels, repeat_marks
 
 
 class ImageEncoder:
@@ -30,10 +29,13 @@ class ImageEncoder:
         """`text` in which each `<image>` stands once for every feature."""
         return repeat_marks(self, IMAGE, text, sizes)
 
+    def process(self, image: Image.Image) -> Any:
+        """pixel_values [1, tiles, 3, size, size] and image_sizes."""
+        return self.image_processor(images=[image], return_tensors="pt")
+
     def encode(self, images: list[Image.Image]) -> Pixels:
         """pixel_values [tiles, 3, size, size], image after image."""
-        tiles = [self.image_processor(images=[image], return_tensors="pt")["pixel_values"][0] for image in images]
-        return {"pixel_values": torch.cat(tiles)}
+        return {"pixel_values": torch.cat([self.process(image)["pixel_values"][0] for image in images])}
 
 
 def grid_shape(hf: Any, height: int, width: int) -> tuple[int, int]:

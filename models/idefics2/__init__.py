@@ -1,0 +1,1 @@
+"""idefics2: what OpenWebVoyager's models see."""

@@ -1,0 +1,1 @@
+"""LLaVA 1.5: every image is one square."""

@@ -1,0 +1,1 @@
+"""LLaVA-NeXT (1.6): a thumbnail and tiles of every image."""

@@ -1,0 +1,167 @@
+"""A checkpoint folder's processor: what a policy was trained to see, read and written here only.
+
+The folder says image size, splitting and chat template. Trainer, scorer and server take them from it; conversion of a
+released checkpoint writes the published values into it (`write_image_settings`).
+"""
+
+import dataclasses
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from data.errors import UserError
+from data.files import read_json, write_json
+from models.idefics2 import published
+from models.idefics2.chat_template import CHAT_TEMPLATE
+
+_PROCESSOR = "processor_config.json"  # transformers 5 keeps the image processor's values in it, under this name:
+_NESTED = "image_processor"
+_IMAGES = "preprocessor_config.json"
+_TEMPLATE = "chat_template.jinja"
+
+
+@dataclasses.dataclass(frozen=True)
+class ImageSettings:
+    """What may be changed of how images are prepared; None leaves it as the folder says.
+
+    `image_size` is the longest and the shortest edge in pixels.
+    """
+
+    image_size: int | None = None
+    do_image_splitting: bool | None = None
+
+    def given(self) -> dict[str, Any]:
+        """Those that are not None, by name."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+    def flags(self) -> str:
+        """As they are typed."""
+        return " ".join(f"--{name} {value}" for name, value in self.given().items())
+
+
+PUBLISHED = ImageSettings(published.IMAGE_SIZE, published.DO_IMAGE_SPLITTING)
+
+
+def to_stderr(line: str) -> None:
+    """Where a remark goes that is no result."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def load_processor(folder: Path, override: ImageSettings | None = None, say: Callable[[str], None] = to_stderr) -> Any:
+    """The processor of a Hugging Face folder, as its files say.
+
+    Args:
+        override: what is to differ from them; one line says so where it does.
+
+    Raises:
+        UserError: the processor does not load, or has nothing that `override` could change.
+    """
+    from transformers import AutoProcessor
+
+    folder = Path(folder)
+    try:
+        processor = AutoProcessor.from_pretrained(folder, local_files_only=True)
+    except Exception as error:  # transformers raises many kinds; to the user they all mean a folder that is not whole
+        line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise UserError(f"{folder}: its processor does not load ({line})") from None
+    if processor.chat_template is None and _is_idefics2(folder):
+        processor.chat_template = CHAT_TEMPLATE
+    if override is not None:
+        _change(processor.image_processor, override, folder, say)
+    return processor
+
+
+def describe(processor: Any) -> str:
+    """Size and splitting, on one line."""
+    images = processor.image_processor
+    size = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in dict(images.size).items() if value)
+    splits = getattr(images, "do_image_splitting", None)
+    return size if splits is None else f"{size}, {'split into 5' if splits else 'not split'}"
+
+
+def splitting_remark(folder: Path, processor: Any) -> str | None:
+    """One line for an idefics2 as it was released, which splits images; OpenWebVoyager's models were not trained so."""
+    if not getattr(processor.image_processor, "do_image_splitting", False):
+        return None
+    return (
+        f"{folder} splits each image into 5 ({describe(processor)}); released OpenWebVoyager models were trained with "
+        f"{PUBLISHED.flags()}, which hf2mg.sh writes into what it converts"
+    )
+
+
+def write_image_settings(folder: Path, settings: ImageSettings) -> None:
+    """Make the processor files in `folder` say `settings`.
+
+    Raises:
+        UserError: they have nothing to set.
+    """
+    fields = {} if settings.do_image_splitting is None else {"do_image_splitting": settings.do_image_splitting}
+    if settings.image_size is not None:
+        fields["size"] = {"longest_edge": settings.image_size, "shortest_edge": settings.image_size}
+    for path, content, values in _image_values(folder):
+        _check_changeable(values, settings, path)
+        values.update(fields)
+        write_json(path, content)
+
+
+def splits_images(folder: Path) -> bool:
+    """Whether the processor files in `folder` ask for it."""
+    return any(values.get("do_image_splitting") for _, _, values in _image_values(folder))
+
+
+def write_chat_template(folder: Path) -> None:
+    """Put the chat template of an old idefics2, which `load_processor` fills in, into `folder` where it has none."""
+    folder = Path(folder)
+    own = any((folder / name).exists() for name in (_TEMPLATE, "chat_template.json"))
+    if (folder / _PROCESSOR).exists():
+        own = own or "chat_template" in read_json(folder / _PROCESSOR)
+    if not own and _is_idefics2(folder):
+        (folder / _TEMPLATE).write_text(CHAT_TEMPLATE)
+
+
+def _image_values(folder: Path) -> list[tuple[Path, dict[str, Any], dict[str, Any]]]:
+    """(file, its content, the part of it that is about images) of every file that has one."""
+    found = []
+    for name in (_PROCESSOR, _IMAGES):
+        path = Path(folder) / name
+        content = read_json(path) if path.exists() else {}
+        values = content if name == _IMAGES else content.get(_NESTED)
+        if values:
+            found.append((path, content, values))
+    return found
+
+
+def _change(images: Any, override: ImageSettings, folder: Path, say: Callable[[str], None]) -> None:
+    """Set on an image processor what `override` says."""
+    values = {"size": dict(images.size)}
+    if hasattr(images, "do_image_splitting"):
+        values["do_image_splitting"] = images.do_image_splitting
+    _check_changeable(values, override, folder)
+    changed = {}
+    edges = {"longest_edge": override.image_size, "shortest_edge": override.image_size}
+    given = {name: value for name, value in values["size"].items() if value is not None}
+    if override.image_size is not None and given != edges:
+        changed["--image_size " + str(override.image_size)] = " ".join(
+            f"{name} {value}" for name, value in given.items()
+        )
+        images.size = type(images.size)(**edges)
+    splitting = override.do_image_splitting
+    if splitting is not None and images.do_image_splitting != splitting:
+        changed[f"--do_image_splitting {splitting}"] = f"do_image_splitting {images.do_image_splitting}"
+        images.do_image_splitting = splitting
+    if changed:
+        flags, trained = " ".join(changed), ", ".join(changed.values())
+        say(f"{flags} differs from what this checkpoint was trained with ({folder} says {trained})")
+
+
+def _check_changeable(values: dict[str, Any], settings: ImageSettings, where: Path) -> None:
+    if settings.image_size is not None and "longest_edge" not in values.get("size", {}):
+        raise UserError(f"--image_size: {where} has no longest and shortest edge to set")
+    if settings.do_image_splitting is not None and "do_image_splitting" not in values:
+        raise UserError(f"--do_image_splitting: the images of {where} are never split")
+
+
+def _is_idefics2(folder: Path) -> bool:
+    path = Path(folder) / "config.json"
+    return path.exists() and read_json(path).get("model_type") == "idefics2"

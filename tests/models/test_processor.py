@@ -1,0 +1,123 @@
+"""A checkpoint folder says what its policy sees; what differs from it is said in one line."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from data.conversation import split_marks
+from data.errors import UserError
+from models.families import image_encoder_class
+from models.processor import (
+    PUBLISHED,
+    ImageSettings,
+    load_processor,
+    splits_images,
+    write_chat_template,
+    write_image_settings,
+)
+from models.text import render, tokenize
+from tests.training import tiny, tiny_llava
+from training.models.registry import family
+
+SCREENSHOT = (768, 1024)
+MESSAGES = [
+    {"role": "user", "content": split_marks("Find it.\nOBSERVATION:\n<image>\n[1] link")},
+    {"role": "assistant", "content": split_marks("Thought: a\n\nAction: Wait")},
+    {"role": "user", "content": split_marks("OBSERVATION:\n<image>[2] link")},
+]
+
+
+@pytest.fixture(scope="module")
+def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Transformers 4.39 files of our own making: images split, no chat template."""
+    folder = tiny.build_policy(tmp_path_factory.mktemp("processor") / "hf", layers=1)
+    (folder / "chat_template.jinja").unlink()
+    whole = json.loads((folder / "processor_config.json").read_text())
+    images = whole.pop("image_processor") | {"do_image_splitting": True}
+    (folder / "preprocessor_config.json").write_text(json.dumps(images))
+    (folder / "processor_config.json").write_text(json.dumps(whole))
+    return folder
+
+
+@pytest.fixture(params=["ours", "released"])
+def released(request: pytest.FixtureRequest, policy: Path, tmp_path: Path) -> Path:
+    """A released idefics2's processor and configuration, without weights: ours, and OpenWebVoyager's where it is."""
+    folder = policy if request.param == "ours" else request.getfixturevalue("fixtures") / "hf_processor"
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("*.safetensors"), copy_function=shutil.copyfile)
+    return copy
+
+
+@pytest.mark.parametrize("splitting", [True, False])
+def test_tokens_and_pixels_are_hugging_faces_split_or_not(released: Path, splitting: bool) -> None:
+    """Two images, one of which has a word behind it: idefics2's own processor says what they must be."""
+    processor = load_processor(released, ImageSettings(do_image_splitting=splitting), say=lambda _: None)
+    images = image_encoder_class("idefics2")(processor, family(released).read_config(released))
+    pictures = [Image.effect_noise(SCREENSHOT[::-1], 90).convert("RGB") for _ in range(2)]
+    plain = processor.apply_chat_template(MESSAGES, add_generation_prompt=True)
+    expected = processor(text=[plain], images=pictures, return_tensors="pt")
+    text = render(processor, images, MESSAGES, [SCREENSHOT] * 2, prompt=True)
+    assert tokenize(processor.tokenizer, text).ids == expected["input_ids"][0].tolist()
+    units = 5 if splitting else 1
+    assert images.num_units(*SCREENSHOT) == units
+    assert images.num_tokens(*SCREENSHOT) == units * processor.image_seq_len
+    assert images.encode(pictures)["pixel_values"].equal(expected["pixel_values"][0])
+    assert images.process(pictures[0])["pixel_values"][0].equal(images.encode(pictures[:1])["pixel_values"])
+
+
+def test_an_old_idefics2_gets_its_chat_template(released: Path) -> None:
+    """Read as transformers 4.40's class default, and once written the same for every reader of the folder."""
+    before = load_processor(released).apply_chat_template(MESSAGES, add_generation_prompt=True)
+    assert before == (
+        "User: Find it.\nOBSERVATION:\n<image>\n[1] link<end_of_utterance>\n"
+        "Assistant: Thought: a\n\nAction: Wait<end_of_utterance>\n"
+        "User: OBSERVATION:\n<image>[2] link<end_of_utterance>\nAssistant:"
+    )
+    write_chat_template(released)
+    written = (released / "chat_template.jinja").read_text()
+    assert load_processor(released).chat_template == written
+    assert load_processor(released).apply_chat_template(MESSAGES, add_generation_prompt=True) == before
+    (released / "chat_template.jinja").write_text("its own")
+    write_chat_template(released)
+    assert (released / "chat_template.jinja").read_text() == "its own"
+
+
+def test_published_values_are_written_where_transformers_reads_them(released: Path, tmp_path: Path) -> None:
+    """Also in the files that transformers 5 writes, which nest them."""
+    saved = tmp_path / "saved"
+    load_processor(released).save_pretrained(saved)
+    shutil.copyfile(released / "config.json", saved / "config.json")
+    for folder in (released, saved):
+        assert splits_images(folder)
+        write_image_settings(folder, PUBLISHED)
+        images = load_processor(folder).image_processor
+        assert not splits_images(folder) and not images.do_image_splitting
+        screenshot = Image.new("RGB", SCREENSHOT[::-1])
+        assert tuple(images([screenshot], return_tensors="pt")["pixel_values"].shape) == (1, 1, 3, 980, 980)
+
+
+def test_an_override_says_in_one_line_how_it_differs_from_the_folder(released: Path) -> None:
+    lines: list[str] = []
+    write_image_settings(released, PUBLISHED)
+    load_processor(released, PUBLISHED, lines.append)
+    assert lines == []
+    load_processor(released, ImageSettings(image_size=490), lines.append)
+    load_processor(released, ImageSettings(do_image_splitting=True), lines.append)
+    assert lines == [
+        "--image_size 490 differs from what this checkpoint was trained with "
+        f"({released} says longest_edge 980 shortest_edge 980)",
+        "--do_image_splitting True differs from what this checkpoint was trained with "
+        f"({released} says do_image_splitting False)",
+    ]
+
+
+def test_llavas_images_have_nothing_to_change(tmp_path: Path) -> None:
+    folder = tiny_llava.build_policy(tmp_path / "hf", is_next=False)
+    for settings in (ImageSettings(image_size=980), ImageSettings(do_image_splitting=True)):
+        with pytest.raises(UserError, match=settings.flags().split()[0]):
+            load_processor(folder, settings)
+        with pytest.raises(UserError, match=settings.flags().split()[0]):
+            write_image_settings(folder, settings)

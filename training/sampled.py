@@ -1,0 +1,47 @@
+"""The tokens that a policy sampled, as samples carry them: trained on as they are, never tokenized again."""
+
+import dataclasses
+from typing import Any
+
+from data.conversation import IMAGE, escape_special
+from data.errors import UserError
+from models.text import decode_reply
+
+
+@dataclasses.dataclass(frozen=True)
+class SampledReply:
+    """The last reply of a sample, as the server drew it; it has no end token when its length ended it.
+
+    `logprobs` are those of the policy that drew it, under the weights `weights_version`; None where nobody knows them.
+    """
+
+    token_ids: list[int]
+    logprobs: list[float] | None = None
+    weights_version: str = ""
+
+    @staticmethod
+    def of(fields: dict[str, Any]) -> "SampledReply | None":
+        """Of a sample's json member; None when it has no token ids.
+
+        Raises:
+            UserError: they are not numbers, or not as many as the log-probabilities.
+        """
+        token_ids, logprobs = fields.get("token_ids"), fields.get("logprobs")
+        if not token_ids:
+            return None
+        if not isinstance(token_ids, list) or not all(type(token) is int for token in token_ids):
+            raise UserError("token_ids must be a list of whole numbers")
+        if logprobs is not None:
+            if not isinstance(logprobs, list) or not all(isinstance(value, int | float) for value in logprobs):
+                raise UserError("logprobs must be a list of numbers")
+            if len(logprobs) != len(token_ids):
+                raise UserError(f"{len(token_ids)} token_ids but {len(logprobs)} logprobs")
+        return SampledReply(token_ids, logprobs, str(fields.get("weights_version", "")))
+
+    def says(self, tokenizer: Any, reply: str) -> bool:
+        """Whether the tokens are `reply` under this tokenizer: another model's are not, nor those of another text."""
+        vocabulary, image = len(tokenizer), tokenizer.convert_tokens_to_ids(IMAGE)
+        if not all(0 <= token < vocabulary and token != image for token in self.token_ids):
+            return False
+        said = decode_reply(tokenizer, self.token_ids).encode(errors="replace").decode()
+        return escape_special(said).strip() == reply.strip()
