@@ -216,6 +216,7 @@ class Campaign:
             "max_iter": config.max_iter,
             "max_attached_imgs": config.max_attached_imgs,
             "text_only": config.text_only,
+            "prompt": config.asked_with,
             "browser": page.browser.version,
             "viewport": [config.window_width, config.window_height],
             "observation": config.observation,

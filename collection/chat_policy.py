@@ -16,9 +16,10 @@ from collection.policy import (
     given,
     http_client,
     retry_after_s,
+    trained_conversation,
 )
-from collection.prompts import system_prompt
-from data.conversation import StepText, build_chat
+from collection.prompts import SYSTEM_PROMPT, system_prompt
+from data.conversation import StepText, build_chat, split_marks
 from data.errors import UserError
 from data.task import Task
 
@@ -26,7 +27,8 @@ MAX_CHAT_TOKENS = 1000
 
 
 class ChatPolicy:
-    """System prompt, whole chat messages, screenshots as data URLs."""
+    """Screenshots as data URLs in whole chat messages below a system prompt, or in the very turns that a policy is
+    trained on; then the sampled tokens are asked for, too, which our server, vLLM and SGLang give."""
 
     def __init__(self, model: str, key: str, base_url: str, sampling: Sampling):
         if base_url:
@@ -35,7 +37,7 @@ class ChatPolicy:
             raise UserError("no API key: set OPENAI_API_KEY or give --api_key, or --api_localhost for your own server")
         self.model, self.sampling = model, sampling
         view = "text" if sampling.text_only else "marks" if sampling.marks else "tree"
-        self.system_prompt = system_prompt(view, sampling.restart)
+        self.system_prompt = SYSTEM_PROMPT if sampling.prompt == "trained" else system_prompt(view, sampling.restart)
         self._http = http_client(trust_env=True)
         self._client = openai.AsyncOpenAI(
             api_key=key or "none", base_url=base_url or None, max_retries=0, http_client=self._http
@@ -51,13 +53,18 @@ class ChatPolicy:
     async def reply(
         self, task: Task, folder: str, steps: Sequence[StepText], screenshots: dict[int, str], seed: int | None
     ) -> Completion:
-        last_n, marks = self.sampling.last_n, self.sampling.marks
-        messages = build_chat(self.system_prompt, task.ques, task.web, steps, last_n, marks)
-        for message in messages:
-            if isinstance(message["content"], list):
-                message["content"] = self._fill(message["content"], screenshots)
+        if self.sampling.prompt == "trained":
+            messages = self._trained_messages(task, steps, screenshots)
+        else:
+            last_n, marks = self.sampling.last_n, self.sampling.marks
+            messages = build_chat(self.system_prompt, task.ques, task.web, steps, last_n, marks)
+            for message in messages:
+                if isinstance(message["content"], list):
+                    message["content"] = self._fill(message["content"], screenshots)
         request = {"model": self.model, "messages": messages, "max_tokens": MAX_CHAT_TOKENS}
         request |= given(temperature=self.sampling.temperature, seed=seed)
+        if self.sampling.prompt == "trained":
+            request |= {"logprobs": True, "extra_body": {"return_token_ids": True}}
         return await self._retries.run(lambda: self._create(request))
 
     async def close(self) -> None:
@@ -70,9 +77,21 @@ class ChatPolicy:
             if "step" not in part:
                 filled.append(part)
             elif not self.sampling.text_only:
-                url = f"data:image/png;base64,{screenshots[part['step']]}"
-                filled.append({"type": "image_url", "image_url": {"url": url}})
+                filled.append(_image_part(screenshots[part["step"]]))
         return filled
+
+    def _trained_messages(
+        self, task: Task, steps: Sequence[StepText], screenshots: dict[int, str]
+    ) -> list[dict[str, Any]]:
+        """The turns of `build_conversation`; an image stands where its `<image>` was."""
+        conversation = trained_conversation(task, steps, self.sampling)
+        images = iter(conversation.image_steps)
+        messages = []
+        for turn in conversation.turns:
+            parts = split_marks(turn.text)
+            filled = [_image_part(screenshots[next(images)]) if part["type"] == "image" else part for part in parts]
+            messages.append({"role": turn.role, "content": turn.text if turn.role == "assistant" else filled})
+        return messages
 
     async def _create(self, request: dict[str, Any]) -> Completion:
         try:
@@ -85,10 +104,18 @@ class ChatPolicy:
             raise TransientError(str(error.__cause__ or error) or type(error).__name__) from None
         except openai.APIStatusError as error:
             raise PolicyError(f"HTTP {error.status_code}: {error.message[:200]}") from None
-        usage = answer.usage
+        usage, choice = answer.usage, answer.choices[0]
+        token_ids = getattr(choice, "token_ids", None)
+        logprobs = [token.logprob for token in choice.logprobs.content or ()] if choice.logprobs else []
         return Completion(
-            text=answer.choices[0].message.content or "",
+            text=choice.message.content or "",
             prompt_tokens=usage.prompt_tokens if usage else 0,
             completion_tokens=usage.completion_tokens if usage else 0,
             weights_version=answer.system_fingerprint or "",
+            token_ids=token_ids,
+            logprobs=logprobs if token_ids and len(logprobs) == len(token_ids) else None,
         )
+
+
+def _image_part(screenshot_base64: str) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{screenshot_base64}"}}

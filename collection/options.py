@@ -15,7 +15,7 @@ from collection.browser.url_policy import UrlPolicy
 from collection.documents import DocumentReader
 from collection.episode import Limits
 from collection.pacing import Pace
-from collection.policy import Policy, Sampling
+from collection.policy import Policy, Prompt, Sampling
 from collection.predict_policy import PredictPolicy
 from data.errors import UserError
 from data.task import Task
@@ -65,6 +65,10 @@ class CollectionConfig:
     """Model name for that endpoint."""
     api_key: str = ""
     """Key for that endpoint. Better set OPENAI_API_KEY, which other users of this machine cannot read."""
+    prompt: Prompt | None = None
+    """What the policy is asked with: `trained`, the conversation that training reads (no system prompt), through any
+    protocol, whose sampled tokens are then kept, too; or `chat`, for a general chat model. Default: `trained` with
+    --api_localhost, `chat` without."""
     temperature: float | None = None
     """Sampling temperature; the server's own default when not given."""
     seed: int | None = None
@@ -123,8 +127,15 @@ class CollectionConfig:
             raise UserError("--observation marks shows numbers on screenshots, which --text_only does not send")
         if self.upload_dir is not None and not self.upload_dir.is_dir():
             raise UserError(f"--upload_dir {self.upload_dir}: no such folder")
+        if self.prompt == "chat" and self.api_localhost:
+            raise UserError("--prompt chat is for chat endpoints: give --api_base http://HOST:PORT/v1 instead")
         if self.temperature is not None and self.temperature < 0:
             raise UserError(f"--temperature must not be negative, not {self.temperature}")
+
+    @property
+    def asked_with(self) -> Prompt:
+        """`prompt`, or what stands in for it."""
+        return self.prompt or ("trained" if self.api_localhost else "chat")
 
     def sessions(self) -> int:
         """Trajectories taken at the same time."""
@@ -169,7 +180,8 @@ class CollectionConfig:
         """The policy these flags name."""
         marks = self.observation == "marks"
         last_n = self.max_attached_imgs
-        sampling = Sampling(self.temperature, self.seed, last_n, self.text_only, marks, self.restart_action)
+        restart, asked_with = self.restart_action, self.asked_with
+        sampling = Sampling(self.temperature, self.seed, last_n, self.text_only, marks, restart, asked_with)
         if self.api_localhost:
             return PredictPolicy(self.api_localhost, sampling)
         key = self.api_key or os.environ.get("OPENAI_API_KEY", "")

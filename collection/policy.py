@@ -4,18 +4,22 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 from urllib.parse import urlsplit
 
 import httpx
 
-from data.conversation import StepText
+from data.conversation import IMAGE, Conversation, StepText, Turn, build_conversation
 from data.errors import UserError
 from data.task import Task
 
 REPLY_TIMEOUT_S = 300.0  # a big model on a busy server
 RETRY_PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0)
 MAX_FAILED_REPLIES = 3  # in a row, over all sessions, each after all its retries: then the server is taken for dead
+
+
+Prompt = Literal["trained", "chat"]
+"""How a policy is asked: with `build_conversation`, on which it is trained, or as a general chat model."""
 
 
 class PolicyError(Exception):
@@ -39,6 +43,7 @@ class Sampling:
     text_only: bool = False
     marks: bool = False
     restart: str = "Restart"
+    prompt: Prompt = "chat"
 
 
 @dataclass(frozen=True)
@@ -122,6 +127,17 @@ class TransientError(Exception):
     def __init__(self, message: str, pause_s: float = 0.0):
         super().__init__(message)
         self.pause_s = pause_s
+
+
+def trained_conversation(task: Task, steps: Sequence[StepText], sampling: Sampling) -> Conversation:
+    """What a policy is trained on, the same through every protocol: no system prompt, and as many `<image>` marks as
+    `image_steps`."""
+    conversation = build_conversation(task.ques, steps, 1 if sampling.text_only else sampling.last_n)
+    if not sampling.text_only:
+        return conversation
+    newest = conversation.turns[-1]
+    shown = Turn(newest.role, newest.text.replace(f"{IMAGE}\n", "", 1))
+    return Conversation([*conversation.turns[:-1], shown], [])
 
 
 def given(**settings: Any) -> dict[str, Any]:

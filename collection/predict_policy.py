@@ -22,9 +22,10 @@ from collection.policy import (
     given,
     http_client,
     retry_after_s,
+    trained_conversation,
 )
 from collection.prompts import SYSTEM_PROMPT
-from data.conversation import IMAGE, StepText, build_conversation
+from data.conversation import StepText
 from data.task import Task
 
 
@@ -47,12 +48,9 @@ class PredictPolicy:
     async def reply(
         self, task: Task, folder: str, steps: Sequence[StepText], screenshots: dict[int, str], seed: int | None
     ) -> Completion:
-        conversation = build_conversation(task.ques, steps, 1 if self.sampling.text_only else self.sampling.last_n)
+        conversation = trained_conversation(task, steps, self.sampling)
         turns = [{"role": turn.role, "content": turn.text} for turn in conversation.turns]
         images = [screenshots[step] for step in conversation.image_steps]
-        if self.sampling.text_only:
-            turns[-1]["content"] = turns[-1]["content"].replace(f"{IMAGE}\n", "", 1)
-            images = []
         request = {"id": folder, "conversations": turns, "images": images, "return_tokens": True}
         request |= given(temperature=self.sampling.temperature, seed=seed)
         body = orjson.dumps(request)
