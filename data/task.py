@@ -1,4 +1,4 @@
-"""Task: one instruction on one website, a JSONL line in OpenWebVoyager's layouts (spec: `ques`, `web`, `id`, ...)."""
+"""Task: one instruction on one website, a JSONL line in OpenWebVoyager's layouts (`ques`, `web`, `id`, ...)."""
 
 import dataclasses
 import json

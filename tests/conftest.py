@@ -1,4 +1,4 @@
-"""Shared by all tests: where the field's real files lie, and a child process that is always reaped."""
+"""Shared by all tests: files in the field's formats, ours and released ones, and a child that is always reaped."""
 
 import contextlib
 import os
@@ -12,14 +12,28 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 FIXTURES = ROOT.parent / "shared" / "fixtures" / "openwebvoyager"
+SOURCES = ["ours", *(["released"] if FIXTURES.is_dir() else [])]
+"""Files of our own making, and the released ones where they are at hand."""
 
 
-@pytest.fixture(scope="session")
-def fixtures() -> Path:
-    """OpenWebVoyager's released example files; tests that need them skip where they are absent."""
-    if not FIXTURES.is_dir():
-        pytest.skip(f"needs OpenWebVoyager's example files in {FIXTURES}")
-    return FIXTURES
+@pytest.fixture(scope="session", params=SOURCES)
+def field_files(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Trajectories, json, images, tar and tasks as in OpenWebVoyager's examples."""
+    if request.param == "released":
+        return FIXTURES
+    from tests.field_files import write_field_files  # imported here, as below: most tests need none of it
+
+    return write_field_files(tmp_path_factory.mktemp("field"))
+
+
+@pytest.fixture(scope="session", params=SOURCES)
+def field_processor(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The processor files of idefics2-8b."""
+    if request.param == "released":
+        return FIXTURES / "hf_processor"
+    from tests.field_processor import write_processor
+
+    return write_processor(tmp_path_factory.mktemp("processor") / "hf_processor")
 
 
 @pytest.fixture

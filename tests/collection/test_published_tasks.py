@@ -14,8 +14,8 @@ from tests.collection.test_judges import record
 from tests.conftest import ROOT
 
 
-def test_every_file_through_the_dry_run(fixtures, capsys):
-    files = sorted((fixtures / "tasks").rglob("*.jsonl"))
+def test_every_file_through_the_dry_run(field_files, capsys):
+    files = sorted((field_files / "tasks").rglob("*.jsonl"))
     assert len(files) == 15
     num_sites = {}
     for file in files:
@@ -33,8 +33,8 @@ def test_every_file_through_the_dry_run(fixtures, capsys):
     assert "Allrecipes" in printed and "Entertainment" in printed and "names a date" in printed
 
 
-def test_the_collector_as_a_command(fixtures, tmp_path):
-    file = fixtures / "tasks" / "data_for_test" / "mind2web_test_cross_web.jsonl"
+def test_the_collector_as_a_command(field_files, tmp_path):
+    file = field_files / "tasks" / "data_for_test" / "mind2web_test_cross_web.jsonl"
     command = [sys.executable, "collection/run.py", "--test_file", file, "--dry_run", "--output_dir", tmp_path / "out"]
     done = subprocess.run([str(word) for word in command], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -43,8 +43,8 @@ def test_the_collector_as_a_command(fixtures, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["WebVoyager_test", "mind2web_test_cross_task"])
-def test_results_are_counted_per_site_and_domain_with_missing_ones(fixtures, tmp_path, name, capsys):
-    tasks = read_tasks(fixtures / "tasks" / "data_for_test" / f"{name}.jsonl")
+def test_results_are_counted_per_site_and_domain_with_missing_ones(field_files, tmp_path, name, capsys):
+    tasks = read_tasks(field_files / "tasks" / "data_for_test" / f"{name}.jsonl")
     for number, task in enumerate(tasks[::20]):
         verdict = Verdict.SUCCESS if number % 2 else Verdict.FAILURE
         write_outcome(record(tmp_path, task, "x"), Outcome(verdict, judge="webvoyager"))

@@ -35,12 +35,13 @@ def text(
     return build_tree(Document(nodes, region(places, more.get("controls", set()))), visibility)[0]
 
 
-def test_released_trees_are_rebuilt_line_by_line(fixtures: Path) -> None:
-    """Each printed node of the released trajectory, rebuilt from its raw node, reads as it did then."""
-    folder = fixtures / "trajectories" / "taskWebVoyager-Amazon-human-extend--004"
-    for number in range(1, 5):
-        nodes = json.loads((folder / f"accessibility_tree{number}.json").read_text())
-        lines = (folder / f"accessibility_tree{number}.txt").read_text().splitlines()
+def test_stored_trees_are_rebuilt_line_by_line(field_files: Path) -> None:
+    """Each printed node of a trajectory, rebuilt from its raw node, reads as it did then."""
+    trees = sorted((field_files / "trajectories").glob("*/accessibility_tree*.txt"))
+    assert len(trees) >= 4
+    for tree_file in trees:
+        nodes = json.loads(tree_file.with_suffix(".json").read_text())
+        lines = tree_file.read_text().splitlines()
         assert len(lines) == len(nodes)
         for label, line in enumerate(lines, start=1):
             raw = {**nodes[str(label)], "childIds": []}

@@ -1,4 +1,4 @@
-"""The conversation builder against OpenWebVoyager's own example, and its elision rules."""
+"""The conversation builder against examples written out by hand and by OpenWebVoyager, and its elision rules."""
 
 import json
 
@@ -7,9 +7,10 @@ from data.conversation import StepText, build_chat, build_conversation
 from data.trajectory import read_trajectory
 
 
-def test_reproduces_the_released_example_character_for_character(fixtures):
-    trajectory = read_trajectory(fixtures / "trajectories" / "taskWebVoyager-Amazon-human-extend--004")
-    expected = json.loads((fixtures / "json" / "example.json").read_text())
+def test_reproduces_the_example_character_for_character(field_files):
+    (folder,) = (field_files / "trajectories").iterdir()
+    trajectory = read_trajectory(folder)
+    expected = json.loads((field_files / "json" / "example.json").read_text())
     assert len(expected) == len(trajectory.steps)
     for number, sample in enumerate(expected, start=1):
         conversation = build_conversation(trajectory.ques, trajectory.texts()[:number], last_n=3)

@@ -50,8 +50,8 @@ def test_the_command_writes_all_tasks_and_prints_the_changes(tmp_path):
     assert "+ on May 4, 2027" in done.stdout and "2 tasks, 1 with a date, 1 brought up to date" in done.stdout
 
 
-def test_the_fields_tasks_are_brought_up_to_date(fixtures):
-    tasks = read_tasks(fixtures / "tasks" / "data_for_test" / "WebVoyager_test.jsonl")
+def test_the_fields_tasks_are_brought_up_to_date(field_files):
+    tasks = read_tasks(field_files / "tasks" / "data_for_test" / "WebVoyager_test.jsonl")
     shifted = [shift_dates(task.ques, TODAY, since=2023) for task in tasks]
     assert sum(task.ques != ques for task, ques in zip(tasks, shifted, strict=True)) > 60
     assert [shift_dates(ques, TODAY, since=2023) for ques in shifted] == shifted

@@ -141,13 +141,13 @@ def test_image_marks_must_match_images(tmp_path):
         write_shards(tmp_path, [Sample(sample.id, sample.conversations, sample.images[:1])], 10, {})
 
 
-def test_the_released_tar_reads_safely_and_equals_the_released_json(fixtures):
-    samples = list(read_legacy_tar(fixtures / "tar" / "openwebvoyager-000000.tar"))
-    expected = json.loads((fixtures / "json" / "example.json").read_text())
+def test_the_released_tar_reads_safely_and_equals_the_released_json(field_files):
+    samples = list(read_legacy_tar(field_files / "tar" / "openwebvoyager-000000.tar"))
+    expected = json.loads((field_files / "json" / "example.json").read_text())
     assert [sample.id for sample in samples] == [sample["id"] for sample in expected]
     for sample, json_sample in zip(samples, expected, strict=True):
         assert len(sample.images) == len(json_sample["images"])
-        assert sample.images[-1] == (fixtures / "images" / json_sample["images"][-1]).read_bytes()
+        assert sample.images[-1] == (field_files / "images" / json_sample["images"][-1]).read_bytes()
         assert (
             sample.conversations[0]["value"].split("\n")[0] == json_sample["conversations"][0]["value"].split("\n")[0]
         )

@@ -8,8 +8,8 @@ from data.task import Task, move_sites, read_tasks, write_tasks
 GOOD = '{"id": "a--0", "ques": "q", "web": "http://x/"}'
 
 
-def test_reads_every_task_file_of_the_field(fixtures):
-    counts = {path.stem: len(read_tasks(path)) for path in (fixtures / "tasks").rglob("*.jsonl")}
+def test_reads_every_task_file_of_the_field(field_files):
+    counts = {path.stem: len(read_tasks(path)) for path in (field_files / "tasks").rglob("*.jsonl")}
     assert counts["WebVoyager_test"] == 643
     assert counts["mind2web_test_cross_task"] == 112
     assert counts["general_google_search_460q"] == 460

@@ -15,8 +15,8 @@ RECIPE = ROOT / "examples" / "openwebvoyager" / "recipe.py"
 
 
 @pytest.fixture
-def recipe(fixtures, tmp_path, monkeypatch):
-    monkeypatch.setenv("OPENWEBVOYAGER_TASKS", str(fixtures / "tasks"))
+def recipe(field_files, tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENWEBVOYAGER_TASKS", str(field_files / "tasks"))
     monkeypatch.setenv("IDEFICS2", str(tmp_path))
     return load_recipe(RECIPE)
 

@@ -1,6 +1,5 @@
 """A checkpoint folder says what its policy sees; what differs from it is said in one line."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from models.processor import (
     write_image_settings,
 )
 from models.text import render, tokenize
-from tests.training import tiny, tiny_llava
+from tests.training import tiny_llava
 from training.models.registry import family
 
 SCREENSHOT = (768, 1024)
@@ -30,24 +29,11 @@ MESSAGES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Transformers 4.39 files of our own making: images split, no chat template."""
-    folder = tiny.build_policy(tmp_path_factory.mktemp("processor") / "hf", layers=1)
-    (folder / "chat_template.jinja").unlink()
-    whole = json.loads((folder / "processor_config.json").read_text())
-    images = whole.pop("image_processor") | {"do_image_splitting": True}
-    (folder / "preprocessor_config.json").write_text(json.dumps(images))
-    (folder / "processor_config.json").write_text(json.dumps(whole))
-    return folder
-
-
-@pytest.fixture(params=["ours", "released"])
-def released(request: pytest.FixtureRequest, policy: Path, tmp_path: Path) -> Path:
+@pytest.fixture
+def released(field_processor: Path, tmp_path: Path) -> Path:
     """A released idefics2's processor and configuration, without weights: ours, and OpenWebVoyager's where it is."""
-    folder = policy if request.param == "ours" else request.getfixturevalue("fixtures") / "hf_processor"
     copy = tmp_path / "copy"
-    shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("*.safetensors"), copy_function=shutil.copyfile)
+    shutil.copytree(field_processor, copy, copy_function=shutil.copyfile)
     return copy
 
 

@@ -30,11 +30,11 @@ def convert(results: Path, out: Path, **options: Any) -> list[dict[str, Any]]:
     return json.loads((out / "samples.json").read_text())
 
 
-def test_the_released_example_byte_for_byte(tmp_path: Path, fixtures: Path) -> None:
+def test_the_released_example_byte_for_byte(tmp_path: Path, field_files: Path) -> None:
     command = [
         sys.executable,
         str(ROOT / "toolkits" / "convert_trajectories_to_json.py"),
-        *("--result_dir", str(fixtures / "trajectories")),
+        *("--result_dir", str(field_files / "trajectories")),
         *("--image_dir", str(tmp_path / "images")),
         *("--save_json_file", str(tmp_path / "example.json")),
         *("--round_id", "1"),
@@ -42,8 +42,8 @@ def test_the_released_example_byte_for_byte(tmp_path: Path, fixtures: Path) -> N
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
     assert result.returncode == 0, result.stderr
-    assert (tmp_path / "example.json").read_bytes() == (fixtures / "json" / "example.json").read_bytes()
-    released = sorted((fixtures / "images").iterdir())
+    assert (tmp_path / "example.json").read_bytes() == (field_files / "json" / "example.json").read_bytes()
+    released = sorted((field_files / "images").iterdir())
     assert [path.name for path in sorted((tmp_path / "images").iterdir())] == [path.name for path in released]
     for path in released:
         assert (tmp_path / "images" / path.name).read_bytes() == path.read_bytes()
@@ -143,9 +143,9 @@ def test_no_success_gives_an_empty_list(tmp_path: Path) -> None:
     assert (tmp_path / "images").is_dir()
 
 
-def test_released_verdicts_count(tmp_path: Path, fixtures: Path) -> None:
+def test_released_verdicts_count(tmp_path: Path, field_files: Path) -> None:
     """OpenWebVoyager's evaluator leaves eval_res.json, with success 0 or 1 in its last message."""
-    source = list_trajectories(fixtures / "trajectories")[0]
+    source = list_trajectories(field_files / "trajectories")[0]
     for success in (0, 1):
         folder = tmp_path / "results" / f"taskAmazon--{success}"
         shutil.copytree(source, folder)

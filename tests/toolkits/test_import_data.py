@@ -208,10 +208,10 @@ def test_llava_and_sharegpt(tmp_path: Path) -> None:
     assert packed(tmp_path, tmp_path / "data")["8"].images == [screenshot(1), screenshot(2)]
 
 
-def test_the_released_tar_gives_the_released_json_and_images(tmp_path: Path, fixtures: Path) -> None:
-    tar = fixtures / "tar" / "openwebvoyager-000000.tar"
+def test_the_released_tar_gives_the_released_json_and_images(tmp_path: Path, field_files: Path) -> None:
+    tar = field_files / "tar" / "openwebvoyager-000000.tar"
     samples = imported(tmp_path, "openwebvoyager_tar", tar, tmp_path / "images")
-    expected = json.loads((fixtures / "json" / "example.json").read_text())
+    expected = json.loads((field_files / "json" / "example.json").read_text())
     assert [(s["id"], s["images"]) for s in samples] == [(s["id"], s["images"]) for s in expected]
-    for path in (fixtures / "images").iterdir():
+    for path in (field_files / "images").iterdir():
         assert (tmp_path / "images" / path.name).read_bytes() == path.read_bytes()

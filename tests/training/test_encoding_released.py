@@ -1,4 +1,4 @@
-"""Conversations through a released tokenizer and chat templates of the released checkpoints' form."""
+"""Conversations through tokenizers and chat templates of the released checkpoints' form."""
 
 from pathlib import Path
 from typing import Any
@@ -44,9 +44,9 @@ TEMPLATES = {  # (template, what ends the last reply, what ends those before it)
 
 
 @pytest.fixture(scope="module")
-def tokenizer(fixtures: Path) -> Any:
+def tokenizer(field_processor: Path) -> Any:
     """Sentencepiece, as of Mistral, Vicuna and Yi."""
-    tokenizer = AutoTokenizer.from_pretrained(fixtures / "hf_processor")
+    tokenizer = AutoTokenizer.from_pretrained(field_processor)
     tokenizer.add_special_tokens({"additional_special_tokens": ["<|im_start|>", "<|im_end|>"]})
     return tokenizer
 
@@ -120,18 +120,20 @@ def test_what_is_too_long_loses_the_end_of_its_newest_tree_only(llava: Any) -> N
         assert cut.ids[:same].equal(whole.ids[:same])
 
 
-def test_idefics2_learns_what_openwebvoyagers_mask_marks(fixtures: Path) -> None:
+def test_idefics2_learns_what_openwebvoyagers_mask_marks(field_processor: Path) -> None:
     """Theirs: what follows a newline and "Assistant:", which follow the end of an utterance, up to the next end."""
-    processor = load_processor(fixtures / "hf_processor", PUBLISHED)
+    processor = load_processor(field_processor, PUBLISHED)
     shape = ROOT / "training" / "shapes" / "idefics2-8b"
     kind = family(shape)
     images = kind.image_encoder_class(processor, kind.read_config(shape))
     encoder = ConversationEncoder(processor, images, 8192, 3, "all_answers")
     tokens = encoder.encode(SAMPLE.id, SAMPLE.conversations, sizes(SAMPLE))
+    colon = processor.tokenizer.convert_tokens_to_ids(":")
     ends = (tokens.ids == 32002).nonzero().flatten().tolist()
     expected = torch.zeros_like(tokens.learn)
     for question, answer in zip(ends[::2], ends[1::2], strict=True):
-        opening = processor.tokenizer.convert_tokens_to_ids(["<0x0A>", "Ass", "istant", ":"])
-        assert tokens.ids[question + 1 : question + 5].tolist() == opening
-        expected[question + 5 : answer + 1] = True
+        start = next(n for n in range(question + 1, answer) if tokens.ids[n] == colon) + 1
+        opening = processor.tokenizer.convert_ids_to_tokens(tokens.ids[question + 1 : start].tolist())
+        assert opening[0] == "<0x0A>" and "".join(opening[1:]) == "Assistant:"
+        expected[start : answer + 1] = True
     assert tokens.learn.equal(expected)
