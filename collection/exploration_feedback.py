@@ -2,6 +2,7 @@
 
     python collection/exploration_feedback.py --test_file data/tasks/optim-1.jsonl --headless --max_iter 15 \\
         --max_attached_imgs 3 --max_rerun_times 5 --temperature 1.2 --api_localhost http://127.0.0.1:8080/predict
+    python collection/exploration_feedback.py --api_localhost http://localhost:8080/predict     embedded tasks and sites
 
 A model judges when it is named, `--api_eval_model gpt-4o`, else the embedded sites' ground truth. The tries of a task
 run one after another into task<ID>--run<k>; different tasks run at the same time. On a restart solved tasks are known
@@ -10,19 +11,29 @@ S@1 ... S@k (tasks solved within k tries) and F@1 (first tries that ended with a
 """
 
 import asyncio
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from collection.campaign import collect
-from collection.evaluation.summary import explored, print_explored, print_summary, summarise
-from collection.judge_flags import JudgeFlags
-from collection.key_flags import hide_keys
-from collection.options import CollectionConfig
-from collection.overview import print_overview
-from collection.webarena.reset import reset_sites
-from data.cli import run
-from data.errors import UserError
-from data.files import write_json
-from data.task import move_sites, read_tasks
+try:
+    from collection.campaign import collect
+    from collection.embedded_tasks import settled
+    from collection.evaluation.summary import explored, print_explored, print_summary, summarise
+    from collection.judge_flags import JudgeFlags
+    from collection.key_flags import hide_keys
+    from collection.options import CollectionConfig
+    from collection.overview import print_overview
+    from collection.webarena.reset import reset_sites
+    from data.cli import run
+    from data.defaults import EXPLORATION_TASKS
+    from data.errors import UserError
+    from data.files import write_json
+    from data.task import Task
+except ModuleNotFoundError as missing:  # not the python of the virtual environment
+    root = Path(__file__).resolve().parent.parent
+    print(f"error: {missing}; run: bash {root}/install.sh && source {root}/.venv/bin/activate", file=sys.stderr)
+    sys.exit(2)
 
 MOST_TRIES = 5
 
@@ -37,13 +48,16 @@ class Config(JudgeFlags, CollectionConfig):
 
 def main(config: Config) -> None:
     """Explore, then print what came of it."""
-    config.check()
+    config.check(needs_test_file=False)
     if not 1 <= config.max_rerun_times <= MOST_TRIES:
         raise UserError(f"--max_rerun_times must be 1 to {MOST_TRIES}, not {config.max_rerun_times}")
-    tasks = move_sites(read_tasks(config.test_file), config.sites_port)
-    if config.dry_run:
-        print_overview(tasks)
-        return
+    with settled(config, EXPLORATION_TASKS) as (config, tasks):
+        if config.dry_run:
+            return print_overview(tasks)
+        _explore(config, tasks)
+
+
+def _explore(config: Config, tasks: Sequence[Task]) -> None:
     judge, ledger = config.make_judge(config.output_dir, tasks, config.api_key)
     if judge is None:
         raise UserError("exploration needs a judge: without one nobody knows when a task is solved")

@@ -2,6 +2,7 @@
 
     python collection/run.py --test_file data/tasks/test.jsonl --headless --max_iter 15 --max_attached_imgs 3 \\
         --api_localhost http://127.0.0.1:8080/predict --output_dir results --judge oracle
+    python collection/run.py --api_localhost http://localhost:8080/predict    embedded tasks and sites
     python collection/run.py --env miniwob --headless --api_localhost http://127.0.0.1:8080/predict --judge oracle
     python collection/run.py --status results
 
@@ -10,23 +11,32 @@ something must be put right; run the same command again and it goes on where it 
 """
 
 import asyncio
+import dataclasses
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from collection.accounting import print_status
-from collection.campaign import collect
-from collection.environments import miniwob
-from collection.environments.webarena import read_webarena
-from collection.evaluation.summary import print_summary, summarise
-from collection.judge_flags import JudgeFlags, JudgeName
-from collection.key_flags import hide_keys
-from collection.options import CollectionConfig
-from collection.overview import print_overview
-from collection.webarena.reset import reset_sites
-from data.cli import run
-from data.task import Task, move_sites, read_tasks
+try:
+    from collection.accounting import print_status
+    from collection.campaign import collect
+    from collection.embedded_tasks import say, settled, without_display
+    from collection.environments import miniwob
+    from collection.environments.webarena import read_webarena
+    from collection.evaluation.summary import print_summary, summarise
+    from collection.judge_flags import JudgeFlags, JudgeName
+    from collection.key_flags import hide_keys
+    from collection.options import CollectionConfig
+    from collection.overview import print_overview
+    from collection.webarena.reset import reset_sites
+    from data.cli import run
+    from data.defaults import TEST_TASKS
+    from data.task import Task, read_tasks
+except ModuleNotFoundError as missing:  # not the python of the virtual environment
+    root = Path(__file__).resolve().parent.parent
+    print(f"error: {missing}; run: bash {root}/install.sh && source {root}/.venv/bin/activate", file=sys.stderr)
+    sys.exit(2)
 
 
 @dataclass(frozen=True)
@@ -34,7 +44,8 @@ class Config(JudgeFlags, CollectionConfig):
     """Flags of `run.py`."""
 
     judge: JudgeName = "none"
-    """Judge each trajectory as soon as it is taken; the names are those of `exploration_feedback.py --judge`."""
+    """Judge each trajectory as soon as it is taken; the names are those of `exploration_feedback.py --judge`. Without
+    --test_file: `oracle`, the ground truth of the embedded tasks."""
     env: Literal["", "miniwob", "webarena"] = ""
     """`miniwob`: tasks and websites of MiniWoB++ instead of --test_file. `webarena`: that file is one of WebArena's."""
     env_tasks: tuple[str, ...] = ()
@@ -51,16 +62,20 @@ def main(config: Config) -> None:
         return print_status(config.status)
     if config.env == "miniwob":
         return _main_miniwob(config)
-    config.check()
+    config.check(needs_test_file=config.env == "webarena")
+    if config.test_file is None and config.judge == "none":
+        config = dataclasses.replace(config, judge="oracle")
     read = read_webarena if config.env == "webarena" else read_tasks
-    tasks = move_sites(read(config.test_file), config.sites_port)
-    if config.dry_run:
-        return print_overview(tasks)
-    _collect(config, tasks)
+    with settled(config, TEST_TASKS, read) as (config, tasks):
+        if config.dry_run:
+            return print_overview(tasks)
+        _collect(config, tasks)
 
 
 def _main_miniwob(config: Config) -> None:
     config.check(needs_test_file=False)
+    config, notes = without_display(config)
+    say(notes)
     with miniwob.served() as port:
         kept = config.output_dir / "miniwob.jsonl"
         _collect(config, miniwob.tasks_for(config.env_tasks, config.env_seeds, port, config.fleet(4), kept))

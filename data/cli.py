@@ -2,10 +2,12 @@
 
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import TypeVar
 
 import tyro
 
+from data.defaults import ROOT
 from data.errors import UserError
 
 Config = TypeVar("Config")
@@ -26,3 +28,13 @@ def guarded(main: Callable[[Config], int | None], config: Config) -> int:
         return 2
     except KeyboardInterrupt:
         return 130
+
+
+def check_installed(*packages: str) -> None:
+    """Raise UserError where this Python lacks a package, before a traceback does."""
+    missing = [name for name in packages if find_spec(name) is None]
+    if missing:
+        raise UserError(
+            f"No module named {missing[0]!r} in {sys.executable}; "
+            f"run: bash {ROOT}/install.sh && source {ROOT}/.venv/bin/activate"
+        )

@@ -4,8 +4,11 @@ import contextlib
 import ctypes
 import signal
 import socket
+import subprocess
 import sys
+from collections.abc import Iterator
 
+from data.defaults import ROOT
 from data.errors import UserError
 
 _PR_SET_PDEATHSIG = 1
@@ -37,3 +40,21 @@ def listen(port: int, host: str = "127.0.0.1") -> socket.socket:
         listener.close()
         raise UserError(f"cannot listen on {host}:{port} ({error}); give another --port") from None
     return listener
+
+
+@contextlib.contextmanager
+def served(module: str) -> Iterator[int]:
+    """Serve websites by `python -m module --port 0` in a process that dies with this one; gives the port, which ends
+    the first line that it prints."""
+    command = [sys.executable, "-m", module, "--port", "0"]
+    process = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=die_with_parent
+    )
+    try:
+        line = process.stdout.readline()
+        if not line:
+            raise UserError(f"{module} did not start; python -m {module} says why")
+        yield int(line.rsplit(":", 1)[1].strip(" /\n"))
+    finally:
+        process.kill()
+        process.wait()

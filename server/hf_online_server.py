@@ -1,6 +1,7 @@
 """The HTTP inference server: serves a Hugging Face checkpoint folder to many browsers at once.
 
     python server/hf_online_server.py --model_name_or_path DIR --port 8080
+    python server/hf_online_server.py --port 8080          the starting policy that comes with the repository
 
 Prints `serving DIR on http://host:port` when ready; SIGTERM finishes the requests under way and ends. How images are
 prepared, the checkpoint's processor files say; hf2mg.sh writes OpenWebVoyager's values into them, and a released folder
@@ -18,9 +19,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from data import cli
-from data.errors import UserError
-from models.families import NAMES
+try:
+    from data import cli
+    from data.defaults import STARTING_POLICY, shipped, short
+    from data.errors import UserError
+    from models.families import NAMES
+except ModuleNotFoundError as missing:  # not the python of the virtual environment
+    root = Path(__file__).resolve().parent.parent
+    print(f"error: {missing}; run: bash {root}/install.sh && source {root}/.venv/bin/activate", file=sys.stderr)
+    sys.exit(2)
 
 if TYPE_CHECKING:  # torch takes seconds to import; what can be refused is refused before
     from fastapi import FastAPI
@@ -34,8 +41,9 @@ _KEEP_ALIVE_S = 75  # longer than clients keep idle connections, so that they ne
 class Config:
     """Serve a vision-language policy over HTTP."""
 
-    model_name_or_path: str
-    """Checkpoint folder in Hugging Face format (config.json, *.safetensors, tokenizer, processor)."""
+    model_name_or_path: str = ""
+    """Checkpoint folder in Hugging Face format (config.json, *.safetensors, tokenizer, processor). Empty: the starting
+    policy that comes with the repository."""
     port: int = 8080
     """Port to listen on; 0 picks a free one."""
     host: str = "127.0.0.1"
@@ -109,13 +117,26 @@ def main(config: Config) -> None:
     if config.request_timeout_s <= 0 or (config.kv_cache_gib is not None and config.kv_cache_gib <= 0):
         raise UserError("--request_timeout_s and --kv_cache_gib must be more than 0")
     named_adapters(config)
-    folder = check_folder(Path(config.model_name_or_path))
+    folder = check_folder(chosen_folder(config))
+    cli.check_installed("torch", "transformers", "fastapi", "uvicorn")
     listener = bind(config.host, config.port)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # while loading; uvicorn drains first, then comes here too
     if config.replicas > 1:
         serve_replicas(config, folder, listener)
     else:
         serve(config, folder, listener)
+
+
+def chosen_folder(config: Config) -> Path:
+    """The folder that was named, else the starting policy's, which is then said on the standard error."""
+    if config.model_name_or_path:
+        return Path(config.model_name_or_path)
+    folder = shipped(STARTING_POLICY, "give --model_name_or_path")
+    print(
+        f"no --model_name_or_path: taking the starting policy {short(folder)} (2.7 M parameters, knows no website yet)",
+        file=sys.stderr,
+    )
+    return folder
 
 
 def check_folder(folder: Path) -> Path:
@@ -193,7 +214,8 @@ def serve_replicas(config: Config, folder: Path, listener: socket.socket) -> Non
         device = "cuda" if torch.cuda.is_available() else "cpu"
     if device == "cuda" and torch.cuda.device_count() < config.replicas:
         raise UserError(f"--replicas {config.replicas}: there are only {torch.cuda.device_count()} GPUs")
-    replicas = [Replica(command) for command in replica_commands(sys.argv[1:], config.replicas, device)]
+    arguments = [*sys.argv[1:], "--model_name_or_path", str(folder)]
+    replicas = [Replica(command) for command in replica_commands(arguments, config.replicas, device)]
     for replica in replicas:
         replica.start()
     try:

@@ -16,8 +16,6 @@ import contextlib
 import dataclasses
 import importlib.util
 import secrets
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,9 +30,9 @@ from starlette.staticfiles import StaticFiles
 
 from collection.browser.fleet import Fleet
 from collection.browser.settle import settle
-from data import cli
+from data import cli, processes
 from data.errors import UserError
-from data.processes import die_with_parent, listen
+from data.processes import listen
 from data.task import SITES_PORT, Task, move_sites, read_tasks, write_tasks
 
 HOST = "miniwob.localhost"
@@ -128,19 +126,8 @@ def create_app() -> Starlette:
 def served() -> Iterator[int]:
     """Serve in a process of its own that dies with this one; gives the port."""
     html_folder()
-    command = [sys.executable, "-m", "collection.environments.miniwob", "--port", "0"]
-    root = Path(__file__).resolve().parent.parent.parent
-    process = subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, text=True, start_new_session=True)
-    try:
-        line = process.stdout.readline()
-        if not line:
-            raise UserError(
-                "the MiniWoB++ pages could not be served; python -m collection.environments.miniwob says why"
-            )
-        yield int(line.rsplit(":", 1)[1].strip(" /\n"))
-    finally:
-        process.kill()
-        process.wait()
+    with processes.served("collection.environments.miniwob") as port:
+        yield port
 
 
 def tasks_for(names: Sequence[str], seeds: Sequence[int], port: int, fleet: Fleet, kept: Path) -> list[Task]:
@@ -206,6 +193,4 @@ def main(config: Config) -> None:
 
 
 if __name__ == "__main__":
-    if "--port" in sys.argv and sys.argv[-1] == "0":
-        die_with_parent()
     cli.run(Config, main, description=__doc__)

@@ -206,7 +206,6 @@ def test_a_server_that_dies_stops_the_run_and_loses_nothing(
         ({"api_localhost": "URL", "sites_port": 9, "web": "http://shop.localhost:7070/"}, "websites answer on port 9"),
         ({"api_localhost": "URL", "output_dir": "/dev/null/results"}, "--output_dir /dev/null/results"),
         ({"api_localhost": "URL", "test_file": "nowhere.jsonl"}, "nowhere.jsonl: no such task file"),
-        ({"api_localhost": "URL", "headless": False}, "no screen"),
     ],
 )
 def test_user_mistakes_are_one_line_and_exit_code_2(
@@ -216,6 +215,13 @@ def test_user_mistakes_are_one_line_and_exit_code_2(
     web = flags.pop("web", f"{url}/")
     done = collector.run([task(1, web, "ANSWER; x")], **flags)
     assert_one_line(done, words)
+
+
+def test_without_a_display_browsers_have_no_window(collector: Collector, url: str) -> None:
+    """And a task file of one's own gets no word about embedded tasks."""
+    done = collector.run([task(1, f"{url}/", "ANSWER; x")], api_localhost=f"{url}/predict", headless=False)
+    assert done.returncode == 0 and read_trajectory(collector.results / "taskT--1").answer == "x"
+    assert "no display: browsers run as with --headless" in done.stderr and "embedded" not in done.stderr
 
 
 def test_a_missing_browser_is_named(collector: Collector, url: str, monkeypatch: pytest.MonkeyPatch) -> None:

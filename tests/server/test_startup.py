@@ -9,13 +9,16 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from data import cli
 from data.errors import UserError
+from server.hf_online_server import Config, main
 from server.vision_language_model import LoadOptions, VisionLanguageModel
-from tests.server.helpers import SERVER, RunningServer, screenshot, server_environment
+from tests.server.helpers import SERVER, RunningServer, png, screenshot, server_environment
 
 
 def refusal(*flags: str) -> str:
@@ -130,3 +133,29 @@ def test_image_flags_reach_the_processor(tiny_policy: Path) -> None:
     assert tuple(model.pixels(screenshot(0))["pixel_values"].shape) == (1, 5, 3, 112, 112)
     ids = model.prompt_ids([{"role": "user", "content": [{"type": "image"}]}], [(48, 64)])
     assert ids.count(model.image_token_id) == 5 * 8
+
+
+def test_without_a_model_the_starting_policy_is_served(tmp_path: Path) -> None:
+    """As typed in its own folder; one line says what was taken."""
+    command = [sys.executable, SERVER.name, "--port", "0"]
+    process = subprocess.Popen(
+        command, cwd=SERVER.parent, env=server_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        server = RunningServer(process, process.stdout.readline().strip())
+        assert "starting_policy/weights on http" in server.ready_line
+        turn = {"role": "user", "content": "Find it\nOBSERVATION:\n<image>\n[1] RootWebArea 'Shop'"}
+        body = {"id": "task1", "conversations": [turn], "images": [png(screenshot(1))], "max_new_tokens": 4}
+        status, reply = server.post("/predict", body)
+        assert status == 200 and reply["completion_tokens"] == 4
+    finally:
+        process.terminate()
+        said = process.communicate(timeout=60)[1]
+    assert said.startswith("no --model_name_or_path: taking the starting policy ") and said.count("\n") == 1
+
+
+def test_a_python_without_torch_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that only collects has our packages, but none of a model's."""
+    monkeypatch.setattr(cli, "find_spec", lambda name: None if name == "torch" else find_spec(name))
+    with pytest.raises(UserError, match=r"No module named 'torch' in .*; run: bash .*install\.sh && source"):
+        main(Config(port=0))

@@ -1,0 +1,59 @@
+"""Make the demonstration data set: python examples/quickstart/demonstrations/make.py
+
+The embedded teacher solves one task of each kind in data/tasks/IL.jsonl; its steps become `shards/` beside this file,
+on which `bash training/train_idefics2.sh` trains where it is given nothing else. Screenshots are stored as lossless
+WebP, a fifth of the PNGs' size.
+"""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+from PIL import Image
+
+from data.defaults import ROOT
+from data.files import read_json, write_json
+from data.task import read_tasks, write_tasks
+from elcano.services import embedded_sites, embedded_teacher
+from elcano.stage import python, run_command
+
+HERE = Path(__file__).resolve().parent
+WORK = Path("runs/demonstrations")
+
+
+def main(work: Path) -> None:
+    """Collect, convert and pack in the empty folder `work`."""
+    shutil.rmtree(work, ignore_errors=True)
+    first = [task for task in read_tasks(ROOT / "data" / "tasks" / "IL.jsonl") if task.id.endswith("--000")]
+    write_tasks(work / "tasks.jsonl", first)
+    with embedded_sites(work / "sites.log") as port, embedded_teacher(work / "teacher.log") as api_base:
+        where = {"test_file": work / "tasks.jsonl", "output_dir": work / "trajectories", "sites_port": port}
+        how = {"max_iter": 8, "max_attached_imgs": 1, "headless": True, "judge": "oracle", "seed": 0}
+        teacher = {"api_base": api_base, "api_model": "teacher"}
+        run_command(python("collection/run.py", **where, **how, **teacher), work / "collect.log")
+    converter = python(
+        "toolkits/convert_trajectories_to_json.py",
+        result_dir=work / "trajectories",
+        image_dir=work / "images",
+        save_json_file=work / "samples.json",
+        last_n=1,
+        only_success=True,
+    )
+    run_command(converter, work / "convert.log")
+    write_json(work / "samples.json", json.loads(json.dumps(read_json(work / "samples.json")).replace(".png", ".webp")))
+    for picture in (work / "images").glob("*.png"):
+        with Image.open(picture) as image:
+            image.convert("RGB").save(picture.with_suffix(".webp"), lossless=True, quality=100, method=6)
+    packer = python(
+        "toolkits/convert_to_tar_data.py",
+        json_files=work / "samples.json",
+        image_dirs=work / "images",
+        save_dir=HERE / "shards",
+    )
+    run_command(packer, work / "pack.log")
+
+
+if __name__ == "__main__":
+    os.chdir(ROOT)
+    main(WORK)

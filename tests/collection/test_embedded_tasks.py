@@ -1,0 +1,102 @@
+"""`run.py` and `exploration_feedback.py` without a task file: their own tasks and websites, and one line."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from data.outcome import Verdict
+from data.task import read_tasks
+from data.trajectory import read_outcome
+from tests.conftest import ROOT
+
+HIDDEN = ("OPENAI_API_KEY", "DISPLAY", "WAYLAND_DISPLAY")
+
+
+@pytest.fixture
+def teacher(spawn: Callable[..., subprocess.Popen]) -> Iterator[str]:
+    """The embedded teacher's base URL."""
+    process = spawn("collection/teacher_server.py", "--port", "0", stdout=subprocess.PIPE)
+    yield process.stdout.readline().strip().rpartition(" ")[2]
+
+
+def environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name not in HIDDEN} | {"PYTHONPATH": str(ROOT)}
+
+
+def start(script: str, folder: Path, teacher: str, *flags: str) -> subprocess.Popen:
+    command = [sys.executable, str(ROOT / "collection" / script), "--api_base", teacher, "--num_sessions", "2", *flags]
+    return subprocess.Popen(
+        command, cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def wait_for_verdicts(results: Path, number: int) -> list[Path]:
+    deadline = time.monotonic() + 200
+    while len(done := [folder for folder in results.glob("task*") if read_outcome(folder)]) < number:
+        assert time.monotonic() < deadline, "no trajectory came"
+        time.sleep(0.2)
+    return done
+
+
+def websites_of(run: subprocess.Popen) -> list[psutil.Process]:
+    return [child for child in psutil.Process(run.pid).children() if "data.sites" in child.cmdline()]
+
+
+@pytest.mark.parametrize(
+    ("script", "tasks", "how"),
+    [
+        ("run.py", "test.jsonl", signal.SIGINT),
+        ("run.py", "test.jsonl", signal.SIGKILL),
+        ("exploration_feedback.py", "optim-1.jsonl", signal.SIGTERM),
+    ],
+)
+def test_embedded_tasks_are_solved_on_websites_that_go_with_the_run(
+    script: str, tasks: str, how: int, teacher: str, tmp_path: Path
+) -> None:
+    """Without a display too. The test tasks are not explored, which is why exploration takes others."""
+    run = start(script, tmp_path, teacher)
+    said = run.stderr.readline()
+    assert f"no --test_file: the 75 embedded tasks of {ROOT / 'data' / 'tasks' / tasks}" in said
+    assert "their websites on port" in said and "no display: browsers run as with --headless" in said
+    [folder, *_] = wait_for_verdicts(tmp_path / "results", 1)
+    assert folder.name.removeprefix("task").partition("--run")[0] in {
+        task.id for task in read_tasks(ROOT / "data" / "tasks" / tasks)
+    }
+    assert read_outcome(folder).verdict == Verdict.SUCCESS  # judged by ground truth, unasked
+    [websites] = websites_of(run)
+    run.send_signal(how)
+    output, errors = run.communicate(timeout=60)
+    assert "Traceback" not in errors + output
+    websites.wait(timeout=30)
+
+
+def test_a_dry_run_starts_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, str(ROOT / "collection" / "run.py"), "--dry_run"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "port" not in done.stderr and "75" in done.stdout
+
+
+def test_without_a_policy_one_line_says_what_to_give(tmp_path: Path) -> None:
+    command = [sys.executable, str(ROOT / "collection" / "run.py")]
+    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert "--api_localhost for your own server" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    "script", ["collection/run.py", "collection/exploration_feedback.py", "server/hf_online_server.py"]
+)
+def test_another_python_than_the_installed_one_is_one_line(script: str, tmp_path: Path) -> None:
+    """`-S -E` hides the virtual environment as a shell where it is not activated does."""
+    command = [sys.executable, "-S", "-E", str(ROOT / script), "--port", "1"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    [line] = done.stderr.splitlines()
+    assert done.returncode == 2
+    assert line.startswith("error: No module named") and f"bash {ROOT}/install.sh && source {ROOT}/.venv" in line
