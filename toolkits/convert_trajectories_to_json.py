@@ -6,7 +6,8 @@
 A sample is {"id", "images": [names in image_dir], "conversations": [{"from": "human" | "gpt", "value"}]}. Kept are the
 trajectories in which the agent answered, with `--keep_unfinished` those too in which it ran out of steps, with
 `--only_success` those the judge called a success; never those that a fault made invalid. Folders that are broken or
-unfinished are counted and passed over.
+unfinished are counted and passed over. Where the server gave them, a sample also has its reply's `token_ids`,
+`logprobs` and `weights_version`; log-probabilities are left out where the policy read another prompt than the sample's.
 
 Names: `task<head>--<n>` gives `<head>--<n as 5 digits>--r<round>--step<step>`, as in the released data; an
 exploration's `task<head>--<n>--run<k>` gives `<head>--<n as 5 digits>--run<k>--r<round>--step<step>`.
@@ -74,14 +75,15 @@ class Config:
 
 @dataclasses.dataclass(frozen=True)
 class Converted:
-    """What became of a folder: its state before it was read, its fate, why it could not be read, and (id, JSON text) of
-    its samples."""
+    """What became of a folder: its state before it was read, its fate, why it could not be read, (id, JSON text) of its
+    samples, and how many of them lost their log-probabilities, which belong to another prompt."""
 
     name: str
     state: list[list[Any]]
     fate: str
     why: str
     samples: list[tuple[str, bytes]]
+    num_unlike: int = 0
 
 
 def main(config: Config) -> None:
@@ -97,7 +99,8 @@ def main(config: Config) -> None:
         todo = [folder for folder in folders if folder.name not in spool.entries]
         work = functools.partial(convert, config=config, cutter=cutter)
         for done in run_parallel(work, todo, config.num_workers, "trajectories", _CHUNK):
-            spool.add(done.name, done.state, {"fate": done.fate, "why": done.why}, done.samples)
+            fields = {"fate": done.fate, "why": done.why, "num_unlike": done.num_unlike}
+            spool.add(done.name, done.state, fields, done.samples)
         _write_list(target, spool.sorted_records())
     except UserError:
         spool.remove()
@@ -110,12 +113,15 @@ def convert(folder: Path, config: Config, cutter: TreeCutter) -> Converted:
     """The samples of one folder; its screenshots are placed in `config.image_dir`."""
     state = state_of(folder)
     fate, trajectory, why = sort_out(folder, config.only_success, config.judges, config.keep_unfinished)
-    samples, image_dir = [], Path(config.image_dir)
+    samples, image_dir, num_unlike = [], Path(config.image_dir), 0
     if trajectory is not None:
+        num_known = sum(bool(step.logprobs) for step in trajectory.steps)
         for sample, screenshot in samples_of(trajectory, config.round_id, config.last_n, cutter):
             place_image(screenshot, image_dir / image_name(sample["id"]))
             samples.append((sample["id"], encode_record(sample)))
-    return Converted(folder.name, state, fate, why, samples)
+            num_known -= "logprobs" in sample
+        num_unlike = num_known
+    return Converted(folder.name, state, fate, why, samples, num_unlike)
 
 
 def sort_out(
@@ -149,6 +155,7 @@ def samples_of(
     """One (sample, its newest screenshot) per step, oldest first."""
     steps = [dataclasses.replace(step, tree=cutter.cut(step.tree)) for step in trajectory.texts()]
     ids = [sample_id(trajectory, round_id, step.number) for step in trajectory.steps]
+    is_own_prompt = read_the_prompt_of_samples(trajectory, last_n)
     pairs = []
     for count, step in enumerate(trajectory.steps, start=1):
         conversation = build_conversation(trajectory.ques, steps[:count], last_n)
@@ -157,8 +164,18 @@ def samples_of(
             "images": [image_name(ids[number - 1]) for number in conversation.image_steps],
             "conversations": [{"from": _SENDERS[turn.role], "value": turn.text} for turn in conversation.turns],
         }
+        if step.token_ids:
+            sample |= {"token_ids": step.token_ids, "weights_version": step.weights_version}
+            if step.logprobs and is_own_prompt and steps[count - 1].tree == trajectory.trees[count - 1]:
+                sample["logprobs"] = step.logprobs
         pairs.append((sample, trajectory.screenshot(step.number)))
     return pairs
+
+
+def read_the_prompt_of_samples(trajectory: Trajectory, last_n: int) -> bool:
+    """Whether the policy was asked with what a sample shows; only then are its log-probabilities the sample's."""
+    asked = trajectory.provenance
+    return asked.get("prompt") == "trained" and asked.get("max_attached_imgs") == last_n and not asked.get("text_only")
 
 
 def sample_id(trajectory: Trajectory, round_id: int, step: int) -> str:
@@ -235,6 +252,11 @@ def _print_report(config: Config, folders: list[Path], spool: Spool) -> None:
     table = Table("read", *fates, "samples")
     table.add_row(str(len(folders)), *(str(counts[fate]) for fate in fates), str(len(spool.names)))
     rich.print(table)
+    if num_unlike := sum(entry.get("num_unlike", 0) for entry in entries.values()):
+        print(
+            f"{num_unlike} samples without log-probabilities: the policy read another prompt; give --last_n "
+            "what the collector had as --max_attached_imgs"
+        )
     print(config.save_json_file)
 
 

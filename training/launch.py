@@ -58,7 +58,7 @@ def check(config: Config, num_ranks: int) -> None:
     check_sizes(config, num_ranks)
     if config.wandb_project and importlib.util.find_spec("wandb") is None:
         raise UserError("WANDB_PROJECT needs the wandb package; pip install wandb")
-    check_samples(config.dataset_path, manifest, config.image_num)
+    check_samples(config.dataset_path, manifest, config.image_num, hf_files)
 
 
 def check_counts(config: Config) -> None:

@@ -7,6 +7,7 @@ One row of the Parquet file per sample, in the order of the shards:
     num_tokens   of the reply
     perplexity   exp(-logprob / num_tokens)
     weight, advantage
+    behavior_logprob   of the reply when it was sampled, where the samples say so; null elsewhere
     token_logprobs   of each of them, with --token_logprobs true
 """
 
@@ -85,7 +86,7 @@ def main(config: ScoreConfig) -> int:
     check_layout(family(hf_files).read_config(hf_files), training.layout)
     batch = config.batch_size * max(1, num_ranks // training.layout.model_ranks)
     check_sizes(dataclasses.replace(training, global_batch_size=batch), num_ranks)
-    check_samples(config.dataset_path, manifest, config.image_num)
+    check_samples(config.dataset_path, manifest, config.image_num, hf_files)
     if not config.output.absolute().parent.is_dir():
         raise UserError(f"{config.output}: its folder does not exist")
     return torchrun.start("training.score", num_ranks, torchrun.Hosts())

@@ -27,7 +27,7 @@ _WINDOW = 64
 
 _SCHEMA = pyarrow.schema(
     [("id", pyarrow.string()), ("logprob", pyarrow.float64()), ("num_tokens", pyarrow.int32())]
-    + [(name, pyarrow.float64()) for name in ("perplexity", "weight", "advantage")]
+    + [(name, pyarrow.float64()) for name in ("perplexity", "weight", "advantage", "behavior_logprob")]
 )
 _TOKENS = pyarrow.field("token_logprobs", pyarrow.list_(pyarrow.float32()))
 
@@ -100,6 +100,7 @@ def _row(sample: TokenizedSample, logprobs: list[float], with_tokens: bool) -> d
         "perplexity": math.exp(min(-logprob / len(logprobs), 700.0)),
         "weight": sample.weight,
         "advantage": sample.advantage,
+        "behavior_logprob": None if sample.behavior_logprobs is None else sample.behavior_logprobs.nansum().item(),
     }
     return {**row, "token_logprobs": logprobs} if with_tokens else row
 

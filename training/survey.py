@@ -10,13 +10,18 @@ from data.conversation import IMAGE
 from data.errors import UserError
 from data.shard import parse_fields
 from data.tar import scan
+from models.processor import load_processor, to_stderr
+from training.sampled import SampledReply
 
 
-def check_samples(folder: Path, manifest: dict[str, Any], image_num: int) -> None:
-    """`UserError` for a sample whose `<image>` marks are not as many as its images, or more than `image_num`.
+def check_samples(folder: Path, manifest: dict[str, Any], image_num: int, hf_files: Path) -> None:
+    """`UserError` for a sample whose `<image>` marks are not as many as its images, or more than `image_num`, or whose
+    sampled tokens are none. Only tar headers and json members are read, no image.
 
-    Only tar headers and json members are read, no image.
+    One line says how many samples hold the tokens that were sampled, and how many of those the tokenizer in `hf_files`
+    reads as something else: these are tokenized from their text.
     """
+    tokens = _SampledTokens(hf_files)
     for entry in manifest["shards"]:
         for fields, num_images in _read_counts(folder / entry["url"]):
             marks = sum(turn["value"].count(IMAGE) for turn in fields["conversations"] if turn["from"] == "human")
@@ -24,6 +29,33 @@ def check_samples(folder: Path, manifest: dict[str, Any], image_num: int) -> Non
                 raise UserError(f"sample {fields['id']}: {marks} {IMAGE} marks but {num_images} images")
             if num_images > image_num:
                 raise UserError(f"sample {fields['id']}: {num_images} images, more than IMAGE_NUM={image_num}")
+            tokens.count(fields)
+    tokens.report(folder)
+
+
+class _SampledTokens:
+    """How many samples hold the tokens that were sampled, and how many of these say another reply."""
+
+    def __init__(self, hf_files: Path) -> None:
+        self._hf_files, self._tokenizer = hf_files, None
+        self.num, self.num_unlike = 0, 0
+
+    def count(self, fields: dict[str, Any]) -> None:
+        try:
+            sampled = SampledReply.of(fields)
+        except UserError as error:
+            raise UserError(f"sample {fields['id']}: {error}") from None
+        if sampled:
+            self._tokenizer = self._tokenizer or load_processor(self._hf_files).tokenizer
+            self.num += 1
+            self.num_unlike += not sampled.says(self._tokenizer, fields["conversations"][-1]["value"])
+
+    def report(self, folder: Path) -> None:
+        if self.num:
+            unlike = f"; {self.num_unlike} of them say another reply under this tokenizer and are tokenized anew"
+            to_stderr(
+                f"{folder}: {self.num} samples hold the tokens that were sampled{unlike if self.num_unlike else ''}"
+            )
 
 
 def _read_counts(path: Path) -> Iterator[tuple[dict[str, Any], int]]:

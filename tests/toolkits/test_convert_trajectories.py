@@ -274,3 +274,43 @@ def test_every_damage_to_an_image_is_noticed(tmp_path: Path) -> None:
                 check_image(path)
     Image.new("RGB", (8, 6)).save(tmp_path / "b.jpg")
     check_image(tmp_path / "b.jpg")
+
+
+def sampled(results: Path, **provenance: Any) -> Path:
+    """A trajectory of three steps whose policy told what it sampled."""
+    folder = write_trajectory(results, "Shop--3", num_steps=3)
+    lines = [json.loads(line) for line in (folder / "steps.jsonl").read_text().splitlines()]
+    for line in lines:
+        number = line["number"]
+        line |= {"token_ids": [number, 7], "logprobs": [-0.5, -number], "weights_version": "il@1"}
+    (folder / "steps.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    summary = json.loads((folder / "trajectory.json").read_text())
+    (folder / "trajectory.json").write_text(json.dumps({**summary, "provenance": provenance}))
+    return results
+
+
+def test_what_was_sampled_travels_with_the_sample(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results = sampled(tmp_path / "results", prompt="trained", max_attached_imgs=2, text_only=False)
+    samples = convert(results, tmp_path, last_n=2)
+    assert [sample["token_ids"] for sample in samples] == [[1, 7], [2, 7], [3, 7]]
+    assert [sample["logprobs"] for sample in samples] == [[-0.5, -1], [-0.5, -2], [-0.5, -3]]
+    assert {sample["weights_version"] for sample in samples} == {"il@1"}
+    assert "log-probabilities" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"prompt": "trained", "max_attached_imgs": 1, "text_only": False},
+        {"prompt": "trained", "max_attached_imgs": 2, "text_only": True},
+        {"prompt": "chat", "max_attached_imgs": 2, "text_only": False},
+        {},
+    ],
+)
+def test_log_probabilities_of_another_prompt_are_left_out(
+    tmp_path: Path, asked: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    samples = convert(sampled(tmp_path / "results", **asked), tmp_path, last_n=2)
+    assert [sample["token_ids"] for sample in samples] == [[1, 7], [2, 7], [3, 7]]
+    assert not any("logprobs" in sample for sample in samples)
+    assert "3 samples without log-probabilities" in capsys.readouterr().out

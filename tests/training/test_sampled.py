@@ -1,0 +1,104 @@
+"""The tokens that a policy sampled are trained on as they are, behind the prompt that it read."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from data.errors import UserError
+from data.shard import Sample, read_manifest
+from models.processor import load_processor
+from tests.training import tiny
+from training.dataset import tokenize
+from training.encoding import ConversationEncoder
+from training.models.registry import family
+from training.survey import check_samples
+
+SAMPLE = tiny.sample(7, num_steps=3)
+REPLY = SAMPLE.conversations[-1]["value"]
+
+
+@pytest.fixture(scope="module")
+def processor(policy: Path) -> Any:
+    return load_processor(policy)
+
+
+def tokenized(processor: Any, seq_len: int = 4096, loss: str = "answer", **fields: Any) -> Any:
+    folder = Path(processor.tokenizer.name_or_path)
+    images = family(folder).image_encoder_class(processor, family(folder).read_config(folder))
+    encoder = ConversationEncoder(processor, images, seq_len, 3, loss)
+    return tokenize(encoder, SAMPLE.id, {"conversations": SAMPLE.conversations, **fields}, SAMPLE.images)
+
+
+def sampled_ids(processor: Any, end: str = "<end_of_utterance>") -> list[int]:
+    """Another spelling of the reply than the tokenizer's own: one token a character."""
+    ids = [token for letter in f" {REPLY}" for token in processor.tokenizer(letter, add_special_tokens=False).input_ids]
+    return ids + (processor.tokenizer.convert_tokens_to_ids([end]) if end else [])
+
+
+@pytest.mark.parametrize("end", ["<end_of_utterance>", ""])
+def test_sampled_tokens_are_learnt_as_they_are(processor: Any, end: str) -> None:
+    """One cut by its length gets no end that it never said."""
+    ids, plain = sampled_ids(processor, end), tokenized(processor)
+    logprobs = [-0.25 - 0.5 * index for index in range(len(ids))]
+    sample = tokenized(processor, token_ids=ids, logprobs=logprobs, weights_version="policy@7")
+    prompt = int(plain.learn.nonzero()[0])
+    assert sample.ids[:prompt].equal(plain.ids[:prompt])
+    assert sample.ids[prompt:].tolist() == ids != plain.ids[prompt:].tolist()
+    assert sample.learn.tolist() == [False] * prompt + [True] * len(ids)
+    assert sample.behavior_logprobs[:prompt].isnan().all()
+    assert sample.behavior_logprobs[prompt:].equal(torch.tensor(logprobs))
+    assert sample.weights_version == "policy@7"
+    assert plain.behavior_logprobs is None
+
+
+def test_earlier_replies_are_learnt_from_their_text(processor: Any) -> None:
+    ids, plain = sampled_ids(processor), tokenized(processor, loss="all_answers")
+    sample = tokenized(processor, loss="all_answers", token_ids=ids)
+    prompt = len(sample.ids) - len(ids)
+    assert sample.learn[:prompt].equal(plain.learn[:prompt]) and plain.learn[:prompt].any()
+    assert sample.learn[prompt:].all() and sample.behavior_logprobs is None
+
+
+def test_the_newest_tree_gives_way_to_sampled_tokens(processor: Any) -> None:
+    ids = sampled_ids(processor)
+    whole = tokenized(processor, token_ids=ids)
+    cut = tokenized(processor, seq_len=len(whole.ids) - 40, token_ids=ids)
+    assert len(whole.ids) - 48 < len(cut.ids) <= len(whole.ids) - 40
+    assert cut.ids[-len(ids) :].tolist() == ids
+
+
+def test_what_is_not_this_reply_is_tokenized_and_counted(
+    processor: Any, policy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Another model's ids, an image's token, or a reply that was written anew since."""
+    ids, plain = sampled_ids(processor), tokenized(processor)
+    image = processor.tokenizer.convert_tokens_to_ids("<image>")
+    unlike = [[99999], [*ids, image], ids[:-4]]
+    for wrong in unlike:
+        sample = tokenized(processor, token_ids=wrong, logprobs=[-1.0] * len(wrong))
+        assert sample.ids.equal(plain.ids) and sample.behavior_logprobs is None
+    extras = [{}, {"token_ids": ids}, *({"token_ids": wrong} for wrong in unlike)]
+    samples = [
+        Sample(f"sample{number}", SAMPLE.conversations, SAMPLE.images, extra) for number, extra in enumerate(extras)
+    ]
+    shards = tiny.build_dataset(tmp_path / "shards", samples)
+    check_samples(shards, read_manifest(shards), 3, policy)
+    assert capsys.readouterr().err == (
+        f"{shards}: 4 samples hold the tokens that were sampled; "
+        "3 of them say another reply under this tokenizer and are tokenized anew\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"token_ids": [1, "2"]}, "whole numbers"),
+        ({"token_ids": [1, 2], "logprobs": [-1.0]}, "2 token_ids but 1 logprobs"),
+        ({"token_ids": [1], "logprobs": "none"}, "logprobs must be"),
+    ],
+)
+def test_broken_fields_are_named(processor: Any, fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=f"{SAMPLE.id}.*{message}"):
+        tokenized(processor, **fields)
