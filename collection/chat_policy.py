@@ -24,6 +24,7 @@ from data.errors import UserError
 from data.task import Task
 
 MAX_CHAT_TOKENS = 1000
+MAX_TRAINED_TOKENS = 256  # as the published server; other engines would go on to the end of the context
 
 
 class ChatPolicy:
@@ -53,7 +54,8 @@ class ChatPolicy:
     async def reply(
         self, task: Task, folder: str, steps: Sequence[StepText], screenshots: dict[int, str], seed: int | None
     ) -> Completion:
-        if self.sampling.prompt == "trained":
+        is_trained = self.sampling.prompt == "trained"
+        if is_trained:
             messages = self._trained_messages(task, steps, screenshots)
         else:
             last_n, marks = self.sampling.last_n, self.sampling.marks
@@ -61,9 +63,13 @@ class ChatPolicy:
             for message in messages:
                 if isinstance(message["content"], list):
                     message["content"] = self._fill(message["content"], screenshots)
-        request = {"model": self.model, "messages": messages, "max_tokens": MAX_CHAT_TOKENS}
+        request = {
+            "model": self.model,
+            "messages": messages,
+            "max_tokens": MAX_TRAINED_TOKENS if is_trained else MAX_CHAT_TOKENS,
+        }
         request |= given(temperature=self.sampling.temperature, seed=seed)
-        if self.sampling.prompt == "trained":
+        if is_trained:
             request |= {"logprobs": True, "extra_body": {"return_token_ids": True}}
         return await self._retries.run(lambda: self._create(request))
 

@@ -51,6 +51,31 @@ def test_a_chat_endpoint_is_asked_in_its_own_form(
     assert ("image_url" in json.dumps(last["messages"])) != text_only
 
 
+def test_a_chat_endpoint_is_asked_with_the_trained_prompt(
+    collector: Collector, site: ThreadingHTTPServer, url: str
+) -> None:
+    """The turns and screenshots of `/predict`, and what was sampled is kept."""
+    tasks = [task(1, f"{url}/", "Click {Next page} | ANSWER; done")]
+    options = {"max_attached_imgs": 2}
+    assert (
+        collector.run(
+            tasks, api_localhost=f"{url}/predict", output_dir=collector.folder / "predict", **options
+        ).returncode
+        == 0
+    )
+    predicted = site.requests[-1]
+    done = collector.run(tasks, api_base=f"{url}/v1", api_model="policy", prompt="trained", **options)
+    assert done.returncode == 0, done.stderr
+    asked = site.requests[-1]["messages"]
+    assert [message["role"] for message in asked] == ["user", "assistant", "user"]
+    for message, turn in zip(asked, predicted["conversations"], strict=True):
+        parts = message["content"] if isinstance(message["content"], list) else [{"text": message["content"]}]
+        assert "".join(part.get("text", "<image>") for part in parts) == turn["content"]
+    trajectory = read_trajectory(collector.results / "taskT--1")
+    assert trajectory.provenance["prompt"] == "trained"
+    assert [(step.token_ids, step.logprobs) for step in trajectory.steps] == [([11, 12], [-0.5, -0.5])] * 2
+
+
 def test_sessions_share_nothing_and_leave_their_state(collector: Collector, url: str) -> None:
     """Every trajectory's first visit is visit 1, and the state kept at its end is its own."""
     wanted = {"eval_types": ["site_state"], "site_state": {}}
@@ -199,6 +224,7 @@ def test_a_server_that_dies_stops_the_run_and_loses_nothing(
         ({"api_localhost": "http://127.0.0.1:9/predict"}, "nothing answers at http://127.0.0.1:9/predict"),
         ({"api_base": "http://127.0.0.1:9/v1"}, "nothing answers at http://127.0.0.1:9/v1"),
         ({"api_localhost": "8080/predict"}, "is not a URL"),
+        ({"api_localhost": "URL", "prompt": "chat"}, "--prompt chat is for chat endpoints"),
         ({}, "no API key"),
         ({"api_localhost": "URL", "max_iter": 0}, "--max_iter must be at least 1"),
         ({"api_localhost": "URL", "num_browsers": 0}, "--num_browsers must be at least 1"),

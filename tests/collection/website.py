@@ -134,6 +134,9 @@ class Handler(BaseHTTPRequestHandler):
             turns = [_text(message["content"]) for message in body["messages"] if message["role"] == "user"]
             message = {"role": "assistant", "content": reply(turns)}
             choice = {"index": 0, "message": message, "finish_reason": "stop"}
+            if body.get("return_token_ids"):
+                logprobs = [{"token": "t", "logprob": -0.5, "bytes": None, "top_logprobs": []}] * 2
+                choice |= {"token_ids": [11, 12], "logprobs": {"content": logprobs, "refusal": None}}
             answer = {"id": "x", "object": "chat.completion", "created": 0, "model": body["model"], "choices": [choice]}
         self._send(json.dumps(answer).encode(), "application/json")
 

@@ -22,6 +22,7 @@ import uvicorn
 from PIL import Image
 from transformers import Idefics2Config, Idefics2ForConditionalGeneration
 
+from collection import chat_policy
 from collection.chat_policy import ChatPolicy
 from collection.policy import Completion, Policy, Sampling
 from collection.predict_policy import PredictPolicy
@@ -46,6 +47,7 @@ from training.models.images import encode_share
 from training.models.registry import family
 
 NUM_STEPS, LAST_N = 3, 3
+NUM_REPLY_TOKENS = 12
 
 
 @dataclasses.dataclass(frozen=True)
@@ -148,7 +150,7 @@ def serving(folder: Path) -> Iterator[tuple[str, list[Prompt]]]:
 
     engine.cache.get = lambda key: None  # else only the first protocol's images were ever made into pixels
     engine.submit = note  # type: ignore[method-assign]
-    service = Service(engine, SamplingParams(max_new_tokens=12, seed=3), folder.name, read_ahead=False)
+    service = Service(engine, SamplingParams(max_new_tokens=NUM_REPLY_TOKENS), folder.name, read_ahead=False)
     listener = socket.create_server(("127.0.0.1", 0))
     ready = threading.Event()
     http = uvicorn.Server(uvicorn.Config(create_app(service, ready.set), log_level="warning"))
@@ -199,7 +201,10 @@ def served(folder: Path, trajectory: Trajectory) -> tuple[Seen, Completion]:
     return seen[0], replies[1]
 
 
-def test_from_release_to_export(release: Path, trajectory: Trajectory, tmp_path: Path) -> None:
+def test_from_release_to_export(
+    release: Path, trajectory: Trajectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chat_policy, "MAX_TRAINED_TOKENS", NUM_REPLY_TOKENS)
     sample = newest_sample(trajectory)
     latents = load_processor(release).image_seq_len
     image_id = load_processor(release).tokenizer.convert_tokens_to_ids("<image>")

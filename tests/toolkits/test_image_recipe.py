@@ -1,0 +1,86 @@
+"""What hf2mg writes about images: OpenWebVoyager's values into a release, nothing into what was trained already."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from data.errors import UserError
+from models.idefics2.chat_template import CHAT_TEMPLATE
+from models.processor import describe, load_processor
+from tests.training import tiny, tiny_llava
+from toolkits.model_checkpoints_convertor.convert import Config, main
+
+OWN = "longest edge 112, shortest edge 43"
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Its processor does not split images."""
+    return tiny.build_policy(tmp_path_factory.mktemp("recipe") / "trained", layers=1)
+
+
+@pytest.fixture(scope="module")
+def released(trained: Path) -> Path:
+    """Its processor splits images, and has no chat template."""
+    folder = shutil.copytree(trained, trained.with_name("released"))
+    fields = json.loads((folder / "processor_config.json").read_text())
+    fields["image_processor"]["do_image_splitting"] = True
+    (folder / "processor_config.json").write_text(json.dumps(fields))
+    (folder / "chat_template.jinja").unlink()
+    return folder
+
+
+def convert(source: Path, target: Path, direction: str = "hf2mg", **flags: Any) -> str:
+    """What the processor in `target` says after it."""
+    main(Config(direction, source, target, **flags))  # type: ignore[arg-type]
+    return describe(load_processor(target))
+
+
+@pytest.mark.parametrize(
+    ("flags", "seen"),
+    [
+        ({}, "longest edge 980, shortest edge 980, not split"),
+        ({"image_size": 490}, "longest edge 490, shortest edge 490, not split"),
+        ({"do_image_splitting": True}, "longest edge 980, shortest edge 980, split into 5"),
+        ({"image_recipe": "keep"}, f"{OWN}, split into 5"),
+        ({"image_recipe": "keep", "do_image_splitting": False}, f"{OWN}, not split"),
+    ],
+)
+def test_a_release_gets_what_was_published_or_asked(
+    released: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], flags: dict[str, Any], seen: str
+) -> None:
+    assert convert(released, tmp_path / "mg", **flags) == seen
+    assert (tmp_path / "mg" / "chat_template.jinja").read_text() == CHAT_TEMPLATE
+    said = capsys.readouterr().out.splitlines()
+    assert len(said) == (seen != f"{OWN}, split into 5")
+    if "image_recipe" not in flags:
+        assert "--image_recipe keep" in said[0]
+    assert convert(tmp_path / "mg", tmp_path / "hf", "mg2hf") == seen
+    assert capsys.readouterr().out == ""
+
+
+def test_what_was_trained_is_kept(trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert convert(trained, tmp_path / "mg") == f"{OWN}, not split"
+    for name in ("processor_config.json", "chat_template.jinja"):
+        assert (tmp_path / "mg" / name).read_bytes() == (trained / name).read_bytes()
+    assert capsys.readouterr().out == ""
+    assert convert(trained, tmp_path / "asked", image_size=56) == "longest edge 56, shortest edge 56, not split"
+
+
+def test_llava_is_kept_and_has_nothing_to_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tiny_llava.build_policy(tmp_path / "llava", is_next=False)
+    before = describe(load_processor(folder))
+    assert convert(folder, tmp_path / "mg") == before
+    assert capsys.readouterr().out == ""
+    with pytest.raises(UserError, match="--image_size"):
+        convert(folder, tmp_path / "other", image_size=490)
+    assert not (tmp_path / "other").exists()
+
+
+def test_the_way_back_only_copies(released: Path, tmp_path: Path) -> None:
+    convert(released, tmp_path / "mg")
+    with pytest.raises(UserError, match="--image_size 490: what a trained model sees"):
+        convert(tmp_path / "mg", tmp_path / "hf", "mg2hf", image_size=490)
