@@ -36,7 +36,8 @@ from server.prompt import Prompt
 from server.sampling import SamplingParams
 from server.service import Service
 from server.vision_language_model import LoadOptions, VisionLanguageModel
-from tests.toolkits.trajectories import write_trajectory
+from tests.conftest import FIXTURES
+from tests.field_files import write_field_files
 from tests.training import tiny
 from tests.training.conftest import convert, train
 from toolkits.convert_trajectories_to_json import samples_of
@@ -62,19 +63,12 @@ class Seen:
         return self.token_ids == other.token_ids and self.pixels.equal(other.pixels)
 
 
-@pytest.fixture(scope="module", params=["ours", "released"])
-def release(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module")
+def release(field_processor: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An idefics2 as it is released: its processor splits images, and has no chat template."""
     folder = tmp_path_factory.mktemp("release") / "hf"
-    if request.param == "ours":
-        tiny.build_policy(folder, image_size=980, layers=2)
-        (folder / "chat_template.jinja").unlink()
-        whole = json.loads((folder / "processor_config.json").read_text())
-        whole["image_processor"]["do_image_splitting"] = True
-        (folder / "processor_config.json").write_text(json.dumps(whole))
-        return folder
-    processor = request.getfixturevalue("fixtures") / "hf_processor"
-    shutil.copytree(processor, folder, ignore=shutil.ignore_patterns("*index.json"), copy_function=shutil.copyfile)
+    without = shutil.ignore_patterns("*index.json")
+    shutil.copytree(field_processor, folder, ignore=without, copy_function=shutil.copyfile)
     return build_narrow_idefics2(folder)
 
 
@@ -87,22 +81,18 @@ def build_narrow_idefics2(folder: Path) -> Path:
     perceiver = {"hidden_size": 32, "resampler_depth": 1, "resampler_n_heads": 2, "resampler_head_dim": 16}
     released["text_config"] |= text
     released["vision_config"] |= vision
-    released["perceiver_config"] |= perceiver | {"num_key_value_heads": 2, "resampler_n_latents": 64}
+    released.setdefault("perceiver_config", {}).update(perceiver, num_key_value_heads=2, resampler_n_latents=64)
     torch.manual_seed(0)
     Idefics2ForConditionalGeneration(Idefics2Config.from_dict(released)).save_pretrained(folder)
     return folder
 
 
 @pytest.fixture(scope="module")
-def trajectory(request: pytest.FixtureRequest, release: Path, tmp_path_factory: pytest.TempPathFactory) -> Trajectory:
-    """Three steps, each with a screenshot of 1024x768; OpenWebVoyager's own where it is."""
-    if "release0" in str(release):
-        folder = write_trajectory(tmp_path_factory.mktemp("trajectory"), num_steps=NUM_STEPS)
-        for number in range(1, NUM_STEPS + 1):
-            picture = Image.effect_noise((1024, 768), 60 + number).convert("RGB")
-            picture.save(folder / f"screenshot{number}.png")
-    else:
-        [folder] = (request.getfixturevalue("fixtures") / "trajectories").iterdir()
+def trajectory(field_processor: Path, tmp_path_factory: pytest.TempPathFactory) -> Trajectory:
+    """Three steps, each with a screenshot of 1024x768; OpenWebVoyager's own beside its own processor."""
+    is_released = field_processor.parent == FIXTURES
+    files = FIXTURES if is_released else write_field_files(tmp_path_factory.mktemp("field"))
+    [folder] = (files / "trajectories").iterdir()
     whole = read_trajectory(folder)
     assert Image.open(whole.screenshot(1)).size == (1024, 768)
     return dataclasses.replace(whole, steps=whole.steps[:NUM_STEPS], trees=whole.trees[:NUM_STEPS])

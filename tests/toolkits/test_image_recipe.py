@@ -84,3 +84,10 @@ def test_the_way_back_only_copies(released: Path, tmp_path: Path) -> None:
     convert(released, tmp_path / "mg")
     with pytest.raises(UserError, match="--image_size 490: what a trained model sees"):
         convert(tmp_path / "mg", tmp_path / "hf", "mg2hf", image_size=490)
+
+
+def test_openwebvoyagers_own_checkpoints_get_what_they_were_trained_with(released: Path, tmp_path: Path) -> None:
+    """Their folders still say what the release said, on whichever way they go."""
+    legacy = {"format": "legacy", "target_tensor_model_parallel_size": 1, "image_recipe": "keep"}
+    assert convert(released, tmp_path / "theirs", **legacy) == f"{OWN}, split into 5"
+    assert convert(tmp_path / "theirs", tmp_path / "hf", "mg2hf") == "longest edge 980, shortest edge 980, not split"
