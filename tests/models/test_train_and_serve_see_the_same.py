@@ -191,6 +191,7 @@ def served(folder: Path, trajectory: Trajectory) -> tuple[Seen, Completion]:
     return seen[0], replies[1]
 
 
+@pytest.mark.timeout(900)
 def test_from_release_to_export(
     release: Path, trajectory: Trajectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
