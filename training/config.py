@@ -26,14 +26,16 @@ Options = TypeVar("Options")
 
 @dataclasses.dataclass(frozen=True)
 class Config:
+    """Fine-tune a vision-language model with Megatron."""
+
     dataset_path: Path
     """Folder of webdataset shards, made by toolkits/convert_to_tar_data.py."""
     pretrain_checkpoint_path: Path
     """Megatron checkpoint to start from: converted by hf2mg.sh, or the checkpoint folder of another run."""
     output_basepath: Path = Path("output")
     """Receives checkpoint/, tensorboard/ and log/, each with a folder RUN_NAME."""
-    model_type: Literal["", "idefics2", "llava", "llava_next"] = ""
-    """The only family that is accepted; set by train_idefics2.sh and its like."""
+    model_type: tyro.conf.Suppress[str] = ""
+    """The only family that is accepted; set by train_idefics2.sh and its like as MODEL_TYPE, no flag."""
     run_name: str = ""
     """Name of its outputs; by default made of the settings below."""
     batch_size: int = 1
@@ -208,17 +210,20 @@ class Config:
 def parse(arguments: list[str] | None = None) -> Config:
     """The options from `arguments` (`sys.argv` by default) over those from the environment."""
     script = f"train_{os.environ.get('MODEL_TYPE') or 'idefics2'}.sh"
-    return parse_with_environment(Config, script, arguments)
+    config = parse_with_environment(Config, script, arguments)
+    return dataclasses.replace(config, model_type=os.environ.get("MODEL_TYPE", ""))
 
 
 def parse_with_environment(config_type: type[Options], program: str, arguments: list[str] | None = None) -> Options:
     """A dataclass whose fields are flags and, in capitals, environment variables; the flag wins."""
     environment = []
     for field in dataclasses.fields(config_type):
-        value = os.environ.get(field.name.upper())
+        value = os.environ.get(field.name.upper()) if field.name != "model_type" else None
         if value is not None and field.type is bool:
             environment += [f"--{field.name}"] if value in ("1", "true") else []
         elif value is not None:
             environment += [f"--{field.name}", value]
     arguments = environment + (sys.argv[1:] if arguments is None else arguments)
-    return tyro.cli(config_type, args=arguments, use_underscores=True, prog=program)
+    variables = "Each option is also an environment variable: DATASET_PATH=DIR for --dataset_path DIR. A flag wins."
+    description = f"{config_type.__doc__} {variables}"
+    return tyro.cli(config_type, args=arguments, use_underscores=True, prog=program, description=description)

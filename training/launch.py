@@ -5,15 +5,13 @@ The exit code is that of the rank that failed first, 143 for a run that SIGTERM 
 """
 
 import importlib.util
-import sys
 from pathlib import Path
 
-from data import cli
 from data.errors import UserError
 from data.files import read_json
 from data.shard import read_manifest
 from training import torchrun
-from training.config import Config, parse
+from training.config import Config
 from training.memory import print_plan
 from training.models.adapter_record import check_adapters
 from training.models.checkpoint_folder import IDENTITY_FILE, find_weights, read_tracker
@@ -127,7 +125,3 @@ def is_complete(config: Config) -> bool:
             "RUN_NAME with PRETRAIN_CHECKPOINT_PATH on this folder"
         )
     return False
-
-
-if __name__ == "__main__":
-    sys.exit(cli.guarded(main, parse()))

@@ -184,7 +184,7 @@ def print_plan(config: Config) -> None:
     Raises:
         UserError: there is no config.json to read the model's shapes from, or the layout does not fit it.
     """
-    folder = _config_folder(config.pretrain_checkpoint_path)
+    folder = config_folder(config.pretrain_checkpoint_path)
     hf = family(folder).read_config(folder)
     num_gpus = config.num_gpus or config.layout.model_ranks * config.dp
     check_layout(hf, config.layout)
@@ -206,8 +206,8 @@ def print_plan(config: Config) -> None:
     )
 
 
-def _config_folder(checkpoint: Path) -> Path:
-    """Of a checkpoint's config.json: in it or, for one iteration, beside it; or a shape that comes with Elcano."""
+def config_folder(checkpoint: Path) -> Path:
+    """Folder of a checkpoint's config.json: in it or, for one iteration, beside it; or a known shape."""
     shapes = Path(__file__).parent / "shapes"
     for folder in (checkpoint, checkpoint.parent, shapes / checkpoint):
         if (folder / "config.json").exists():

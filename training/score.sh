@@ -4,7 +4,6 @@
 #   bash training/score.sh --checkpoint mg --dataset_path shards --output scores.parquet --tp 2 --pr fp32
 # Every option is an environment variable and a flag: bash training/score.sh --help
 set -euo pipefail
-ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-export PYTHONPATH="$ROOT${PYTHONPATH:+:$PYTHONPATH}"
+source "$(dirname "${BASH_SOURCE[0]}")/../data/python.sh"
 export PYTHONSAFEPATH=1 # started in this folder, its models/ would hide the room of that name
-exec "${PYTHON:-python}" -m training.score "$@"
+exec "$PYTHON" -m training.score "$@"

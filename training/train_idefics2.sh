@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Fine-tune idefics2 with Megatron: TP=8 on 8 GPUs by default, or any layout on CPU.
+#   bash training/train_idefics2.sh       (nothing set: a demonstration on data that comes with the repository)
 #   DATASET_PATH=shards PRETRAIN_CHECKPOINT_PATH=mg bash training/train_idefics2.sh
 #   bash training/train_idefics2.sh --dataset_path shards --pretrain_checkpoint_path mg --tp 2 --pr fp32
 # Every option is an environment variable and a flag: bash training/train_idefics2.sh --help
 set -euo pipefail
-ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-export PYTHONPATH="$ROOT${PYTHONPATH:+:$PYTHONPATH}"
+source "$(dirname "${BASH_SOURCE[0]}")/../data/python.sh"
 export PYTHONSAFEPATH=1 # started in this folder, its models/ would hide the room of that name
 export MODEL_TYPE=idefics2
-exec "${PYTHON:-python}" -m training.launch "$@"
+exec "$PYTHON" -m training.command "$@"

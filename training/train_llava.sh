@@ -6,12 +6,11 @@
 # Every option is an environment variable and a flag: bash training/train_llava.sh --help
 # Published values: Liu et al. 2023 (arXiv 2310.03744), visual instruction tuning, but for the longer sequence.
 set -euo pipefail
-ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-export PYTHONPATH="$ROOT${PYTHONPATH:+:$PYTHONPATH}"
+source "$(dirname "${BASH_SOURCE[0]}")/../data/python.sh"
 export PYTHONSAFEPATH=1 # started in this folder, its models/ would hide the room of that name
 export MODEL_TYPE=llava
 export SEQ_LEN=${SEQ_LEN:-4096} # as far as Vicuna counts; an image takes 576
 export GLOBAL_BATCH_SIZE=${GLOBAL_BATCH_SIZE:-128}
 export LR=${LR:-2e-5}
 export FREEZE_VISION=${FREEZE_VISION:-true}
-exec "${PYTHON:-python}" -m training.launch "$@"
+exec "$PYTHON" -m training.command "$@"

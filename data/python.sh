@@ -1,0 +1,15 @@
+# Sourced by every script that runs Python. Sets ROOT and PYTHON: the one that is set, that of an active virtual
+# environment, that of the repository's .venv, or whichever is on the path.
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+export PYTHONPATH="$ROOT${PYTHONPATH:+:$PYTHONPATH}"
+if [ -z "${PYTHON:-}" ]; then
+    if [ -n "${VIRTUAL_ENV:-}" ] && [ -x "$VIRTUAL_ENV/bin/python" ]; then PYTHON="$VIRTUAL_ENV/bin/python"
+    elif [ -n "${CONDA_PREFIX:-}" ] && [ "${CONDA_DEFAULT_ENV:-base}" != base ]; then PYTHON="$CONDA_PREFIX/bin/python"
+    elif [ -x "$ROOT/.venv/bin/python" ]; then PYTHON="$ROOT/.venv/bin/python"
+    else PYTHON=$(command -v python || command -v python3 || echo python3); fi
+fi
+export PYTHON
+if ! "$PYTHON" -c 'import sys, importlib.util as i; sys.exit(not all(map(i.find_spec, ("tyro", "torch", "transformers"))))' 2>/dev/null; then
+    echo "error: $PYTHON lacks the packages of training; run: bash $ROOT/install.sh && source $ROOT/.venv/bin/activate" >&2
+    exit 2
+fi

@@ -1,0 +1,120 @@
+"""What `bash train_idefics2.sh` does with nothing set: the starting policy imitates the embedded teacher for 40 steps.
+
+Data set and policy come with the repository. The run is the same as any other, between the same two converters that a
+person would type; `runs/demonstration/` holds what they leave behind, `policy/` the trained checkpoint.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from data.defaults import DEMONSTRATIONS, ROOT, STARTING_POLICY, shipped, short
+from data.errors import UserError
+from data.shard import read_manifest
+from training.models.checkpoint_folder import read_tracker
+
+PATHS = ("DATASET_PATH", "PRETRAIN_CHECKPOINT_PATH")
+OUTPUT = ROOT / "runs" / "demonstration"
+# Values of the quickstart's recipe, for a policy of 2.7 M parameters; what the user sets wins.
+VARIABLES = {
+    "PR": "fp32",
+    "AC": "none",
+    "SEQ_LEN": "2048",
+    "IMAGE_NUM": "1",
+    "GLOBAL_BATCH_SIZE": "4",
+    "LR": "7e-4",
+    "MIN_LR": "1e-5",
+    "LR_WARMUP_ITERS": "5",
+    "TRAIN_ITERS": "40",
+    "NUM_WORKERS": "0",
+    "RUN_NAME": "demonstration",
+}
+_OWN = "DATASET_PATH=SHARDS PRETRAIN_CHECKPOINT_PATH=MEGATRON_DIR OUTPUT_BASEPATH=DIR bash training/train_{}.sh"
+_MADE_BY = {
+    "DATASET_PATH": "a shard folder made by toolkits/convert_to_tar_data.py",
+    "PRETRAIN_CHECKPOINT_PATH": "a Megatron checkpoint made by toolkits/model_checkpoints_convertor/{}/hf2mg.sh",
+}
+
+
+def is_wanted(model: str, arguments: Sequence[str]) -> bool:
+    """Whether neither data nor checkpoint are given.
+
+    Raises:
+        UserError: one of the two is missing, or both for a model that the repository has no weights of.
+    """
+    flags = {word.partition("=")[0].lstrip("-").replace("-", "_").upper() for word in arguments if word[:2] == "--"}
+    missing = [name for name in PATHS if not os.environ.get(name) and name not in flags]
+    if "DRY_RUN" in flags or os.environ.get("DRY_RUN") in ("1", "true"):
+        return _dry_run_is_wanted(missing)
+    if not missing:
+        return False
+    what = " and ".join(f"{name} ({_MADE_BY[name].format(model)})" for name in missing)
+    if len(missing) == 1:
+        raise UserError(f"{what} is missing; both or neither: {_OWN.format(model)}")
+    if model != "idefics2":
+        raise UserError(f"no weights of {model} come with the repository: set {what}: {_OWN.format(model)}")
+    if os.environ.get("HOST_NUM", "1") != "1" or "HOST_NUM" in flags:
+        raise UserError(f"the demonstration runs on one host; for several set {what}")
+    return True
+
+
+def _dry_run_is_wanted(missing: Sequence[str]) -> bool:
+    """A dry run reads no data, and no weights either."""
+    if "PRETRAIN_CHECKPOINT_PATH" in missing:
+        raise UserError("--dry_run needs PRETRAIN_CHECKPOINT_PATH: a checkpoint folder, or a known shape (idefics2-8b)")
+    if missing:
+        os.environ["DATASET_PATH"] = "none"
+    return False
+
+
+def prepare() -> None:
+    """Set the variables of the run, which its ranks read too, and convert the starting policy once."""
+    policy = shipped(STARTING_POLICY, "set DATASET_PATH and PRETRAIN_CHECKPOINT_PATH")
+    num_gpus, num_cores = torch.cuda.device_count(), len(os.sched_getaffinity(0))
+    layout = {"TP": str(min(2, num_gpus or num_cores))}
+    for name, value in {**VARIABLES, **layout, "OUTPUT_BASEPATH": str(OUTPUT)}.items():
+        os.environ.setdefault(name, value)
+    output = Path(os.environ["OUTPUT_BASEPATH"])
+    os.environ["DATASET_PATH"] = str(DEMONSTRATIONS)
+    os.environ["PRETRAIN_CHECKPOINT_PATH"] = str(output / "megatron")
+    samples = read_manifest(DEMONSTRATIONS)["num_samples"]
+    print(
+        f"neither DATASET_PATH nor PRETRAIN_CHECKPOINT_PATH is set: a demonstration, the starting policy "
+        f"{short(policy)} on {samples} samples of the embedded teacher, TP={os.environ['TP']} on "
+        f"{num_gpus or num_cores} {'GPUs' if num_gpus else 'CPU cores'}, into {short(output)}",
+        flush=True,
+    )
+    if not _is_newer(output / "megatron", policy):
+        _convert("hf2mg", policy, output / "megatron")
+
+
+def finish(checkpoint: Path) -> None:
+    """Convert what was trained where that is not done, and say how to go on."""
+    policy = Path(os.environ["OUTPUT_BASEPATH"]) / "policy"
+    if not _is_newer(policy, checkpoint):
+        _convert("mg2hf", checkpoint, policy)
+    server = short(ROOT / "server" / "hf_online_server.py")
+    print(
+        f"trained checkpoint: {short(policy)}; serve it: python {server} --model_name_or_path {short(policy)}; "
+        f"train your own: {_OWN.format('idefics2')}"
+    )
+
+
+def _is_newer(made: Path, source: Path) -> bool:
+    """Whether `made` was converted from `source` as it is now."""
+    complete = read_tracker(made) is not None or (made / "config.json").exists()
+    return complete and made.stat().st_mtime > max(path.stat().st_mtime for path in source.iterdir())
+
+
+def _convert(direction: str, source: Path, target: Path) -> None:
+    script = ROOT / "toolkits" / "model_checkpoints_convertor" / "idefics2" / f"{direction}.sh"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    command = ["bash", str(script), "--load_path", str(source), "--save_path", str(target)]
+    print(f"$ {' '.join(command)}", flush=True)
+    done = subprocess.run(command, env={**os.environ, "PYTHON": sys.executable})
+    if done.returncode:
+        raise UserError(f"{direction}.sh ended with code {done.returncode}")
