@@ -2,8 +2,8 @@
 
 Parameters are counted from the Hugging Face model's own shapes. Bytes per parameter are Megatron's: weights, an fp32
 gradient buffer, and Adam's fp32 state (with bf16 also the fp32 main weights), which the distributed optimizer cuts over
-the data-parallel ranks. Activations are an estimate after Korthikanti et al. 2022 (arXiv 2205.05198), with fused
-attention and gated feed-forward layers; workspaces of libraries come on top.
+the data-parallel ranks. Activations: `training/activations.py`. Reducing gradients and the optimizer's step need room
+of their own for a moment, when there are no activations. Workspaces of libraries come on top.
 """
 
 import dataclasses
@@ -11,10 +11,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+import torch
 from rich.console import Console
 from rich.table import Table
 
 from data.errors import UserError
+from training.activations import activation_bytes
 from training.config import Config
 from training.layout import Layout
 from training.models.language import check_layout
@@ -37,10 +39,12 @@ class Stage:
     gradients: int
     optimizer: int
     activations: int
+    update: int
+    """For a moment at the step's end, after the activations are gone."""
 
     @property
     def total(self) -> int:
-        return self.weights + self.gradients + self.optimizer + self.activations
+        return self.weights + self.gradients + self.optimizer + max(self.activations, self.update)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,7 +103,6 @@ def _interleaved(layer: int, hf: Any, layout: Layout) -> int:
 
 def _shapes(hf: Any) -> dict[str, Any]:
     """Every parameter's shape, by Hugging Face's name; nothing is allocated."""
-    import torch
     from transformers import AutoModelForImageTextToText
 
     with torch.device("meta"):
@@ -116,15 +119,16 @@ def _stage(config: Config, hf: Any, count: Count, stage: int, data_parallel: int
         learnt, parameters = learnt + adapters, parameters + adapters
     else:
         learnt += count.language * trainable.language
-    state = (12 if layout.bf16 else 8) * learnt  # main weights when they are not fp32 themselves, and two moments
-    replicas = data_parallel * layout.context_parallel
+    on_each = learnt // (data_parallel * layout.context_parallel) if layout.distributed_optimizer else learnt
+    averaged = count.vision * trainable.vision + count.connector * trainable.connector
     return Stage(
         parameters=parameters,
         trainable=learnt,
         weights=(2 if layout.bf16 else 4) * parameters,
         gradients=4 * learnt,
-        optimizer=state // replicas if layout.distributed_optimizer else state,
-        activations=_activations(config, hf, stage),
+        optimizer=(12 if layout.bf16 else 8) * on_each,  # main weights when the others are bf16, and two moments
+        activations=activation_bytes(config, hf, stage),
+        update=_update(config, on_each, averaged, on_gpu=bool(config.num_gpus) or torch.cuda.is_available()),
     )
 
 
@@ -137,45 +141,11 @@ def _lora_parameters(text: Any, layout: Layout, rank: int) -> int:
     return rank * (columns + rows)
 
 
-def _activations(config: Config, hf: Any, stage: int) -> int:
-    """Bytes kept for the backward passes of the micro-batches that are in flight at once."""
-    layout, text = config.layout, hf.text_config
-    bytes_each = 2 if layout.bf16 else 4
-    tokens = config.batch_size * config.seq_len // layout.context_parallel
-    layers = layout.layers_of_stage(text.num_hidden_layers)[stage]
-    in_flight = layout.pipeline_parallel - stage
-    hidden = text.hidden_size // (layout.tensor_parallel if layout.sequence_parallel else 1)
-    whole = 4 * hidden + _within_tensor_parallel(text, layout)
-    kept = {
-        "none": whole,
-        "selective": whole - 3 * text.intermediate_size // layout.tensor_parallel,
-        "full": hidden,
-    }[layout.recompute]
-    once = whole if layout.recompute == "full" else 0  # the layer that is being recomputed
-    total = tokens * bytes_each * (layers * kept * in_flight + once)
-    return total + (_vision_activations(config, hf) * bytes_each * in_flight if stage == 0 else 0)
-
-
-def _within_tensor_parallel(text: Any, layout: Layout) -> int:
-    """Numbers kept per token and layer of what is cut over the tensor-parallel ranks: queries, keys and values before
-    and after rotation, attention's output, the feed-forward layer's two inputs and their product."""
-    heads = (3 * text.num_attention_heads + 3 * text.num_key_value_heads) * text.head_dim
-    return (heads + 3 * text.intermediate_size) // layout.tensor_parallel
-
-
-def _vision_activations(config: Config, hf: Any) -> int:
-    """Numbers kept for the images that one GPU of the first stage encodes of a micro-batch."""
-    if not config.trainable.vision:
-        return 0
-    vision, layout = hf.vision_config, config.layout
-    most = max((height * width for height, width in getattr(hf, "image_grid_pinpoints", ())), default=0)
-    units = config.batch_size * config.image_num * (1 + most // vision.image_size**2)  # images, or tiles of them
-    share = -(-units // (layout.tensor_parallel * layout.context_parallel))
-    patches = share * (vision.image_size // vision.patch_size) ** 2
-    whole = 8 * vision.hidden_size + 2 * vision.intermediate_size
-    if layout.recompute == "full":
-        return patches * (vision.num_hidden_layers * vision.hidden_size + whole)
-    return patches * vision.num_hidden_layers * whole
+def _update(config: Config, on_each: int, whole: int, on_gpu: bool) -> int:
+    """The larger of: a copy of the gradients that tensor-parallel ranks average, `whole` parameters'; and a number of
+    each of the `on_each` parameters in the optimizer, for PyTorch's Adam on GPUs (the fused ones of TransformerEngine
+    and apex need none, neither does the CPU's, which takes one parameter after the other)."""
+    return 4 * max(whole if config.tp > 1 else 0, on_each if on_gpu else 0)
 
 
 def print_plan(config: Config) -> None:
@@ -221,8 +191,8 @@ def _table(stages: list[Stage]) -> Table:
     table.add_column("")
     rows = {"parameters (M)": [f"{stage.parameters / 1e6:.1f}" for stage in stages]}
     rows["trainable (M)"] = [f"{stage.trainable / 1e6:.1f}" for stage in stages]
-    for name in ("weights", "gradients", "optimizer", "activations", "total"):
-        label = f"{name} (GiB{', estimate' if name == 'activations' else ''})"
+    for name in ("weights", "gradients", "optimizer", "activations", "update", "total"):
+        label = f"{name} (GiB)"
         rows[label] = [f"{getattr(stage, name) / _GIB:.2f}" for stage in stages]
     for number in range(len(stages)):
         table.add_column(f"stage {number}", justify="right")

@@ -1,0 +1,73 @@
+"""--dry_run is what the trainer's own code allocates, rank by rank, on fake tensors at idefics2-8b's full width."""
+
+from typing import Any
+
+import pytest
+
+from benchmarks.memory_by_rank import LAYOUTS, ROWS, SHAPE, compare, measure, one_of_each_kind
+from data.errors import UserError
+from training.config import Config
+
+FEW_LAYERS: dict[str, dict[str, int]] = {"text": {"num_hidden_layers": 2}, "vision": {"num_hidden_layers": 1}}
+GIB = 2**30
+
+
+def ratios(options: dict[str, Any], rank: int, changes: dict[str, dict[str, int]]) -> dict[str, float]:
+    """Of the dry run's bytes to the rank's."""
+    measured = measure(SHAPE, options, rank, **changes)
+    return compare("", SHAPE, options, [measured], **changes)["ranks"][0]["ratio"]
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_row_of_a_layout_is_within_ten_percent(layout: str) -> None:
+    rank = one_of_each_kind(Config(SHAPE, SHAPE, **LAYOUTS[layout]))[-1]
+    assert ratios(LAYOUTS[layout], rank, FEW_LAYERS) == dict.fromkeys(ROWS, pytest.approx(1, abs=0.1))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"tp": 8, "ac": "none"},
+        {"tp": 8, "ac": "selective"},
+        {"tp": 8, "sp": "true", "loss": "all"},
+        {"tp": 4, "pp": 2, "vpp": 2, "first_stage_layers": 0},
+        {"tp": 2, "do": "true", "overlap": "true", "freeze_vision": "true"},
+    ],
+    ids=str,
+)
+def test_other_options_are_within_ten_percent(options: dict[str, Any]) -> None:
+    changes = {**FEW_LAYERS, "text": {"num_hidden_layers": 4}}
+    assert ratios(options, 0, changes) == dict.fromkeys(ROWS, pytest.approx(1, abs=0.1))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_a_rank_of_the_whole_model_is_within_ten_percent() -> None:
+    assert ratios(LAYOUTS["TP8"], 0, {}) == dict.fromkeys(ROWS, pytest.approx(1, abs=0.1))
+
+
+@pytest.mark.timeout(300)
+def test_what_a_rank_sends_is_what_its_layout_says() -> None:
+    """TP8, 2 layers: a layer all-reduces the hidden states twice on its way and twice back, and twice when it is
+    computed again; the embedding and the output layer once. A ring sends 2 * 7 / 8 of what it reduces."""
+    measured = measure(SHAPE, {"tp": 8}, 7, **FEW_LAYERS)
+    hidden = 2 * 8192 * 4096
+    assert measured["sent_by_micro_batch"]["all-reduce"] == pytest.approx(2 * 7 / 8 * 13 * hidden, rel=0.1)
+    averaged = 4 * (measured["parameters"] - 2 * 2 * 21_500_000)
+    assert 0 < measured["sent_by_step"]["all-reduce"] < 2 * averaged
+    assert measured["num_images"] == 0 and measured["weights"] < 2 * GIB
+
+
+def test_kinds_of_ranks() -> None:
+    """3 images over 8 ranks: one each on the first three; a second pipeline stage has none."""
+    assert one_of_each_kind(Config(SHAPE, SHAPE, tp=8)) == [0, 3]
+    assert one_of_each_kind(Config(SHAPE, SHAPE, tp=4, pp=2)) == [0, 3, 4]
+    assert one_of_each_kind(Config(SHAPE, SHAPE, tp=2)) == [0, 1]
+
+
+def test_a_rank_that_fails_is_one_line() -> None:
+    with pytest.raises(UserError, match=r"rank 0 of .* failed"):
+        measure(SHAPE, {"tp": 8, "no_such_option": 1}, 0)

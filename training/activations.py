@@ -1,0 +1,121 @@
+"""Bytes of activations on a GPU, by arithmetic: what is kept for backward passes, and the most of what is not.
+
+After Korthikanti et al. 2022 (arXiv 2205.05198), with fused attention, norms and SwiGLU; benchmarks/memory_by_rank.py
+holds it against the trainer's own code on fake tensors. Numbers are counted per token; a vision tower's is a patch.
+"""
+
+from typing import Any
+
+from training.config import Config
+from training.layout import Layout
+
+_FP32 = 4
+_REPLY = {"answer": 1 / 16, "all_answers": 1 / 4, "all": 1.0}
+"""The part of a row that has a label; a reply is some hundred tokens."""
+
+
+def num_labelled(config: Config) -> int:
+    """Tokens of a micro-batch whose logits are computed; an assumption, for the data are not read."""
+    return max(1, int(config.batch_size * config.seq_len * _REPLY[config.loss]))
+
+
+def patch_grid(hf: Any) -> tuple[int, int]:
+    """Rows and columns of patches of a unit: of a 1024 x 768 screenshot at the model's size, or of a square."""
+    side = hf.vision_config.image_size // hf.vision_config.patch_size
+    return (max(1, side * 3 // 4), side) if _has_resampler(hf) else (side, side)
+
+
+def units_per_image(hf: Any) -> int:
+    """The most tiles an image is cut into, and the image itself."""
+    largest = max((height * width for height, width in getattr(hf, "image_grid_pinpoints", None) or ()), default=0)
+    return 1 + largest // hf.vision_config.image_size**2
+
+
+def activation_bytes(config: Config, hf: Any, stage: int) -> int:
+    """The most that the forward and backward passes of a step hold at once on a GPU of pipeline stage `stage`."""
+    layout, text = config.layout, hf.text_config
+    each = 2 if layout.bf16 else 4
+    tokens = config.batch_size * config.seq_len // layout.context_parallel
+    whole_layer = _layer(text, layout)
+    mlp = 3 * text.intermediate_size // layout.tensor_parallel
+    hidden = _hidden(text, layout)
+    kept = {"none": whole_layer, "selective": whole_layer - mlp, "full": hidden}[layout.recompute]
+    recomputed = {"none": 0, "selective": mlp, "full": whole_layer - hidden}[layout.recompute]
+    backward = 2 * hidden + mlp + (2 * text.hidden_size if layout.sequence_parallel else 0)
+    layers, in_flight = _in_flight(text, layout, stage)
+    language = tokens * each * (layers * kept + in_flight * hidden)
+    once = tokens * each * (recomputed + backward)
+    if stage == layout.pipeline_parallel - 1:
+        once = max(once, tokens * each * 2 * text.hidden_size + _logit_bytes(config, text, each))
+    if stage:
+        return language + once
+    if layout.sequence_parallel:  # this rank's part of the embeddings is a view of them all
+        language += in_flight * tokens * each * (text.hidden_size - hidden)
+    tower, one_layer = _tower_bytes(config, hf, each)
+    return in_flight * (tower + _connector_bytes(config, hf, each)) + max(language + once, one_layer)
+
+
+def _hidden(text: Any, layout: Layout) -> int:
+    """Numbers of a token between layers."""
+    return text.hidden_size // (layout.tensor_parallel if layout.sequence_parallel else 1)
+
+
+def _layer(text: Any, layout: Layout) -> int:
+    """Numbers of a token that a layer's backward pass needs: the residuals and the norms' outputs; queries, keys and
+    values before and after rotation with its angles, attention's output; the feed-forward's inputs and their product.
+    """
+    heads = (3 * text.num_attention_heads + 3 * text.num_key_value_heads) * text.head_dim
+    cut = (heads + 3 * text.intermediate_size) // layout.tensor_parallel
+    return 4 * _hidden(text, layout) + cut + 4 * text.head_dim
+
+
+def _in_flight(text: Any, layout: Layout, stage: int) -> tuple[int, int]:
+    """(layers, micro-batches of the first chunk) whose activations a stage holds at once, in a long enough step."""
+    pp, vpp = layout.pipeline_parallel, layout.virtual_pipeline
+    layers, later = layout.layers_of_stage(text.num_hidden_layers)[stage], pp - 1 - stage
+    if vpp == 1:
+        return layers * (later + 1), later + 1
+    warm_up = 2 * later + (vpp - 1) * pp + 1  # passes of chunks before the first backward pass of one
+    groups, rest = divmod(warm_up + (vpp - 1) * pp, pp * vpp)  # before the first of the first chunk
+    return warm_up * layers // vpp, groups * pp + min(rest, pp)
+
+
+def _logit_bytes(config: Config, text: Any, each: int) -> int:
+    """Each as it is computed and in fp32, where its exponential and then its gradient take its place."""
+    return (each + _FP32) * num_labelled(config) * text.vocab_size // config.tp
+
+
+def _patches(config: Config, hf: Any) -> int:
+    """Those that the fullest rank encodes of a micro-batch."""
+    units = config.batch_size * config.image_num * units_per_image(hf)
+    rows, columns = patch_grid(hf)
+    return -(-units // (config.tp * config.cp)) * rows * columns
+
+
+def _tower_bytes(config: Config, hf: Any, each: int) -> tuple[int, int]:
+    """(kept of one micro-batch, of the layer in the works); nothing of a frozen tower."""
+    vision, patches = hf.vision_config, _patches(config, hf)
+    if not config.trainable.vision:
+        return 0, 0
+    whole = 8 * vision.hidden_size + 2 * vision.intermediate_size
+    kept = vision.hidden_size if config.layout.recompute == "full" else whole
+    backward = 2 * (vision.hidden_size + vision.intermediate_size)
+    return patches * each * vision.num_hidden_layers * kept, patches * each * (whole + backward)
+
+
+def _connector_bytes(config: Config, hf: Any, each: int) -> int:
+    """Kept of one micro-batch; a connector is not recomputed."""
+    if not (config.trainable.vision or config.trainable.connector):
+        return 0
+    hidden = hf.text_config.hidden_size
+    if not _has_resampler(hf):
+        return _patches(config, hf) * each * (hf.vision_config.hidden_size + 2 * hidden)
+    resampler = hf.perceiver_config
+    heads = resampler.resampler_n_heads * resampler.resampler_head_dim
+    # A gated projection, then layers that normalize all patches in fp32 and repeat their keys and values.
+    layer = each * (2 * hidden + 2 * heads) + (_FP32 * hidden if each < _FP32 else 0)
+    return _patches(config, hf) * (each * 4 * hf.text_config.intermediate_size + resampler.resampler_depth * layer)
+
+
+def _has_resampler(hf: Any) -> bool:
+    return hasattr(hf, "perceiver_config")
