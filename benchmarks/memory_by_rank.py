@@ -23,6 +23,7 @@ from rich.table import Table
 from data import cli
 from data.errors import UserError
 from data.files import write_json
+from training.activations import activation_bytes
 from training.config import Config as TrainConfig
 from training.memory import plan
 from training.models.batching import image_share
@@ -105,10 +106,12 @@ def compare(
     for part, values in changes.items():
         for key, value in values.items():
             setattr(getattr(hf, f"{part}_config"), key, value)
-    stages = plan(TrainConfig(Path(), checkpoint, num_gpus=world_size, **options), hf, world_size)
+    config = TrainConfig(Path(), checkpoint, num_gpus=world_size, **options)
+    stages = plan(config, hf, world_size)
     ranks = []
     for rank in measured:
         dry_run = {row: getattr(stages[rank["stage"]], row) for row in ROWS}
+        dry_run["activations"] = activation_bytes(config, hf, rank["stage"], rank["num_images"])  # not the fullest's
         ratio = {row: dry_run[row] / rank[row] for row in ROWS}
         ranks.append({**rank, "dry_run": dry_run, "ratio": ratio})
     return {"layout": name, "options": dict(options), "ranks": ranks}

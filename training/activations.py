@@ -31,8 +31,9 @@ def units_per_image(hf: Any) -> int:
     return 1 + largest // hf.vision_config.image_size**2
 
 
-def activation_bytes(config: Config, hf: Any, stage: int) -> int:
-    """The most that the forward and backward passes of a step hold at once on a GPU of pipeline stage `stage`."""
+def activation_bytes(config: Config, hf: Any, stage: int, units: int | None = None) -> int:
+    """The most that the forward and backward passes of a step hold at once on a GPU of pipeline stage `stage`, which
+    encodes so many `units` (images, or tiles) of a micro-batch; None: as many as the fullest one."""
     layout, text = config.layout, hf.text_config
     each = 2 if layout.bf16 else 4
     tokens = config.batch_size * config.seq_len // layout.context_parallel
@@ -51,8 +52,11 @@ def activation_bytes(config: Config, hf: Any, stage: int) -> int:
         return language + once
     if layout.sequence_parallel:  # this rank's part of the embeddings is a view of them all
         language += in_flight * tokens * each * (text.hidden_size - hidden)
+    rows, columns = patch_grid(hf)
+    patches = rows * columns * (largest_share(config, hf) if units is None else units)
     tower, one_layer = _tower_bytes(config, hf, each)
-    return in_flight * (tower + _connector_bytes(config, hf, each)) + max(language + once, one_layer)
+    kept_of_patch = tower + _connector_bytes(config, hf, each)
+    return in_flight * patches * kept_of_patch + max(language + once, patches * one_layer)
 
 
 def _hidden(text: Any, layout: Layout) -> int:
@@ -85,36 +89,35 @@ def _logit_bytes(config: Config, text: Any, each: int) -> int:
     return (each + _FP32) * num_labelled(config) * text.vocab_size // config.tp
 
 
-def _patches(config: Config, hf: Any) -> int:
-    """Those that the fullest rank encodes of a micro-batch."""
+def largest_share(config: Config, hf: Any) -> int:
+    """Units of a micro-batch that the fullest of the ranks encodes that work on it together."""
     units = config.batch_size * config.image_num * units_per_image(hf)
-    rows, columns = patch_grid(hf)
-    return -(-units // (config.tp * config.cp)) * rows * columns
+    return -(-units // (config.tp * config.cp))
 
 
 def _tower_bytes(config: Config, hf: Any, each: int) -> tuple[int, int]:
-    """(kept of one micro-batch, of the layer in the works); nothing of a frozen tower."""
-    vision, patches = hf.vision_config, _patches(config, hf)
+    """Of a patch: (kept, of the layer in the works); nothing of a frozen tower."""
+    vision = hf.vision_config
     if not config.trainable.vision:
         return 0, 0
     whole = 8 * vision.hidden_size + 2 * vision.intermediate_size
     kept = vision.hidden_size if config.layout.recompute == "full" else whole
     backward = 2 * (vision.hidden_size + vision.intermediate_size)
-    return patches * each * vision.num_hidden_layers * kept, patches * each * (whole + backward)
+    return each * vision.num_hidden_layers * kept, each * (whole + backward)
 
 
 def _connector_bytes(config: Config, hf: Any, each: int) -> int:
-    """Kept of one micro-batch; a connector is not recomputed."""
+    """Kept of a patch; a connector is not recomputed."""
     if not (config.trainable.vision or config.trainable.connector):
         return 0
     hidden = hf.text_config.hidden_size
     if not _has_resampler(hf):
-        return _patches(config, hf) * each * (hf.vision_config.hidden_size + 2 * hidden)
+        return each * (hf.vision_config.hidden_size + 2 * hidden)
     resampler = hf.perceiver_config
     heads = resampler.resampler_n_heads * resampler.resampler_head_dim
     # A gated projection, then layers that normalize all patches in fp32 and repeat their keys and values.
     layer = each * (2 * hidden + 2 * heads) + (_FP32 * hidden if each < _FP32 else 0)
-    return _patches(config, hf) * (each * 4 * hf.text_config.intermediate_size + resampler.resampler_depth * layer)
+    return each * 4 * hf.text_config.intermediate_size + resampler.resampler_depth * layer
 
 
 def _has_resampler(hf: Any) -> bool:
