@@ -20,9 +20,11 @@ def num_labelled(config: Config) -> int:
 
 
 def patch_grid(hf: Any) -> tuple[int, int]:
-    """Rows and columns of patches of a unit: of a 1024 x 768 screenshot at the model's size, or of a square."""
+    """Rows and columns of patches of a unit: a square, as the published recipes make of every page. A processor that
+    keeps the shape of the page (docs/models.md) makes fewer.
+    """
     side = hf.vision_config.image_size // hf.vision_config.patch_size
-    return (max(1, side * 3 // 4), side) if _has_resampler(hf) else (side, side)
+    return side, side
 
 
 def units_per_image(hf: Any) -> int:
