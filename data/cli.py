@@ -13,9 +13,17 @@ from data.errors import UserError
 Config = TypeVar("Config")
 
 
-def run(config_type: type[Config], main: Callable[[Config], int | None], description: str | None = None) -> None:
-    """Parse `sys.argv` into `config_type` (flags with underscores, as published) and exit with what `main` returns."""
-    config = tyro.cli(config_type, description=description, use_underscores=True)
+def run(
+    config_type: type[Config],
+    main: Callable[[Config], int | None],
+    description: str | None = None,
+    program: str | None = None,
+) -> None:
+    """Parse `sys.argv` into `config_type` (flags with underscores, as published) and exit with what `main` returns.
+
+    Help calls the command `program`; by default as it was started.
+    """
+    config = tyro.cli(config_type, description=description, use_underscores=True, prog=program)
     sys.exit(guarded(main, config))
 
 

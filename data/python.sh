@@ -1,5 +1,5 @@
 # Sourced by every script that runs Python. Sets ROOT and PYTHON: the one that is set, that of an active virtual
-# environment, that of the repository's .venv, or whichever is on the path.
+# environment, that of the repository's .venv, or whichever is on the path. NEEDS names the packages that it must have.
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 export PYTHONPATH="$ROOT${PYTHONPATH:+:$PYTHONPATH}"
 if [ -z "${PYTHON:-}" ]; then
@@ -9,7 +9,7 @@ if [ -z "${PYTHON:-}" ]; then
     else PYTHON=$(command -v python || command -v python3 || echo python3); fi
 fi
 export PYTHON
-if ! "$PYTHON" -c 'import sys, importlib.util as i; sys.exit(not all(map(i.find_spec, ("tyro", "torch", "transformers"))))' 2>/dev/null; then
-    echo "error: $PYTHON lacks the packages of training; run: bash $ROOT/install.sh && source $ROOT/.venv/bin/activate" >&2
+if ! "$PYTHON" -c 'import sys, importlib.util as i; sys.exit(not all(map(i.find_spec, sys.argv[1:])))' ${NEEDS:-tyro torch transformers} 2>/dev/null; then
+    echo "error: $PYTHON has not all of: ${NEEDS:-tyro torch transformers}; run: bash $ROOT/install.sh && source $ROOT/.venv/bin/activate" >&2
     exit 2
 fi

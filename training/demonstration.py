@@ -115,6 +115,7 @@ def _convert(direction: str, source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     command = ["bash", str(script), "--load_path", str(source), "--save_path", str(target)]
     print(f"$ {' '.join(command)}", flush=True)
-    done = subprocess.run(command, env={**os.environ, "PYTHON": sys.executable})
+    environment = {name: value for name, value in os.environ.items() if name != "TP"}  # of training, not of a converter
+    done = subprocess.run(command, env={**environment, "PYTHON": sys.executable})
     if done.returncode:
         raise UserError(f"{direction}.sh ended with code {done.returncode}")

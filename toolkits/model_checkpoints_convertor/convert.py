@@ -10,6 +10,7 @@ size. An interrupted conversion leaves no `save_path`. With `--inspect` it print
 """
 
 import dataclasses
+import os
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -45,10 +46,11 @@ from training.models.checkpoint_folder import RELEASE, copy_hf_files, find_weigh
 _DTYPES = {"auto": None, "bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 
 
-@dataclasses.dataclass(frozen=True)
-class Config:
-    direction: Literal["hf2mg", "mg2hf"]
-    """To Megatron, or to Hugging Face."""
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Options:
+    """Convert a checkpoint. Variables of the scripts, where a flag is not given: SOURCE_CKPT_PATH for --load_path,
+    TARGET_CKPT_PATH for --save_path, CONFIG_PATH, dtype; FORMAT=legacy with TP and EXTRA_VOCAB_SIZE."""
+
     load_path: Path
     """A Hugging Face folder, a Megatron checkpoint folder, or one iteration in it."""
     save_path: Path | None = None
@@ -85,6 +87,14 @@ class Config:
     """Compare both sides' logits on a prompt with images; nothing is written when they differ."""
     inspect: bool = False
     """Print what load_path contains, and write nothing."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Config(Options):
+    """Convert a checkpoint."""
+
+    direction: Literal["hf2mg", "mg2hf"]
+    """To Megatron, or to Hugging Face."""
 
 
 def main(config: Config) -> None:
@@ -218,4 +228,6 @@ def _record(source: Source, folder: Path, dtype: torch.dtype | None) -> None:
 
 
 if __name__ == "__main__":
+    if direction := os.environ.get("CONVERTER_DIRECTION"):  # by hf2mg.sh and mg2hf.sh, whose names say it
+        cli.run(Options, lambda options: main(Config(**vars(options), direction=direction)), program=f"{direction}.sh")
     cli.run(Config, main)
