@@ -80,7 +80,7 @@ def main(config: Config) -> None:
     target = Path(config.save_dir)
     temporary = target.with_name(f".{target.name}.tmp")
     inputs = state_of_inputs(samples, config)
-    begin(temporary, fingerprint(inputs, config), sum(size for _, size, _ in inputs))
+    begin(temporary, fingerprint(inputs, config), needed_bytes(samples, inputs, config))
     try:
         work = functools.partial(write_shard, folder=temporary, config=config)
         written = list(run_parallel(work, shards, config.num_workers, "shards"))
@@ -150,6 +150,14 @@ def state_of_inputs(samples: Sequence[Sample], config: Config) -> list[tuple[str
     lists = [Path(file).resolve() for file in config.json_files]
     paths = {str(path): path for path in (*lists, *(path for sample in samples for path in sample.images))}
     return [(name, (stat := path.stat()).st_size, stat.st_mtime_ns) for name, path in sorted(paths.items())]
+
+
+def needed_bytes(samples: Sequence[Sample], inputs: list[tuple[str, int, int]], config: Config) -> int:
+    """About what the shards will take: every file once, and images once more for each further sample that has them."""
+    sizes = {name: size for name, size, _ in inputs}
+    once = sum(sizes.values())
+    each = sum(sizes[str(path)] for sample in samples for path in sample.images)
+    return (once if config.share_images else max(once, each)) + (each if config.legacy else 0)
 
 
 def fingerprint(inputs: list[tuple[str, int, int]], config: Config) -> str:

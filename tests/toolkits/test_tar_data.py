@@ -262,6 +262,25 @@ def test_another_folder_is_not_overwritten_but_old_shards_are_replaced(tmp_path:
     assert len(list((tmp_path / "shards").glob("*.tar"))) == 1
 
 
+@pytest.mark.parametrize(("share_images", "legacy"), [(False, False), (True, False), (False, True)])
+def test_a_disk_that_is_too_small_is_said_before_anything_is_written(
+    tmp_path: Path, share_images: bool, legacy: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By what the shards really take, within a tenth: headers and paddings count much with images this small."""
+    file, images = write_trajectories(tmp_path, count=6)
+    for path in images.iterdir():
+        path.write_bytes(path.read_bytes() + bytes(50_000))
+    options = {"share_images": share_images, "legacy": legacy}
+    pack(tmp_path / "shards", (file, images), **options)
+    num_bytes = sum(path.stat().st_size for path in (tmp_path / "shards").rglob("*.tar"))
+    usage = shutil.disk_usage(tmp_path)
+    for free, fits in ((0.9 * num_bytes, False), (1.1 * num_bytes, True)):
+        monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: usage._replace(free=int(free)))
+        with contextlib.nullcontext() if fits else pytest.raises(UserError, match="GB are needed"):
+            pack(tmp_path / f"again-{fits}", (file, images), **options)
+    assert not (tmp_path / "again-False").exists()
+
+
 def test_a_killed_run_leaves_no_shard_folder(tmp_path: Path) -> None:
     """Killed while it writes; the next run cleans up and completes."""
     file, images = write_samples(tmp_path, "il", 300)
