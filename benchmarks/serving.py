@@ -151,7 +151,7 @@ def num_elements_for(model: VisionLanguageModel, prompt_tokens: int, config: Con
     def length(num_elements: int) -> int:
         middle = episode(0, num_elements, config)[config.num_steps // 2]
         messages = [{"role": turn["role"], "content": split_marks(turn["content"])} for turn in middle.turns]
-        return len(model.prompt_ids(messages))
+        return len(model.prompt_ids(messages, [image.size for image in from_predict(middle.images)]))
 
     empty, ten = length(1), length(11)
     return max(1, round((prompt_tokens - empty) / ((ten - empty) / 10)))

@@ -225,6 +225,6 @@ def test_from_release_to_export(
     sampled, learnt = trained_on(checkpoint, sample, reply)
     assert sampled == converted
     assert learnt == reply.token_ids
-    print(
-        f"{len(seen.token_ids)} prompt tokens, {seen.token_ids.count(image_id)} of images, {tuple(seen.pixels.shape)}"
-    )
+    for name, what in (("released", as_released), ("trained and served", seen)):
+        num_tokens, num_image_tokens = len(what.token_ids), what.token_ids.count(image_id)
+        print(f"{name}: {num_tokens} prompt tokens, {num_image_tokens} of images, pixels {tuple(what.pixels.shape)}")
