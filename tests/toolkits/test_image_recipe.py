@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from data.errors import UserError
 from models.idefics2.chat_template import CHAT_TEMPLATE
 from models.processor import describe, load_processor
+from tests.conftest import ROOT
 from tests.training import tiny, tiny_llava
 from toolkits.model_checkpoints_convertor.convert import Config, main
 
@@ -91,3 +93,14 @@ def test_openwebvoyagers_own_checkpoints_get_what_they_were_trained_with(release
     legacy = {"format": "legacy", "target_tensor_model_parallel_size": 1, "image_recipe": "keep"}
     assert convert(released, tmp_path / "theirs", **legacy) == f"{OWN}, split into 5"
     assert convert(tmp_path / "theirs", tmp_path / "hf", "mg2hf") == "longest edge 980, shortest edge 980, not split"
+
+
+@pytest.mark.parametrize("recipe", ["published", "keep"])
+def test_megatron_says_what_hugging_face_says_split_or_not(released: Path, tmp_path: Path, recipe: str) -> None:
+    """Logits of two images as whole ones of 980 x 980, or as five units each."""
+    script = ROOT / "toolkits" / "model_checkpoints_convertor" / "idefics2" / "hf2mg.sh"
+    flags = ["--load_path", released, "--save_path", tmp_path / "mg", "--image_recipe", recipe, "--verify"]
+    done = subprocess.run(["bash", script, *flags], env=tiny.environment(), capture_output=True, text=True, timeout=250)
+    assert done.returncode == 0, done.stderr
+    assert "with 2 images agree" in done.stdout
+    assert ("wrote --image_size 980" in done.stdout) == (recipe == "published")

@@ -28,8 +28,9 @@ def verify(source: Source, written: Source, dtype: torch.dtype | None) -> str:
         UserError: they don't.
     """
     warnings.simplefilter("ignore")  # about kernels that are not there
-    inputs, images = _prompt(source)
-    expected, found = (_logits(side, dtype, inputs, images) for side in (source, written))
+    processor = load_processor(written.hf_files)  # whose images may be others than the source's: hf2mg writes them
+    inputs, images = _prompt(processor)
+    expected, found = (_logits(side, dtype, processor, inputs, images) for side in (source, written))
     difference, largest = (expected - found).abs().max().item(), expected.abs().max().item()
     tokens = f"{inputs['input_ids'].size(1)} tokens with {len(images)} images"
     if not difference <= _TOLERANCE * max(1.0, largest):
@@ -37,9 +38,8 @@ def verify(source: Source, written: Source, dtype: torch.dtype | None) -> str:
     return f"verify: logits of {tokens} agree to {difference:.1e} (largest {largest:.2f})"
 
 
-def _prompt(source: Source) -> tuple[dict[str, torch.Tensor], list[Image.Image]]:
+def _prompt(processor: Any) -> tuple[dict[str, torch.Tensor], list[Image.Image]]:
     """Two screenshots of different sizes and what stands on them."""
-    processor = load_processor(source.hf_files)
     images = [_screenshot(seed, size) for seed, size in enumerate(((512, 384), (300, 420)))]
     inputs = processor(text=_TEXT * len(images), images=images, return_tensors="pt")
     return dict(inputs), images
@@ -56,12 +56,16 @@ def _screenshot(seed: int, size: tuple[int, int]) -> Image.Image:
 
 
 def _logits(
-    source: Source, dtype: torch.dtype | None, inputs: dict[str, torch.Tensor], images: list[Image.Image]
+    source: Source,
+    dtype: torch.dtype | None,
+    processor: Any,
+    inputs: dict[str, torch.Tensor],
+    images: list[Image.Image],
 ) -> torch.Tensor:
     """[tokens, vocabulary] in fp32."""
     with torch.no_grad():
         if isinstance(source, TorchDistSource):
-            return _megatron_logits(source, dtype, inputs, images)
+            return _megatron_logits(source, dtype, processor, inputs, images)
         model = _hf_model(source, dtype).eval()
         return model(**inputs).logits[0].float()
 
@@ -83,7 +87,11 @@ def _hf_model(source: Source, dtype: torch.dtype | None) -> torch.nn.Module:
 
 
 def _megatron_logits(
-    source: TorchDistSource, dtype: torch.dtype | None, inputs: dict[str, torch.Tensor], images: list[Image.Image]
+    source: TorchDistSource,
+    dtype: torch.dtype | None,
+    processor: Any,
+    inputs: dict[str, torch.Tensor],
+    images: list[Image.Image],
 ) -> torch.Tensor:
     from training.models import cpu_adaptor
 
@@ -104,7 +112,6 @@ def _megatron_logits(
     checkpoint.load_model([model], source.weights)
     for parameter in model.parameters() if dtype else ():
         parameter.copy_(parameter.to(dtype))
-    processor = load_processor(source.hf_files)
     encoder = source.family.image_encoder_class(processor, source.config)
     sizes = [(image.height, image.width) for image in images]
     encoded = encode_share(encoder, sizes, images.__getitem__, rank=0, size=1).to(layout.device())
