@@ -21,6 +21,7 @@ from megatron.energon import SavableDataLoader
 
 from data.files import write_json
 from training import async_save, torch_adam
+from training.distributed_state import METADATA
 from training.layout import Layout
 from training.loader_state import from_plain, to_plain
 from training.models import torch_dist
@@ -35,8 +36,6 @@ from training.models.vision_language import VisionLanguageModel
 from training.optimization import Guard
 from training.parallel import learnt_weights, set_weights, sharded_weights
 
-# megatron-core 0.16.1's default form of the distributed optimizer's state cannot be saved any more.
-_METADATA = {"distrib_optim_sharding_type": "fully_reshardable"}
 _LOADER_FILE = "loader.pt"
 
 
@@ -175,7 +174,7 @@ def _load_own(state: TrainingState, folder: Path) -> None:
 
 def _sharded_content(state: TrainingState, loading: bool) -> dict[str, Any]:
     model = learnt_weights(state.models)
-    optimizer = state.optimizer.sharded_state_dict(model, is_loading=loading, metadata=_METADATA)
+    optimizer = state.optimizer.sharded_state_dict(model, is_loading=loading, metadata=METADATA)
     content = {"model": model, "optimizer": optimizer}
     if loading:
         return content

@@ -127,6 +127,8 @@ class Config:
     """GPUs that a dry run counts with; 0: one replica, or DP of them."""
     gpu_memory_gib: float = 80.0
     """Memory of one of them."""
+    host_memory_gib: float = 0.0
+    """Memory of a host that a dry run counts with; 0: what it needs is printed only."""
     host_gpu_num: int = 0
     """Processes on this host; 0: one per GPU, or TP x PP x DP without one."""
     host_num: int = 1

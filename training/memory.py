@@ -18,6 +18,7 @@ from rich.table import Table
 from data.errors import UserError
 from training.activations import activation_bytes
 from training.config import Config
+from training.host_memory import Written, checkpoint_bytes
 from training.layout import Layout
 from training.models.language import check_layout
 from training.models.registry import family
@@ -68,6 +69,18 @@ def plan(config: Config, hf: Any, num_gpus: int) -> list[Stage]:
     layout = config.layout
     data_parallel = num_gpus // layout.model_ranks
     return [_stage(config, hf, count, stage, data_parallel) for stage, count in enumerate(count_parameters(hf, layout))]
+
+
+def checkpoint_copies(config: Config, hf: Any, num_gpus: int) -> list[int]:
+    """By host, the bytes of a checkpoint's copy in its memory."""
+    written = []
+    for count, stage in zip(count_parameters(hf, config.layout), plan(config, hf, num_gpus), strict=True):
+        weights = stage.trainable if config.trainable.lora else stage.parameters
+        whole = count.vision + count.connector  # on every tensor-parallel rank; the first writes it
+        trained = count.vision * config.trainable.vision + count.connector * config.trainable.connector
+        other = Written(weights - (trained if config.trainable.lora else whole), stage.trainable - trained)
+        written.append([Written(weights, stage.trainable), *[other] * (config.tp - 1)])
+    return checkpoint_bytes(config, written, num_gpus)
 
 
 def count_parameters(hf: Any, layout: Layout) -> list[Count]:
@@ -174,6 +187,17 @@ def print_plan(config: Config) -> None:
     console.print(
         f"fullest GPU: {fullest:.1f} GiB, {verdict} in {config.gpu_memory_gib:g} GiB (5 % left for libraries)"
     )
+    console.print(_host_line(config, max(checkpoint_copies(config, hf, num_gpus))))
+
+
+def _host_line(config: Config, copy: int) -> str:
+    """The fullest host's memory, and whether it has it."""
+    needed = copy / _GIB
+    line = f"fullest host: {needed:.1f} GiB for the copy of a checkpoint that is being written"
+    if not config.host_memory_gib:
+        return line
+    verdict = "fits" if needed <= config.host_memory_gib * 0.9 else "does not fit"
+    return f"{line}; {verdict} in {config.host_memory_gib:g} GiB (10 % left for the processes)"
 
 
 def config_folder(checkpoint: Path) -> Path:

@@ -12,11 +12,12 @@ from megatron.core.optimizer_param_scheduler import OptimizerParamScheduler
 
 from data.errors import UserError
 from training.config import Config
+from training.distributed_state import share_gathering
 from training.parallel import Chunks, connect
 
 
 def build_optimizer(config: Config, model: Chunks) -> MegatronOptimizer:
-    """Adam on fp32 main weights, and the hooks by which Megatron's schedules finish gradients."""
+    """Adam on fp32 main weights, with the hooks by which Megatron's schedules finish gradients."""
     bf16 = config.layout.bf16
     optimizer_config = OptimizerConfig(
         optimizer="adam",
@@ -33,6 +34,7 @@ def build_optimizer(config: Config, model: Chunks) -> MegatronOptimizer:
     )
     optimizer = get_megatron_optimizer(optimizer_config, model)
     connect(optimizer, model)
+    share_gathering(optimizer)
     return optimizer
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from data.errors import UserError
 from training.config import Config
-from training.memory import count_parameters, plan, print_plan
+from training.memory import checkpoint_copies, count_parameters, plan, print_plan
 from training.models.registry import family
 
 SHAPE = Path(__file__).resolve().parents[2] / "training" / "shapes" / "idefics2-8b"
@@ -76,6 +76,29 @@ def test_adapters_add_to_the_weights_and_alone_have_gradients(hf: object) -> Non
     b = (4096 + 2 * 1024 + 2 * 14336) // 8 + 2 * 4096
     assert stage.trainable == 32 * 16 * (a + b)
     assert stage.weights == 2 * (count.total + stage.trainable) and stage.optimizer == 12 * stage.trainable
+
+
+@pytest.mark.parametrize(
+    ("options", "hosts"),
+    [
+        ({"tp": 8}, 1),
+        ({"tp": 2, "do": "true"}, 1),
+        ({"tp": 4, "pp": 2}, 1),
+        ({"tp": 2, "do": "true", "host_num": 2}, 2),
+    ],
+)
+def test_hosts_hold_one_copy_of_the_model_and_its_state(hf: object, options: dict, hosts: int) -> None:
+    """2 bytes of a weight and 12 of its state, however it is cut; padding of the vocabulary aside."""
+    copies = checkpoint_copies(config(**options), hf, 8)
+    [alone] = count_parameters(hf, config(tp=1).layout)
+    assert len(copies) == hosts
+    assert sum(copies) == pytest.approx(14 * alone.total, rel=0.01)
+
+
+def test_a_host_that_is_too_small_is_said_to_be(capsys: pytest.CaptureFixture[str]) -> None:
+    for size, verdict in ((64, "does not fit in 64 GiB"), (256, "fits in 256 GiB")):
+        print_plan(Config(Path("none"), Path("idefics2-8b"), num_gpus=8, host_memory_gib=size))
+        assert verdict in capsys.readouterr().out.splitlines()[-1]
 
 
 @pytest.mark.parametrize(("name", "billions"), [("llava-1.5-7b", 7.06), ("llava-v1.6-mistral-7b", 7.57)])
