@@ -30,6 +30,7 @@ import schemathesis
 from PIL import Image
 from rich.console import Console
 
+from collection.keys import own_server_headers
 from data import cli
 from data.errors import UserError
 from data.files import write_json
@@ -140,13 +141,13 @@ class Fuzz:
         self.config = config
         command = [sys.executable, str(ROOT / "server/hf_online_server.py"), "--port", "0", "--max_new_tokens", "8"]
         command += ["--model_name_or_path", config.model_name_or_path, "--device", "cpu", "--request_timeout_s", "60"]
-        command += ["--kv_cache_gib", "0.05", "--image_cache_size", "8"]  # soon full: what grows then is a leak
+        command += ["--kv_cache_gib", "0.05"]  # soon full: what grows then is a leak
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent)
         line = self.process.stdout.readline()
         if not line.startswith("serving "):
             raise UserError("the server did not start; what it said is above")
         self.url = line.strip().rpartition(" on ")[2]
-        self.client = httpx.Client(base_url=self.url, timeout=120)
+        self.client = httpx.Client(base_url=self.url, timeout=120, headers=own_server_headers())
         self.statuses: collections.Counter[str] = collections.Counter()
         self.faults: list[str] = []
         self.wrong = 0

@@ -29,6 +29,7 @@ from PIL import Image
 from rich.console import Console
 from safetensors.torch import load_file, save_file
 
+from collection.keys import own_server_headers
 from data import cli
 from data.conversation import StepText, build_conversation
 from data.errors import UserError
@@ -121,7 +122,7 @@ class Soak:
             raise UserError("the server did not start; what it said is above")
         limits = httpx.Limits(max_connections=None)
         url = line.strip().rpartition(" on ")[2]
-        self.client = httpx.AsyncClient(base_url=url, timeout=600, limits=limits)
+        self.client = httpx.AsyncClient(base_url=url, timeout=600, limits=limits, headers=own_server_headers())
         self.episodes = [requests_of(number) for number in range(config.num_episodes)]
         self.expected: dict[str, dict[tuple[int, int], str]] = {}
         self.spans: list[Span] = []

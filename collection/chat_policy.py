@@ -5,6 +5,7 @@ from typing import Any
 
 import openai
 
+from collection.chat_dialect import ChatDialect
 from collection.policy import (
     Completion,
     PolicyError,
@@ -15,6 +16,7 @@ from collection.policy import (
     check_url,
     given,
     http_client,
+    refused_key,
     retry_after_s,
     trained_conversation,
 )
@@ -45,6 +47,7 @@ class ChatPolicy:
         )
         self.url = str(self._client.base_url)
         self.name = f"{model} at {self.url}"
+        self._dialect = ChatDialect(base_url)
         self._retries = Retries(self.url)
 
     async def check(self) -> None:
@@ -101,9 +104,9 @@ class ChatPolicy:
 
     async def _create(self, request: dict[str, Any]) -> Completion:
         try:
-            answer = await self._client.chat.completions.create(**request)
+            answer = await self._dialect.create(self._client, request)
         except (openai.AuthenticationError, openai.PermissionDeniedError) as error:
-            raise UserError(f"{self.url} refused the API key (HTTP {error.status_code})") from None
+            raise UserError(refused_key(self.url, error.status_code)) from None
         except openai.RateLimitError as error:
             raise TransientError("rate limit", retry_after_s(error.response.headers, default=10.0)) from None
         except (openai.APIConnectionError, openai.InternalServerError) as error:

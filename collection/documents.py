@@ -50,15 +50,16 @@ class DocumentReader:
         """The model's answer, or "" when it gives none: then the agent reads the text itself."""
         from openai import AsyncOpenAI, OpenAIError  # takes a second; without a model nobody needs it
 
+        from collection.chat_dialect import ChatDialect
+
         messages = [
             {"role": "system", "content": _INSTRUCTION},
             {"role": "user", "content": f"Task: {question}\n\nDocument:\n{text}"},
         ]
+        request = {"model": self.model, "messages": messages, "max_tokens": MAX_ANSWER_TOKENS}
         try:
             async with AsyncOpenAI(api_key=self.key or "none", base_url=self.base_url or None) as client:
-                answer = await client.chat.completions.create(
-                    model=self.model, messages=messages, max_tokens=MAX_ANSWER_TOKENS
-                )
+                answer = await ChatDialect(self.base_url).create(client, request)
         except OpenAIError:
             return ""
         return (answer.choices[0].message.content or "").strip()

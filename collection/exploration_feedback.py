@@ -21,7 +21,6 @@ try:
     from collection.embedded_tasks import settled
     from collection.evaluation.summary import explored, print_explored, print_summary, summarise
     from collection.judge_flags import JudgeFlags
-    from collection.key_flags import hide_keys
     from collection.options import CollectionConfig
     from collection.overview import print_overview
     from collection.webarena.reset import reset_sites
@@ -29,6 +28,7 @@ try:
     from data.defaults import EXPLORATION_TASKS
     from data.errors import UserError
     from data.files import write_json
+    from data.key_flags import hide_keys
     from data.task import Task
 except ModuleNotFoundError as missing:  # not the python of the virtual environment
     root = Path(__file__).resolve().parent.parent
@@ -58,7 +58,7 @@ def main(config: Config) -> None:
 
 
 def _explore(config: Config, tasks: Sequence[Task]) -> None:
-    judge, ledger = config.make_judge(config.output_dir, tasks, config.api_key)
+    judge, ledger = config.make_judge(config.output_dir, tasks, config.judge_key())
     if judge is None:
         raise UserError("exploration needs a judge: without one nobody knows when a task is solved")
     reset_sites(config.reset_command)

@@ -8,6 +8,7 @@ from typing import Literal
 
 from collection.judges import Judge
 from collection.judges.ledger import PRICES, Budget, Ledger
+from collection.keys import endpoint_key
 from data.errors import UserError
 from data.task import Task
 
@@ -26,7 +27,8 @@ class JudgeFlags:
     api_eval_model: str = ""
     """Model that judges, at any OpenAI-compatible endpoint."""
     eval_api_base: str = ""
-    """Base URL of that endpoint. Empty: OpenAI's own. Its key is EVAL_API_KEY, else the other key."""
+    """Base URL of that endpoint. Empty: OpenAI's own. Its key is EVAL_API_KEY; OPENAI_API_KEY for OpenAI's own,
+    ELCANO_API_KEY for our server."""
     eval_imgs: int = 3
     """Newest screenshots a model judges by; 0 shows all."""
     eval_trees: int = 0
@@ -52,6 +54,8 @@ class JudgeFlags:
         self, results_dir: Path, tasks: Sequence[Task], key: str = ""
     ) -> "tuple[Judge | None, Ledger | None]":
         """(the judge these flags name, None for `none`; the ledger of what it costs, None when it costs nothing).
+
+        `key` was given for the judging endpoint; else the environment's is taken.
 
         Raises:
             UserError: flags that don't fit, or a task without the ground truth that the judge compares with.
@@ -111,7 +115,7 @@ class JudgeFlags:
         prices = self.eval_usd_per_mtok or PRICES.get(self.api_eval_model)
         ledger = Ledger(folder / "costs.jsonl", Budget(self.eval_budget_usd, self.eval_max_requests, prices))
         cache = ReplyCache(self.eval_cache or folder / "replies")
-        key = os.environ.get("EVAL_API_KEY") or key or os.environ.get("OPENAI_API_KEY", "")
+        key = endpoint_key(self.eval_api_base, key or os.environ.get("EVAL_API_KEY", ""))
         endpoint = Endpoint(self.api_eval_model, key, self.eval_api_base, cache, ledger, self.eval_timeout_s)
         if name == "digirl":
             return StepJudge(endpoint, self.eval_trees, self.eval_votes), ledger

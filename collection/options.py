@@ -1,6 +1,5 @@
 """The flags that both collectors share, with OpenWebVoyager's names."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from collection.browser.tree import Visibility
 from collection.browser.url_policy import UrlPolicy
 from collection.documents import DocumentReader
 from collection.episode import Limits
+from collection.keys import base_key, endpoint_key, same_endpoint
 from collection.pacing import Pace
 from collection.policy import Policy, Prompt, Sampling
 from collection.predict_policy import PredictPolicy
@@ -64,7 +64,8 @@ class CollectionConfig:
     api_model: str = "gpt-4o"
     """Model name for that endpoint."""
     api_key: str = ""
-    """Key for that endpoint. Better set OPENAI_API_KEY, which other users of this machine cannot read."""
+    """Key for that endpoint. Better set ENDPOINT_API_KEY, which other users of this machine cannot read. OPENAI_API_KEY
+    is for OpenAI's own, ELCANO_API_KEY for our servers, those of --api_localhost too."""
     prompt: Prompt | None = None
     """What the policy is asked with: `trained`, the conversation that training reads (no system prompt), through any
     protocol, whose sampled tokens are then kept, too; or `chat`, for a general chat model. Default: `trained` with
@@ -174,7 +175,14 @@ class CollectionConfig:
     def _documents(self) -> DocumentReader:
         if not self.api_file_assistant:
             return DocumentReader()
-        return DocumentReader(self.api_model, self.api_key or os.environ.get("OPENAI_API_KEY", ""), self.api_base)
+        return DocumentReader(self.api_model, self._chat_key(), self.api_base)
+
+    def _chat_key(self) -> str:
+        return endpoint_key(self.api_base, base_key(self.api_key))
+
+    def judge_key(self) -> str:
+        """`--api_key`, where the judging endpoint is the one that it was given for."""
+        return base_key(self.api_key) if same_endpoint(self.api_base, self.eval_api_base) else ""
 
     def policy(self) -> Policy:
         """The policy these flags name."""
@@ -184,7 +192,6 @@ class CollectionConfig:
         sampling = Sampling(self.temperature, self.seed, last_n, self.text_only, marks, restart, asked_with)
         if self.api_localhost:
             return PredictPolicy(self.api_localhost, sampling)
-        key = self.api_key or os.environ.get("OPENAI_API_KEY", "")
         from collection.chat_policy import ChatPolicy  # the openai package takes a second to import
 
-        return ChatPolicy(self.api_model, key, self.api_base, sampling)
+        return ChatPolicy(self.api_model, self._chat_key(), self.api_base, sampling)

@@ -145,10 +145,10 @@ def given(**settings: Any) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if value is not None}
 
 
-def http_client(trust_env: bool) -> httpx.AsyncClient:
+def http_client(trust_env: bool, headers: Mapping[str, str] | None = None) -> httpx.AsyncClient:
     """A client for as many requests at once as there are sessions; `trust_env` minds the proxies in the environment."""
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
-    return httpx.AsyncClient(timeout=REPLY_TIMEOUT_S, limits=limits, trust_env=trust_env)
+    return httpx.AsyncClient(timeout=REPLY_TIMEOUT_S, limits=limits, trust_env=trust_env, headers=headers)
 
 
 def retry_after_s(headers: Mapping[str, str], default: float) -> float:
@@ -173,4 +173,11 @@ async def check_answers(client: httpx.AsyncClient, url: str, headers: dict[str, 
     except httpx.HTTPError as error:
         raise UserError(f"nothing answers at {url} ({error or type(error).__name__}); start the server first") from None
     if answer.status_code in (401, 403):
-        raise UserError(f"{url} refused the API key (HTTP {answer.status_code})")
+        raise UserError(refused_key(url, answer.status_code))
+
+
+def refused_key(url: str, status: int) -> str:
+    """What to do about a key that a server does not take."""
+    return (
+        f"{url} refused the API key (HTTP {status}); an Elcano server's is ELCANO_API_KEY, another endpoint's --api_key"
+    )

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 import httpx
 import orjson
 
+from collection.keys import own_server_headers
 from collection.policy import (
     Completion,
     PolicyError,
@@ -21,11 +22,13 @@ from collection.policy import (
     check_url,
     given,
     http_client,
+    refused_key,
     retry_after_s,
     trained_conversation,
 )
 from collection.prompts import SYSTEM_PROMPT
 from data.conversation import StepText
+from data.errors import UserError
 from data.task import Task
 
 
@@ -38,7 +41,7 @@ class PredictPolicy:
         for url in urls:
             check_url(url, "--api_localhost")
         self.urls, self.sampling, self.name = urls, sampling, ", ".join(urls)
-        self._client = http_client(trust_env=False)
+        self._client = http_client(trust_env=False, headers=own_server_headers())
         self._retries = Retries(self.name)
 
     async def check(self) -> None:
@@ -73,6 +76,8 @@ class PredictPolicy:
         if answer.status_code == 429 or answer.status_code >= 500:
             pause_s = retry_after_s(answer.headers, default=0.0)
             raise TransientError(f"HTTP {answer.status_code}: {answer.text[:200]}", pause_s)
+        if answer.status_code in (401, 403):
+            raise UserError(refused_key(url, answer.status_code))
         if answer.status_code != 200:
             raise PolicyError(f"HTTP {answer.status_code}: {answer.text[:200]}")
         try:

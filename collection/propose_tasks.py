@@ -12,7 +12,6 @@ of them stands in `<output_file>.report.json`. Sites are those of --sites_file, 
 """
 
 import json
-import os
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -26,7 +25,7 @@ from rich.table import Table
 from collection.judges.endpoint import Endpoint
 from collection.judges.ledger import PRICES, Budget, Ledger
 from collection.judges.reply_cache import ReplyCache
-from collection.key_flags import hide_keys
+from collection.keys import base_key, endpoint_key
 from collection.proposers.filters import Filters, critic_window, model_says_feasible
 from collection.proposers.leaks import TestSplit
 from collection.proposers.oracle_report import add_ground_truth, is_embedded, oracle_report, outside_test_split
@@ -34,6 +33,7 @@ from collection.proposers.sources import Site, from_demos, from_examples, from_f
 from data.cli import run
 from data.errors import UserError
 from data.files import write_json
+from data.key_flags import hide_keys
 from data.task import Task, read_tasks, write_tasks
 
 Method = Literal["names", "demos", "self_instruct", "evolve"]
@@ -84,7 +84,7 @@ class Config:
     api_base: str = ""
     """Base URL of that endpoint. Empty: OpenAI's own."""
     api_key: str = ""
-    """Its key; better set OPENAI_API_KEY."""
+    """Its key; better set ENDPOINT_API_KEY, or OPENAI_API_KEY for OpenAI's own."""
     temperature: float = 1.0
     """Sampling temperature of proposals."""
     seed: int = 0
@@ -176,7 +176,7 @@ def make_endpoint(config: Config) -> Endpoint:
     folder = config.output_file.parent / ".proposals"
     prices = PRICES.get(config.api_model)
     ledger = Ledger(folder / f"{config.output_file.stem}.costs.jsonl", Budget(config.budget_usd, None, prices))
-    key = config.api_key or os.environ.get("OPENAI_API_KEY", "")
+    key = endpoint_key(config.api_base, base_key(config.api_key))
     return Endpoint(config.api_model, key, config.api_base, ReplyCache(folder / "replies"), ledger)
 
 

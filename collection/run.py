@@ -26,12 +26,12 @@ try:
     from collection.environments.webarena import read_webarena
     from collection.evaluation.summary import print_summary, summarise
     from collection.judge_flags import JudgeFlags, JudgeName
-    from collection.key_flags import hide_keys
     from collection.options import CollectionConfig
     from collection.overview import print_overview
     from collection.webarena.reset import reset_sites
     from data.cli import run
     from data.defaults import TEST_TASKS
+    from data.key_flags import hide_keys
     from data.task import Task, read_tasks
 except ModuleNotFoundError as missing:  # not the python of the virtual environment
     root = Path(__file__).resolve().parent.parent
@@ -82,7 +82,7 @@ def _main_miniwob(config: Config) -> None:
 
 
 def _collect(config: Config, tasks: Sequence[Task]) -> None:
-    judge, ledger = config.make_judge(config.output_dir, tasks, config.api_key)
+    judge, ledger = config.make_judge(config.output_dir, tasks, config.judge_key())
     reset_sites(config.reset_command)
     asyncio.run(collect(config, tasks, [None], judge))
     print_summary(summarise(config.output_dir, tasks), cost=ledger and ledger.report())

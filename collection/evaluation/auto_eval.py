@@ -21,10 +21,10 @@ from collection.evaluation.summary import print_summary, summarise
 from collection.judge_flags import JudgeFlags
 from collection.judges import Judge
 from collection.judging import judge_once
-from collection.key_flags import hide_keys
 from data.cli import run
 from data.errors import UserError
 from data.files import read_json, write_json
+from data.key_flags import hide_keys
 from data.task import Task, read_tasks
 from data.trajectory import is_complete, list_trajectories, read_trajectory, split_folder_name
 
@@ -42,7 +42,7 @@ class Config(JudgeFlags):
     api_model: str = ""
     """The published name of --api_eval_model."""
     api_key: str = ""
-    """Key of the judging endpoint. Better set EVAL_API_KEY or OPENAI_API_KEY, which other users cannot read."""
+    """Key of the judging endpoint. Better set EVAL_API_KEY, or OPENAI_API_KEY for OpenAI's own."""
     max_attached_imgs: int | None = None
     """The published name of --eval_imgs; 15 shows all of a trajectory of at most 15 steps."""
     lesson_dir: str = ""
@@ -119,5 +119,5 @@ def judge_all(results_dir: Path, tasks: Sequence[Task], judge: Judge, num_judges
 
 
 if __name__ == "__main__":
-    hide_keys()
+    hide_keys("EVAL_API_KEY")
     run(Config, main, description="Judge trajectories and count them.")

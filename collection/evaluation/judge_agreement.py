@@ -21,10 +21,10 @@ from rich.table import Table
 from collection.judge_flags import JudgeFlags
 from collection.judges import Judge, judge_name
 from collection.judging import is_judge_fault
-from collection.key_flags import hide_keys
 from data.cli import run
 from data.errors import UserError
 from data.files import read_json, write_json
+from data.key_flags import hide_keys
 from data.outcome import Outcome, Verdict
 from data.task import Task, read_tasks
 from data.trajectory import is_complete, list_trajectories, read_outcome, split_folder_name
@@ -142,5 +142,5 @@ def _ratio(part: int, whole: int) -> float | None:
 
 
 if __name__ == "__main__":
-    hide_keys()
+    hide_keys("EVAL_API_KEY")
     run(Config, main, description="Compare two judges.")

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import httpx
 import openai
 
+from collection.chat_dialect import ChatDialect
 from collection.judges.faults import JudgeFault
 from collection.judges.insist import LONGEST_PAUSE_S, MAX_ATTEMPTS, Transient, backoff_s
 from collection.judges.ledger import Ledger, estimate_tokens
@@ -48,6 +49,7 @@ class Endpoint:
         )
         self._client = openai.OpenAI(api_key=key or "none", base_url=base_url or None, max_retries=0, http_client=http)
         self.url = str(self._client.base_url)
+        self._dialect = ChatDialect(base_url)
         self._failures, self._lock = 0, threading.Lock()
 
     def ask(
@@ -98,11 +100,12 @@ class Endpoint:
 
     def _create(self, request: dict[str, Any]) -> str:
         """The text of one completion; the ledger knows of it whatever happens."""
+        sent = self._dialect.body(request)
         prompt_tokens = estimate_tokens(request["messages"])
         reserved = self.ledger.reserve(prompt_tokens, request["max_tokens"])
         fate, used = "lost", (prompt_tokens, 0)
         try:
-            answer = self._client.chat.completions.create(**request)
+            answer = self._client.chat.completions.create(**sent)
             usage = answer.usage
             used = (usage.prompt_tokens, usage.completion_tokens) if usage else (prompt_tokens, request["max_tokens"])
             fate = "answered"
@@ -113,6 +116,10 @@ class Endpoint:
         except openai.NotFoundError as error:
             fate, used = "refused", (0, 0)
             raise UserError(f"{self.url} does not know the model {self.model!r}: {error.message[:200]}") from None
+        except openai.BadRequestError as error:
+            fate, used = "refused", (0, 0)
+            if not self._dialect.learn(error, sent):
+                raise JudgeFault(f"{self.url}: HTTP {error.status_code}: {error.message[:200]}") from None
         except openai.RateLimitError as error:
             fate, used = "refused", (0, 0)
             if error.code == "insufficient_quota":
@@ -132,6 +139,7 @@ class Endpoint:
             raise Transient(" ".join(str(error.__cause__ or error).split())[:200] or type(error).__name__) from None
         finally:
             self.ledger.settle(reserved, fate, *used)
+        return self._create(request)  # in the words that the endpoint has just asked for
 
     def _set_deadline(self, response: httpx.Response) -> None:
         """The time-out of httpx is per read; an endpoint that trickles would hold a request for ever."""

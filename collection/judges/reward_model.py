@@ -15,6 +15,7 @@ from collection.judges.faults import JudgeFault
 from collection.judges.insist import Transient, insist
 from collection.judges.prompts import prompt_hash
 from collection.judges.verdict_judge import settled_without_judge
+from collection.keys import own_server_headers
 from data.errors import UserError
 from data.outcome import Outcome, Verdict
 from data.reward_model import INSTRUCTION, NO, YES, probability_of_yes, reward_model_turn
@@ -31,7 +32,7 @@ class RewardModelJudge:
 
     url: str
     name: str = NAME
-    _client: httpx.Client = field(default_factory=lambda: httpx.Client(timeout=TIMEOUT_S, trust_env=False), repr=False)
+    _client: httpx.Client = field(default_factory=lambda: _client(), repr=False)
 
     def __post_init__(self) -> None:
         if not self.url.startswith(("http://", "https://")):
@@ -67,8 +68,16 @@ class RewardModelJudge:
             answer = self._client.post(self.url, json=request)
         except httpx.HTTPError as error:
             raise Transient(f"{self.url}: {error or type(error).__name__}") from None
+        if answer.status_code in (401, 403):
+            raise UserError(
+                f"{self.url} refused the key (HTTP {answer.status_code}); set ELCANO_API_KEY to the server's"
+            )
         if answer.status_code in (429, 502, 503, 504):
             raise Transient(f"{self.url}: HTTP {answer.status_code}")
         if answer.status_code != 200:
             raise JudgeFault(f"{self.url}: HTTP {answer.status_code}: {answer.text[:200]}")
         return answer.json()
+
+
+def _client() -> httpx.Client:
+    return httpx.Client(timeout=TIMEOUT_S, trust_env=False, headers=own_server_headers())

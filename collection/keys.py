@@ -1,0 +1,74 @@
+"""Which key is sent where: each only to the host that it was meant for.
+
+| key | goes to |
+|---|---|
+| `ELCANO_API_KEY` | our servers: `--api_localhost`, `--eval_score_url`, and chat endpoints that turn out to be one |
+| `ENDPOINT_API_KEY`, `--api_key` | the endpoint that `--api_base` names |
+| `EVAL_API_KEY`, `--api_key` of the judging commands | the judging endpoint |
+| `OPENAI_API_KEY` | OpenAI, and whatever `OPENAI_BASE_URL` names |
+"""
+
+import contextlib
+import os
+from urllib.parse import urlsplit, urlunsplit
+
+import httpx
+
+from data.key_flags import ENDPOINT_KEY
+
+OPENAI_URL = "https://api.openai.com/v1"
+_ASKING_TIMEOUT_S = 10.0
+
+
+def own_server_headers() -> dict[str, str]:
+    """What our own server (`/predict`, `/score`) wants to see."""
+    key = os.environ.get("ELCANO_API_KEY", "")
+    return {"authorization": f"Bearer {key}"} if key else {}
+
+
+def base_key(flag: str) -> str:
+    """The key for `--api_base`, given by flag (which `hide_keys` takes off the command line) or by variable."""
+    return flag or os.environ.get(ENDPOINT_KEY, "")
+
+
+def endpoint_key(base_url: str, given: str = "") -> str:
+    """The key for an OpenAI-compatible endpoint; "" when none was meant for it.
+
+    Args:
+        base_url: "" is OpenAI's own, or what OPENAI_BASE_URL names.
+        given: a key that was given for this very endpoint; it comes first.
+    """
+    if given:
+        return given
+    if same_endpoint(base_url, "") or is_openai(base_url):
+        return os.environ.get("OPENAI_API_KEY", "")
+    own_key = os.environ.get("ELCANO_API_KEY", "")
+    return own_key if own_key and _is_own_server(base_url) else ""
+
+
+def is_openai(base_url: str) -> bool:
+    """Whether OpenAI itself answers there."""
+    host = _origin(base_url)[1] or ""
+    return host == "api.openai.com" or host.endswith(".api.openai.com")
+
+
+def same_endpoint(one: str, other: str) -> bool:
+    """Whether two base URLs, either of which may be empty, lead to the same server."""
+    return _origin(one) == _origin(other)
+
+
+def _origin(base_url: str) -> tuple[str, str | None, int | None]:
+    parts = urlsplit(base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL)
+    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+
+
+def _is_own_server(base_url: str) -> bool:
+    """Whether the server says, without having seen a key, that it is Elcano's."""
+    parts = urlsplit(base_url)
+    with contextlib.suppress(httpx.HTTPError, ValueError):
+        answer = httpx.get(
+            urlunsplit((parts.scheme, parts.netloc, "/health", "", "")), timeout=_ASKING_TIMEOUT_S, trust_env=False
+        )
+        state = answer.json()
+        return isinstance(state, dict) and "weights_version" in state
+    return False

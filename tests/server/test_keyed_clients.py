@@ -1,0 +1,148 @@
+"""A server with a key serves every client of ours, and no key goes where it was not meant to go."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from collection.chat_policy import ChatPolicy
+from collection.documents import DocumentReader
+from collection.judge_flags import JudgeFlags
+from collection.judges.endpoint import Endpoint
+from collection.judges.ledger import Budget, Ledger
+from collection.judges.reply_cache import ReplyCache
+from collection.judges.reward_model import RewardModelJudge
+from collection.keys import endpoint_key, own_server_headers, same_endpoint
+from collection.policy import Policy, Sampling
+from collection.predict_policy import PredictPolicy
+from data.conversation import StepText
+from data.errors import UserError
+from data.task import Task
+from elcano.recipe import Serving
+from elcano.services import policy_server
+from tests.collection.picky_endpoint import picky
+from tests.server.helpers import RunningServer, png, screenshot
+
+KEY = "own-s3cret"
+TASK = Task("t", "Find it.", "http://a.localhost/")
+NAMES = ("ELCANO_API_KEY", "OPENAI_API_KEY", "EVAL_API_KEY", "ENDPOINT_API_KEY", "OPENAI_BASE_URL")
+
+
+@pytest.fixture(autouse=True)
+def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in NAMES:
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="module")
+def keyed(start_server: Callable[..., RunningServer], tiny_policy: Path) -> RunningServer:
+    return start_server(tiny_policy, "--api_key", KEY, "--temperature", "0", "--max_new_tokens", "4")
+
+
+def reply_of(policy: Policy) -> str:
+    async def go() -> str:
+        try:
+            await policy.check()
+            steps = [StepText("[1] RootWebArea 'x'")]
+            return (await policy.reply(TASK, "folder", steps, {1: png(screenshot(1))}, 1)).text
+        finally:
+            await policy.close()
+
+    return asyncio.run(go())
+
+
+def judge_of(url: str, folder: Path, key: str) -> Endpoint:
+    ledger = Ledger(folder / "costs.jsonl", Budget(None, None, None))
+    return Endpoint("m", key, url, ReplyCache(folder / "replies"), ledger)
+
+
+def clients(url: str, folder: Path) -> dict[str, Callable[[], object]]:
+    """Every way in which we ask a server, as the commands set it up."""
+    base = f"{url}/v1"
+    turn = [{"role": "user", "content": "go"}]
+    return {
+        "/predict": lambda: reply_of(PredictPolicy([f"{url}/predict"], Sampling())),
+        "/v1 policy": lambda: reply_of(ChatPolicy("m", endpoint_key(base), base, Sampling())),
+        "/v1 judge, proposer": lambda: judge_of(base, folder, endpoint_key(base)).ask(turn, lambda text: text or "-"),
+        "/score": lambda: RewardModelJudge(f"{url}/score").probability("x", "go", []),
+    }
+
+
+def test_every_client_of_ours_is_served(keyed: RunningServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ELCANO_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_API_KEY", "openai-s3cret")
+    for name, ask in clients(keyed.url, tmp_path).items():
+        assert ask(), name
+    reader = DocumentReader("m", endpoint_key(f"{keyed.url}/v1"), f"{keyed.url}/v1")
+    assert isinstance(asyncio.run(reader._ask("text", "question")), str)
+
+
+def test_without_it_the_refusal_says_which_variable_to_set(keyed: RunningServer, tmp_path: Path) -> None:
+    for name, ask in clients(keyed.url, tmp_path).items():
+        with pytest.raises(UserError, match="refused the"):
+            pytest.fail(f"{name} was answered {ask()}")
+    with pytest.raises(UserError, match="ELCANO_API_KEY"):
+        reply_of(PredictPolicy([f"{keyed.url}/predict"], Sampling()))
+
+
+def test_both_names_of_the_reply_limit_are_understood(
+    start_server: Callable[..., RunningServer], server: RunningServer
+) -> None:
+    for name in ("max_tokens", "max_completion_tokens"):
+        body = {"messages": [{"role": "user", "content": "go"}], "temperature": 0, name: 3}
+        status, answer = server.post("/v1/chat/completions", body)
+        assert status == 200 and answer["usage"]["completion_tokens"] == 3
+
+
+def test_a_key_stays_with_the_host_it_was_meant_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With every key in the environment, an endpoint of somebody else's sees only one that was given for it."""
+    for name, key in (("ELCANO_API_KEY", KEY), ("OPENAI_API_KEY", "openai"), ("EVAL_API_KEY", "eval")):
+        monkeypatch.setenv(name, key)
+    turn = [{"role": "user", "content": "go"}]
+    with picky() as other:
+        reply = judge_of(other.url, tmp_path / "a", endpoint_key(other.url)).ask(turn, lambda text: text)
+        assert reply.text == "SUCCESS" and other.keys == ["Bearer none"]
+        judge_of(other.url, tmp_path / "b", endpoint_key(other.url, "given")).ask(turn, lambda text: text)
+        flags = JudgeFlags(judge="webvoyager", api_eval_model="m", eval_api_base=other.url)
+        judge, _ = flags.make_judge(tmp_path, [TASK])
+        judge.endpoint.ask([{"role": "user", "content": "on"}], lambda text: text)
+        assert other.keys[1:] == ["Bearer given", "Bearer eval"]
+        monkeypatch.setenv("OPENAI_BASE_URL", other.url)
+        assert endpoint_key("") == endpoint_key(other.url) == "openai"
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    assert endpoint_key("") == endpoint_key("https://api.openai.com/v1") == "openai"
+    assert endpoint_key("http://api.openai.com.evil.example/v1") == endpoint_key("http://evil.invalid/v1") == ""
+    assert own_server_headers() == {"authorization": f"Bearer {KEY}"}
+    assert same_endpoint("", "https://api.openai.com/v1") and not same_endpoint("", "http://127.0.0.1:1/v1")
+
+
+def test_the_servers_key_is_hidden_from_ps(keyed: RunningServer) -> None:
+    assert KEY.encode() not in Path(f"/proc/{keyed.process.pid}/cmdline").read_bytes()
+    assert keyed.post("/predict", {})[0] == 401  # it is the key all the same
+
+
+def test_a_flag_beside_the_policys_address_reaches_no_other_endpoint() -> None:
+    """`--api_key` of the collectors is for `--api_base`: the judge gets it where it is asked there as well."""
+    code = """
+from pathlib import Path
+from collection.run import Config
+for judge in ("http://judge.invalid/v1", "http://a.invalid/v1"):
+    print(Config(api_base="http://a.invalid/v1", api_key="k", eval_api_base=judge).judge_key() or "none")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["none", "k"]
+
+
+def test_a_round_of_elcano_serves_and_asks_with_the_same_key(
+    tiny_policy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ELCANO_API_KEY", KEY)
+    with policy_server(tiny_policy, Serving(), tmp_path / "log") as url:
+        assert isinstance(reply_of(PredictPolicy([url], Sampling())), str)
+        monkeypatch.delenv("ELCANO_API_KEY")
+        with pytest.raises(UserError, match="refused"):
+            reply_of(PredictPolicy([url], Sampling()))
+    assert KEY not in (tmp_path / "log").read_text()
