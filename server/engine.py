@@ -3,61 +3,88 @@
 Each step of the model gives every decoding sequence a token, or several where its draft is right, and reads a chunk of
 the prompts that wait, so a long prompt never holds up replies under way and a reply that ends leaves at once. What is
 known already (the prefix of an earlier step, the features of a screenshot) is not computed again.
+
+A step computes first, and changes what is known of its sequences only when it has: one that runs out of memory can be
+taken again. Then what may be made again is freed and the step is tried once more; should that fail too, the newest
+request is given up and the others go on.
 """
 
 import concurrent.futures
 import dataclasses
 import logging
 import threading
-from collections.abc import Sequence as Listed
+import time
+from collections.abc import Callable
 
 import torch
 
 from data.errors import UserError
-from server.batch import Reading, Reply, chunk_features
+from server.batch import Reply
 from server.drafts import Drafter
+from server.engine_memory import EngineMemory
 from server.feature_cache import FeatureCache
-from server.prompt import ImageInput, Prompt
-from server.ragged_attention import Chunk
-from server.sampling import SamplingParams, sample
+from server.memory import is_out_of_memory, return_cached_memory
+from server.memory_budget import MemoryBudget
+from server.model_step import Computed, Drawn, ModelStep
+from server.prompt import Prompt
+from server.sampling import SamplingParams
 from server.scheduler import Scheduler
-from server.sequence import Completion, DeadlineError, EngineBusyError, Options, Sequence
+from server.sequence import (
+    Completion,
+    DeadlineError,
+    EngineBusyError,
+    EngineDeadError,
+    MemoryFullError,
+    Options,
+    Sequence,
+)
 from server.stats import EngineStats
 from server.vision_language_model import VisionLanguageModel
 
 log = logging.getLogger("elcano.server")
 
 _GREEDY, _NO_OPTIONS = SamplingParams(temperature=0), Options()
+_PAUSE_S = 0.05  # between looks for memory that another engine holds
 
 
 @dataclasses.dataclass(frozen=True)
 class EngineConfig:
     """`max_batch_size` sequences at once, `prefill_chunk` prompt tokens a step (and no more drafted ones), at most
-    `max_draft_tokens` of them for a reply, and memory for keys and values."""
+    `max_draft_tokens` of them for a reply, and memory for keys, values and image features."""
 
     max_batch_size: int = 16
     max_queue: int = 256
     prefill_chunk: int = 256
     max_draft_tokens: int = 8
     kv_cache_bytes: int = 2 * 2**30
-    image_cache_size: int = 512
 
 
 class Engine:
-    """Owns the model's thread. `submit` from anywhere; a failing request fails alone."""
+    """Owns the model's thread. `submit` from anywhere; a failing request fails alone.
 
-    def __init__(self, model: VisionLanguageModel, config: EngineConfig):
+    Args:
+        budget: what engines share while weights change; None: `kv_cache_bytes` of its own.
+    """
+
+    def __init__(self, model: VisionLanguageModel, config: EngineConfig, budget: MemoryBudget | None = None):
         self.model, self.config = model, config
-        self.cache = FeatureCache(config.image_cache_size)
+        slots, budget = model.new_slots(), budget or MemoryBudget(config.kv_cache_bytes)
+        self.memory = EngineMemory(slots, budget, model.feature_bytes_per_token)
         self.stats = EngineStats()
         self._drafter = Drafter(config.max_draft_tokens)
-        self._scheduler = Scheduler(
-            model.new_slots(), config.max_batch_size, config.prefill_chunk, config.kv_cache_bytes
-        )
+        self._scheduler = Scheduler(self.memory, config.max_batch_size, config.prefill_chunk)
+        self._model_step = ModelStep(model, self.memory, self._scheduler, self._drafter, self.stats)
+        self._turn_began: float | None = None
+        self._trim = threading.Event()
         self._changed = threading.Condition()
-        self._stopping = False
+        self._stopping = self._ended = False
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
         self._thread.start()
+
+    @property
+    def cache(self) -> FeatureCache:
+        """Features of images seen before."""
+        return self.memory.features
 
     @property
     def num_waiting(self) -> int:
@@ -75,12 +102,17 @@ class Engine:
     @property
     def kv_bytes(self) -> int:
         """Memory of the slots and of the prefix store."""
-        slots = self._scheduler.slots
-        return slots.nbytes(slots.num_rows, slots.capacity) + self._scheduler.store.nbytes
+        return self.memory.slots.held_bytes + self.memory.store.nbytes
 
     @property
     def alive(self) -> bool:
         return self._thread.is_alive()
+
+    @property
+    def step_s(self) -> float:
+        """How long the step under way has taken so far."""
+        began = self._turn_began
+        return 0.0 if began is None else time.monotonic() - began
 
     def submit(
         self, prompt: Prompt, params: SamplingParams, options: Options = _NO_OPTIONS
@@ -90,6 +122,7 @@ class Engine:
         Raises:
             UserError: a sampling parameter is out of range, or the prompt can never be served.
             EngineBusyError: too many requests wait, or the engine is stopping.
+            EngineDeadError: its thread has ended.
         """
         sequence = self._sequence(prompt, params, options)
         with self._changed:
@@ -109,18 +142,28 @@ class Engine:
                 self._changed.notify()
 
     def check_room(self) -> None:
-        """Raises `EngineBusyError` when a request would be refused now."""
+        """Raises `EngineBusyError` or `EngineDeadError` when a request would be refused now."""
+        if self._ended and not self._stopping:
+            raise EngineDeadError("the engine has stopped running; the server must be started again")
         if self._stopping:
             raise EngineBusyError("the server is shutting down")
         if len(self._scheduler.waiting) >= self.config.max_queue:
             raise EngineBusyError(f"{self.config.max_queue} requests are waiting already; try again later")
 
-    def stop(self) -> None:
-        """Finish what was accepted, then end the thread."""
+    def trim(self, timeout_s: float) -> None:
+        """Have what may be made again come down to a budget that has become smaller; an engine that is stuck is not
+        waited for."""
+        self._trim.set()
+        with self._changed:
+            self._changed.notify()
+            self._changed.wait_for(lambda: not (self._trim.is_set() and self.alive), timeout_s)
+
+    def stop(self, timeout_s: float | None = None) -> None:
+        """Finish what was accepted, then end the thread, which gives back all memory but the model's."""
         with self._changed:
             self._stopping = True
             self._changed.notify()
-        self._thread.join()
+        self._thread.join(timeout_s)
 
     def _sequence(self, prompt: Prompt, params: SamplingParams, options: Options) -> Sequence:
         params.check()
@@ -133,27 +176,29 @@ class Engine:
         sequence = Sequence(prompt, params, options)
         if not (options.num_scored or options.speculative):
             sequence.max_new_tokens = min(params.max_new_tokens, room)
-        if not self._scheduler.fits_alone(sequence.max_length):
+        if not self._scheduler.fits_alone(sequence):
             raise UserError(f"{sequence.max_length} tokens need more memory than --kv_cache_gib gives")
         return sequence
 
     def _forget_speculation(self, session: str | None) -> None:
-        queue = self._scheduler.speculative
-        for one in [one for one in queue if one.options.session == session]:
-            queue.remove(one)
+        """What waits to be read ahead for a session is old; the engine's thread takes it out."""
+        for one in list(self._scheduler.speculative):
+            if one.options.session == session:
+                one.future.cancel()
 
     @torch.inference_mode()
     def _run(self) -> None:
-        while self._wait_for_work():
-            self._drop_dead()
-            with self._changed:
-                self._scheduler.admit()
-            if self._scheduler.active:
-                self._step()
+        try:
+            while self._wait_for_work():
+                self._turn()
+        except BaseException as error:  # what `_turn` lets through ends the interpreter, or all there is to do here
+            log.critical("the engine has stopped", exc_info=error)
+        finally:
+            self._end()
 
     def _wait_for_work(self) -> bool:
         with self._changed:
-            while self.idle:
+            while self.idle and not self._trim.is_set():
                 if self._stopping:
                     return False
                 self._changed.wait()
@@ -161,11 +206,65 @@ class Engine:
                 self._scheduler.speculative.clear()
         return True
 
+    def _turn(self) -> None:
+        """Once around: drop, admit, step. Whatever goes wrong, the thread goes on."""
+        self._turn_began = time.monotonic()
+        try:
+            self._trim_memory()
+            self._drop_dead()
+            error = self._with_memory(self._scheduler.admit)
+            if error is not None and self._scheduler.queued:
+                self._fail(self._scheduler.pop_next(), error)
+            if self._scheduler.active:
+                self._step()
+            elif self._scheduler.has_refused and error is None:
+                self._wait_for_memory()
+        except Exception as error:  # nothing that was foreseen: the slots cannot be trusted
+            failing = self._scheduler.active
+            if not failing and self._scheduler.queued:
+                failing = [self._scheduler.pop_next()]
+            self._scheduler.clear()
+            for sequence in failing:
+                self._fail(sequence, error)
+        finally:
+            self._turn_began = None
+
+    def _end(self) -> None:
+        """The thread ends: nobody waits for it any longer, and nothing is held."""
+        with self._changed:
+            self._ended = True
+            left = [*self._scheduler.active, *self._scheduler.waiting]
+            self._scheduler.waiting.clear()
+            self._scheduler.clear()
+        for sequence in left:
+            self._fail(sequence, EngineDeadError("the engine has stopped running"))
+        self.memory.free()
+        self.memory.budget.release(self.memory)
+
+    def _trim_memory(self) -> None:
+        if self._trim.is_set():
+            self.memory.trim()
+            return_cached_memory()
+            with self._changed:
+                self._trim.clear()
+                self._changed.notify_all()
+
+    def _wait_for_memory(self) -> None:
+        """Nothing runs, and what waits does not fit: another engine holds memory, or weights are being loaded."""
+        budget = self.memory.budget
+        if budget.held_by_others(self.memory) or budget.total_bytes < budget.usual_bytes:
+            time.sleep(_PAUSE_S)
+        elif self._scheduler.waiting:
+            self._fail(self._scheduler.pop_next(), MemoryFullError("there is no memory for a request of this size now"))
+        else:
+            self._scheduler.speculative.clear()
+
     def _drop_dead(self) -> None:
         """Free what its client has given up or what has run out of time."""
-        with self._changed:
-            for sequence in [one for one in self._scheduler.waiting if one.future.cancelled() or one.expired]:
-                self._scheduler.waiting.remove(sequence)
+        for queue in (self._scheduler.waiting, self._scheduler.speculative):
+            for sequence in [one for one in list(queue) if one.future.cancelled() or one.expired]:
+                with self._changed:
+                    queue.remove(sequence)
                 self._expire(sequence)
         for sequence in [one for one in self._scheduler.active if one.future.cancelled() or one.expired]:
             self._scheduler.stop(sequence, keep=False)
@@ -174,138 +273,85 @@ class Engine:
     def _expire(self, sequence: Sequence) -> None:
         if sequence.expired:
             self._fail(sequence, DeadlineError(f"not answered within {sequence.options.deadline_s:g} s"))
-        self.stats.dropped += 1
+        if not sequence.options.speculative:
+            self.stats.dropped += 1
 
     def _step(self) -> None:
         """At least one more token for every decoding sequence, one more chunk of the prompts."""
-        try:
-            replies, readings = self._drafted(), self._read_on()
-            logits = self._forward(replies, readings)
-            self._hand_out(replies, readings, logits)
-        except Exception as error:
-            for sequence in self._scheduler.active:
-                self._fail(sequence, error)
-            self._scheduler.clear()
+        error = self._with_memory(self._step_once)
+        if error is None or not self._scheduler.active:
+            return
+        last = self._model_step.encoding or max(self._scheduler.active, key=lambda one: (one.admitted, one.max_length))
+        self._scheduler.stop(last, keep=False)
+        self._fail(last, error)
+        self._with_memory(self._scheduler.compact)
 
-    def _drafted(self) -> list[Reply]:
-        """All decoding sequences, with drafts as long as there is room for them in a step."""
-        replies, room = [], self.config.prefill_chunk
-        for sequence in self._scheduler.decoding:
-            replies.append(Reply(sequence, self._drafter.draft(sequence, room)))
-            room -= len(replies[-1].draft)
-        return replies
-
-    def _read_on(self) -> list[Reading]:
-        """The chunks of this step. At most one image is encoded, so that decoding sequences never wait for several."""
-        readings, may_encode = [], True
-        for sequence, length in list(self._scheduler.next_chunks()):
+    def _with_memory(self, work: Callable[[], object]) -> MemoryFullError | None:
+        """Do `work`, which changes nothing when memory runs out; then once more, after everything was freed that may be
+        made again. Returns the error of that second time."""
+        for _ in range(2):
             try:
-                end, may_encode = self._encode_images(sequence, sequence.num_read + length, may_encode)
-                if end > sequence.num_read:
-                    chunk = Chunk(sequence.row, sequence.num_read, end - sequence.num_read)
-                    readings.append(Reading(sequence, chunk, chunk_features(sequence, chunk)))
+                work()
+                return None
             except Exception as error:
-                self._scheduler.stop(sequence, keep=False)
-                self._fail(sequence, error)
-        return readings
+                if not is_out_of_memory(error):
+                    raise
+                text = str(error).partition("\n")[0]
+            # outside of the handler: while it lasts, its traceback holds what the step has allocated
+            self.stats.out_of_memory += 1
+            log.warning("out of memory: %s", text)
+            self._scheduler.drop_speculation()
+            self.memory.free()
+            return_cached_memory()
+        return MemoryFullError("the server has no memory left for this request; try again later")
 
-    def _encode_images(self, sequence: Sequence, end: int, may_encode: bool) -> tuple[int, bool]:
-        """Have the features of the images before `end`, or move `end` before the first one that must still wait."""
-        prompt = sequence.prompt
-        for number, image in enumerate(prompt.images):
-            owned = prompt.image_positions[prompt.image_bounds[number] : prompt.image_bounds[number + 1]]
-            if number in sequence.features or owned[-1] < sequence.num_read:
-                continue
-            if owned[0] >= end:
-                break
-            features = image.features if image.features is not None else self.cache.get(image.key)
-            if features is None and not may_encode:
-                return int(owned[0]), may_encode
-            if features is None:
-                features, may_encode = self._encode(image), False
-            else:
-                self.stats.image_hits += 1
-            sequence.features[number] = features
-        return end, may_encode
+    def _step_once(self) -> None:
+        """Compute, which may fail and changes nothing that counts; then hand out, which allocates nothing."""
+        if self._scheduler.active:  # else it was reading ahead alone, which a lack of memory has ended
+            self._hand_out(self._model_step.compute())
 
-    def _encode(self, image: ImageInput) -> torch.Tensor:
-        self.stats.image_misses += 1
-        features = self.model.encode_image(image.pixels)
-        self.cache.put(image.key, features)
-        return features
-
-    def _forward(self, replies: Listed[Reply], readings: Listed[Reading]) -> torch.Tensor:
-        """Logits behind the new tokens of the replies, then those that the chunks want."""
-        token_ids = [token for reply in replies for token in reply.new_tokens]
-        wanted = list(range(len(token_ids)))
-        adapters = [reply.sequence.prompt.adapter for reply in replies for _ in reply.new_tokens]
-        for reading in readings:
-            wanted += [len(token_ids) + index for index in reading.wanted]
-            token_ids += reading.sequence.prompt.token_ids[reading.chunk.start : reading.chunk.end]
-            adapters += [reading.sequence.prompt.adapter] * reading.chunk.length
-        step = self.model.new_step(
-            self._scheduler.slots, [reply.chunk for reply in replies], [reading.chunk for reading in readings]
-        )
-        features = [feature for reading in readings for feature in reading.features]
-        with self.model.adapters.routed(adapters):
-            return self.model.forward(token_ids, features, step, wanted)
-
-    def _hand_out(self, replies: list[Reply], readings: list[Reading], logits: torch.Tensor) -> None:
-        begin, answered = sum(len(reply.new_tokens) for reply in replies), list(replies)
-        rows = list(range(begin))
-        for reading in readings:  # all of them before any moves to another row with what it has read
+    def _hand_out(self, step: Computed) -> None:
+        for sequence, error in step.failed:
+            self._scheduler.stop(sequence, keep=False)
+            self._fail(sequence, error)
+        for reading in step.readings:  # all of them before any moves to another row with what it has read
             reading.sequence.num_read = reading.chunk.end
-        for reading in readings:
-            sequence, end = reading.sequence, begin + len(reading.wanted)
+        for reading in step.readings:
+            sequence = reading.sequence
+            sequence.forget_features()
             if sequence.options.num_scored:
-                self._score(reading, logits[begin:end])
+                sequence.logprobs += step.scores[sequence]
+                if reading.complete:
+                    self.stats.count_prompt(sequence)
+                    self._finish(sequence, "scored")
             elif sequence.options.speculative and reading.complete:
                 self._scheduler.stop(sequence, keep=True)
             elif reading.complete:
-                self._scheduler.start_decoding(sequence)
+                self._scheduler.start_decoding(sequence, step.spare)
                 self.stats.count_prompt(sequence)
-                answered.append(Reply(sequence))
-                rows.append(begin)
-            begin = end
-        if answered:
-            for sequence, reason in self._append(answered, logits[rows]):
-                self._finish(sequence, reason)
-        num_chunk_tokens = sum(reading.chunk.length for reading in readings)
-        num_drafted = sum(len(reply.draft) for reply in replies)
-        num_kept = sum(reply.sequence.last_kept for reply in replies if reply.draft)
-        self.stats.count_step(len(replies), num_drafted, num_kept, num_chunk_tokens)
-
-    def _score(self, reading: Reading, logits: torch.Tensor) -> None:
-        """Log-probabilities of the scored tokens in a chunk."""
-        sequence, first = reading.sequence, reading.chunk.start + reading.wanted.start + 1
-        targets = sequence.prompt.token_ids[first : first + len(reading.wanted)]
-        if targets:
-            picked = logits.log_softmax(-1).gather(1, torch.tensor(targets, device=logits.device)[:, None])
-            sequence.logprobs += picked[:, 0].tolist()
-        if reading.complete:
-            self.stats.count_prompt(sequence)
-            self._finish(sequence, "scored")
-
-    def _append(self, replies: Listed[Reply], logits: torch.Tensor) -> list[tuple[Sequence, str]]:
-        """Draw a token from each row of `logits` and keep those whose draft was right so far; returns the sequences
-        that ended, and why."""
-        params, uniforms = [], []
-        for reply in replies:
-            sequence = reply.sequence
-            for number in range(len(sequence.token_ids), len(sequence.token_ids) + 1 + len(reply.draft)):
-                if number < sequence.params.min_new_tokens:
-                    logits[len(params), self.model.eos_ids] = -torch.inf
-                params.append(sequence.params)
-                uniforms.append(sequence.uniform(number) if sequence.params.temperature > 0 else 0.0)
-        drawn = iter(zip(*sample(logits, params, uniforms), strict=True))
-        ended = []
-        for reply in replies:
-            reason = self._keep(reply, [next(drawn) for _ in range(1 + len(reply.draft))])
+        ended: list[tuple[Sequence, str | Exception]] = []
+        for (
+            reply,
+            tokens,
+        ) in step.drawn:  # all of them before any moves, for a row moves with what its tokens say it holds
+            try:
+                reason: str | Exception = self._keep(reply, tokens)
+            except Exception as error:  # of what the request brought along: its stop rule, its listener
+                reason = error
             if reason:
                 ended.append((reply.sequence, reason))
-        return ended
+        for sequence, reason in ended:
+            if isinstance(reason, Exception):
+                self._scheduler.stop(sequence, keep=False)
+                self._fail(sequence, reason)
+            else:
+                self._finish(sequence, reason)
+        num_chunk_tokens = sum(reading.chunk.length for reading in step.readings)
+        num_drafted = sum(len(reply.draft) for reply in step.replies)
+        num_kept = sum(reply.sequence.last_kept for reply in step.replies if reply.draft)
+        self.stats.count_step(len(step.replies), num_drafted, num_kept, num_chunk_tokens)
 
-    def _keep(self, reply: Reply, drawn: Listed[tuple[int, float]]) -> str:
+    def _keep(self, reply: Reply, drawn: Drawn) -> str:
         """Add what was drawn up to the first token that the draft had wrong; returns why the reply ended, if so."""
         sequence, reason = reply.sequence, ""
         for kept, (token, logprob) in enumerate(drawn):
@@ -336,7 +382,7 @@ class Engine:
             sequence.future.set_result(completion)
 
     def _fail(self, sequence: Sequence, error: Exception) -> None:
-        if not isinstance(error, UserError | DeadlineError):
+        if not isinstance(error, UserError | DeadlineError | MemoryFullError):
             log.error("a request failed", exc_info=error)
         if not sequence.future.done() and sequence.future.set_running_or_notify_cancel():
             sequence.future.set_exception(error)

@@ -5,7 +5,7 @@ import json
 from fastapi.exceptions import RequestValidationError
 
 from data.errors import UserError
-from server.sequence import DeadlineError, EngineBusyError
+from server.sequence import DeadlineError, EngineBusyError, EngineDeadError, MemoryFullError
 from server.service import ClientGoneError, ReloadingError
 
 STATUS: dict[type[Exception], tuple[int, str]] = {
@@ -15,6 +15,8 @@ STATUS: dict[type[Exception], tuple[int, str]] = {
     ReloadingError: (409, "conflict_error"),
     EngineBusyError: (429, "overloaded_error"),
     ClientGoneError: (499, "client_gone"),
+    MemoryFullError: (503, "overloaded_error"),
+    EngineDeadError: (503, "server_error"),
     Exception: (500, "server_error"),
 }
 

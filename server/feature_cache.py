@@ -11,12 +11,16 @@ import torch
 
 
 class FeatureCache:
-    """The `capacity` most recently used image features; safe to use from any thread."""
+    """Image features, of which the ones unused for longest go first; safe to use from any thread. `EngineMemory` bounds
+    their bytes."""
 
-    def __init__(self, capacity: int):
-        self.capacity = capacity
+    def __init__(self) -> None:
+        self.nbytes = 0
         self._features: collections.OrderedDict[str, torch.Tensor] = collections.OrderedDict()
         self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._features)
 
     def get(self, key: str) -> torch.Tensor | None:
         """[image_tokens, hidden], or None."""
@@ -26,9 +30,15 @@ class FeatureCache:
             return self._features.get(key)
 
     def put(self, key: str, features: torch.Tensor) -> None:
-        """Keep features, dropping the ones unused for longest."""
+        """Keep features."""
         with self._lock:
+            old = self._features.pop(key, None)
             self._features[key] = features
-            self._features.move_to_end(key)
-            while len(self._features) > self.capacity:
-                self._features.popitem(last=False)
+            self.nbytes += features.nbytes - (old.nbytes if old is not None else 0)
+
+    def shrink(self, nbytes: int) -> None:
+        """Drop features until at most `nbytes` are kept."""
+        with self._lock:
+            while self._features and self.nbytes > nbytes:
+                _, features = self._features.popitem(last=False)
+                self.nbytes -= features.nbytes

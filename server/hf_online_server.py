@@ -23,6 +23,7 @@ try:
     from data import cli
     from data.defaults import STARTING_POLICY, shipped, short
     from data.errors import UserError
+    from data.key_flags import hide_keys
     from models.families import NAMES
 except ModuleNotFoundError as missing:  # not the python of the virtual environment
     root = Path(__file__).resolve().parent.parent
@@ -33,6 +34,7 @@ if TYPE_CHECKING:  # torch takes seconds to import; what can be refused is refus
     from fastapi import FastAPI
 
     from server.engine import Engine
+    from server.memory_budget import MemoryBudget
 
 _KEEP_ALIVE_S = 75  # longer than clients keep idle connections, so that they never meet one that has just been closed
 
@@ -68,8 +70,8 @@ class Config:
     """Tokens that are guessed beyond a reply's newest one, from its prompt and replies before it, and computed with it;
     replies stay the same, and take fewer steps. 0 switches this off."""
     kv_cache_gib: float | None = None
-    """Memory for keys and values, of running requests and of what may be reused; None: 2 GiB on a CPU, 80 % of what
-    the weights leave free on a GPU."""
+    """Memory for keys, values and image features, of running requests and of what may be reused; None: 2 GiB on a CPU,
+    80 % of what the weights leave free on a GPU, measured anew when they change."""
     read_ahead: bool = True
     """Read what an episode's next prompt will begin with while its browser acts."""
     request_timeout_s: float = 600.0
@@ -96,8 +98,6 @@ class Config:
     """Longest and shortest image edge in pixels, other than the model was trained with; None: what its folder says."""
     do_image_splitting: bool | None = None
     """Whether idefics2 also reads each image in quarters, other than it was trained; None: what its folder says."""
-    image_cache_size: int = 512
-    """Images whose features are kept."""
 
 
 def main(config: Config) -> None:
@@ -106,7 +106,6 @@ def main(config: Config) -> None:
         "max_batch_size": 1,
         "max_queue": 1,
         "replicas": 1,
-        "image_cache_size": 1,
         "prefill_chunk": 1,
         "max_draft_tokens": 0,
         "max_body_mib": 1,
@@ -192,15 +191,27 @@ def serve(config: Config, folder: Path, listener: socket.socket) -> None:
     defaults = SamplingParams(**fields_for(SamplingParams, config))
     defaults.check()
     return_freed_memory()
-    service = Service(
-        load_engine(config, folder),
+    service = Service(  # which alone holds the engine, so that weights that are replaced leave the memory
+        first_engine(config, folder),
         defaults,
         model_name=folder.resolve().name,
-        load=lambda other: load_engine(config, check_folder(other)),
+        load=lambda other, budget: load_engine(config, check_folder(other), budget),
         timeout_s=config.request_timeout_s,
         read_ahead=config.read_ahead,
     )
     run(create_app(service, announcement(config, folder, listener)), config, listener)
+
+
+def first_engine(config: Config, folder: Path) -> "Engine":
+    """The engine that the server starts with; `UserError` when the machine is too small for it."""
+    from server.memory import is_out_of_memory
+
+    try:
+        return load_engine(config, folder)
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+        raise UserError(f"{folder}: its weights do not fit into memory; take a larger GPU or --load_in_4bit") from None
 
 
 def serve_replicas(config: Config, folder: Path, listener: socket.socket) -> None:
@@ -225,7 +236,9 @@ def serve_replicas(config: Config, folder: Path, listener: socket.socket) -> Non
         for replica in replicas:
             replica.process.kill()
         raise
-    app = create_router_app(replicas, announcement(config, folder, listener), slack=config.max_batch_size)
+    app = create_router_app(
+        replicas, announcement(config, folder, listener), config.max_batch_size, config.request_timeout_s
+    )
     run(app, config, listener)
 
 
@@ -249,22 +262,18 @@ def run(app: "FastAPI", config: Config, listener: socket.socket) -> None:
     )
 
 
-def load_engine(config: Config, folder: Path) -> "Engine":
-    """The model in `folder` with an engine of its own."""
-    import torch
-
+def load_engine(config: Config, folder: Path, budget: "MemoryBudget | None" = None) -> "Engine":
+    """The model in `folder` with an engine of its own; a `budget` is shared with the engine whose place it takes."""
     from server.engine import Engine, EngineConfig
+    from server.memory_budget import MemoryBudget
     from server.vision_language_model import LoadOptions, VisionLanguageModel
 
     options = LoadOptions(**fields_for(LoadOptions, config) | {"adapters": named_adapters(config)})
     model = VisionLanguageModel(folder, options)
-    if config.kv_cache_gib is not None:
-        kv_cache_bytes = int(config.kv_cache_gib * 2**30)
-    elif model.device.type == "cuda":
-        kv_cache_bytes = int(0.8 * torch.cuda.mem_get_info(model.device)[0])
-    else:
-        kv_cache_bytes = EngineConfig.kv_cache_bytes
-    return Engine(model, EngineConfig(**fields_for(EngineConfig, config) | {"kv_cache_bytes": kv_cache_bytes}))
+    if budget is None:
+        fixed = None if config.kv_cache_gib is None else int(config.kv_cache_gib * 2**30)
+        budget = MemoryBudget.of_device(model.device, fixed or EngineConfig.kv_cache_bytes, follow_free=fixed is None)
+    return Engine(model, EngineConfig(**fields_for(EngineConfig, config)), budget)
 
 
 def fields_for(kind: type, config: Config) -> dict[str, object]:
@@ -274,4 +283,5 @@ def fields_for(kind: type, config: Config) -> dict[str, object]:
 
 
 if __name__ == "__main__":
+    hide_keys("ELCANO_API_KEY")
     cli.run(Config, main, description=__doc__)

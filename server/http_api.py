@@ -7,7 +7,7 @@
     GET  /v1/models, /health, /metrics
 
 Errors are one line, {"error": {"message", "type"}}: 400 for what the client can mend, 408 past the deadline, 429 with
-Retry-After when too many wait.
+Retry-After when too many wait, 503 with Retry-After when memory has run out. Deadlines hold even if the engine hangs.
 """
 
 import asyncio
@@ -24,8 +24,10 @@ from server.errors import STATUS, error_body
 from server.metrics import render
 from server.openai_protocol import openai_routes
 from server.predict_protocol import predict_routes
-from server.sequence import EngineBusyError
+from server.sequence import EngineBusyError, MemoryFullError
 from server.service import Service
+
+_STOP_S = 60.0  # for an engine that hangs; requests have been answered, or have run out of time, before
 
 
 class ReloadRequest(BaseModel):
@@ -41,7 +43,7 @@ def create_app(service: Service, on_ready: Callable[[], None]) -> fastapi.FastAP
     async def lifespan(_: fastapi.FastAPI) -> AsyncIterator[None]:
         on_ready()
         yield
-        await asyncio.to_thread(service.engine.stop)
+        await asyncio.to_thread(service.engine.stop, _STOP_S)
 
     app = fastapi.FastAPI(title="Elcano inference server", lifespan=lifespan)
     app.include_router(predict_routes(service))
@@ -57,14 +59,16 @@ def create_app(service: Service, on_ready: Callable[[], None]) -> fastapi.FastAP
 def _health(service: Service) -> Callable[[], Awaitable[JSONResponse]]:
     async def health() -> JSONResponse:
         engine = service.engine
+        status = "dead" if not engine.alive else "stuck" if service.is_stuck else "ok"
         state = {
-            "status": "ok" if engine.alive else "dead",
+            "status": status,
+            "step_s": round(engine.step_s, 3),
             "weights_version": engine.model.weights_version,
             "num_waiting": engine.num_waiting,
             "num_running": engine.num_running,
             "num_finished": service.retired.finished + engine.stats.finished,
         }
-        return JSONResponse(state, status_code=200 if engine.alive else 503)
+        return JSONResponse(state, status_code=200 if status == "ok" else 503)
 
     return health
 
@@ -88,7 +92,8 @@ def _handler(
     service: Service, status: int, kind: str
 ) -> Callable[[fastapi.Request, Exception], Awaitable[JSONResponse]]:
     async def handle(_: fastapi.Request, error: Exception) -> JSONResponse:
-        headers = {"retry-after": str(_retry_after_s(service))} if isinstance(error, EngineBusyError) else None
+        passing = isinstance(error, EngineBusyError | MemoryFullError)
+        headers = {"retry-after": str(_retry_after_s(service))} if passing else None
         return JSONResponse(error_body(error, kind), status_code=status, headers=headers)
 
     return handle

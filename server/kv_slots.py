@@ -1,7 +1,8 @@
-"""KV slots: the keys and values of every sequence in the batch, one row each, in one tensor that grows.
+"""KV slots: the keys and values of every sequence in the batch, one row each, in one tensor a layer.
 
 Rows are moved, copied out and copied in whole: that is how a sequence takes over what another one, or its own last
-step, has computed already.
+step, has computed already. The layers grow one after the other, so that growing holds one layer twice and no more;
+where memory runs out on the way, every layer still holds what it held.
 """
 
 import torch
@@ -10,20 +11,34 @@ _GROWTH = 256  # capacity grows by whole blocks of this many positions, so that 
 
 
 class KVSlots:
-    """`tensor` is [layers, 2 (keys, values), rows, kv_heads, capacity, head_dim]; it starts empty."""
+    """`layers[i]` is [2 (keys, values), rows, kv_heads, capacity, head_dim]; they start empty."""
 
     def __init__(self, num_layers: int, num_heads: int, head_dim: int, dtype: torch.dtype, device: torch.device):
-        self.tensor = torch.zeros(num_layers, 2, 0, num_heads, 0, head_dim, dtype=dtype, device=device)
-        self.bytes_per_token = num_layers * 2 * num_heads * head_dim * self.tensor.element_size()
+        self._empty = torch.zeros(2, 0, num_heads, 0, head_dim, dtype=dtype, device=device)
+        self.layers = [self._empty] * num_layers
+        self.bytes_per_token = num_layers * 2 * num_heads * head_dim * self._empty.element_size()
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self._empty.dtype
+
+    @property
+    def device(self) -> torch.device:
+        return self._empty.device
 
     @property
     def num_rows(self) -> int:
-        return self.tensor.shape[2]
+        return min(layer.shape[1] for layer in self.layers)
 
     @property
     def capacity(self) -> int:
         """Positions of a row."""
-        return self.tensor.shape[4]
+        return min(layer.shape[3] for layer in self.layers)
+
+    @property
+    def held_bytes(self) -> int:
+        """Memory that is held."""
+        return sum(layer.nbytes for layer in self.layers)
 
     def nbytes(self, num_rows: int, length: int) -> int:
         """Memory of `num_rows` rows with `length` positions."""
@@ -31,35 +46,56 @@ class KVSlots:
 
     def resize(self, num_rows: int, length: int) -> None:
         """Have `num_rows` rows with room for `length` positions; what fits is kept."""
-        capacity, old = _whole_blocks(length), self.tensor
-        if (num_rows, capacity) != (self.num_rows, self.capacity):
-            layers, two, _, heads, _, head_dim = old.shape
-            # zeros, not empty: padding must stay finite under the mask
-            self.tensor = old.new_zeros(layers, two, num_rows, heads, capacity, head_dim)
-            rows, length = min(num_rows, old.shape[2]), min(capacity, old.shape[4])
-            self.tensor[:, :, :rows, :, :length] = old[:, :, :rows, :, :length]
+        capacity = _whole_blocks(length)
+        for number in range(len(self.layers)):
+            self.layers[number] = _resized(self.layers[number], num_rows, capacity)
 
     def release(self) -> None:
         """Give all memory back."""
-        self.tensor = self.tensor[:, :, :0, :, :0].clone()
+        self.layers = [self._empty] * len(self.layers)
 
     def read(self, row: int, length: int) -> torch.Tensor:
         """A copy of the first `length` positions: [layers, 2, kv_heads, length, head_dim]."""
-        return self.tensor[:, :, row, :, :length].clone()
+        two, _, heads, _, head_dim = self._empty.shape
+        kv = self._empty.new_empty(len(self.layers), two, heads, length, head_dim)
+        for layer, target in zip(self.layers, kv, strict=True):
+            target.copy_(layer[:, row, :, :length])
+        return kv
 
     def write(self, row: int, kv: torch.Tensor, length: int) -> None:
         """Put the first `length` positions of what `read` gave into a row."""
-        self.tensor[:, :, row, :, :length] = kv[:, :, :, :length]
+        for layer, source in zip(self.layers, kv, strict=True):
+            layer[:, row, :, :length] = source[:, :, :length]
 
     def copy(self, source: int, target: int, length: int) -> None:
         """Copy the first `length` positions of one row to another."""
-        self.tensor[:, :, target, :, :length] = self.tensor[:, :, source, :, :length]
+        for layer in self.layers:
+            layer[:, target, :, :length] = layer[:, source, :, :length]
 
-    def swap(self, one: int, other: int, length: int) -> None:
-        """Exchange the first `length` positions of two rows."""
-        kept = self.read(one, length)
-        self.copy(other, one, length)
-        self.write(other, kept, length)
+    def spare(self, length: int) -> torch.Tensor:
+        """What `swap` needs beside the rows: room for `length` positions of one layer."""
+        two, _, heads, _, head_dim = self._empty.shape
+        return self._empty.new_empty(two, heads, length, head_dim)
+
+    def swap(self, one: int, other: int, length: int, spare: torch.Tensor) -> None:
+        """Exchange the first `length` positions of two rows. Allocates nothing: it cannot stop half-way."""
+        kept = spare[:, :, :length]
+        for layer in self.layers:
+            kept.copy_(layer[:, one, :, :length])
+            layer[:, one, :, :length] = layer[:, other, :, :length]
+            layer[:, other, :, :length] = kept
+
+
+def _resized(old: torch.Tensor, num_rows: int, capacity: int) -> torch.Tensor:
+    """[2, rows, kv_heads, capacity, head_dim] with other rows and capacity."""
+    two, rows, heads, length, head_dim = old.shape
+    if (num_rows, capacity) == (rows, length):
+        return old
+    # zeros, not empty: padding must stay finite under the mask
+    new = old.new_zeros(two, num_rows, heads, capacity, head_dim)
+    rows, length = min(num_rows, rows), min(capacity, length)
+    new[:, :rows, :, :length] = old[:, :rows, :, :length]
+    return new
 
 
 def _whole_blocks(length: int) -> int:

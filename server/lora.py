@@ -55,8 +55,10 @@ class Adapters:
         """`adapters[i]` reads token i of the step that runs inside."""
         named = set(adapters) - {""}
         self.rows = {name: torch.tensor([i for i, one in enumerate(adapters) if one == name]) for name in named}
-        yield
-        self.rows = {}
+        try:
+            yield
+        finally:
+            self.rows = {}
 
     def _load(self, hf_model: torch.nn.Module, name: str, folder: Path) -> None:
         config, weights = _read(name, folder)

@@ -16,6 +16,7 @@ _COUNTERS = {
     "generated_tokens": "Tokens of finished replies",
     "finished": "Requests finished",
     "dropped": "Requests cancelled or expired",
+    "out_of_memory": "Times that memory ran out",
     "image_hits": "Images whose features were known",
     "image_misses": "Images encoded",
 }
@@ -40,6 +41,8 @@ def render(service: Service, responses: dict[int, int]) -> str:
         "batch_size": ("Sequences in the newest decode step", engine.stats.batch_size if engine.num_running else 0),
         "tokens_per_second": ("Generated tokens per second, lately", round(engine.stats.tokens_per_s, 2)),
         "kv_cache_bytes": ("Memory of keys and values", engine.kv_bytes),
+        "image_feature_bytes": ("Memory of the image features that are kept", engine.cache.nbytes),
+        "memory_budget_bytes": ("What keys, values and image features may take", engine.memory.budget.total_bytes),
     }
     for name, (text, value) in gauges.items():
         lines += _metric(name, "gauge", text, [("", value)])

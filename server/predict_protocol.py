@@ -83,12 +83,13 @@ def predict_routes(service: Service) -> fastapi.APIRouter:
 
     @router.post("/score")
     async def score(body: ScoreRequest, request: fastapi.Request) -> dict[str, Any]:
+        timeout_s = body.timeout_s or service.timeout_s
+
         def submit(engine: Engine) -> list[concurrent.futures.Future[Completion]]:
             images = from_predict(body.images)
-            deadline_s = body.timeout_s or service.timeout_s
-            return score_answers(engine, _messages(body), images, body.answers, body.adapter, deadline_s)
+            return score_answers(engine, _messages(body), images, body.answers, body.adapter, timeout_s)
 
-        started = await service.begin(submit)
+        started = await service.begin(submit, timeout_s)
         completions = request.state.completions = await service.until_gone(request, started)
         return {
             "weights_version": completions[0].weights_version,

@@ -3,11 +3,10 @@
 import dataclasses
 import functools
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import torch
 from transformers import BatchFeature
 
 from data.conversation import IMAGE, escape_special
@@ -22,13 +21,13 @@ _MAX_TOKEN_CHARACTERS = 128  # no token of any served model spells more
 
 @dataclasses.dataclass(frozen=True)
 class ImageInput:
-    """One image that takes `num_tokens` `<image>` tokens: its `features` when they are known already, else its
-    `pixels`."""
+    """One image that takes `num_tokens` `<image>` tokens. `pixels` are None when its features were known; if they are
+    forgotten before the prompt is read, `load` makes the pixels."""
 
     key: str
     num_tokens: int
-    features: torch.Tensor | None
     pixels: BatchFeature | None
+    load: Callable[[], BatchFeature]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,7 +117,10 @@ def _escape(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _image_input(image: WireImage, model: VisionLanguageModel, cache: FeatureCache) -> ImageInput:
+    def load() -> BatchFeature:
+        return model.pixels(image.load())
+
     features = cache.get(image.key)
     if features is not None:
-        return ImageInput(image.key, features.shape[0], features, None)
-    return ImageInput(image.key, model.images.num_tokens(*image.size), None, model.pixels(image.load()))
+        return ImageInput(image.key, features.shape[0], None, load)
+    return ImageInput(image.key, model.images.num_tokens(*image.size), load(), load)

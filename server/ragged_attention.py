@@ -64,7 +64,7 @@ class Step:
             output[0, :begin] = self._decode(layer, query[0, :, :begin], key[0, :, :begin], value[0, :, :begin], scale)
         for chunk, mask in zip(self.chunks, self._chunk_masks, strict=True):
             new = slice(begin, begin + chunk.length)
-            keys, values = self.slots.tensor[layer, :, chunk.row, :, : chunk.end]  # [kv_heads, end, head_dim]
+            keys, values = self.slots.layers[layer][:, chunk.row, :, : chunk.end]  # [kv_heads, end, head_dim]
             keys[:, chunk.start :], values[:, chunk.start :] = key[0, :, new], value[0, :, new]
             attended = self.kernel(
                 query[:, :, new],
@@ -87,7 +87,7 @@ class Step:
         queries, so that keys are never repeated."""
         heads, _, head_dim = query.shape
         kv_heads, rows = key.shape[0], len(self.decoding)
-        keys, values = self.slots.tensor[layer, :, :rows]
+        keys, values = self.slots.layers[layer][:, :rows]
         row, number, position, padded = self._decode_index
         keys[row, :, position], values[row, :, position] = key.transpose(0, 1), value.transpose(0, 1)
         grouped = query[:, padded].transpose(0, 1).reshape(rows, kv_heads, -1, head_dim)
@@ -98,7 +98,7 @@ class Step:
 
     @property
     def _device(self) -> torch.device:
-        return self.slots.tensor.device
+        return self.slots.device
 
     @cached_property
     def _decode_index(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -138,7 +138,7 @@ class Step:
         hidden = index > own
         if self.sliding_window is not None:
             hidden |= index <= own - self.sliding_window
-        dtype = self.slots.tensor.dtype
+        dtype = self.slots.dtype
         return torch.zeros(hidden.shape, dtype=dtype, device=self._device).masked_fill_(hidden, torch.finfo(dtype).min)
 
 

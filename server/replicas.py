@@ -29,6 +29,8 @@ log = logging.getLogger("elcano.server")
 _REPLY_HEADERS = ("content-type", "retry-after", "www-authenticate")
 _MAX_SESSIONS = 100_000
 _RESTART_PAUSE_S = 5.0
+_PATIENCE_S = 30.0
+_HEALTH_S = 10.0
 
 
 @dataclasses.dataclass(eq=False)
@@ -99,11 +101,15 @@ def session_of(headers: Any, body: bytes) -> str | None:
         return None
 
 
-def create_router_app(replicas: Sequence[Replica], on_ready: Callable[[], None], slack: int) -> fastapi.FastAPI:
-    """The application before `replicas`, which run already; it stops them in the end."""
+def create_router_app(
+    replicas: Sequence[Replica], on_ready: Callable[[], None], slack: int, timeout_s: float
+) -> fastapi.FastAPI:
+    """The application before `replicas`, which run already; it stops them in the end. A replica that says nothing for
+    longer than the `timeout_s` that it holds itself counts as down."""
     router = Router(replicas, slack)
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
-    client = httpx.AsyncClient(timeout=None, limits=limits, trust_env=False)
+    patience = httpx.Timeout(timeout_s + _PATIENCE_S)
+    client = httpx.AsyncClient(timeout=patience, limits=limits, trust_env=False)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: fastapi.FastAPI) -> AsyncIterator[None]:
@@ -118,13 +124,14 @@ def create_router_app(replicas: Sequence[Replica], on_ready: Callable[[], None],
 
     @app.get("/health")
     async def health() -> JSONResponse:
-        states = await _ask_all(client, replicas, "GET", "/health")
+        states = await _ask_all(client, replicas, "GET", "/health", timeout=_HEALTH_S)
         found = [state.json() for state in states if state is not None]
         totals = {name: sum(one[name] for one in found) for name in ("num_waiting", "num_running", "num_finished")}
         versions = sorted({one["weights_version"] for one in found})
-        status = "ok" if len(found) == len(replicas) else "degraded" if found else "dead"
+        num_ok = sum(one["status"] == "ok" for one in found)
+        status = "ok" if num_ok == len(replicas) else "degraded" if num_ok else "dead"
         body = {"status": status, "weights_version": ", ".join(versions), **totals, "replicas": found}
-        return JSONResponse(body, status_code=200 if found else 503)
+        return JSONResponse(body, status_code=200 if num_ok else 503)
 
     @app.get("/metrics")
     async def metrics(request: fastapi.Request) -> PlainTextResponse:
@@ -135,7 +142,8 @@ def create_router_app(replicas: Sequence[Replica], on_ready: Callable[[], None],
     @app.post("/reload")
     async def reload(request: fastapi.Request) -> Response:
         headers = _auth(request) | {"content-type": "application/json"}
-        answers = await _ask_all(client, replicas, "POST", "/reload", content=await request.body(), headers=headers)
+        body = await request.body()
+        answers = await _ask_all(client, replicas, "POST", "/reload", content=body, headers=headers, timeout=None)
         found = [answer for answer in answers if answer is not None]
         worst = max(found, key=lambda answer: answer.status_code, default=None)
         if worst is None:

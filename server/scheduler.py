@@ -6,23 +6,26 @@ prompt shares with something read before, in the slots or in the prefix store, i
 
 import collections
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from server.kv_slots import KVSlots
-from server.prefix_store import Entry, PrefixStore, best, common_prefix
+import torch
+
+from server.engine_memory import EngineMemory
+from server.prefix_store import best, common_prefix
 from server.sequence import Sequence
 
 
 class Scheduler:
-    """Belongs to the engine's thread, but for `waiting` and `speculative`, which the engine fills under its lock."""
+    """Belongs to the engine's thread; other threads only append to `waiting` and `speculative`."""
 
-    def __init__(self, slots: KVSlots, max_batch_size: int, prefill_chunk: int, kv_budget_bytes: int):
-        self.slots, self.store = slots, PrefixStore()
-        self.max_batch_size, self.prefill_chunk, self.kv_budget_bytes = max_batch_size, prefill_chunk, kv_budget_bytes
+    def __init__(self, memory: EngineMemory, max_batch_size: int, prefill_chunk: int):
+        self.memory, self.slots = memory, memory.slots
+        self.max_batch_size, self.prefill_chunk = max_batch_size, prefill_chunk
         self.waiting: collections.deque[Sequence] = collections.deque()
         self.speculative: collections.deque[Sequence] = collections.deque()
         self.reading: list[Sequence] = []  # in the order in which they are read; speculative ones last
         self.decoding: list[Sequence] = []  # decoding[i] has row i
+        self.has_refused = False  # whether the newest `admit` found no room for the next in a queue
 
     @property
     def active(self) -> list[Sequence]:
@@ -33,20 +36,29 @@ class Scheduler:
     def queued(self) -> bool:
         return bool(self.waiting or self.speculative)
 
-    def fits_alone(self, length: int) -> bool:
-        """Whether a sequence of this many positions can ever be served."""
-        return self.slots.nbytes(1, length) <= self.kv_budget_bytes
+    def fits_alone(self, sequence: Sequence) -> bool:
+        """Whether it can ever be served."""
+        return self.memory.fits_alone(sequence.max_length, sequence.num_image_tokens)
+
+    def pop_next(self) -> Sequence:
+        """Take the sequence that `admit` would give a row next."""
+        return (self.waiting or self.speculative).popleft()
 
     def admit(self) -> None:
         """Give rows to waiting sequences, in order, as long as rows and memory last; speculation takes what is left."""
+        self.has_refused = False
         while self.waiting and not self._awaits_twin(self.waiting[0]):
             self._overtake_speculation(self.waiting[0].options.session)
             while len(self.active) == self.max_batch_size and self._preempt_speculation():
                 pass
             if not self._place(self.waiting[0]):
+                self.has_refused = True
                 return
             self.waiting.popleft()
-        while self.speculative and not self.waiting and self._place(self.speculative[0]):
+        while self.speculative and not self.waiting:
+            if not self._place(self.speculative[0]):
+                self.has_refused = True
+                return
             self.speculative.popleft()
 
     def next_chunks(self) -> Iterator[tuple[Sequence, int]]:
@@ -59,14 +71,20 @@ class Scheduler:
             budget -= length
             yield sequence, length
 
-    def start_decoding(self, sequence: Sequence) -> None:
+    def spare(self, readings: Iterable[Sequence]) -> torch.Tensor:
+        """What `start_decoding` needs to move these sequences; allocated before anything moves."""
+        moving = [one for one in readings if not one.options.speculative]
+        longest = max((one.prompt_tokens for one in self.reading), default=0) if moving else 0
+        return self.slots.spare(longest)
+
+    def start_decoding(self, sequence: Sequence, spare: torch.Tensor) -> None:
         """Its prompt is read: move it to the first row above the decoding ones."""
         target, source = len(self.decoding), sequence.row
         other = next((one for one in self.reading if one.row == target), None)
         if other is None:
             self.slots.copy(source, target, sequence.num_read)
         elif other is not sequence:
-            self.slots.swap(source, target, max(sequence.num_read, other.num_read))
+            self.slots.swap(source, target, max(sequence.num_read, other.num_read), spare)
             other.row = source
         sequence.row = target
         self.reading.remove(sequence)
@@ -85,14 +103,24 @@ class Scheduler:
                 last.row = sequence.row
                 self.decoding[last.row] = last
         sequence.row = -1
-        if not self.active:
-            self.slots.release()
+        self._release_unused()
 
     def clear(self) -> None:
         """Forget all that is active: after a failed step the slots cannot be trusted."""
         self.reading.clear()
         self.decoding.clear()
-        self.slots.release()
+        self._release_unused()
+
+    def drop_speculation(self) -> None:
+        """Give up what is read ahead."""
+        for one in [one for one in self.reading if one.options.speculative]:
+            self.stop(one, keep=False)
+
+    def compact(self) -> None:
+        """Give back what the slots hold beyond the needs of the active sequences."""
+        if self.active:
+            rows, length = max(one.row for one in self.active) + 1, max(one.max_length for one in self.active)
+            self.memory.resize(rows, length, self._pinned(self.active))
 
     def _place(self, sequence: Sequence) -> bool:
         """A row, and in it what is known of the prompt already; False when there is no room."""
@@ -100,7 +128,7 @@ class Scheduler:
             return False
         used = {one.row for one in self.active}
         row = next(row for row in range(len(self.decoding), self.max_batch_size) if row not in used)
-        if not self._make_room(max(used | {row}) + 1, max(one.max_length for one in [*self.active, sequence])):
+        if not self._make_room(max(used | {row}) + 1, [*self.active, sequence]):
             return False
         sequence.row, sequence.admitted = row, time.monotonic()
         self._reuse(sequence)
@@ -111,25 +139,33 @@ class Scheduler:
             self.reading.insert(first, sequence)
         return True
 
-    def _make_room(self, num_rows: int, length: int) -> bool:
-        """Grow the slots, at the expense of the prefix store, unless the budget forbids."""
-        needed = self.slots.nbytes(num_rows, length)
-        if needed > self.kv_budget_bytes:
+    def _make_room(self, num_rows: int, sequences: list[Sequence]) -> bool:
+        """Grow the slots, at the expense of what may be made again, unless the budget forbids."""
+        length, pinned = max(one.max_length for one in sequences), self._pinned(sequences)
+        if not self.memory.allows(self.slots.nbytes(num_rows, length), pinned):
             return False
         rows, capacity = self.slots.num_rows, max(length, self.slots.capacity)
         if num_rows > rows:
             rows = min(self.max_batch_size, max(num_rows, rows + rows // 2))
-        if self.slots.nbytes(rows, capacity) > self.kv_budget_bytes:
+        if not self.memory.allows(self.slots.nbytes(rows, capacity), pinned):
             rows, capacity = num_rows, length  # a long sequence or a crowd that is gone has left the slots too large
-        self.slots.resize(rows, capacity)
-        self.store.shrink(self.kv_budget_bytes - self.slots.nbytes(rows, capacity))
-        return True
+        return self.memory.resize(rows, capacity, pinned)
+
+    def _pinned(self, sequences: Iterable[Sequence]) -> int:
+        """Bytes of the image features that these may hold."""
+        return self.memory.feature_bytes_per_token * sum(one.num_image_tokens for one in sequences)
+
+    def _release_unused(self) -> None:
+        if not self.active:
+            self.slots.release()
+        self.memory.pinned = self._pinned(self.active)
+        self.memory.settle()
 
     def _reuse(self, sequence: Sequence) -> None:
         """Copy the longest beginning that is known."""
         keys = sequence.prompt.keys[: sequence.reusable]
         shared, neighbour = best((common_prefix(one.keys_in_slots, keys), one) for one in self.active)
-        stored, entry = self.store.longest(keys)
+        stored, entry = self.memory.store.longest(keys)
         if entry is not None and stored >= shared:
             self.slots.write(sequence.row, entry.kv, stored)
         elif shared:
@@ -154,10 +190,5 @@ class Scheduler:
         return speculative is not None
 
     def _keep(self, sequence: Sequence) -> None:
-        keys = sequence.keys_in_slots
-        room = self.kv_budget_bytes - self.slots.nbytes(self.slots.num_rows, self.slots.capacity)
-        if len(keys) * self.slots.bytes_per_token <= room:
-            session = sequence.options.session
-            entry = Entry(keys, self.slots.read(sequence.row, len(keys)))
-            self.store.put(object() if session is None else session, entry)
-            self.store.shrink(room)
+        session = sequence.options.session
+        self.memory.keep_prefix(object() if session is None else session, sequence.keys_in_slots, sequence.row)

@@ -22,6 +22,14 @@ class DeadlineError(Exception):
     """The request was not finished in the time it had."""
 
 
+class MemoryFullError(Exception):
+    """There was no memory left for the request, although what could be freed was freed."""
+
+
+class EngineDeadError(Exception):
+    """The engine does not run any longer."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Completion:
     """A reply. `token_ids` end with the end token unless `finish_reason` is "length" or a stop string ended it;
@@ -85,6 +93,10 @@ class Sequence:
         return len(self.prompt.token_ids)
 
     @property
+    def num_image_tokens(self) -> int:
+        return len(self.prompt.image_positions)
+
+    @property
     def first_scored(self) -> int:
         """Position of the first scored token; the prompt's length without any."""
         return self.prompt_tokens - self.options.num_scored
@@ -116,6 +128,11 @@ class Sequence:
         if not self.token_ids:
             return self.prompt.keys[: self.num_read]
         return np.concatenate([self.prompt.keys, np.array(self.token_ids[:-1], dtype=np.int64)])
+
+    def forget_features(self) -> None:
+        """Those of the images that have been read."""
+        bounds, positions = self.prompt.image_bounds, self.prompt.image_positions
+        self.features = {n: one for n, one in self.features.items() if positions[bounds[n + 1] - 1] >= self.num_read}
 
     @property
     def expired(self) -> bool:

@@ -14,15 +14,20 @@ from pathlib import Path
 
 import fastapi
 
+from server.deadline import Deadline
 from server.engine import Engine
+from server.memory import is_out_of_memory, return_cached_memory
+from server.memory_budget import MemoryBudget
 from server.prompt import Prompt, build_prompt
 from server.sampling import SamplingParams
-from server.sequence import Completion, EngineBusyError, Options
+from server.sequence import Completion, EngineBusyError, MemoryFullError, Options
 from server.speculation import NextPrompt
 from server.stats import EngineStats
 from server.wire_images import WireImage
 
 log = logging.getLogger("elcano.server")
+
+_TRIM_S = 30.0
 
 
 class ClientGoneError(Exception):
@@ -48,13 +53,20 @@ class Ask:
 class Started:
     """Completions under way on one engine, whose weights they all have."""
 
-    def __init__(self, engine: Engine, futures: Sequence[concurrent.futures.Future[Completion]], stop: Sequence[str]):
-        self.engine, self._stop = engine, stop
+    def __init__(
+        self,
+        engine: Engine,
+        futures: Sequence[concurrent.futures.Future[Completion]],
+        stop: Sequence[str],
+        deadline: Deadline,
+    ):
+        self.engine, self._stop, self._deadline = engine, stop, deadline
         self.futures = [asyncio.wrap_future(future) for future in futures]
 
     async def completions(self) -> list[Completion]:
-        """All of them; the first error is raised."""
-        return await asyncio.gather(*self.futures)
+        """All of them; the first error is raised. Raises `DeadlineError` by itself when the engine does not."""
+        async with self._deadline.kept(self.engine):
+            return await asyncio.gather(*self.futures)
 
     def text(self, token_ids: Sequence[int]) -> str:
         """What a reply says, up to its stop string."""
@@ -75,7 +87,7 @@ class Service:
         engine: Engine,
         defaults: SamplingParams,
         model_name: str,
-        load: Callable[[Path], Engine] | None = None,
+        load: Callable[[Path, MemoryBudget], Engine] | None = None,
         timeout_s: float | None = None,
         read_ahead: bool = True,
     ):
@@ -94,22 +106,37 @@ class Service:
             UserError: something about the request is wrong.
             EngineBusyError: too many requests wait already.
         """
-        return await self.begin(lambda engine: _submit(engine, ask, self.timeout_s, on_token), ask.stop)
+        timeout_s = ask.timeout_s or self.timeout_s
+        return await self.begin(lambda engine: _submit(engine, ask, timeout_s, on_token), timeout_s, ask.stop)
 
     async def begin(
-        self, submit: Callable[[Engine], Sequence[concurrent.futures.Future[Completion]]], stop: Sequence[str] = ()
+        self,
+        submit: Callable[[Engine], Sequence[concurrent.futures.Future[Completion]]],
+        timeout_s: float | None,
+        stop: Sequence[str] = (),
     ) -> Started:
         """Run `submit` in the pool, on an engine that takes requests."""
+        deadline = Deadline(timeout_s)
         while True:
             engine = self.engine
             engine.check_room()  # before any work is done for a request that has no place
             try:
-                futures = await asyncio.get_running_loop().run_in_executor(self._pool, submit, engine)
+                async with deadline.kept(engine):
+                    futures = await asyncio.get_running_loop().run_in_executor(self._pool, submit, engine)
             except EngineBusyError:
                 if engine is self.engine:
                     raise  # else its weights were replaced meanwhile
+            except Exception as error:
+                if not is_out_of_memory(error):
+                    raise
+                raise MemoryFullError("the server has no memory to read this request; try again later") from None
             else:
-                return Started(engine, futures, stop)
+                return Started(engine, futures, stop, deadline)
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether the step under way takes longer than a request may: no request can be answered in its time."""
+        return self.timeout_s is not None and self.engine.step_s > self.timeout_s
 
     async def until_gone(self, request: fastapi.Request, started: Started) -> list[Completion]:
         """The whole completions; raises `ClientGoneError` as soon as the client hangs up."""
@@ -145,23 +172,43 @@ class Service:
 
         Raises:
             UserError: the checkpoint does not load; the old one is served on.
+            MemoryFullError: there is no memory for it beside the old one, which is served on.
             ReloadingError: another reload is under way.
         """
         if not self._reloading.acquire(blocking=False):
             raise ReloadingError("another reload is under way; try again later")
         try:
-            old, new = self.engine, await asyncio.to_thread(self._load, folder)
+            old, new = self.engine, await asyncio.to_thread(self._load_beside, self.engine, folder)
             self.engine, self.model_name = new, folder.resolve().name
         finally:
             self._reloading.release()
         threading.Thread(target=self._retire, args=([old],), name="drain", daemon=True).start()
         return new.model.weights_version
 
+    def _load_beside(self, old: Engine, folder: Path) -> Engine:
+        """An engine for new weights; until the old one has drained, both share the memory that the weights leave."""
+        budget = old.memory.budget
+        budget.lower(sum(file.stat().st_size for file in folder.glob("*.safetensors")))
+        old.trim(_TRIM_S)
+        try:
+            return self._load(folder, budget)
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            raise MemoryFullError("there is no memory for these weights beside the old ones, served on") from None
+        finally:
+            gc.collect()  # of a model that was loaded in part
+            return_cached_memory()
+            budget.measure()
+
     def _retire(self, engines: list[Engine]) -> None:
         """Stop the engine in the list, and take it out, so that nothing holds its memory any longer."""
         engines[0].stop()
+        budget = engines[0].memory.budget
         self.retired.add(engines.pop().stats)
         gc.collect()  # models are full of reference cycles, which Python would leave lying until it happens to look
+        return_cached_memory()
+        budget.settle()
 
     def _expect_next(
         self,
@@ -194,7 +241,7 @@ def _submit(
             session=ask.session,
             on_token=functools.partial(on_token, number) if on_token else None,
             stop=functools.partial(_says, engine, ask.stop) if ask.stop else None,
-            deadline_s=ask.timeout_s or timeout_s,
+            deadline_s=timeout_s,
         )
         try:
             futures.append(engine.submit(prompt, dataclasses.replace(ask.params, seed=seed), options))

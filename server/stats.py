@@ -36,6 +36,7 @@ class EngineStats:
     generated_tokens: int = 0
     finished: int = 0
     dropped: int = 0
+    out_of_memory: int = 0
     image_hits: int = 0
     image_misses: int = 0
     batch_size: int = 0

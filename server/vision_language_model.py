@@ -24,6 +24,7 @@ from models.text import decode_reply, render, tokenize
 from server import ragged_attention
 from server.kv_slots import KVSlots
 from server.lora import Adapters
+from server.memory import is_out_of_memory
 from server.ragged_attention import KERNELS, Chunk, Step
 
 _BLOCK = 2**20
@@ -118,6 +119,11 @@ class VisionLanguageModel:
         head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
         return KVSlots(config.num_hidden_layers, num_heads, head_dim, self.hf_model.dtype, self.device)
 
+    @property
+    def feature_bytes_per_token(self) -> int:
+        """Memory of what stands for one `<image>` token."""
+        return self._text_model.config.hidden_size * self.hf_model.dtype.itemsize
+
     def new_step(self, slots: KVSlots, decoding: Sequence[Chunk], chunks: Sequence[Chunk]) -> Step:
         """A step with this model's attention window and kernel."""
         return Step(slots, decoding, chunks, self.sliding_window, self._kernel)
@@ -168,6 +174,8 @@ def _load_model(folder: Path, device: torch.device, options: LoadOptions) -> Any
             **quantized,
         )
     except Exception as error:
+        if is_out_of_memory(error):
+            raise
         raise UserError(f"{folder}: its weights do not load ({_first_line(error)})") from None
     if report["missing_keys"]:
         missing = sorted(report["missing_keys"])

@@ -10,6 +10,8 @@ import torch
 
 from data.conversation import StepText, build_conversation, split_marks
 from server.engine import Engine, EngineConfig
+from server.engine_memory import EngineMemory
+from server.memory_budget import MemoryBudget
 from server.prompt import Prompt, build_prompt
 from server.sampling import SamplingParams
 from server.scheduler import Scheduler
@@ -174,7 +176,8 @@ def test_a_long_prompt_does_not_stall_replies(start) -> None:
 def test_memory_admits_no_more_than_fits(model: VisionLanguageModel) -> None:
     slots = model.new_slots()
     budget = 2 * 512 * slots.bytes_per_token
-    scheduler = Scheduler(slots, max_batch_size=8, prefill_chunk=64, kv_budget_bytes=budget)
+    memory = EngineMemory(slots, MemoryBudget(budget), model.feature_bytes_per_token)
+    scheduler = Scheduler(memory, max_batch_size=8, prefill_chunk=64)
     for _ in range(4):
         scheduler.waiting.append(Sequence(Prompt([6] * 400), GREEDY, Options(), max_new_tokens=12))
     scheduler.admit()
@@ -182,4 +185,4 @@ def test_memory_admits_no_more_than_fits(model: VisionLanguageModel) -> None:
     scheduler.stop(scheduler.reading[0], keep=False)
     scheduler.admit()
     assert (len(scheduler.reading), len(scheduler.waiting)) == (2, 1)
-    assert not scheduler.fits_alone(2000)
+    assert not scheduler.fits_alone(Sequence(Prompt([6] * 2000), GREEDY, Options()))

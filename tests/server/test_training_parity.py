@@ -47,7 +47,7 @@ def served_ids(model: VisionLanguageModel, steps: list[StepText], last_n: int) -
     conversation = build_conversation("Find <image> shoes.", steps, last_n)
     messages = [{"role": turn.role, "content": split_marks(turn.text)} for turn in conversation.turns]
     images = from_predict([png(screenshot(step)) for step in conversation.image_steps])
-    return build_prompt(messages, images, model, FeatureCache(8)).token_ids
+    return build_prompt(messages, images, model, FeatureCache()).token_ids
 
 
 @pytest.mark.parametrize("num_steps, last_n", [(1, 3), (3, 3), (5, 2), (4, 1)])

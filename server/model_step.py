@@ -1,0 +1,161 @@
+"""Model step: what one pass of the model makes of the sequences that the scheduler holds.
+
+Nothing here changes what is known of a sequence: a step that fails, for want of memory most of all, can be taken again.
+What is found out on the way (the features of an image, a random number) is kept, and found again by the next try.
+"""
+
+import dataclasses
+from collections.abc import Sequence as Listed
+
+import torch
+
+from server.batch import Reading, Reply, chunk_features
+from server.drafts import Drafter
+from server.engine_memory import EngineMemory
+from server.memory import is_out_of_memory
+from server.prompt import ImageInput
+from server.ragged_attention import Chunk
+from server.sampling import sample
+from server.scheduler import Scheduler
+from server.sequence import Sequence
+from server.stats import EngineStats
+from server.vision_language_model import VisionLanguageModel
+
+Drawn = Listed[tuple[int, float]]  # tokens with their log-probabilities
+
+
+@dataclasses.dataclass(frozen=True)
+class Computed:
+    """What a step has found: the tokens `drawn` for the replies that go on and for those that begin, the `scores` of
+    scored tokens by sequence. `failed` sequences cannot be read. `spare` is what moving rows takes."""
+
+    replies: list[Reply]
+    readings: list[Reading]
+    drawn: list[tuple[Reply, Drawn]]
+    scores: dict[Sequence, list[float]]
+    failed: list[tuple[Sequence, Exception]]
+    spare: torch.Tensor
+
+
+class ModelStep:
+    """Belongs to the engine's thread."""
+
+    def __init__(
+        self,
+        model: VisionLanguageModel,
+        memory: EngineMemory,
+        scheduler: Scheduler,
+        drafter: Drafter,
+        stats: EngineStats,
+    ):
+        self.model, self.memory, self.stats = model, memory, stats
+        self.encoding: Sequence | None = None  # whose image is being encoded
+        self._scheduler, self._drafter = scheduler, drafter
+
+    def compute(self) -> Computed:
+        """Run the model on the replies that go on, with what may follow them, and on chunks of the prompts."""
+        self.encoding = None
+        replies, (readings, failed) = self._drafted(), self._read_on()
+        answered, rows, scores = list(replies), list(range(sum(len(reply.new_tokens) for reply in replies))), {}
+        drawn: list[Drawn] = []
+        if replies or readings:
+            logits, begin = self._forward(replies, readings), len(rows)
+            for reading in readings:
+                end = begin + len(reading.wanted)
+                if reading.sequence.options.num_scored:
+                    scores[reading.sequence] = _score(reading, logits[begin:end])
+                elif reading.wanted:
+                    answered.append(Reply(reading.sequence))
+                    rows.append(begin)
+                begin = end
+            drawn = self._draw(answered, logits[rows]) if answered else []
+        spare = self._scheduler.spare(reading.sequence for reading in readings if reading.complete)
+        return Computed(replies, readings, list(zip(answered, drawn, strict=True)), scores, failed, spare)
+
+    def _drafted(self) -> list[Reply]:
+        """All decoding sequences, with drafts as long as there is room for them in a step."""
+        replies, room = [], self._scheduler.prefill_chunk
+        for sequence in self._scheduler.decoding:
+            replies.append(Reply(sequence, self._drafter.draft(sequence, room)))
+            room -= len(replies[-1].draft)
+        return replies
+
+    def _read_on(self) -> tuple[list[Reading], list[tuple[Sequence, Exception]]]:
+        """The chunks of this step. At most one image is encoded, so that decoding sequences never wait for several."""
+        readings, failed, may_encode = [], [], True
+        for sequence, length in self._scheduler.next_chunks():
+            try:
+                end, may_encode = self._encode_images(sequence, sequence.num_read + length, may_encode)
+                if end > sequence.num_read:
+                    chunk = Chunk(sequence.row, sequence.num_read, end - sequence.num_read)
+                    readings.append(Reading(sequence, chunk, chunk_features(sequence, chunk)))
+            except Exception as error:
+                if is_out_of_memory(error):
+                    raise
+                failed.append((sequence, error))
+        return readings, failed
+
+    def _encode_images(self, sequence: Sequence, end: int, may_encode: bool) -> tuple[int, bool]:
+        """Have the features of the images before `end`, or move `end` before the first one that must still wait."""
+        prompt = sequence.prompt
+        for number, image in enumerate(prompt.images):
+            owned = prompt.image_positions[prompt.image_bounds[number] : prompt.image_bounds[number + 1]]
+            if number in sequence.features or owned[-1] < sequence.num_read:
+                continue
+            if owned[0] >= end:
+                break
+            features = self.memory.features.get(image.key)
+            if features is None and not may_encode:
+                return int(owned[0]), may_encode
+            if features is None:
+                self.encoding = sequence
+                features, may_encode = self._encode(image), False
+                self.encoding = None
+            else:
+                self.stats.image_hits += 1
+            sequence.features[number] = features
+        return end, may_encode
+
+    def _encode(self, image: ImageInput) -> torch.Tensor:
+        features = self.model.encode_image(image.pixels if image.pixels is not None else image.load())
+        self.stats.image_misses += 1
+        self.memory.keep_features(image.key, features)
+        return features
+
+    def _forward(self, replies: Listed[Reply], readings: Listed[Reading]) -> torch.Tensor:
+        """Logits behind the new tokens of the replies, then those that the chunks want."""
+        token_ids = [token for reply in replies for token in reply.new_tokens]
+        wanted = list(range(len(token_ids)))
+        adapters = [reply.sequence.prompt.adapter for reply in replies for _ in reply.new_tokens]
+        for reading in readings:
+            wanted += [len(token_ids) + index for index in reading.wanted]
+            token_ids += reading.sequence.prompt.token_ids[reading.chunk.start : reading.chunk.end]
+            adapters += [reading.sequence.prompt.adapter] * reading.chunk.length
+        step = self.model.new_step(
+            self._scheduler.slots, [reply.chunk for reply in replies], [reading.chunk for reading in readings]
+        )
+        features = [feature for reading in readings for feature in reading.features]
+        with self.model.adapters.routed(adapters):
+            return self.model.forward(token_ids, features, step, wanted)
+
+    def _draw(self, replies: Listed[Reply], logits: torch.Tensor) -> list[Drawn]:
+        """A token from each row of `logits`, which are as many for a reply as it has new tokens."""
+        params, uniforms = [], []
+        for reply in replies:
+            sequence = reply.sequence
+            for number in range(len(sequence.token_ids), len(sequence.token_ids) + 1 + len(reply.draft)):
+                if number < sequence.params.min_new_tokens:
+                    logits[len(params), self.model.eos_ids] = -torch.inf
+                params.append(sequence.params)
+                uniforms.append(sequence.uniform(number) if sequence.params.temperature > 0 else 0.0)
+        drawn = iter(zip(*sample(logits, params, uniforms), strict=True))
+        return [[next(drawn) for _ in range(1 + len(reply.draft))] for reply in replies]
+
+
+def _score(reading: Reading, logits: torch.Tensor) -> list[float]:
+    """Log-probabilities of the scored tokens in a chunk."""
+    sequence, first = reading.sequence, reading.chunk.start + reading.wanted.start + 1
+    targets = sequence.prompt.token_ids[first : first + len(reading.wanted)]
+    if not targets:
+        return []
+    return logits.log_softmax(-1).gather(1, torch.tensor(targets, device=logits.device)[:, None])[:, 0].tolist()
