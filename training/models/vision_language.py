@@ -46,7 +46,9 @@ class VisionLanguageModel(MegatronModule):
                 self.build_vision(hf)
             self._prepare_vision(layout)
         self.language_model = LanguageModel(hf, config, trainable, self.pre_process, self.post_process, vp_stage)
-        self.to(torch.cuda.current_device())
+        self.to(
+            torch.cuda.current_device(), config.params_dtype
+        )  # parts of Hugging Face's come in the checkpoint's own
 
     def build_vision(self, hf: Any) -> None:
         """Set the modules named by `tower_names` and `connector_names`."""
