@@ -27,6 +27,7 @@ from training.collate import Collator, MicroBatch, TokenizedSample
 from training.memory import plan
 from training.models.batching import Pixels
 from training.models.registry import family
+from training.pictures import read_picture
 
 SHAPE = Path(__file__).resolve().parent.parent / "training" / "shapes" / "idefics2-8b"
 _SEQ_LEN, _SAMPLE, _SCREENSHOTS = 8192, 4096, 3
@@ -125,7 +126,7 @@ def _layers_that_fit(options: train_config.Config) -> int:
 def _measure(options: train_config.Config, hf: Any, steps: int) -> dict[str, float | None]:
     from training import checkpoint
     from training.clock import Clock
-    from training.dataset import Step
+    from training.collate import Step
     from training.flops import peak_flops
     from training.optimization import Guard, build_optimizer, build_scheduler
     from training.parallel import build_model, unwrap
@@ -142,7 +143,7 @@ def _measure(options: train_config.Config, hf: Any, steps: int) -> dict[str, flo
     clock = Clock(VisionMeter(models[0].vision_modules(), hf.vision_config))
     collator = build_collator(options, Screenshots(hf.perceiver_config.resampler_n_latents))
     batches = _micro_batches(collator, hf, options.global_batch_size)
-    step = Step("", (), micro_batches=batches, keys=[])
+    step = Step(batches, [])
     measured = []
     for _ in range(2 + steps):
         clock.restart()
@@ -173,14 +174,15 @@ def _draw_weights(model: torch.nn.Module) -> None:
 def _micro_batches(collator: Collator, hf: Any, num_samples: int) -> list[MicroBatch]:
     """Samples of random tokens; the last eighth of each is its reply."""
     images = hf.perceiver_config.resampler_n_latents * _SCREENSHOTS
-    samples = []
+    samples, picture = [], read_picture("screenshot", _png())
     for number in range(num_samples):
         generator = torch.Generator().manual_seed(number)
         ids = torch.randint(hf.image_token_id, (_SAMPLE,), generator=generator)
         ids[1 : 1 + images] = hf.image_token_id
         learn = torch.arange(_SAMPLE) >= _SAMPLE * 7 // 8
-        samples.append(TokenizedSample(f"sample-{number}", ids, learn, [_png()] * _SCREENSHOTS))
-    return collator.collate(samples)
+        samples.append(TokenizedSample(f"sample-{number}", ids, learn, [picture] * _SCREENSHOTS))
+    own = samples[collator.place.data_rank :: collator.place.data_size]
+    return [batch.with_pixels() for batch in collator.collate(own, num_samples)]
 
 
 def _png() -> bytes:

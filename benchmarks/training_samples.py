@@ -17,10 +17,12 @@ from data.files import read_json, write_json
 from models.processor import load_processor
 from training import config as train_config
 from training.collate import TokenizedSample
-from training.dataset import read_in_order
+from training.dataset import tokenize
 from training.encoding import ConversationEncoder
 from training.models import cpu_adaptor
 from training.models.registry import family
+from training.pictures import Picture, read_picture
+from training.stored_sample import read_in_order
 
 STARTING_POLICY = Path(__file__).resolve().parent.parent / "examples" / "quickstart" / "starting_policy" / "weights"
 LENGTHS = Path(__file__).with_name("trajectory_lengths.json")
@@ -35,7 +37,7 @@ def draw(count: int, vocab_size: int, image_token: int, latents: int) -> list[To
     rng = random.Random(_SEED)
     *pairs, weights = zip(*read_json(LENGTHS)["lengths"], strict=True)
     chosen = rng.choices(list(zip(*pairs, strict=True)), weights, k=count)
-    picture = _screenshot()
+    picture = read_picture("screenshot", _screenshot())
     return [
         _sample(number, length, reply, picture, vocab_size, image_token, latents)
         for number, (length, reply) in enumerate(chosen)
@@ -43,7 +45,7 @@ def draw(count: int, vocab_size: int, image_token: int, latents: int) -> list[To
 
 
 def _sample(
-    number: int, length: int, reply: int, picture: bytes, vocab_size: int, image_token: int, latents: int
+    number: int, length: int, reply: int, picture: Picture, vocab_size: int, image_token: int, latents: int
 ) -> TokenizedSample:
     generator = torch.Generator().manual_seed(number)
     ids = torch.randint(vocab_size - 1, (length,), generator=generator)
@@ -63,7 +65,8 @@ def _screenshot() -> bytes:
 
 def read(folder: Path, count: int | None, encoder: ConversationEncoder) -> list[TokenizedSample]:
     """The first `count` samples (None: all) of a folder of shards, whose order the converter has shuffled."""
-    return list(islice(read_in_order(folder, encoder, splits=("train",)), count))
+    samples = islice(read_in_order(folder, splits=("train",)), count)
+    return [tokenize(encoder, sample.id, sample.fields, sample.find_images()) for sample in samples]
 
 
 def count_lengths(samples: list[TokenizedSample], bin_size: int) -> list[list[int]]:

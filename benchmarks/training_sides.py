@@ -104,7 +104,8 @@ class Reference:
         """A step's, as one replica of one rank has them."""
         options = self.models.options(job)
         collator = Collator(Place(0, 1, 0, 1, True), self.encoder, options.batch_size, job.seq_len)
-        return collator.collate(self.models.samples(job))
+        samples = self.models.samples(job)
+        return [batch.with_pixels() for batch in collator.collate(samples, len(samples))]
 
     def step(self, job: Job, batches: list[MicroBatch]) -> float:
         """One optimizer step; its loss."""
@@ -137,7 +138,7 @@ class Reference:
 
     def _pixels(self, batch: MicroBatch) -> torch.Tensor:
         """[b, images of a sample, 3, height, width]; screenshots have one size."""
-        pixels = batch.images.pixels["pixel_values"]
+        pixels = batch.images.load().pixels["pixel_values"]
         return pixels.view(len(batch.tokens), -1, *pixels.shape[1:])
 
 
@@ -174,16 +175,17 @@ class Elcano:
         from training.train import build_collator
 
         options = self.models.options(job, torch.distributed.get_world_size())
-        return build_collator(options, self.encoder).collate(self.models.samples(job))
+        samples = self.models.samples(job)
+        batches = build_collator(options, self.encoder).collate(samples, len(samples))
+        return [batch.with_pixels() for batch in batches]
 
     def step(self, job: Job, batches: list[MicroBatch]) -> float:
-        from training.dataset import Step
+        from training.collate import Step
         from training.train import train_step
 
         torch.set_num_threads(job.threads)
         self.clock.restart()
-        keys = [key for batch in batches for key in batch.keys]
-        step = Step(__key__="", __restore_key__=(), __subflavors__={}, micro_batches=batches, keys=keys)
+        step = Step(batches, [key for batch in batches for key in batch.keys])
         metrics = train_step(self.config, self.hf, self.chunks, self.state, step, self.clock)
         assert metrics.skipped is None and math.isfinite(metrics.loss)
         return metrics.loss

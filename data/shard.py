@@ -15,7 +15,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import xxhash
 
@@ -27,6 +27,8 @@ from data.tar import Member, TarWriter, scan
 FORMAT_VERSION = 3  # 1 never shared images, 2 always did; both had `sha256` instead of `xxh128`
 IMAGE_TYPES = ("png", "jpg", "webp")
 RESERVED = ("id", "conversations", "num_images", "images")
+
+Content = TypeVar("Content")
 
 _END_BYTES = 256
 _MEMBER_NAME = re.compile(r"([^./]+)\.(json|\d+\.(?:png|jpg|webp))")
@@ -282,10 +284,10 @@ def parse_fields(key: str, content: bytes) -> dict[str, Any]:
 
 
 def sample_images(
-    key: str, fields: Mapping[str, Any], own: Mapping[str, bytes], fetch: Callable[[str], bytes]
-) -> list[bytes]:
-    """The images of sample `key` in order. `own` are its members by the name after the key (`0.png`), `fetch` reads a
-    member of another sample of the tar by its full name.
+    key: str, fields: Mapping[str, Any], own: Mapping[str, Content], fetch: Callable[[str], Content]
+) -> list[Content]:
+    """The images of sample `key` in order, or what else stands for them. `own` are its members by the name after the
+    key (`0.png`), `fetch` gives a member of another sample of the tar by its full name.
 
     Raises:
         UserError: an image that the tar does not hold.

@@ -17,11 +17,11 @@ from megatron.core.dist_checkpointing.strategies.async_utils import AsyncCallsQu
 from megatron.core.optimizer import MegatronOptimizer
 from megatron.core.optimizer_param_scheduler import OptimizerParamScheduler
 from megatron.core.tensor_parallel import get_cuda_rng_tracker
-from megatron.energon import SavableDataLoader
 
 from data.files import write_json
 from training import async_save, torch_adam
 from training.distributed_state import METADATA
+from training.feed import Feed
 from training.layout import Layout
 from training.loader_state import from_plain, to_plain
 from training.models import torch_dist
@@ -47,7 +47,7 @@ class TrainingState:
     optimizer: MegatronOptimizer
     scheduler: OptimizerParamScheduler
     guard: Guard
-    loader: SavableDataLoader[Any]
+    feed: Feed | None
     layout: Layout
     adapter: AdapterRecord | None = None
     """Of adapters that learn in the language model's place; then only what learns is saved."""
@@ -157,14 +157,14 @@ def _save_own(state: TrainingState, folder: Path) -> None:
     own = {"layout": dataclasses.asdict(state.layout), "random": _random_state()}
     torch.save(own, folder / _rank_file())
     if torch.distributed.get_rank() == 0:
-        torch.save(to_plain(state.loader.save_state_rank()), folder / _LOADER_FILE)
+        torch.save(to_plain(state.feed.save_state_rank()), folder / _LOADER_FILE)
         if state.adapter:
             write_adapter_record(state.adapter, folder)
 
 
 def _load_own(state: TrainingState, folder: Path) -> None:
     """Random states belong to a layout; in another one the ranks keep those of their seeds."""
-    state.loader.restore_state_rank(from_plain(torch.load(folder / _LOADER_FILE, weights_only=True)))
+    state.feed.restore_state_rank(from_plain(torch.load(folder / _LOADER_FILE, weights_only=True)))
     path = folder / _rank_file()
     same_size = len(list(folder.glob("rank_*.pt"))) == torch.distributed.get_world_size()
     own = torch.load(path, weights_only=True) if same_size else None

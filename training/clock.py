@@ -30,6 +30,11 @@ class Clock:
         """Seconds since `restart`."""
         return time.perf_counter() - self._started
 
+    def move(self, measured_as: str, phase: str, seconds: float) -> None:
+        """What was measured as a part of one phase belongs to another."""
+        self.seconds[measured_as] -= seconds
+        self.seconds[phase] += seconds
+
     @contextlib.contextmanager
     def measure(self, phase: str) -> Iterator[None]:
         started = time.perf_counter()

@@ -1,21 +1,22 @@
 """From encoded samples to the micro-batches that a rank computes, padded or packed."""
 
 import dataclasses
-import io
 from collections.abc import Sequence
 
 import torch
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 
-from data.errors import UserError
-from training.models.batching import IGNORE, Images
-from training.models.images import ImageEncoder, encode_share, only_counted
+from models.images import ImageEncoder
+from training.models.batching import IGNORE, Images, image_share
+from training.models.images import encode_share, only_counted
 from training.packing import batch_by_length, pack_rows
+from training.pictures import Picture
+from training.pixel_queue import LazyImages, PixelQueue
 
 
 @dataclasses.dataclass(frozen=True)
 class TokenizedSample:
-    """ids [s]; learn [s] bool: whether a token is to be predicted; images: encoded files.
+    """ids [s]; learn [s] bool: whether a token is to be predicted.
 
     `weight` scales the sample's loss; `advantage` is carried for algorithms that need it, as are `behavior_logprobs`
     [s], of the tokens that a policy of `weights_version` sampled (NaN elsewhere; None where they are not known).
@@ -24,7 +25,7 @@ class TokenizedSample:
     key: str
     ids: torch.Tensor
     learn: torch.Tensor
-    images: list[bytes]
+    images: list[Picture]
     weight: float = 1.0
     advantage: float = 0.0
     behavior_logprobs: torch.Tensor | None = None
@@ -40,7 +41,7 @@ class MicroBatch:
     keys, advantages [n]: of the samples.
     segment_lengths: None, or of a packed row (b = 1) its samples' lengths and that of the padding after them; positions
         restart in each segment and attention stays within it.
-    images: all are counted, this rank's share of them is there as the vision tower takes it.
+    images: all are counted, this rank's share of them is made as the vision tower takes it.
     lengths [n]: of the samples.
     mean_num_samples: samples of a micro-batch, on average over the step: the loss's denominator.
     """
@@ -52,7 +53,7 @@ class MicroBatch:
     keys: list[str]
     advantages: torch.Tensor
     segment_lengths: tuple[int, ...] | None
-    images: Images
+    images: LazyImages
     lengths: tuple[int, ...]
     mean_num_samples: float
 
@@ -62,10 +63,36 @@ class MicroBatch:
         return sum(self.lengths)
 
     def on(self, device: torch.device) -> "MicroBatch":
-        """A copy with its tensors on `device`."""
+        """A copy with its tensors on `device`; images are loaded apart."""
         fields = vars(self).items()
         moved = {name: value.to(device, non_blocking=True) for name, value in fields if torch.is_tensor(value)}
-        return dataclasses.replace(self, **moved, images=self.images.to(device))
+        return dataclasses.replace(self, **moved)
+
+    def with_pixels(self) -> "MicroBatch":
+        """A copy that holds its pixels, for a loop that computes it again and again."""
+        images = self.images.load()
+        return dataclasses.replace(self, images=LazyImages(images, lambda: images))
+
+
+@dataclasses.dataclass(frozen=True)
+class Share:
+    """What a replica has of a global batch: the keys of all its samples, in order, and its own samples."""
+
+    keys: list[str]
+    samples: list[TokenizedSample]
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """`micro_batches`: this replica's of one optimizer step; `keys`: of all samples of the step, on all replicas."""
+
+    micro_batches: list[MicroBatch]
+    keys: list[str]
+
+    @property
+    def waited_s(self) -> float:
+        """Seconds that the model has waited for pixels so far."""
+        return sum(batch.images.waited_s for batch in self.micro_batches)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,7 +108,7 @@ class Place:
 
 @dataclasses.dataclass(frozen=True)
 class Collator:
-    """Cuts a global batch into micro-batches and makes those of one replica."""
+    """Cuts a replica's share of a global batch into micro-batches and makes them."""
 
     place: Place
     image_encoder: ImageEncoder
@@ -95,19 +122,28 @@ class Collator:
     segment_multiple: int = 1
     """Packed samples are padded to it, each for itself."""
     micro_batch_multiple: int = 1
-    """Each replica's number of micro-batches is a multiple of it (interleaved pipelines: PP)."""
+    """The number of micro-batches is a multiple of it (interleaved pipelines: PP)."""
+    pixel_queue: PixelQueue = dataclasses.field(default_factory=PixelQueue)
+    """Makes the pixels."""
 
-    def collate(self, samples: Sequence[TokenizedSample]) -> list[MicroBatch]:
-        """This replica's micro-batches of a global batch: every `data_size`-th, from `data_rank` on."""
+    def step(self, share: Share) -> Step:
+        """An optimizer step as this rank computes it."""
+        return Step(self.collate(share.samples, len(share.keys)), share.keys)
+
+    def collate(self, samples: Sequence[TokenizedSample], num_samples: int) -> list[MicroBatch]:
+        """At least one micro-batch of `samples`, the replica's own of the `num_samples` of an optimizer step.
+
+        Replicas need not have as many micro-batches as each other: each one's losses are divided by its own number.
+        """
         lengths = [self._segment(len(sample.ids)) for sample in samples]
-        multiple = self.place.data_size * self.micro_batch_multiple
         if self.packing:
-            plan = pack_rows(lengths, self.seq_len, multiple)
+            plan = pack_rows(lengths, self.seq_len, self.micro_batch_multiple)
         else:
-            plan = batch_by_length(lengths, self.batch_size, multiple)
+            plan = batch_by_length(lengths, self.batch_size, self.micro_batch_multiple)
+        plan = plan or [[]] * self.micro_batch_multiple
         make = self._packed if self.packing else self._padded
-        own = plan[self.place.data_rank :: self.place.data_size]
-        return [make([samples[index] for index in group], len(samples) / len(plan)) for group in own]
+        mean_num_samples = num_samples / self.place.data_size / len(plan)
+        return [make([samples[index] for index in group], mean_num_samples) for group in plan]
 
     def _padded(self, samples: list[TokenizedSample], mean_num_samples: float) -> MicroBatch:
         """One sample a row."""
@@ -141,7 +177,7 @@ class Collator:
                 loss_weights[row, start : end - 1] = learn / learn.sum() * sample.weight
                 sample_index[row, start:] = number
                 start, number = start + self._segment(len(sample.ids)), number + 1
-        images = [(sample.key, image) for sample in samples for image in sample.images]
+        images = [(sample.key, picture) for sample in samples for picture in sample.images]
         return MicroBatch(
             tokens=tokens,
             labels=labels,
@@ -159,33 +195,19 @@ class Collator:
         """The room that a sample takes in a packed row."""
         return -(-length // self.segment_multiple) * self.segment_multiple if self.packing else length
 
-    def _own_images(self, images: list[tuple[str, bytes]]) -> Images:
-        """Of all only the headers are read; decoded is this rank's share."""
-        opened = [open_image(*image) for image in images]
-        sizes = [(picture.height, picture.width) for picture in opened]
+    def _own_images(self, pictures: list[tuple[str, Picture]]) -> LazyImages:
+        """Decoded is this rank's share, in time or when it is needed."""
+        sizes = [picture.size for _, picture in pictures]
+        counted, rank, size = only_counted(self.image_encoder, sizes), self.place.image_rank, self.place.image_size
         if not self.place.encodes_images:
-            return only_counted(self.image_encoder, sizes)
+            return LazyImages(counted, lambda: counted)
 
         def load(index: int) -> Image.Image:
-            return _decode(images[index][0], opened[index])
+            key, picture = pictures[index]
+            return picture.decode(key)
 
-        return encode_share(self.image_encoder, sizes, load, self.place.image_rank, self.place.image_size)
+        def make() -> Images:
+            return encode_share(self.image_encoder, sizes, load, rank, size)
 
-
-def open_image(key: str, encoded: bytes) -> Image.Image:
-    """An image of which only the header is read; `UserError` naming sample `key` when there is none."""
-    try:
-        return Image.open(io.BytesIO(encoded))
-    except (UnidentifiedImageError, OSError) as error:
-        raise _broken(key, error) from None
-
-
-def _decode(key: str, picture: Image.Image) -> Image.Image:
-    try:
-        return picture.convert("RGB")
-    except OSError as error:
-        raise _broken(key, error) from None
-
-
-def _broken(key: str, error: Exception) -> UserError:
-    return UserError(f"sample {key}: broken image ({error}); make the shards again")
+        num_units = len(image_share(counted.num_units, rank, size))
+        return LazyImages(counted, self.pixel_queue.submit(num_units, make))

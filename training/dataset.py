@@ -1,21 +1,24 @@
-"""Optimizer steps for one rank, read by megatron-energon from a folder of webdataset shards.
+"""Optimizer steps as a replica reads them: megatron-energon draws global batches from a folder of webdataset shards.
 
-Every rank reads the same samples in the same order, so nothing is sent between them, and takes its part of each global
-batch. So the order depends on no parallel layout: a run can continue in another one, and each replica gets as much to
-compute as the others. What is costly, decoding images, a rank does for its share only. The loader's state can be saved
-and restored exactly.
+One rank of each replica reads (see `training.feed`). All of them draw the same samples in the same order, so nothing is
+sent between replicas and the order depends on no parallel layout: a run can continue in another one. Of a global batch
+a replica reads the json members, from whose texts it estimates lengths, deals the samples out by them, and tokenizes
+its own. The loader's state can be saved and restored exactly.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+import pickle
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from megatron.energon import (
     Cooker,
     DefaultTaskEncoder,
     Sample,
     SavableDataLoader,
+    SavableDataset,
     WorkerConfig,
     basic_sample_keys,
     cooker,
@@ -24,53 +27,47 @@ from megatron.energon import (
     get_train_dataset,
     stateless,
 )
-from megatron.energon.cache import FileStore
 from megatron.energon.errors import reraise_exception
 
-from data import shard
 from data.errors import UserError
-from data.shard import parse_fields, sample_images
-from training.collate import Collator, MicroBatch, TokenizedSample, open_image
+from data.shard import parse_fields
+from training.collate import Share, TokenizedSample
 from training.encoding import ConversationEncoder
+from training.packing import deal_out
+from training.pictures import FilePart, read_picture
 from training.sampled import SampledReply
+from training.stored_sample import ShardIndex, StoredSample
+
+_CHARACTERS_PER_TOKEN = 3.5  # of trees and replies; an estimate of work to balance it, nothing depends on it
+_SCREENSHOT = (768, 1024)  # the collector's
+
+Item = TypeVar("Item")
 
 
 @edataclass
 class RawSample(Sample):
-    """A sample as it lies in its shard; `fields` is its json member."""
+    """A sample as it lies in its tar `shard`; `fields` is its json member."""
 
     fields: dict[str, Any]
-    images: list[bytes]
+    shard: str
 
 
 @edataclass
-class EncodedSample(Sample):
-    """A sample on its way through energon."""
+class EncodedShare(Sample):
+    """A pickled `Share`: as bytes it goes through the worker's pipe; its tensors would go through shared memory."""
 
-    tokenized: TokenizedSample
-
-
-@edataclass
-class Step(Sample):
-    """`micro_batches`: this replica's of one optimizer step; `keys`: of all samples of the step, on all replicas."""
-
-    micro_batches: list[MicroBatch]
-    keys: list[str]
+    content: bytes
 
 
 @stateless
-@cooker(need_primary=True)
-def _read_sample(crude: dict[str, Any], primary: FileStore) -> RawSample:
-    """A sample of `data.shard`; `primary` reads the images it shares with another sample."""
-    key = crude["__key__"]
-    fields = parse_fields(key, crude.get("json", b""))
-    own = {part: content for part, content in crude.items() if part.split(".")[0].isdecimal()}
-    images = sample_images(key, fields, own, primary.get)
-    return RawSample(**basic_sample_keys(crude), fields=fields, images=images)
+@cooker
+def _read_sample(crude: dict[str, Any]) -> RawSample:
+    fields = parse_fields(crude["__key__"], crude.get("json", b""))
+    return RawSample(**basic_sample_keys(crude), fields=fields, shard=crude["__shard__"])
 
 
 def tokenize(
-    encoder: ConversationEncoder, sample_id: str, fields: dict[str, Any], images: list[bytes]
+    encoder: ConversationEncoder, sample_id: str, fields: dict[str, Any], images: Sequence[bytes | FilePart]
 ) -> TokenizedSample:
     """A `TokenizedSample` of a shard's json member and image members.
 
@@ -87,45 +84,70 @@ def tokenize(
         sampled = SampledReply.of(fields)
     except UserError as error:
         raise UserError(f"sample {sample_id}: {error}") from None
-    opened = [open_image(sample_id, image) for image in images]
-    sizes = [(image.height, image.width) for image in opened]
-    tokens = encoder.encode(sample_id, conversations, sizes, sampled)
+    pictures = [read_picture(sample_id, image) for image in images]
+    tokens = encoder.encode(sample_id, conversations, [picture.size for picture in pictures], sampled)
     version = sampled.weights_version if sampled else ""
     return TokenizedSample(
-        sample_id, tokens.ids, tokens.learn, images, weight, advantage, tokens.behavior_logprobs, version
+        sample_id, tokens.ids, tokens.learn, pictures, weight, advantage, tokens.behavior_logprobs, version
     )
 
 
-class StepEncoder(DefaultTaskEncoder):
-    """What energon does to samples: read, tokenize, gather a global batch, cut it into micro-batches."""
+def tokenize_share(
+    encoder: ConversationEncoder, batch: Sequence[StoredSample], replica: int, num_replicas: int
+) -> Share:
+    """What number `replica` of `num_replicas` has of a global batch: as many samples as the others, as much work."""
+    costs = [_estimate_length(encoder, sample) for sample in batch]
+    own = [batch[index] for index in deal_out(costs, num_replicas)[replica]]
+    samples = [tokenize(encoder, sample.id, sample.fields, sample.find_images()) for sample in own]
+    return Share([sample.id for sample in batch], samples)
+
+
+def _estimate_length(encoder: ConversationEncoder, sample: StoredSample) -> float:
+    """Tokens of a sample, without making them."""
+    characters, images = sample.count()
+    tokens = characters / _CHARACTERS_PER_TOKEN + images * encoder.image_encoder.num_tokens(*_SCREENSHOT)
+    return min(tokens, encoder.seq_len)
+
+
+class ShareEncoder(DefaultTaskEncoder):
+    """What energon does to samples: read, gather a global batch, tokenize this replica's share of it."""
 
     cookers = (Cooker(_read_sample),)
-    decoder = None  # members stay bytes until a rank needs them
+    decoder = None
 
-    def __init__(self, encoder: ConversationEncoder, collator: Collator) -> None:
+    def __init__(self, encoder: ConversationEncoder, folder: Path, replica: int, num_replicas: int) -> None:
         super().__init__()
-        self.encoder, self.collator = encoder, collator
+        self.encoder, self.index = encoder, ShardIndex(folder)
+        self.replica, self.num_replicas = replica, num_replicas
 
-    @stateless
-    def encode_sample(self, sample: RawSample) -> EncodedSample:
-        tokenized = tokenize(self.encoder, sample.fields["id"], sample.fields, sample.images)
-        return EncodedSample.derive_from(sample, tokenized=tokenized)
+    def build_train_datasets(self, *, datasets: list[Any], **options: Any) -> SavableDataset[Any]:
+        """Of a sample's members energon reads the json only."""
+        for loaded in datasets:
+            loaded.dataset.part_filter = _is_json
+        return super().build_train_datasets(datasets=datasets, **options)
 
-    def select_samples_to_pack(self, samples: list[EncodedSample]) -> list[list[EncodedSample]]:
+    def select_samples_to_pack(self, samples: list[RawSample]) -> list[list[RawSample]]:
         """A full buffer is a global batch; it stays together."""
         return [samples]
 
     @stateless
-    def pack_selected_samples(self, samples: list[EncodedSample]) -> Step:
-        tokenized = [sample.tokenized for sample in samples]
-        keys = [sample.key for sample in tokenized]
-        return Step.derive_from(samples[0], micro_batches=self.collator.collate(tokenized), keys=keys)
+    def pack_selected_samples(self, samples: list[RawSample]) -> EncodedShare:
+        batch = [
+            StoredSample(raw.fields, partial(self.index.find_images, raw.shard, raw.__key__, raw.fields))
+            for raw in samples
+        ]
+        share = tokenize_share(self.encoder, batch, self.replica, self.num_replicas)
+        return EncodedShare.derive_from(samples[0], content=pickle.dumps(share))
+
+
+def _is_json(part: str) -> bool:
+    return part == "json"
 
 
 def build_loader(
-    folder: Path, step_encoder: StepEncoder, global_batch_size: int, num_workers: int, seed: int
-) -> SavableDataLoader[Step]:
-    """An endless loader of this replica's optimizer steps."""
+    folder: Path, share_encoder: ShareEncoder, global_batch_size: int, num_workers: int, seed: int
+) -> SavableDataLoader[EncodedShare]:
+    """An endless loader of this replica's shares of global batches."""
     worker_config = WorkerConfig(
         rank=0,
         world_size=1,
@@ -140,23 +162,12 @@ def build_loader(
         packing_buffer_size=global_batch_size,
         shuffle_buffer_size=None,
         max_samples_per_sequence=1,  # shards are indexed: every sample is drawn on its own, a full shuffle
-        task_encoder=step_encoder,
+        task_encoder=share_encoder,
     )
     return get_savable_loader(dataset, checkpoint_every_sec=0, watchdog_timeout_seconds=None)
 
 
-def read_in_order(
-    folder: Path, encoder: ConversationEncoder, splits: Collection[str] = ("train", "val")
-) -> Iterator[TokenizedSample]:
-    """Every sample of a shard folder's `splits` once, as it lies there."""
-    for entry in shard.read_manifest(folder)["shards"]:
-        if entry.get("split", "train") in splits:
-            for sample in shard.read_shard(folder / entry["url"]):
-                fields = {"conversations": sample.conversations, **sample.extra}
-                yield tokenize(encoder, sample.id, fields, sample.images)
-
-
-def in_batches(samples: Iterable[TokenizedSample], size: int) -> Iterator[list[TokenizedSample]]:
+def in_batches(samples: Iterable[Item], size: int) -> Iterator[list[Item]]:
     """Lists of `size` samples, the last one shorter."""
     iterator = iter(samples)
     while batch := list(islice(iterator, size)):

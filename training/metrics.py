@@ -19,8 +19,8 @@ from megatron.core import parallel_state
 from torch.utils.tensorboard import SummaryWriter
 
 from training.clock import Clock
+from training.collate import Step
 from training.config import Config
-from training.dataset import Step
 from training.flops import language_flops, peak_flops
 from training.step import sum_over_replicas
 
@@ -83,8 +83,8 @@ def mean_loss(losses: Sequence[torch.Tensor]) -> float:
     """The mean over the micro-batches of all replicas; 0 where there are no losses. A collective of the last stage."""
     if not losses:
         return 0.0
-    total = sum_over_replicas(torch.stack(list(losses)).sum())
-    return float(total) / len(losses) / parallel_state.get_data_parallel_world_size()
+    total = sum_over_replicas(torch.stack(list(losses)).sum() / len(losses))
+    return float(total) / parallel_state.get_data_parallel_world_size()
 
 
 def _first_of_sequence() -> bool:

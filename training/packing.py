@@ -1,9 +1,28 @@
-"""Which samples of an optimizer step share a micro-batch, and a row of it.
+"""Which samples of an optimizer step a replica trains on, and which of these share a micro-batch, and a row of it.
 
-Plans are made of lengths alone, are the same on every rank, and hold every sample exactly once.
+Plans are made of lengths alone, are the same on every rank that makes them, and hold every sample exactly once.
 """
 
 from collections.abc import Sequence
+
+
+def deal_out(costs: Sequence[float], num_shares: int) -> list[list[int]]:
+    """`num_shares` shares of as many samples (give or take one) and of as even a cost as may be.
+
+    Costliest first, each sample goes to the share that has cost least so far and has room (Graham's longest processing
+    time first).
+
+    Returns:
+        For each share the positions of its samples in `costs`, ascending.
+    """
+    room = [len(costs) // num_shares + (share < len(costs) % num_shares) for share in range(num_shares)]
+    shares: list[list[int]] = [[] for _ in range(num_shares)]
+    totals = [0.0] * num_shares
+    for index in sorted(range(len(costs)), key=lambda index: (-costs[index], index)):
+        share = min((s for s in range(num_shares) if len(shares[s]) < room[s]), key=lambda s: (totals[s], s))
+        shares[share].append(index)
+        totals[share] += costs[index]
+    return [sorted(share) for share in shares]
 
 
 def batch_by_length(lengths: Sequence[int], batch_size: int, multiple: int = 1) -> list[list[int]]:

@@ -13,13 +13,15 @@ from pyarrow import parquet
 
 from models.processor import load_processor
 from training import checkpoint, layout
-from training.collate import Collator, MicroBatch, TokenizedSample
-from training.dataset import in_batches, read_in_order
+from training.collate import Collator, MicroBatch, Share, TokenizedSample
+from training.dataset import in_batches, tokenize_share
+from training.feed import Replica
 from training.models.batching import IGNORE
 from training.models.checkpoint_folder import find_weights
 from training.models.registry import family
 from training.score import ScoreConfig
 from training.step import forward_only
+from training.stored_sample import read_in_order
 from training.train import build_collator, build_encoder
 
 _WINDOW = 64
@@ -45,11 +47,15 @@ def score(config: ScoreConfig) -> None:
     processor = load_processor(hf_files)
     image_encoder = kind.image_encoder_class(processor, hf)
     collator = build_collator(training, image_encoder)
-    samples = read_in_order(config.dataset_path, build_encoder(training, processor, image_encoder))
+    encoder, place = build_encoder(training, processor, image_encoder), collator.place
+    shares = (
+        tokenize_share(encoder, window, place.data_rank, place.data_size)
+        for window in in_batches(read_in_order(config.dataset_path), _WINDOW * place.data_size)
+    )
     with_tokens = config.token_logprobs == "true"
     tables = (
-        _score_window(chunk, collator, window, config.seq_len, with_tokens)
-        for window in in_batches(samples, _WINDOW * collator.place.data_size)
+        _score_share(chunk, collator, share, config.seq_len, with_tokens)
+        for share in Replica.own(place.data_rank).receive(shares)
     )
     schema = _SCHEMA.append(_TOKENS) if with_tokens else _SCHEMA
     if torch.distributed.get_rank() == 0:
@@ -60,16 +66,15 @@ def score(config: ScoreConfig) -> None:
     layout.finalize()
 
 
-def _score_window(
-    chunk: Any, collator: Collator, window: list[TokenizedSample], seq_len: int, with_tokens: bool
-) -> list[dict[str, Any]]:
-    """Rows of `window` in its order, on every rank."""
-    scored = forward_only([chunk], collator.collate(window), seq_len, _token_logprobs)
-    own = [pair for pairs in scored for pair in pairs] if _holds_the_scores() else []
-    everyone: list[list[tuple[str, list[float]]]] = [[] for _ in range(torch.distributed.get_world_size())]
+def _score_share(chunk: Any, collator: Collator, share: Share, seq_len: int, with_tokens: bool) -> list[dict[str, Any]]:
+    """Rows of all replicas' samples in their order, on every rank."""
+    scored = forward_only([chunk], collator.step(share).micro_batches, seq_len, _token_logprobs)
+    logprobs = dict(pair for pairs in scored for pair in pairs)
+    own = [_row(sample, logprobs[sample.key], with_tokens) for sample in share.samples if _holds_the_scores()]
+    everyone: list[list[dict[str, Any]]] = [[] for _ in range(torch.distributed.get_world_size())]
     torch.distributed.all_gather_object(everyone, own)
-    by_key = {key: logprobs for rows in everyone for key, logprobs in rows}
-    return [_row(sample, by_key[sample.key], with_tokens) for sample in window]
+    by_key = {row["id"]: row for rows in everyone for row in rows}
+    return [by_key[key] for key in share.keys]
 
 
 def _token_logprobs(batch: MicroBatch, losses: torch.Tensor, non_loss_data: bool = True) -> list[tuple[str, list]]:

@@ -7,9 +7,11 @@ from typing import Any
 import torch
 from megatron.core import parallel_state
 from megatron.core.pipeline_parallel import get_forward_backward_func
+from megatron.core.utils import get_attr_wrapped_model
 
 from training import layout
 from training.collate import MicroBatch
+from training.models.batching import NO_IMAGES
 from training.parallel import Chunks
 
 LossFunction = Callable[[MicroBatch, torch.Tensor], Any]
@@ -55,7 +57,9 @@ def _run(
 def _forward_step(loss: LossFunction, batches: Iterator[MicroBatch], model: Any) -> tuple[torch.Tensor, partial]:
     """One micro-batch through this pipeline stage, and the function that makes its loss of the last stage's output."""
     batch = next(batches).on(layout.device())
-    output = model(batch.tokens, labels=batch.labels, images=batch.images, segment_lengths=batch.segment_lengths)
+    sees = get_attr_wrapped_model(model, "pre_process")
+    images = batch.images.load().to(layout.device()) if sees else NO_IMAGES
+    output = model(batch.tokens, labels=batch.labels, images=images, segment_lengths=batch.segment_lengths)
     return output, partial(loss, batch)
 
 

@@ -15,17 +15,19 @@ from models.images import ImageEncoder
 from models.processor import describe, load_processor, splitting_remark, to_stderr, write_chat_template
 from training import checkpoint, layout
 from training.clock import Clock
-from training.collate import Collator, Place
+from training.collate import Collator, Place, Step
 from training.config import Config
-from training.dataset import Step, StepEncoder, build_loader
+from training.dataset import ShareEncoder, build_loader
 from training.encoding import ConversationEncoder
 from training.evaluate import Evaluator
+from training.feed import Feed, Replica
 from training.metrics import StepMetrics, StepReporter
 from training.models.adapter_record import AdapterRecord
 from training.models.checkpoint_folder import copy_hf_files, find_weights, read_tracker
 from training.models.registry import family
 from training.optimization import Guard, build_optimizer, build_scheduler, guarded_step
 from training.parallel import Chunks, build_model, finish_param_sync, unwrap
+from training.pixel_queue import PixelQueue
 from training.step import forward_backward
 from training.stop import Stop
 from training.vision_meter import VisionMeter
@@ -50,26 +52,22 @@ def train(config: Config) -> bool:
     say_what_is_seen(hf_files, processor)
     image_encoder = kind.image_encoder_class(processor, hf)
     encoder = build_encoder(config, processor, image_encoder)
-    collator = build_collator(config, image_encoder)
-    loader = build_loader(
-        config.dataset_path, StepEncoder(encoder, collator), config.global_batch_size, config.num_workers, config.seed
-    )
+    feed = build_feed(config, encoder, build_collator(config, image_encoder, PixelQueue(config.num_workers)))
     guard = Guard(config.spike_factor)
     adapter = adapter_record(config, pretrained)
-    state = checkpoint.TrainingState(unwrap(model), optimizer, scheduler, guard, loader, config.layout, adapter)
+    state = checkpoint.TrainingState(unwrap(model), optimizer, scheduler, guard, feed, config.layout, adapter)
     iteration = start_or_resume(config, state, pretrained, hf_files)
     writer = checkpoint.CheckpointWriter(
         config.checkpoint_path, config.identity(manifest), config.keep_last, config.async_save == "true"
     )
-    evaluator = Evaluator(config, model, encoder, collator)
+    evaluator = Evaluator(config, model, encoder, build_collator(config, image_encoder), feed.replica)
     reporter = StepReporter(config, train_iters)
     clock = Clock(VisionMeter(unwrap(model)[0].vision_modules(), hf.vision_config))
 
-    steps = iter(loader)
     while iteration < train_iters and not stop.requested():
         clock.restart()
         with clock.measure("data"):
-            step = next(steps)
+            step = feed.take()
         metrics = train_step(config, hf, model, state, step, clock)
         iteration += 1
         reporter.report(iteration, metrics)
@@ -84,6 +82,7 @@ def train(config: Config) -> bool:
     if stop.requested() and iteration < train_iters and iteration % config.save_interval:
         finish_param_sync(model)
         writer.save(state, iteration)
+    feed.close()
     writer.wait()
     reporter.note_saved(writer.take_completed())
     reporter.close()
@@ -102,8 +101,19 @@ def build_encoder(config: Config, processor: Any, image_encoder: ImageEncoder) -
     return ConversationEncoder(processor, image_encoder, config.seq_len, config.image_num, config.loss)
 
 
-def build_collator(config: Config, image_encoder: ImageEncoder) -> Collator:
-    """How samples become this rank's micro-batches."""
+def build_feed(config: Config, encoder: ConversationEncoder, collator: Collator) -> Feed:
+    """This rank's steps; a collective over all ranks."""
+    place = collator.place
+    replica, loader = Replica.own(place.data_rank), None
+    if replica.reads:
+        share_encoder = ShareEncoder(encoder, config.dataset_path, place.data_rank, place.data_size)
+        sizes = (config.global_batch_size, config.num_workers, config.seed)
+        loader = build_loader(config.dataset_path, share_encoder, *sizes)
+    return Feed(loader, replica, collator, config.num_workers)
+
+
+def build_collator(config: Config, image_encoder: ImageEncoder, pixel_queue: PixelQueue | None = None) -> Collator:
+    """How samples become this rank's micro-batches; without a queue pixels are made when they are needed."""
     place = Place(
         data_rank=parallel_state.get_data_parallel_rank(),
         data_size=parallel_state.get_data_parallel_world_size(),
@@ -121,6 +131,7 @@ def build_collator(config: Config, image_encoder: ImageEncoder) -> Collator:
         pad_to_seq_len=not config.pads_to_longest,
         segment_multiple=config.layout.segment_multiple,
         micro_batch_multiple=config.pp if config.vpp > 1 else 1,
+        pixel_queue=pixel_queue or PixelQueue(),
     )
 
 
@@ -161,6 +172,7 @@ def train_step(
     state.scheduler.step(1)  # first, so that the first step already has a learning rate
     with clock.measure("forward_backward"):
         losses = forward_backward(model, step.micro_batches, config.seq_len)
+    clock.move("forward_backward", "data", step.waited_s)
     with clock.measure("optimizer"):
         grad_norm, skipped = guarded_step(state.optimizer, state.guard)
     lr = state.optimizer.param_groups[0]["lr"]

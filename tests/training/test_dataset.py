@@ -1,6 +1,6 @@
 """What a rank reads: its own samples, once per pass, in an order that survives a restart."""
 
-from itertools import islice, pairwise
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -11,31 +11,37 @@ from data.errors import UserError
 from data.shard import Sample
 from models.idefics2.images import ImageEncoder
 from tests.training import tiny
-from training.collate import Collator, MicroBatch, Place
-from training.dataset import Step, StepEncoder, build_loader, read_in_order
+from training.collate import Collator, MicroBatch, Place, Step
+from training.dataset import ShareEncoder, build_loader, tokenize
 from training.encoding import ConversationEncoder
+from training.feed import Feed, Replica
 from training.loader_state import from_plain, to_plain
 from training.models.batching import IGNORE
 from training.models.idefics2.config import read_config
+from training.pixel_queue import PixelQueue
+from training.stored_sample import read_in_order
 
 GLOBAL_BATCH = 6
 
 
 class Reader:
-    """Makes loaders for any rank of one policy's data."""
+    """Makes what any rank of one policy's data takes, if it read for itself."""
 
     def __init__(self, policy: Path) -> None:
         processor = AutoProcessor.from_pretrained(policy)
         self.images = ImageEncoder(processor, read_config(policy))
         self.encoder = ConversationEncoder(processor, self.images, 4096, 3, "answer")
 
-    def loader(self, folder: Path, place: Place, num_workers: int = 0, **options: object):
+    def feed(self, folder: Path, place: Place, num_workers: int = 0, **options: object) -> Feed:
         options = {"batch_size": 2, "seq_len": 1024, "pad_multiple": 8, **options}
-        encoder = StepEncoder(self.encoder, Collator(place, self.images, **options))
-        return build_loader(folder, encoder, GLOBAL_BATCH, num_workers, seed=1)
+        encoder = ShareEncoder(self.encoder, folder, place.data_rank, place.data_size)
+        loader = build_loader(folder, encoder, GLOBAL_BATCH, num_workers, seed=1)
+        collator = Collator(place, self.images, pixel_queue=PixelQueue(num_workers), **options)
+        return Feed(loader, Replica([0]), collator, num_workers)
 
     def steps(self, folder: Path, count: int, place: Place, **options: object) -> list[Step]:
-        return list(islice(self.loader(folder, place, **options), count))
+        feed = self.feed(folder, place, **options)
+        return [feed.take() for _ in range(count)]
 
     def batches(self, folder: Path, count: int, place: Place, **options: object) -> list[MicroBatch]:
         return [batch for step in self.steps(folder, count, place, **options) for batch in step.micro_batches]
@@ -68,7 +74,7 @@ def test_each_step_is_the_same_samples_however_many_replicas(reader: Reader, sha
     replicas = [reader.steps(shards, 4, place(rank, 3), packing=packing) for rank in range(3)]
     for whole, *parts in zip(alone, *replicas, strict=True):
         assert sorted(whole.keys) == sorted(key for part in parts for key in keys(part.micro_batches))
-        assert len({len(part.micro_batches) for part in parts}) == 1
+        assert len({sum(len(batch.keys) for batch in part.micro_batches) for part in parts}) == 1
         assert all(part.keys == whole.keys for part in parts)
 
 
@@ -84,10 +90,11 @@ def test_ranks_share_the_images_of_the_same_samples(reader: Reader, shards: Path
     later_stage = reader.batches(shards, 4, place(first=False))
     for expected, left, right, later in zip(whole, *parts, later_stage, strict=True):
         assert expected.tokens.equal(left.tokens) and expected.tokens.equal(right.tokens)
-        assert expected.tokens.equal(later.tokens) and later.images.pixels is None
-        assert left.images.num_units == right.images.num_units == expected.images.num_units
-        owned = [len(part.images.pixels["pixel_values"]) if part.images.pixels else 0 for part in (left, right)]
-        assert sum(owned) == expected.images.num_units and owned[0] - owned[1] in (0, 1)
+        assert expected.tokens.equal(later.tokens) and later.images.load().pixels is None
+        images = [part.images.load() for part in (expected, left, right)]
+        assert images[1].num_units == images[2].num_units == images[0].num_units
+        owned = [len(part.pixels["pixel_values"]) if part.pixels else 0 for part in images[1:]]
+        assert sum(owned) == images[0].num_units and owned[0] - owned[1] in (0, 1)
 
 
 def test_every_sample_weighs_the_same(reader: Reader, shards: Path) -> None:
@@ -147,15 +154,16 @@ def test_images_that_samples_share_are_read_as_their_own(reader: Reader, tmp_pat
     assert [step.keys for step in steps[0]] == [step.keys for step in steps[1]]
     for step, shared in zip(*steps, strict=True):
         for batch, same in zip(step.micro_batches, shared.micro_batches, strict=True):
-            assert batch.tokens.equal(same.tokens) and batch.images.num_units == same.images.num_units
-            assert batch.images.pixels["pixel_values"].equal(same.images.pixels["pixel_values"])
+            assert batch.tokens.equal(same.tokens)
+            own, other = batch.images.load(), same.images.load()
+            assert own.num_units == other.num_units and own.pixels["pixel_values"].equal(other.pixels["pixel_values"])
 
 
 def test_a_column_that_is_no_number_is_named(reader: Reader, tmp_path: Path) -> None:
     good = tiny.sample(1)
     folder = tiny.build_dataset(tmp_path / "shards", [Sample("odd", good.conversations, good.images, {"weight": "x"})])
     with pytest.raises(UserError, match=r"sample odd: .*numbers as its columns"):
-        list(read_in_order(folder, reader.encoder))
+        [tokenize(reader.encoder, s.id, s.fields, s.find_images()) for s in read_in_order(folder)]
 
 
 @pytest.mark.parametrize("num_workers", [0, 1])
@@ -163,19 +171,40 @@ def test_a_restored_loader_continues_where_it_was(
     reader: Reader, shards: Path, num_workers: int, tmp_path: Path
 ) -> None:
     """Also on another number of replicas: the state is the same for all."""
-    loader = reader.loader(shards, place(), num_workers)
-    steps = iter(loader)
-    list(islice(steps, 3))
-    torch.save(to_plain(loader.save_state_rank()), tmp_path / "state.pt")
-    expected = [step.keys for step in islice(steps, 4)]
-    restarted = reader.loader(shards, place(1, 2), num_workers)
+    feed = reader.feed(shards, place(), num_workers)
+    for _ in range(3):
+        feed.take()
+    torch.save(to_plain(feed.save_state_rank()), tmp_path / "state.pt")
+    expected = [feed.take().keys for _ in range(4)]
+    restarted = reader.feed(shards, place(1, 2), num_workers)
     restarted.restore_state_rank(from_plain(torch.load(tmp_path / "state.pt", weights_only=True)))
-    assert [step.keys for step in islice(iter(restarted), 4)] == expected
+    assert [restarted.take().keys for _ in range(4)] == expected
 
 
-def test_a_broken_image_is_named(reader: Reader, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("cut", "num_workers"), [(60, 0), (60, 1), (10, 0)])
+def test_a_broken_image_is_named(reader: Reader, cut: int, num_workers: int, tmp_path: Path) -> None:
+    """Whether it has a header, and whoever decodes it."""
     good = tiny.sample(1)
-    broken = Sample("broken", good.conversations, [good.images[0][:60]])
-    folder = tiny.build_dataset(tmp_path / "shards", [broken] * 1 + [tiny.sample(i) for i in range(5)])
+    broken = Sample("broken", good.conversations, [good.images[0][:cut]])
+    folder = tiny.build_dataset(tmp_path / "shards", [broken, *(tiny.sample(i) for i in range(5))])
     with pytest.raises(UserError, match="sample broken: broken image"):
-        reader.steps(folder, 1, place())
+        for batch in reader.batches(folder, 1, place(), num_workers=num_workers):
+            batch.images.load()
+
+
+def test_pixels_made_ahead_are_those_made_when_needed(reader: Reader, shards: Path) -> None:
+    ahead = reader.batches(shards, 4, place(image_size=2), num_workers=2)
+    for batch, expected in zip(ahead, reader.batches(shards, 4, place(image_size=2), num_workers=0), strict=False):
+        if batch.keys == expected.keys:
+            same = [batch.images.load(), expected.images.load()]
+            assert all(same[0].pixels[name].equal(same[1].pixels[name]) for name in same[1].pixels)
+
+
+def test_replicas_have_as_much_to_compute(reader: Reader, tmp_path: Path) -> None:
+    """Long and short samples are dealt out evenly, by an estimate from their texts."""
+    samples = [tiny.sample(index, num_words=20 if index % 2 else 220) for index in range(24)]
+    folder = tiny.build_dataset(tmp_path / "shards", samples)
+    parts = [reader.steps(folder, 4, place(rank, 3)) for rank in range(3)]
+    for step in zip(*parts, strict=True):
+        long = [sum(length > 300 for batch in part.micro_batches for length in batch.lengths) for part in step]
+        assert max(long) - min(long) <= 1

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from training.packing import batch_by_length, pack_rows
+from training.packing import batch_by_length, deal_out, pack_rows
 
 
 @pytest.mark.parametrize("multiple", [1, 2, 4])
@@ -35,3 +35,21 @@ def test_a_tight_fit_is_kept() -> None:
 def test_micro_batches_hold_neighbours_in_length() -> None:
     assert batch_by_length([5, 1, 4, 2, 3], 2) == [[1, 3], [4, 2], [0]]
     assert batch_by_length([1, 1], 1, multiple=4) == [[0], [1], [], []]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_shares_hold_every_sample_once_and_cost_alike(seed: int) -> None:
+    rng = random.Random(seed)
+    costs = [rng.randint(200, 1000) for _ in range(rng.choice([16, 32, 61]))]
+    for num_shares in (1, 2, 4):
+        shares = deal_out(costs, num_shares)
+        assert sorted(index for share in shares for index in share) == list(range(len(costs)))
+        assert all(share == sorted(share) for share in shares)
+        assert max(map(len, shares)) - min(map(len, shares)) <= 1
+        if len(costs) % num_shares == 0:
+            totals = [sum(costs[index] for index in share) for share in shares]
+            assert max(totals) < 1.1 * sum(totals) / num_shares
+
+
+def test_more_shares_than_samples_leave_some_empty() -> None:
+    assert sorted(deal_out([5, 9], 3)) == [[], [0], [1]]

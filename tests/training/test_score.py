@@ -15,9 +15,10 @@ from data.shard import Sample
 from models.idefics2.images import ImageEncoder
 from tests.conftest import ROOT
 from tests.training import tiny
-from training.dataset import read_in_order
+from training.dataset import tokenize
 from training.encoding import ConversationEncoder
 from training.score import ScoreConfig, main
+from training.stored_sample import read_in_order
 
 
 @pytest.fixture(scope="module")
@@ -45,8 +46,9 @@ def reference(policy: Path, shards: Path) -> dict[str, list[float]]:
     model = AutoModelForImageTextToText.from_pretrained(policy).eval()
     encoder = ConversationEncoder(processor, ImageEncoder(processor, model.config), 1024, 3, "answer")
     expected = {}
-    for sample in read_in_order(shards, encoder):
-        images = [tiny.open_picture(image) for image in sample.images]
+    for stored in read_in_order(shards):
+        sample = tokenize(encoder, stored.id, stored.fields, stored.find_images())
+        images = [picture.decode(sample.key) for picture in sample.images]
         pixels = dict(processor.image_processor([images], return_tensors="pt")) if images else {}
         logits = model(input_ids=sample.ids[None], **pixels).logits[0, :-1]
         logprobs = logits.log_softmax(-1).gather(1, sample.ids[1:, None])[:, 0]

@@ -1,0 +1,71 @@
+"""The encoded images of samples: where they lie, how large they are, what they show."""
+
+import dataclasses
+import io
+import os
+from pathlib import Path
+from typing import BinaryIO
+
+from PIL import Image, UnidentifiedImageError
+from PIL.ContainerIO import ContainerIO
+
+from data.errors import UserError
+
+
+@dataclasses.dataclass(frozen=True)
+class FilePart:
+    """`size` bytes from `offset` on of the file `path`."""
+
+    path: Path
+    offset: int
+    size: int
+
+    def read(self) -> bytes:
+        with open(self.path, "rb") as file:
+            return os.pread(file.fileno(), self.size, self.offset)
+
+
+@dataclasses.dataclass(frozen=True)
+class Picture:
+    """An encoded image, itself or its place, and its height and width in pixels.
+
+    Samples carry places, so that what goes from process to process is small, and an image is read by the ranks that
+    encode it only.
+    """
+
+    source: bytes | FilePart
+    height: int
+    width: int
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """(height, width)"""
+        return self.height, self.width
+
+    def decode(self, key: str) -> Image.Image:
+        """The image in RGB; `UserError` naming sample `key` when it is broken."""
+        content = self.source if isinstance(self.source, bytes) else self.source.read()
+        try:
+            return Image.open(io.BytesIO(content)).convert("RGB")
+        except (UnidentifiedImageError, OSError) as error:
+            raise _broken(key, error) from None
+
+
+def read_picture(key: str, source: bytes | FilePart) -> Picture:
+    """The image of sample `key` at `source`, of which only the header is read; `UserError` when it has none."""
+    if isinstance(source, bytes):
+        return _read_header(key, source, io.BytesIO(source))
+    with open(source.path, "rb") as file:
+        return _read_header(key, source, ContainerIO(file, source.offset, source.size))
+
+
+def _read_header(key: str, source: bytes | FilePart, file: BinaryIO | ContainerIO) -> Picture:
+    try:
+        with Image.open(file) as image:
+            return Picture(source, image.height, image.width)
+    except (UnidentifiedImageError, OSError) as error:
+        raise _broken(key, error) from None
+
+
+def _broken(key: str, error: Exception) -> UserError:
+    return UserError(f"sample {key}: broken image ({error}); make the shards again")
