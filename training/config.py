@@ -99,7 +99,8 @@ class Config:
     seed: int = 1234
     """Order of the samples."""
     num_workers: int = 8
-    """Processes per rank that prepare samples; 0 prepares them in the training process."""
+    """Processes that tokenize, on one rank of each replica, and threads on each rank that prepare its images; 0: both
+    are done when they are needed, in the training process."""
     pad_to_longest: Literal["auto", "true", "false"] = "auto"
     """Pad a micro-batch to its longest sample rather than to `seq_len`; auto: where there is no GPU."""
     packing: Switch = "false"
