@@ -44,6 +44,7 @@ from training.models.batching import Images, image_share  # noqa: E402
 from training.models.registry import family  # noqa: E402
 from training.optimization import Guard, build_optimizer, build_scheduler, guarded_step  # noqa: E402
 from training.parallel import Chunks, build_model, unwrap  # noqa: E402
+from training.pixel_queue import LazyImages  # noqa: E402
 from training.step import forward_backward  # noqa: E402
 
 
@@ -95,7 +96,7 @@ def measure(config: Config, hf: Any, rank: int, world_size: int) -> RankMemory:
         guarded_step(optimizer, Guard(0.0))
         moments = meter.live - before
     parameters = [parameter for chunk in chunks for parameter in chunk.parameters()]
-    pixels = batches[0].images.pixels
+    pixels = batches[0].images.load().pixels
     return RankMemory(
         rank=rank,
         stage=parallel_state.get_pipeline_model_parallel_rank(),
@@ -231,7 +232,7 @@ def _micro_batch(config: Config, hf: Any, chunks: Chunks) -> MicroBatch:
     pixels = None
     if share and parallel_state.is_pipeline_first_stage():
         pixels = _screenshots(unwrap(chunks)[0].blank_pixels("cpu"), hf, share)
-    sizes = torch.tensor([[768, 1024]] * units)
+    images = Images(pixels, units, torch.tensor([[768, 1024]] * units))
     tokens = torch.zeros(rows, length, dtype=torch.long)
     return MicroBatch(
         tokens=tokens,
@@ -241,7 +242,7 @@ def _micro_batch(config: Config, hf: Any, chunks: Chunks) -> MicroBatch:
         keys=[""] * rows,
         advantages=torch.zeros(rows),
         segment_lengths=None,
-        images=Images(pixels, units, sizes),
+        images=LazyImages(images, lambda: images),
         lengths=(length,) * rows,
         mean_num_samples=float(rows),
     )
