@@ -39,7 +39,7 @@ from training import layout  # noqa: E402
 from training.activations import num_labelled, patch_grid, units_per_image  # noqa: E402
 from training.collate import MicroBatch  # noqa: E402
 from training.config import Config  # noqa: E402
-from training.models import layers  # noqa: E402
+from training.models import attention as language_attention  # noqa: E402
 from training.models.batching import Images, image_share  # noqa: E402
 from training.models.registry import family  # noqa: E402
 from training.optimization import Guard, build_optimizer, build_scheduler, guarded_step  # noqa: E402
@@ -197,7 +197,8 @@ def _use_gpu_kernels() -> None:
     sys.modules["torch.optim.adam"]._default_to_fused_or_foreach = lambda *_, **__: (False, True)  # type: ignore
     fused_bias_swiglu.swiglu = lambda both: torch.empty_like(both.chunk(2, -1)[0])
     fused_bias_swiglu.swiglu_back = lambda gradient, both: torch.empty_like(both)
-    layers._band = lambda *_: torch.empty(0)
+    language_attention.BLOCK = sys.maxsize  # one call a sample, as the variable-length kernel
+    language_attention._Band.corner = lambda *_: torch.empty(0)
     functional.rms_norm, functional.scaled_dot_product_attention = rms_norm, attention
 
 

@@ -66,8 +66,9 @@ def main(config: Config) -> int:
 def rank_main(config: Config) -> None:
     """Build, warm up, measure, report on the first rank."""
     from training import layout
-    from training.models.layers import HAVE_TE
+    from training.models import kernels
 
+    kernels.prepare()
     options = _options(config)
     hf = _shape(config.layers or _layers_that_fit(options))
     layout.initialize(options.layout, seed=0)
@@ -79,7 +80,7 @@ def rank_main(config: Config) -> None:
         ) from None
     if torch.distributed.get_rank() == 0:
         what = {"gpu": torch.cuda.get_device_name(), "gpus": torch.cuda.device_count(), "tp": options.tp}
-        what |= {"layers": hf.text_config.num_hidden_layers, "ac": config.ac, "transformer_engine": HAVE_TE}
+        what |= {"layers": hf.text_config.num_hidden_layers, "ac": config.ac}
         write_json(config.output, {**what, **measured})
         print({**what, **measured})
     layout.finalize()
@@ -123,7 +124,7 @@ def _layers_that_fit(options: train_config.Config) -> int:
     return min(most, 1 + int((usable - one) / (all_of_them - one) * (most - 1)))
 
 
-def _measure(options: train_config.Config, hf: Any, steps: int) -> dict[str, float | None]:
+def _measure(options: train_config.Config, hf: Any, steps: int) -> dict[str, float | str | None]:
     from training import checkpoint
     from training.clock import Clock
     from training.collate import Step
@@ -152,6 +153,7 @@ def _measure(options: train_config.Config, hf: Any, steps: int) -> dict[str, flo
     seconds = statistics.median(metrics.step_seconds for metrics in timed)
     flops_per_gpu = timed[0].flops / seconds / torch.distributed.get_world_size()
     return {
+        "kernels": str(models[0].kernels),
         "tokens_per_s": timed[0].num_tokens / seconds,
         "tflops_per_gpu": flops_per_gpu / 1e12,
         "mfu": flops_per_gpu / peak if peak else None,

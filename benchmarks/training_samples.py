@@ -19,7 +19,7 @@ from training import config as train_config
 from training.collate import TokenizedSample
 from training.dataset import tokenize
 from training.encoding import ConversationEncoder
-from training.models import cpu_adaptor
+from training.models import kernels
 from training.models.registry import family
 from training.pictures import Picture, read_picture
 from training.stored_sample import read_in_order
@@ -93,7 +93,7 @@ class Config:
 
 def main(config: Config) -> None:
     """Read every sample, count, write, say the mean."""
-    cpu_adaptor.install()
+    kernels.prepare()
     from training.train import build_encoder
 
     kind = family(config.policy)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from data import cli
 from data.processes import die_with_parent
-from training.models import cpu_adaptor
+from training.models import kernels
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +31,7 @@ def main(config: Config) -> None:
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what libraries print is no answer
     if config.side == "elcano":
-        cpu_adaptor.install()  # before Megatron is imported
+        kernels.prepare()  # before Megatron is imported
     import torch
 
     from benchmarks.training_sides import Elcano, Job, Models, Reference

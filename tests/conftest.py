@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+# Tests ask for the CPU and for as many ranks as they need, whatever GPUs this host has; bash tests/gpu.sh is for those.
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
 FIXTURES = ROOT.parent / "shared" / "fixtures" / "openwebvoyager"
 SOURCES = ["ours", *(["released"] if FIXTURES.is_dir() else [])]
 """Files of our own making, and the released ones where they are at hand."""

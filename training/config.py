@@ -56,8 +56,8 @@ class Config:
     """Tensor-parallel size."""
     pp: int = 1
     """Pipeline-parallel size."""
-    dp: int = 1
-    """Data-parallel size where there is no GPU; with GPUs it follows from their number."""
+    dp: int = 0
+    """Data-parallel size; 0: as many replicas as the GPUs hold and the global batch can be cut into, or 1 on CPU."""
     ac: Literal["full", "selective", "none"] = "full"
     """Activation recomputation: of whole layers, of their feed-forward part, or none."""
     do: Switch = "false"
@@ -130,8 +130,11 @@ class Config:
     """Memory of one of them."""
     host_memory_gib: float = 0.0
     """Memory of a host that a dry run counts with; 0: what it needs is printed only."""
+    te: Literal["auto", "true", "false"] = "auto"
+    """TransformerEngine's layers and optimizer; auto: where it is installed."""
     host_gpu_num: int = 0
-    """Processes on this host; 0: one per GPU, or TP x PP x DP without one."""
+    """The most GPUs (on CPU: processes) that each host gives; 0: all that CUDA_VISIBLE_DEVICES leaves, on CPU as many
+    as TP x PP x CP x DP."""
     host_num: int = 1
     """Number of hosts."""
     index: int = 0

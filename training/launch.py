@@ -6,16 +6,19 @@ The exit code is that of the rank that failed first, 143 for a run that SIGTERM 
 
 import importlib.util
 from pathlib import Path
+from typing import Any
 
 from data.errors import UserError
 from data.files import read_json
 from data.shard import read_manifest
 from training import torchrun
 from training.config import Config
+from training.devices import Ranks, plan_ranks
 from training.memory import print_plan
+from training.models import kernels
 from training.models.adapter_record import check_adapters
 from training.models.checkpoint_folder import IDENTITY_FILE, find_weights, read_tracker
-from training.models.language import check_layout
+from training.models.language import check_layout, sliding_window
 from training.models.registry import family
 from training.stop import EXIT_CODE
 from training.survey import check_samples
@@ -25,20 +28,34 @@ def main(config: Config) -> int:
     """Check, then train under torchrun with this process's own flags and environment."""
     check_counts(config)
     if config.dry_run:
-        check_sizes(config, config.num_gpus or config.layout.model_ranks * config.dp)
+        check_sizes(config, config.num_gpus or config.layout.model_ranks * max(1, config.dp))
         print_plan(config)
         return 0
-    num_processes = torchrun.num_processes(config.host_gpu_num, config.layout.model_ranks * config.dp)
-    check(config, num_processes * config.host_num)
+    ranks = ranks_of(config)
+    check(config, ranks.per_host * config.host_num)
     if is_complete(config):
         print(f"{config.checkpoint_path}: complete")
         return 0
+    if ranks.note:
+        print(ranks.note, flush=True)
     hosts = torchrun.Hosts(config.host_num, config.index, config.chief_ip, config.master_port)
-    exit_code = torchrun.start("training.worker", num_processes, hosts)
+    exit_code = torchrun.start("training.worker", ranks.per_host, hosts)
     if exit_code or is_complete(config):
         return exit_code
     print(f"{config.checkpoint_path}: stopped before its end; the same command continues it")
     return EXIT_CODE
+
+
+def ranks_of(config: Config) -> Ranks:
+    """How many ranks this run has; see `plan_ranks` for what it refuses."""
+    samples, rest = divmod(config.global_batch_size, config.batch_size)
+    return plan_ranks(
+        config.layout,
+        0 if rest else samples,
+        replicas=config.dp,
+        per_host=config.host_gpu_num,
+        num_hosts=config.host_num,
+    )
 
 
 def check(config: Config, num_ranks: int) -> None:
@@ -62,10 +79,10 @@ def check(config: Config, num_ranks: int) -> None:
 def check_counts(config: Config) -> None:
     """`UserError` for an option that counts something but is negative, or 0 where that makes no sense."""
     at_least = {
-        **dict.fromkeys(("tp", "pp", "cp", "dp", "vpp", "batch_size", "global_batch_size", "seq_len"), 1),
+        **dict.fromkeys(("tp", "pp", "cp", "vpp", "batch_size", "global_batch_size", "seq_len"), 1),
         **dict.fromkeys(("train_iters", "save_interval", "image_num", "host_num"), 1),
         **dict.fromkeys(("first_stage_layers", "lr_warmup_iters", "num_workers", "keep_last", "eval_interval"), 0),
-        **dict.fromkeys(("eval_samples", "num_gpus", "host_gpu_num", "lora_rank"), 0),
+        **dict.fromkeys(("eval_samples", "num_gpus", "host_gpu_num", "lora_rank", "dp"), 0),
     }
     for name, least in at_least.items():
         if getattr(config, name) < least:
@@ -100,12 +117,23 @@ def check_model(config: Config, hf_files: Path) -> None:
         raise UserError(f"{hf_files}: this is {kind.name}, not {config.model_type}; see training/train_{kind.name}.sh")
     hf = kind.read_config(hf_files)
     check_layout(hf, config.layout)
+    check_kernels(config, hf)
     longest = hf.text_config.max_position_embeddings
     if config.seq_len > longest:
         raise UserError(f"SEQ_LEN={config.seq_len}, but this model knows {longest} positions only")
     trainable = config.trainable
     if not (trainable.vision or trainable.connector or trainable.language or trainable.lora):
         raise UserError("vision tower, connector and language model are all frozen: nothing is left to learn")
+
+
+def check_kernels(config: Config, hf: Any) -> None:
+    """`UserError` for a layout that the kernels of this host cannot run, or when TE=true and it is not there."""
+    if config.te != "true" and config.cp == 1:
+        return  # importing TransformerEngine takes seconds
+    found = kernels.look(config.te)
+    chosen = kernels.choose(found, config.layout.bf16, hf.text_config.head_dim, config.trainable.lora is not None)
+    window, packing = sliding_window(hf.text_config), config.packing == "true"
+    kernels.check_context_parallel(chosen, window, hf.text_config, config.layout, packing)
 
 
 def is_complete(config: Config) -> bool:

@@ -169,7 +169,7 @@ def print_plan(config: Config) -> None:
     """
     folder = config_folder(config.pretrain_checkpoint_path)
     hf = family(folder).read_config(folder)
-    num_gpus = config.num_gpus or config.layout.model_ranks * config.dp
+    num_gpus = config.num_gpus or config.layout.model_ranks * max(1, config.dp)
     check_layout(hf, config.layout)
     if num_gpus % config.layout.model_ranks:
         raise UserError(f"{num_gpus} GPUs cannot be cut into replicas of {config.layout.model_ranks}")

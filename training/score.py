@@ -22,7 +22,8 @@ from data.errors import UserError
 from data.shard import read_manifest
 from training import torchrun
 from training.config import Config, Switch, parse_with_environment
-from training.launch import check_counts, check_sizes
+from training.devices import plan_ranks
+from training.launch import check_counts, check_kernels, check_sizes
 from training.models.adapter_record import read_adapter_record
 from training.models.checkpoint_folder import find_weights
 from training.models.language import check_layout
@@ -46,8 +47,8 @@ class ScoreConfig:
     """Pipeline-parallel size."""
     cp: int = 1
     """Context-parallel size."""
-    dp: int = 1
-    """Data-parallel size where there is no GPU; with GPUs it follows from their number."""
+    dp: int = 0
+    """Data-parallel size; 0: as many replicas as the GPUs hold, or 1 on CPU."""
     sp: Switch = "false"
     """Sequence parallelism."""
     pr: Literal["bf16", "fp32"] = "bf16"
@@ -64,8 +65,10 @@ class ScoreConfig:
     """Which tokens are scored: the last reply, every reply, or everything but images."""
     token_logprobs: Switch = "false"
     """Also write each token's."""
+    te: Literal["auto", "true", "false"] = "auto"
+    """TransformerEngine's layers; auto: where it is installed."""
     host_gpu_num: int = 0
-    """Processes on this host; 0: one per GPU, or TP x PP x CP x DP without one."""
+    """The most GPUs (on CPU: processes) to take; 0: all that CUDA_VISIBLE_DEVICES leaves."""
 
     def as_training(self) -> Config:
         """The options of training that scoring shares; adapters are those that the checkpoint has."""
@@ -80,23 +83,27 @@ def main(config: ScoreConfig) -> int:
     """Check, then score under torchrun with this process's own flags and environment."""
     training = config.as_training()
     check_counts(training)
-    num_ranks = torchrun.num_processes(config.host_gpu_num, training.layout.model_ranks * config.dp)
+    ranks = plan_ranks(training.layout, replicas=config.dp, per_host=config.host_gpu_num)
     manifest = read_manifest(config.dataset_path)
     _, hf_files = find_weights(config.checkpoint)
-    check_layout(family(hf_files).read_config(hf_files), training.layout)
-    batch = config.batch_size * max(1, num_ranks // training.layout.model_ranks)
-    check_sizes(dataclasses.replace(training, global_batch_size=batch), num_ranks)
+    hf = family(hf_files).read_config(hf_files)
+    check_layout(hf, training.layout)
+    check_kernels(training, hf)
+    batch = config.batch_size * ranks.replicas
+    check_sizes(dataclasses.replace(training, global_batch_size=batch), ranks.per_host)
     check_samples(config.dataset_path, manifest, config.image_num, hf_files)
     if not config.output.absolute().parent.is_dir():
         raise UserError(f"{config.output}: its folder does not exist")
-    return torchrun.start("training.score", num_ranks, torchrun.Hosts())
+    if ranks.note:
+        print(ranks.note)
+    return torchrun.start("training.score", ranks.per_host, torchrun.Hosts())
 
 
 def rank_main(config: ScoreConfig) -> None:
     """What each rank does; heavy imports wait until here."""
-    from training.models import cpu_adaptor
+    from training.models import kernels
 
-    cpu_adaptor.install()
+    kernels.prepare(config.te)
     from training.scoring import score
 
     score(config)

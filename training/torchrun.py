@@ -12,7 +12,6 @@ from types import FrameType
 from typing import TypeVar
 
 import psutil
-import torch
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, get_error_handler
 from torch.distributed.run import get_args_parser, run
 
@@ -31,11 +30,6 @@ class Hosts:
     index: int = 0
     chief: str = "localhost"
     port: int = 6501
-
-
-def num_processes(asked: int, without_gpu: int) -> int:
-    """Ranks on this host: as many as asked, else one per GPU, else `without_gpu`."""
-    return asked or torch.cuda.device_count() or without_gpu
 
 
 def start(module: str, num_processes: int, hosts: Hosts) -> int:

@@ -22,6 +22,7 @@ from training.encoding import ConversationEncoder
 from training.evaluate import Evaluator
 from training.feed import Feed, Replica
 from training.metrics import StepMetrics, StepReporter
+from training.models import kernels
 from training.models.adapter_record import AdapterRecord
 from training.models.checkpoint_folder import copy_hf_files, find_weights, read_tracker
 from training.models.registry import family
@@ -46,6 +47,7 @@ def train(config: Config) -> bool:
     kind = family(hf_files)
     hf = kind.read_config(hf_files)
     model = build_model(kind, hf, config.layout, config.trainable, config.seed)
+    report_kernels(model)
     optimizer = build_optimizer(config, model)
     scheduler = build_scheduler(config, optimizer, train_iters)
     processor = load_processor(hf_files)
@@ -94,6 +96,12 @@ def say_what_is_seen(hf_files: Path, processor: Any) -> None:
     """How images are prepared, on the first rank."""
     if torch.distributed.get_rank() == 0:
         to_stderr(splitting_remark(hf_files, processor) or f"images: {describe(processor)} (as {hf_files} says)")
+
+
+def report_kernels(model: Chunks) -> None:
+    """Among the first lines of a run's log."""
+    if torch.distributed.get_rank() == 0:
+        print(*kernels.report(unwrap(model)[0].kernels), sep="\n", flush=True)
 
 
 def build_encoder(config: Config, processor: Any, image_encoder: ImageEncoder) -> ConversationEncoder:

@@ -5,12 +5,12 @@ The heavy imports wait until `main`, so that a process which only imports this f
 
 from training import torchrun
 from training.config import Config, parse
-from training.models import cpu_adaptor
+from training.models import kernels
 
 
 def main(config: Config) -> None:
     """Train."""
-    cpu_adaptor.install()
+    kernels.prepare(config.te)
     from training.train import train
 
     train(config)

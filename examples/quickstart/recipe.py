@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from elcano.devices import num_gpus
 from elcano.recipe import Collection, Recipe, Round, Serving, Training
 
 HERE = Path(__file__).resolve().parent
@@ -26,7 +27,7 @@ def recipe() -> Recipe:
         serving=Serving(dtype="float32", max_batch_size=8, max_new_tokens=128, num_threads=1),
         training=Training(
             {
-                "TP": "2",
+                "TP": "1" if num_gpus() == 1 else "2",  # two GPUs, or two cores
                 "PP": "1",
                 "PR": "fp32",
                 "AC": "none",

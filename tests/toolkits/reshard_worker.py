@@ -12,11 +12,11 @@ import warnings
 from pathlib import Path
 
 from data.processes import die_with_parent
-from training.models import cpu_adaptor
+from training.models import kernels
 
 die_with_parent()
 warnings.simplefilter("ignore")
-cpu_adaptor.install()
+kernels.prepare()
 
 import torch  # noqa: E402  (Megatron must come after the adaptor)
 from megatron.core import parallel_state  # noqa: E402

@@ -93,9 +93,9 @@ def _megatron_logits(
     inputs: dict[str, torch.Tensor],
     images: list[Image.Image],
 ) -> torch.Tensor:
-    from training.models import cpu_adaptor
+    from training.models import kernels
 
-    cpu_adaptor.install()
+    kernels.prepare()
     from megatron.core import parallel_state
 
     from training import checkpoint, layout

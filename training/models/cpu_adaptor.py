@@ -1,9 +1,8 @@
 """Run the unmodified megatron-core on a CPU: whatever it calls "cuda" is the CPU.
 
 Megatron names the device "cuda" in its schedules, embeddings and optimizers. Without a GPU, `install()` redirects those
-names, so that a laptop runs the same TP/PP/DP code over gloo. Call it once, before Megatron is imported; it does
-nothing where a GPU is present, and belongs only into processes that run Megatron (`Tensor.type()` then says
-"torch.cuda...").
+names, so that a laptop runs the same TP/PP/DP code over gloo. `kernels.prepare` calls it; it does nothing where a GPU
+is present, and belongs only into processes that run Megatron (`Tensor.type()` then says "torch.cuda...").
 """
 
 import functools
@@ -23,8 +22,12 @@ _FACTORIES = (
 
 def install() -> None:
     """Redirect "cuda" to the CPU when there is no GPU."""
-    if torch.cuda.is_available():
-        return
+    if not torch.cuda.is_available():
+        redirect()
+
+
+def redirect() -> None:
+    """Redirect "cuda" to the CPU."""
     torch.compile = _eager  # Megatron's jit_fuser: its import alone takes seconds here, its warm-up minutes
     _redirect_tensors()
     _redirect_cuda_functions()

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from megatron.core.transformer.transformer_config import TransformerConfig
 
     from training.layout import Layout
+    from training.models.kernels import Kernels
 
 
 def check_text(path: Path, text: Any) -> None:
@@ -69,13 +70,11 @@ def _check_stages(num_layers: int, layout: "Layout") -> None:
         )
 
 
-def transformer_config(config: Any, layout: "Layout") -> "TransformerConfig":
-    """The language model's dimensions and `layout` for megatron-core; no weight is initialised, all are loaded."""
+def transformer_config(config: Any, layout: "Layout", kernels: "Kernels") -> "TransformerConfig":
+    """The language model's dimensions, `layout` and `kernels` for megatron-core; all weights are loaded, none drawn."""
     import torch
     from megatron.core.transformer.transformer_config import TransformerConfig
     from torch.nn import functional
-
-    from training.models.layers import HAVE_TE
 
     text = config.text_config
     window = sliding_window(text)
@@ -111,11 +110,11 @@ def transformer_config(config: Any, layout: "Layout") -> "TransformerConfig":
         params_dtype=dtype,
         bf16=layout.bf16,
         perform_initialization=False,
-        gradient_accumulation_fusion=False,
+        gradient_accumulation_fusion=kernels.gradient_accumulation_fusion,
         masked_softmax_fusion=False,
-        persist_layer_norm=False,
-        apply_rope_fusion=HAVE_TE,
-        bias_activation_fusion=torch.cuda.is_available(),  # a gain only where it is compiled
+        persist_layer_norm=False,  # apex's, for LayerNorm only
+        apply_rope_fusion=kernels.rope_fusion,
+        bias_activation_fusion=kernels.compiled,
         bias_dropout_fusion=True,
         **_RECOMPUTE[layout.recompute],
     )

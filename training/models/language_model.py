@@ -8,6 +8,7 @@ from megatron.core.models.gpt import GPTModel
 from megatron.core.transformer.transformer_config import TransformerConfig
 
 from training.models.batching import IGNORE
+from training.models.kernels import Kernels
 from training.models.language import tied_embeddings
 from training.models.layers import layer_spec
 from training.models.trainable import Trainable
@@ -29,6 +30,7 @@ class LanguageModel(GPTModel):
         hf: Any,
         config: TransformerConfig,
         trainable: Trainable,
+        kernels: Kernels,
         pre_process: bool,
         post_process: bool,
         vp_stage: int | None,
@@ -36,7 +38,7 @@ class LanguageModel(GPTModel):
         text = hf.text_config
         super().__init__(
             config,
-            layer_spec(config, vp_stage, trainable.lora),
+            layer_spec(config, vp_stage, trainable.lora, kernels),
             vocab_size=padded_vocab_size(text.vocab_size, config.tensor_model_parallel_size),
             max_sequence_length=text.max_position_embeddings,
             pre_process=pre_process,

@@ -37,7 +37,7 @@ class Family:
 
     @property
     def model_class(self) -> type:
-        """The Megatron model, a `VisionLanguageModel`; ask for it after `cpu_adaptor.install()`."""
+        """The Megatron model, a `VisionLanguageModel`; ask for it after `kernels.prepare()`."""
         return self._module("model").Model
 
     @property

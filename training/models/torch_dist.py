@@ -1,6 +1,6 @@
 """megatron-core's `torch_dist` checkpoints, for training on many ranks and for a converter that is alone.
 
-Import it after `cpu_adaptor.install()`.
+Import it after `kernels.prepare()`.
 """
 
 import queue

@@ -15,12 +15,13 @@ from megatron.core.transformer.module import MegatronModule
 from transformers.initialization import no_init_weights
 
 from training.layout import Layout
+from training.models import kernels
 from training.models.batching import NO_IMAGES, Images, Pixels
 from training.models.collectives import AllGather
 from training.models.context_parallel import local_positions
 from training.models.language import tied_embeddings, transformer_config
 from training.models.language_model import LanguageModel
-from training.models.layers import PackedSamples
+from training.models.packed import PackedSamples
 from training.models.trainable import Trainable
 
 
@@ -34,7 +35,8 @@ class VisionLanguageModel(MegatronModule):
     connector_names: tuple[str, ...]
 
     def __init__(self, hf: Any, layout: Layout, trainable: Trainable, vp_stage: int | None = None) -> None:
-        config = transformer_config(hf, layout)
+        self.kernels = kernels.chosen(hf, layout, trainable.lora is not None)
+        config = transformer_config(hf, layout, self.kernels)
         super().__init__(config)
         self.hf, self.trainable, self.vp_stage = hf, trainable, vp_stage
         self.model_type = ModelType.encoder_or_decoder
@@ -45,10 +47,10 @@ class VisionLanguageModel(MegatronModule):
             with no_init_weights():
                 self.build_vision(hf)
             self._prepare_vision(layout)
-        self.language_model = LanguageModel(hf, config, trainable, self.pre_process, self.post_process, vp_stage)
-        self.to(
-            torch.cuda.current_device(), config.params_dtype
-        )  # parts of Hugging Face's come in the checkpoint's own
+        self.language_model = LanguageModel(
+            hf, config, trainable, self.kernels, self.pre_process, self.post_process, vp_stage
+        )
+        self.to(torch.cuda.current_device(), config.params_dtype)  # Hugging Face's parts come in the checkpoint's own
 
     def build_vision(self, hf: Any) -> None:
         """Set the modules named by `tower_names` and `connector_names`."""

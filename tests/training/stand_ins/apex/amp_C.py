@@ -1,0 +1,11 @@
+import torch
+
+
+def multi_tensor_l2norm(chunk_size, overflow, lists, per_tensor):
+    norms = torch.stack([tensor.float().norm() for tensor in lists[0]])
+    return norms.norm(), norms if per_tensor else None
+
+
+def multi_tensor_scale(chunk_size, overflow, lists, scale):
+    for source, destination in zip(*lists, strict=True):
+        destination.copy_(source * scale)

@@ -1,0 +1,1 @@
+"""The extension behind apex.normalization."""

@@ -1,0 +1,1 @@
+"""Stands for the package that PyPI calls apex: another project."""

@@ -1,0 +1,6 @@
+class FusibleOperation:
+    """Named in annotations."""
+
+
+class Sequential:
+    """Named in annotations."""

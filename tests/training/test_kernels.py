@@ -1,0 +1,204 @@
+"""Each combination of packages chooses, builds and runs what docs/gpu.md says. CUDA is pretended in child processes."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from data.errors import UserError
+from tests.conftest import ROOT
+from tests.training import tiny
+from training.layout import Layout
+from training.models.kernels import Installed, Kernels, check_context_parallel, choose
+
+STAND_INS = ROOT / "tests" / "training" / "stand_ins"
+TE, APEX, OTHER_APEX = "transformer_engine", "apex", "other_apex"
+COMBINATIONS = [(), (APEX,), (OTHER_APEX,), (TE,), (TE, APEX)]
+
+
+def environment(*packages: str) -> dict[str, str]:
+    path = os.pathsep.join([str(ROOT), *(str(STAND_INS / package) for package in packages)])
+    return tiny.environment(PYTHONPATH=path)
+
+
+@pytest.fixture(scope="module")
+def windowed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Grouped queries, and a window shorter than the samples."""
+    return tiny.build_policy(tmp_path_factory.mktemp("windowed") / "hf", sliding_window=16)
+
+
+@pytest.fixture(scope="module")
+def run(windowed: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    from tests.training.conftest import convert
+
+    megatron = convert("hf2mg", windowed, windowed.with_name("megatron"))
+    done: dict[tuple[tuple[str, ...], bool], dict[str, Any]] = {}
+
+    def cells(packages: tuple[str, ...], cuda: bool = True) -> dict[str, Any]:
+        if (packages, cuda) not in done:
+            out = tmp_path_factory.mktemp("cells") / "out.json"
+            script = ROOT / "tests" / "training" / "kernels_worker.py"
+            command = [sys.executable, script, out, windowed, megatron, "true" if cuda else "false"]
+            child = subprocess.run(command, env=environment(*packages), capture_output=True, text=True, timeout=600)
+            assert child.returncode == 0, child.stdout + child.stderr
+            done[packages, cuda] = json.loads(out.read_text())
+        return done[packages, cuda]
+
+    return cells
+
+
+def expected(packages: tuple[str, ...], cell: str) -> dict[str, Any]:
+    """The table of docs/gpu.md."""
+    te, apex, bf16, adapters = TE in packages, APEX in packages, cell != "fp32", cell == "adapters"
+    return {
+        "layers": "te" if te and not adapters else "megatron",
+        "norm": "te" if te else "apex" if apex else "torch",
+        "attention": "blocks" if not bf16 else "te" if te else "varlen",
+        "rope_fusion": te,
+        "optimizer": "te" if te else "apex" if apex else "torch",
+        "gradient_accumulation_fusion": apex and bf16 and not adapters,
+        "compiled": True,
+    }
+
+
+@pytest.mark.parametrize("cell", ["plain", "adapters", "fp32"])
+@pytest.mark.parametrize("packages", COMBINATIONS)
+def test_a_gpu_host_builds_what_was_chosen(run: Any, packages: tuple[str, ...], cell: str) -> None:
+    """Not only chosen: Megatron's modules and the optimizer are of these classes."""
+    made = run(packages)[cell]
+    wanted = expected(packages, cell)
+    assert made["kernels"] == wanted
+    te_layers = wanted["layers"] == "te"
+    norm = {"te": "RMSNorm", "apex": "ApexRMSNorm", "torch": "RMSNorm"}[wanted["norm"]]
+    assert made["parts"] == {
+        "input_layernorm": "IdentityOp" if te_layers else norm,
+        "linear_qkv": "TELayerNormColumnParallelLinear"
+        if te_layers
+        else {"adapters": "LoraQkv"}.get(cell, "ColumnParallelLinear"),
+        "core_attention": "TEDotProductAttention" if wanted["attention"] == "te" else "CausalAttention",
+        "final_layernorm": norm,
+    }
+    assert made["rope_fusion"] == wanted["rope_fusion"]
+    assert made["gradient_accumulation_fusion"] == wanted["gradient_accumulation_fusion"]
+    assert made["optimizer"].split(".")[0] == {"te": TE, "apex": "apex", "torch": "torch"}[wanted["optimizer"]]
+
+
+@pytest.mark.parametrize("cell", ["plain", "adapters", "fp32"])
+@pytest.mark.parametrize("packages", COMBINATIONS)
+def test_every_choice_computes_the_same_from_the_same_checkpoint(run: Any, packages: tuple, cell: str) -> None:
+    """Padded and packed loss and the gradient's norm are those of a host without a GPU; every weight learns."""
+    made, reference = run(packages)[cell], run((), cuda=False)[cell]
+    tolerance = 1e-4 if cell == "fp32" else 3e-2
+    assert made["keys"] == reference["keys"]
+    assert made["losses"] == pytest.approx(reference["losses"], rel=tolerance)
+    assert made["norm"] == pytest.approx(reference["norm"], rel=tolerance)
+    assert made["norm"] > 0 and made["changed"] > 0
+    assert abs(made["losses"][0] - made["losses"][1]) > 1e-3, "packed samples do not see each other"
+
+
+def test_the_log_says_what_was_chosen_and_what_was_left_alone(run: Any) -> None:
+    [line] = run((TE, APEX))["plain"]["report"]
+    assert "a pretended GPU, TransformerEngine 2.10.0" in line
+    assert "layers TransformerEngine" in line and "gradient accumulation fused" in line
+    kernels, unused = run((OTHER_APEX,))["plain"]["report"]
+    assert "without TransformerEngine" in kernels and "attention flash, variable length" in kernels
+    assert unused == "not used: apex (not NVIDIA's, or built without its CUDA extensions)"
+
+
+def test_a_host_whose_gpus_are_hidden_uses_none_of_their_packages(run: Any) -> None:
+    """Installed, but nothing here can run them: Megatron must not take their optimizers for CPU tensors."""
+    for cell in run((TE, APEX), cuda=False).values():
+        assert Kernels(**cell["kernels"]) == Kernels()
+        assert cell["optimizer"].split(".")[0] == "torch"
+        assert cell["report"][0].startswith("kernels (CPU): layers Megatron")
+
+
+LOOK = """
+import sys, torch
+from tests.training.kernels_worker import pretend_cuda
+pretend_cuda()
+from training.models import kernels
+try:
+    print(kernels.look(sys.argv[1]))
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
+
+def look(*packages: str, use_te: str = "auto", **variables: str) -> str:
+    child = subprocess.run(
+        [sys.executable, "-c", LOOK, use_te],
+        env={**environment(*packages), **variables},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert child.returncode == 0, child.stderr
+    return child.stdout
+
+
+def stand_in(folder: Path, version: str, pytorch: str = "") -> Path:
+    """A TransformerEngine of another version, or whose PyTorch part is `pytorch`."""
+    package = folder / "transformer_engine"
+    (package / "pytorch").mkdir(parents=True)
+    (package / "__init__.py").write_text(f"__version__ = {version!r}\n")
+    (package / "pytorch" / "__init__.py").write_text(pytorch)
+    (package / "pytorch" / "optimizers.py").write_text("")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("version", "pytorch", "used", "why"),
+    [
+        ("2.9.0+70f5366", "", True, ""),
+        ("2.11.0", "", True, ""),
+        ("2.8.0", "", False, r"TransformerEngine 2\.8\.0 \(megatron-core wants <2\.12\.0,>=2\.9\.0a0\)"),
+        ("2.12.0", "", False, r"TransformerEngine 2\.12\.0 \(megatron-core wants"),
+        ("2.10.0", "raise OSError('libcublas.so.13: no such file')", False, r"does not import .*libcublas\.so\.13"),
+    ],
+)
+def test_only_a_transformer_engine_that_works_is_used(
+    tmp_path: Path, version: str, pytorch: str, used: bool, why: str
+) -> None:
+    found = look(str(stand_in(tmp_path, version, pytorch)))
+    assert (f"transformer_engine='{version}'" in found) == used
+    assert re.search(why, found)
+
+
+def test_transformer_engine_can_be_left_alone_or_insisted_on() -> None:
+    assert "transformer_engine=''" in look(TE, use_te="false")
+    assert look(use_te="true").startswith("UserError TE=true: TransformerEngine is not installed; see docs/gpu.md")
+
+
+def test_older_gpus_have_no_flash_attention() -> None:
+    assert choose(Installed(gpu=True, flash=False), True, 128, adapters=False).attention == "blocks"
+    assert choose(Installed(gpu=True, flash=True), True, 20, adapters=False).attention == "blocks"
+
+
+class Text:
+    num_attention_heads, num_key_value_heads = 32, 8
+
+
+@pytest.mark.parametrize(
+    ("layout", "packing", "message"),
+    [
+        (Layout(8, context_parallel=2), False, r"CP=2: .* key/value heads of a rank, here 8 / TP=8 = 1; .* TE=false"),
+        (Layout(4, context_parallel=2), True, "CP=2 and PACKING=true: .* unpacked samples only; .* TE=false"),
+        (Layout(4, context_parallel=2), False, None),
+        (Layout(8), True, None),
+    ],
+)
+def test_what_transformer_engine_cannot_run_is_refused(layout: Layout, packing: bool, message: str | None) -> None:
+    te, ours = Kernels(attention="te"), Kernels(attention="varlen")
+    check_context_parallel(ours, 4096, Text(), layout, packing)
+    check_context_parallel(te, None, Text(), layout, packing)
+    if message is None:
+        check_context_parallel(te, 4096, Text(), layout, packing)
+        return
+    with pytest.raises(UserError, match=message):
+        check_context_parallel(te, 4096, Text(), layout, packing)
