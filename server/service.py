@@ -188,7 +188,7 @@ class Service:
     def _load_beside(self, old: Engine, folder: Path) -> Engine:
         """An engine for new weights; until the old one has drained, both share the memory that the weights leave."""
         budget = old.memory.budget
-        budget.lower(sum(file.stat().st_size for file in folder.glob("*.safetensors")))
+        budget.lower(_bytes_of_weights(folder))
         old.trim(_TRIM_S)
         try:
             return self._load(folder, budget)
@@ -227,6 +227,13 @@ class Service:
                 engine.read_ahead(prompt, session)
         except Exception as error:  # nobody waits for it
             log.debug("nothing was read ahead", exc_info=error)
+
+
+def _bytes_of_weights(folder: Path) -> int:
+    try:
+        return sum(file.stat().st_size for file in folder.glob("*.safetensors"))
+    except (OSError, ValueError):
+        return 0  # whatever is wrong with the folder, loading it says so
 
 
 def _submit(
