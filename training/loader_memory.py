@@ -3,6 +3,7 @@
 import dataclasses
 from typing import Any
 
+from training.activations import units_per_image
 from training.config import Config
 from training.pixel_queue import PIXEL_BYTES
 
@@ -31,11 +32,9 @@ def loader_memory(config: Config, hf: Any, data_parallel: int) -> LoaderMemory:
 
     A sample counts with `image_num` images of the largest size and `seq_len` tokens.
     """
-    layout, size = config.layout, hf.vision_config.image_size
-    largest_grid = max((height * width for height, width in getattr(hf, "image_grid_pinpoints", ())), default=0)
-    units = config.batch_size * config.image_num * (1 + largest_grid // size**2)  # images, or tiles of them
+    layout, units = config.layout, config.batch_size * config.image_num * units_per_image(hf)
     share = -(-units // (layout.tensor_parallel * layout.context_parallel))
-    micro_batch = share * 3 * size**2 * 4
+    micro_batch = share * 3 * hf.vision_config.image_size**2 * 4
     ahead = max(PIXEL_BYTES, micro_batch) if config.num_workers else 0
     steps = _STEPS_AHEAD + _STEPS_PER_PROCESS * config.num_workers if config.num_workers else 1
     samples = -(-config.global_batch_size // data_parallel)

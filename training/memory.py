@@ -20,6 +20,7 @@ from training.activations import activation_bytes
 from training.config import Config
 from training.host_memory import Written, checkpoint_bytes
 from training.layout import Layout
+from training.loader_memory import loader_memory
 from training.models.language import check_layout
 from training.models.registry import family
 from training.models.weight_table import padded_vocab_size
@@ -187,13 +188,15 @@ def print_plan(config: Config) -> None:
     console.print(
         f"fullest GPU: {fullest:.1f} GiB, {verdict} in {config.gpu_memory_gib:g} GiB (5 % left for libraries)"
     )
-    console.print(_host_line(config, max(checkpoint_copies(config, hf, num_gpus))))
+    loaders = -(-num_gpus // config.host_num) * loader_memory(config, hf, data_parallel).total
+    console.print(_host_line(config, max(checkpoint_copies(config, hf, num_gpus)), loaders))
 
 
-def _host_line(config: Config, copy: int) -> str:
+def _host_line(config: Config, copy: int, loaders: int) -> str:
     """The fullest host's memory, and whether it has it."""
-    needed = copy / _GIB
-    line = f"fullest host: {needed:.1f} GiB for the copy of a checkpoint that is being written"
+    needed = (copy + loaders) / _GIB
+    line = f"fullest host: {copy / _GIB:.1f} GiB for a checkpoint that is being written"
+    line = f"{line}, {loaders / _GIB:.1f} GiB for the loader"
     if not config.host_memory_gib:
         return line
     verdict = "fits" if needed <= config.host_memory_gib * 0.9 else "does not fit"
