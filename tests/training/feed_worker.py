@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
-from training.models import cpu_adaptor
+from training.models import kernels
 
-cpu_adaptor.install()
+kernels.prepare()
 
 from megatron.core import parallel_state  # noqa: E402
 

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from data.processes import die_with_parent
-from training.models import cpu_adaptor
+from training.models import kernels
 
 die_with_parent()
 warnings.simplefilter("ignore")
-cpu_adaptor.install()
+kernels.prepare()
 
 import torch  # noqa: E402  (Megatron must come after the adaptor)
 from megatron.core.optimizer.distrib_optimizer import DistributedOptimizer  # noqa: E402
