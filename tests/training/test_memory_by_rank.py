@@ -1,11 +1,15 @@
 """--dry_run is what the trainer's own code allocates, rank by rank, on fake tensors at idefics2-8b's full width."""
 
+import json
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 
 from benchmarks.memory_by_rank import LAYOUTS, ROWS, SHAPE, compare, measure, one_of_each_kind
 from data.errors import UserError
+from tests.training import tiny
 from training.config import Config
 
 FEW_LAYERS: dict[str, dict[str, int]] = {"text": {"num_hidden_layers": 2}, "vision": {"num_hidden_layers": 1}}
@@ -59,6 +63,15 @@ def test_what_a_rank_sends_is_what_its_layout_says() -> None:
     averaged = 4 * (measured["parameters"] - 2 * 2 * 21_500_000)
     assert 0 < measured["sent_by_step"]["all-reduce"] < 2 * averaged
     assert measured["num_images"] == 0 and measured["weights"] < 2 * GIB
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_vision_side_allocates_on_real_tensors_what_it_does_on_fake_ones() -> None:
+    command = [sys.executable, "-W", "ignore", "-m", "tests.training.vision_memory_worker"]
+    process = subprocess.run(command, check=True, capture_output=True, text=True, env=tiny.environment())
+    measured = json.loads(process.stdout.splitlines()[-1])
+    assert measured["fake"] == pytest.approx(measured["real"], rel=0.1)
 
 
 def test_kinds_of_ranks() -> None:
