@@ -2,28 +2,38 @@
 
 Redirects, frames, scripts, workers, new tabs and websockets all go through a browser's proxy, so none gets round it.
 The gate resolves names itself and connects to the very address it checked: a name that resolves to a public address
-first and to 127.0.0.1 the next time (DNS rebinding) opens nothing. What is refused gets no answer: the page shows the
-browser's error page. A process of its own, so that hundreds of pages loading never delay the collector's loop:
+first and to 127.0.0.1 the next time (DNS rebinding) opens nothing, also where a task begins. What is refused gets no
+answer: the page shows the browser's error page. A process of its own, so that hundreds of pages loading never delay the
+collector's loop:
 
-    python -m collection.browser.gate       reads {"port": 0, "granted": [...], "allow": [...], "deny": [...]} from its
-                                            input, prints its port and serves until its parent ends
+    python -m collection.browser.gate       reads {"port": 0, "policy": {fields of UrlPolicy}} from its input, prints
+                                            its port and serves until its parent ends
 """
 
 import asyncio
 import contextlib
+import dataclasses
 import json
 import re
+import socket
 import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
-from collection.browser.url_policy import UrlPolicy
+import aiohappyeyeballs
+
+from collection.browser.url_policy import LOOPBACK_ADDRESSES, UrlPolicy, is_localhost
 from data.processes import die_with_parent, listen
 
 HEAD_LIMIT = 256 * 1024
 CONNECT_TIMEOUT_S = 20.0
+IDLE_TIMEOUT_S = 600.0
+"""A connection on which nothing moves for so long is closed; Chromium closes its own idle ones after five minutes."""
+NEXT_ADDRESS_DELAY_S = 0.25
+"""Head start of each address of a host over the next (RFC 8305), so that a dead IPv6 does not hide a living IPv4."""
 CHUNK = 64 * 1024
 _HOP_HEADERS = re.compile(rb"(?im)^(?:proxy-[\w-]+|connection|keep-alive)[ \t]*:[^\r\n]*\r\n")
 
@@ -63,8 +73,8 @@ class Gate:
             cwd=Path(__file__).resolve().parent.parent.parent,
             start_new_session=True,  # Ctrl-C is for the collector, which still needs the gate to end in good order
         )
-        policy = self._policy
-        rules = {"port": self.port, "granted": sorted(policy.granted), "allow": policy.allow, "deny": policy.deny}
+        fields = {name: sorted(values) for name, values in dataclasses.asdict(self._policy).items()}
+        rules = {"port": self.port, "policy": fields}
         self._process.stdin.write(json.dumps(rules).encode() + b"\n")
         self._process.stdin.flush()
         self.port = int(self._process.stdout.readline() or 0) or self.port
@@ -78,8 +88,9 @@ class Gate:
             self._closing.wait(0.2)  # no hurry where it cannot start at all
 
     def flags(self) -> tuple[str, ...]:
-        """Chromium's switches. What was granted goes straight there: it is exactly one host and port each."""
-        straight = ";".join(["<-loopback>", *sorted(self._policy.granted)])
+        """Chromium's switches. Loopback names where tasks begin go straight there: Chromium asks no name server for
+        them, and they are one host and port each."""
+        straight = ";".join(["<-loopback>", *self._policy.past_the_gate])
         return (
             f"--proxy-server=http://127.0.0.1:{self.port}",
             f"--proxy-bypass-list={straight}",
@@ -99,7 +110,8 @@ async def serve(policy: UrlPolicy, port: int) -> None:
 async def _handle(client: Streams, policy: UrlPolicy) -> None:
     reader, writer = client
     try:
-        head = await reader.readuntil(b"\r\n\r\n")
+        async with asyncio.timeout(IDLE_TIMEOUT_S):
+            head = await reader.readuntil(b"\r\n\r\n")
         method, target, _ = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ", 2)
         if method == "CONNECT":
             await _tunnel(client, *_split_host(target), policy)
@@ -112,15 +124,10 @@ async def _handle(client: Streams, policy: UrlPolicy) -> None:
 
 
 async def _tunnel(client: Streams, host: str, port: int, policy: UrlPolicy) -> None:
-    """TLS and websockets: bytes both ways until the website ends."""
+    """TLS and websockets."""
     upstream = await _connect(host, port, policy)
     client[1].write(b"HTTP/1.1 200 OK\r\n\r\n")
-    sending = asyncio.create_task(_carry(client[0], upstream[1]))
-    try:
-        await _carry(upstream[0], client[1])
-    finally:
-        sending.cancel()
-        upstream[1].close()
+    await _carry_both_ways(client, upstream)
 
 
 async def _forward(client: Streams, head: bytes, target: str, policy: UrlPolicy) -> None:
@@ -128,40 +135,67 @@ async def _forward(client: Streams, head: bytes, target: str, policy: UrlPolicy)
     parts = urlsplit(target)
     if parts.scheme != "http" or not parts.hostname:
         raise RefusedError(target)
-    reader, writer = await _connect(parts.hostname, parts.port or 80, policy)
-    try:
-        line, headers = head.split(b"\r\n", 1)
-        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        opening = f"{line.split(b' ', 1)[0].decode('latin-1')} {path} HTTP/1.1\r\nConnection: close\r\n"
-        writer.write(opening.encode("latin-1") + _HOP_HEADERS.sub(b"", headers))
-        if length := re.search(rb"(?im)^content-length:[ \t]*(\d+)", headers):
-            await _carry(client[0], writer, int(length[1]))
-        await _carry(reader, client[1])
-    finally:
-        writer.close()
+    upstream = await _connect(parts.hostname, parts.port or 80, policy)
+    line, headers = head.split(b"\r\n", 1)
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    opening = f"{line.split(b' ', 1)[0].decode('latin-1')} {path} HTTP/1.1\r\nConnection: close\r\n"
+    upstream[1].write(opening.encode("latin-1") + _HOP_HEADERS.sub(b"", headers))
+    length = re.search(rb"(?im)^content-length:[ \t]*(\d+)", headers)
+    await _carry_both_ways(client, upstream, most_up=int(length[1]) if length else 0)
 
 
 async def _connect(host: str, port: int, policy: UrlPolicy) -> Streams:
+    """A connection to the first address of the host that may be reached and answers."""
     if reason := policy.refuses_name(host, port):
         raise RefusedError(reason)
     async with asyncio.timeout(CONNECT_TIMEOUT_S):
-        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=1)
-        addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
-        for address in addresses:
-            if policy.refuses_address(host, port, address):
-                continue
-            with contextlib.suppress(OSError):
-                return await asyncio.open_connection(address, port, limit=HEAD_LIMIT)
-    raise RefusedError(host)
+        found = await _resolve(host, port)
+        allowed = [entry for entry in found if not policy.refuses_address(host, port, str(entry[4][0]))]
+        if not allowed:
+            raise RefusedError(host)
+        connected = await aiohappyeyeballs.start_connection(
+            allowed, happy_eyeballs_delay=NEXT_ADDRESS_DELAY_S, interleave=1
+        )
+        return await asyncio.open_connection(sock=connected, limit=HEAD_LIMIT)
 
 
-async def _carry(source: asyncio.StreamReader, sink: asyncio.StreamWriter, num_bytes: int | None = None) -> None:
-    """Copy until the source ends, or that many bytes."""
+async def _resolve(host: str, port: int) -> list[Any]:
+    """What `getaddrinfo` gives, each address once; `localhost` is this machine, whatever a name server says."""
+    loop = asyncio.get_running_loop()
+    names = LOOPBACK_ADDRESSES if is_localhost(host) else (host,)
+    found = [entry for name in names for entry in await loop.getaddrinfo(name, port, type=socket.SOCK_STREAM)]
+    return list({entry[4][0]: entry for entry in found}.values())
+
+
+async def _carry_both_ways(client: Streams, upstream: Streams, most_up: int | None = None) -> None:
+    """Until either side ends, or nothing moves for `IDLE_TIMEOUT_S` or a little longer; then `upstream` is closed."""
+    moved = asyncio.Event()
+    up, down = _carry(client[0], upstream[1], moved, most_up), _carry(upstream[0], client[1], moved)
+    tasks = [asyncio.create_task(up), asyncio.create_task(down)]
+    try:
+        while True:
+            ended, _ = await asyncio.wait(tasks, timeout=IDLE_TIMEOUT_S, return_when=asyncio.FIRST_COMPLETED)
+            if ended or not moved.is_set():
+                return
+            moved.clear()
+    finally:
+        for task in tasks:
+            task.cancel()
+        upstream[1].close()
+
+
+async def _carry(
+    source: asyncio.StreamReader, sink: asyncio.StreamWriter, moved: asyncio.Event, most: int | None = None
+) -> None:
+    """Copy until the source ends; what comes after the first `most` bytes is dropped."""
     with contextlib.suppress(OSError):
-        while num_bytes != 0 and (data := await source.read(min(CHUNK, num_bytes or CHUNK))):
+        while data := await source.read(CHUNK):
+            moved.set()
+            if most is not None:
+                data = data[:most]
+                most -= len(data)
             sink.write(data)
             await sink.drain()
-            num_bytes = None if num_bytes is None else num_bytes - len(data)
 
 
 def _split_host(target: str) -> tuple[str, int]:
@@ -171,8 +205,9 @@ def _split_host(target: str) -> tuple[str, int]:
 
 async def _main() -> None:
     rules = json.loads(sys.stdin.readline())
-    policy = UrlPolicy(frozenset(rules["granted"]), tuple(rules["allow"]), tuple(rules["deny"]))
-    await serve(policy, rules["port"])
+    fields = rules["policy"]
+    origins = {name: frozenset(fields[name]) for name in ("starts", "loopback", "private")}
+    await serve(UrlPolicy(**origins, allow=tuple(fields["allow"]), deny=tuple(fields["deny"])), rules["port"])
 
 
 if __name__ == "__main__":

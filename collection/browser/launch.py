@@ -2,9 +2,11 @@
 
 import asyncio
 import contextlib
+import functools
 import os
 import re
 import shutil
+import sys
 import tempfile
 import urllib.request
 from collections.abc import Mapping, Sequence
@@ -121,6 +123,7 @@ def _start(binary: Path, driver_path: str, profile: Path, headless: bool, extra:
     if headless:
         flags.append("--headless")
     if os.geteuid() == 0:  # chromium's sandbox refuses to run as root
+        _warn_of_root()
         flags.append("--no-sandbox")
     for flag in flags:
         options.add_argument(flag)
@@ -133,6 +136,16 @@ def _start(binary: Path, driver_path: str, profile: Path, headless: bool, extra:
         popen_kw={"start_new_session": True},
     )
     return Chrome(options=options, service=service)
+
+
+@functools.cache
+def _warn_of_root() -> None:
+    """Once a process: a page that breaks out of its renderer is then root itself."""
+    print(
+        "warning: running as root, so Chromium runs without its sandbox; for hostile websites run as another user "
+        "(useradd -m elcano; sudo -u elcano ...), who needs no rights but to read this folder and write --output_dir",
+        file=sys.stderr,
+    )
 
 
 def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:

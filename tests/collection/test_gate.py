@@ -8,7 +8,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from collection.browser import gate as gate_module
 from collection.browser.actions import act
 from collection.browser.faults import BrowserError, PageError
 from collection.browser.fleet import Fleet
@@ -26,6 +27,7 @@ from collection.browser.page import Page, Viewport
 from collection.browser.settle import settle
 from collection.browser.url_policy import UrlPolicy
 from data.action import Click
+from data.errors import UserError
 from data.task import Task
 
 # {trap} is an address that no task set granted.
@@ -152,6 +154,125 @@ def test_no_way_leads_round_the_gate(servers: tuple[Server, Server]) -> None:
         browse(gate.flags(), attack)
     assert trap.hits == []
     assert {path[1:].replace("%20", " ") for path in site.hits} >= set(ATTACKS)
+
+
+def test_a_public_start_that_points_at_this_machine_opens_nothing(servers: tuple[Server, Server]) -> None:
+    """Neither when its name server changes its mind, nor when an address of the page leads on there."""
+    site, trap = servers
+    start = f"http://start.example:{trap.port}"
+    repointed = ("--host-resolver-rules=MAP start.example 127.0.0.1",)
+
+    async def attack(page: Page) -> None:
+        await open_and_press(page, f"{start}/repointed")
+        await open_and_press(page, f"{site.url}/to?there={start}/redirected")
+
+    trap.hits.clear()
+    browse(repointed, attack)
+    assert trap.hits == ["/repointed", "/redirected"]  # both work where nothing stops them
+    trap.hits.clear()
+    with Gate(UrlPolicy.of([Task("1", "q", start), Task("2", "q", site.url)])) as gate:
+        browse((*gate.flags(), *repointed), attack)
+    assert trap.hits == []
+
+
+def test_a_task_set_cannot_open_every_address_of_a_port(servers: tuple[Server, Server]) -> None:
+    for host in ("*", "*.localhost", "127.0.0.1;*"):
+        with pytest.raises(UserError, match="not the name of a host"):
+            UrlPolicy.of([Task("1", "q", f"http://{host}:{servers[1].port}/")])
+
+
+def num_descriptors(pid: int) -> int:
+    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+
+
+def within_10_s(condition: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + 10
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return condition()
+
+
+@pytest.mark.parametrize("ending", ["client", "website"])
+def test_tunnels_that_either_side_left_hold_no_descriptor(ending: str) -> None:
+    with socket.create_server(("127.0.0.1", 0), backlog=128) as website:
+        port = website.getsockname()[1]
+        with Gate(UrlPolicy.of([Task("1", "q", f"http://127.0.0.1:{port}/")])) as gate:
+            before = num_descriptors(gate._process.pid)
+            kept = []
+            for _ in range(100):
+                client = socket.create_connection(("127.0.0.1", gate.port))
+                client.sendall(f"CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\n".encode())
+                assert b"200" in client.recv(100)
+                upstream, _ = website.accept()
+                leaves, stays = (client, upstream) if ending == "client" else (upstream, client)
+                leaves.close()
+                kept.append(stays)  # the other side says nothing and stays
+            assert within_10_s(lambda: num_descriptors(gate._process.pid) <= before + 2)
+            for side in kept:
+                assert side.recv(1) == b""
+                side.close()
+
+
+def in_process_gate(policy: UrlPolicy, use: Callable[[int], None]) -> None:
+    """`use(port)` in a thread while a gate serves in this process, where its parts can be replaced."""
+
+    async def run() -> None:
+        listener = gate_module.listen(0)
+        port = listener.getsockname()[1]
+        listener.close()
+        serving = asyncio.create_task(gate_module.serve(policy, port))
+        await asyncio.sleep(0.1)
+        try:
+            await asyncio.to_thread(use, port)
+        finally:
+            serving.cancel()
+
+    asyncio.run(run())
+
+
+def test_an_idle_tunnel_ends(servers: tuple[Server, Server], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gate_module, "IDLE_TIMEOUT_S", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as website:
+        port = website.getsockname()[1]
+
+        def use(gate_port: int) -> None:
+            with socket.create_connection(("127.0.0.1", gate_port), timeout=20) as client:
+                client.sendall(f"CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\n".encode())
+                assert b"200" in client.recv(100)
+                upstream, _ = website.accept()
+                for _ in range(4):  # longer than the limit in all, but never idle for so long
+                    time.sleep(0.15)
+                    upstream.sendall(b"x")
+                    assert client.recv(1) == b"x"
+                assert client.recv(1) == b""
+
+        in_process_gate(UrlPolicy.of([Task("1", "q", f"http://127.0.0.1:{port}/")]), use)
+
+
+def test_an_address_that_does_not_answer_hides_no_other(
+    servers: tuple[Server, Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site, _ = servers
+    with socket.socket() as silent, contextlib.ExitStack() as waiting:
+        silent.bind(("127.0.0.2", site.port))
+        silent.listen(0)
+        for _ in range(4):  # its queue is full: nothing more is answered
+            client = waiting.enter_context(socket.socket())
+            client.setblocking(False)
+            client.connect_ex(("127.0.0.2", site.port))
+
+        async def resolve(host: str, port: int) -> list[Any]:
+            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (ip, port)) for ip in ("127.0.0.2", "127.0.0.1")]
+
+        def use(gate_port: int) -> None:
+            started = time.monotonic()
+            proxy = http.client.HTTPConnection("127.0.0.1", gate_port, timeout=30)
+            proxy.request("GET", f"http://site.localhost:{site.port}/page")
+            assert proxy.getresponse().read() == b"<p>fine</p>"
+            assert time.monotonic() - started < gate_module.CONNECT_TIMEOUT_S / 2
+
+        monkeypatch.setattr(gate_module, "_resolve", resolve)
+        in_process_gate(UrlPolicy.of([Task("1", "q", f"http://site.localhost:{site.port}/")]), use)
 
 
 def test_files_and_browser_pages_are_closed_to_pages(servers: tuple[Server, Server], tmp_path: Path) -> None:
