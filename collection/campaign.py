@@ -12,6 +12,7 @@ import socket
 import traceback
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,8 @@ from collection.webarena.final_pages import check_programs
 from data.errors import UserError
 from data.files import read_json
 from data.outcome import Outcome, Verdict
+from data.seeds import derive_seed
+from data.sites.order import order_cookie
 from data.task import Task
 from data.trajectory import BLOCKED, INVALID, TrajectoryWriter, folder_name, is_complete, read_outcome, write_outcome
 
@@ -98,6 +101,8 @@ class Campaign:
         self._pace = self.config.pace()
         self._backends = Backends(self.config.output_dir, self.config.reset_command)
         self._progress = CampaignProgress(len(self.schedule.tasks), self._pace)
+        # A slow judge holds up the sessions that wait for it, and nothing else.
+        self._judging = ThreadPoolExecutor(self.num_sessions, thread_name_prefix="judging")
 
     async def sail(self) -> None:
         """Start every session and wait until no task is left."""
@@ -109,6 +114,7 @@ class Campaign:
                 for session in sessions:
                     session.cancel()
                 await asyncio.gather(*sessions, return_exceptions=True)
+                self._judging.shutdown(wait=False, cancel_futures=True)
 
     async def _session(self, number: int) -> None:
         while task := await self.schedule.take():
@@ -145,7 +151,8 @@ class Campaign:
             await self._backends.before(task)
             await self._take(session, task, run, folder)
         if (outcome := _fault_of(folder)) is None and self.judge is not None:
-            outcome = await asyncio.to_thread(judge_once, self.judge, task, folder)
+            asked = asyncio.get_running_loop().run_in_executor(self._judging, judge_once, self.judge, task, folder)
+            outcome = await asked
         if is_new:
             await self._backends.after(task)
         return outcome
@@ -154,7 +161,7 @@ class Campaign:
         """One trajectory; faults end it as invalid."""
         downloads = self.config.download_dir / folder.name
         shutil.rmtree(downloads, ignore_errors=True)
-        seed = None if self.config.seed is None else self.config.seed + (run or 0)
+        seed = None if self.config.seed is None else derive_seed(self.config.seed, task.id, run)
         writer: TrajectoryWriter | None = None
         page: Page | None = None
         try:
@@ -166,6 +173,8 @@ class Campaign:
                 self._backends.begin(task)
                 if task.storage_state:
                     await restore(page, read_storage_state(Path(task.storage_state)))
+                if seed is not None and (cookie := order_cookie(task, seed)):
+                    await restore(page, {"cookies": [cookie]})
                 with self._progress.active():
                     await self._pace.turn(site_of(task))
                     await run_episode(page, policy, task, writer, self.config.limits(), seed)

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import dataclasses
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,11 +23,13 @@ from collection.policy import Completion, Policy
 from collection.webarena.final_pages import read_final_pages
 from data.action import ActionError, Answer, parse_reply
 from data.conversation import StepText
+from data.seeds import derive_seed
 from data.task import Task
 from data.trajectory import FINISHED, MAX_STEPS, Step, TrajectoryWriter
 
 OPEN_PAUSES_S = (0.5, 1.0, 2.0)
 DOWNLOAD_TIMEOUT_S = 20.0
+_DISK = ThreadPoolExecutor(4, thread_name_prefix="disk")  # a write waits for no judge and no browser that starts
 STATE_PATH = "/_elcano/state"  # where the embedded sites tell a session's state
 
 
@@ -51,7 +54,7 @@ class Limits:
 async def run_episode(
     page: Page, policy: Policy, task: Task, writer: TrajectoryWriter, limits: Limits, seed: int | None
 ) -> None:
-    """Fill and finish the trajectory folder of `writer`.
+    """Fill and finish the trajectory folder of `writer`. Each step's seed is derived from `seed`.
 
     Raises:
         BrowserError, PageError, PolicyError: not the agent's fault; the folder is not finished.
@@ -70,7 +73,8 @@ async def run_episode(
         screenshots[number] = seen.screenshot_base64
         screenshots.pop(number - limits.num_images, None)
         asked = StepText(seen.tree, feedback, notes=notes)
-        completion = await _ask(policy, task, writer, [*steps, asked], screenshots, seen, limits, seed)
+        step_seed = None if seed is None else derive_seed(seed, number)
+        completion = await _ask(policy, task, writer, [*steps, asked], screenshots, seen, limits, step_seed)
         clock.lap("policy_s")
         steps.append(StepText(seen.tree, feedback, completion.text, notes))
         try:
@@ -195,7 +199,8 @@ async def _ask(
         writer.write_observation(number, seen.tree, nodes, seen.screenshot_png)
 
     reply = policy.reply(task, writer.folder.name, steps, screenshots, seed)
-    completion, _ = await asyncio.gather(reply, asyncio.to_thread(write))
+    written = asyncio.get_running_loop().run_in_executor(_DISK, write)
+    completion, _ = await asyncio.gather(reply, written)
     return completion
 
 

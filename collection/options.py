@@ -17,6 +17,7 @@ from collection.keys import base_key, endpoint_key, same_endpoint
 from collection.pacing import Pace
 from collection.policy import Policy, Prompt, Sampling
 from collection.predict_policy import PredictPolicy
+from collection.webarena.configurations import hosts_from_environment
 from data.errors import UserError
 from data.task import Task
 
@@ -44,9 +45,10 @@ class CollectionConfig:
     allow_hosts: tuple[str, ...] = ()
     """Only these hosts and their subdomains may be reached, and where tasks begin. None: any on the public internet."""
     deny_hosts: tuple[str, ...] = ()
-    """These hosts and their subdomains may not be reached."""
+    """These hosts and their subdomains may not be reached, whatever else is listed."""
     private_hosts: tuple[str, ...] = ()
-    """`host:port` on this machine or a private network that may be reached; where a task begins, it may be anyway."""
+    """`host:port` on this machine or a private network that may be reached. Loopback names where tasks begin, and the
+    addresses in WebArena's variables (SHOPPING, ...), need not be listed."""
     max_download_mb: float = 50.0
     """Most that one trajectory may download; what goes beyond is cancelled."""
     site_concurrency: int = 0
@@ -73,7 +75,7 @@ class CollectionConfig:
     temperature: float | None = None
     """Sampling temperature; the server's own default when not given."""
     seed: int | None = None
-    """Sampling seed sent with each request; the k-th try of a task sends seed + k."""
+    """Seed of the run: each request's sampling seed is derived from it, the task, the try and the step."""
     max_attached_imgs: int = 1
     """Newest screenshots sent with each step."""
     text_only: bool = False
@@ -144,7 +146,8 @@ class CollectionConfig:
 
     def url_policy(self, tasks: Sequence[Task]) -> UrlPolicy:
         """What the browsers may reach."""
-        return UrlPolicy.of(tasks, self.allow_hosts, self.deny_hosts, self.private_hosts)
+        private = (*self.private_hosts, *hosts_from_environment())
+        return UrlPolicy.of(tasks, self.allow_hosts, self.deny_hosts, private)
 
     def pace(self) -> Pace:
         """How sessions share this machine and the websites."""

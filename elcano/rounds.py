@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from data.files import read_json, write_atomic, write_json
+from data.seeds import derive_seed
 from data.shard import task_of
 from elcano.recipe import Judging, Recipe, Round, files
 from elcano.report import Result
@@ -196,7 +197,7 @@ class Voyage:
             max_iter=how.max_iter,
             max_attached_imgs=how.max_attached_imgs,
             num_sessions=how.num_sessions,
-            seed=how.seed,
+            seed=derive_seed(how.seed, name, output_dir.name),  # no two rounds share random numbers
             headless=True,
             sites_port=sites_port,
             **more,

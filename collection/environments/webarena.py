@@ -3,27 +3,28 @@
     SHOPPING=http://10.0.0.5:7770 python collection/run.py --env webarena --test_file test.raw.json \\
         --reset_command "bash reset.sh" --headless --api_localhost http://127.0.0.1:8080/predict
 
-`__SHOPPING__` stands for the address in the environment variable SHOPPING. Sites that some task uses together are one
-backend; tasks that `require_reset` change it and run alone there, and the reset command runs after each.
+`__SHOPPING__` stands for the address in the environment variable SHOPPING, and so on for WebArena's other sites. Sites
+that some task uses together are one backend; tasks that `require_reset` change it and run alone there, and the reset
+command runs after each.
 """
 
 import json
-import os
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from collection.webarena.configurations import addresses_from_environment, fill_placeholders
 from data.errors import UserError
 from data.files import read_json
 from data.task import Task
 
-_PLACEHOLDER = re.compile(r"__([A-Z][A-Z0-9_]*?)__")
 _REQUIRED = ("task_id", "intent", "start_url", "sites")
 
 
-def read_webarena(path: Path, urls: Mapping[str, str] = os.environ) -> list[Task]:
+def read_webarena(path: Path, addresses: Mapping[str, str] | None = None) -> list[Task]:
     """The tasks of a file that holds one of WebArena's configurations or a list of them.
+
+    `addresses` of the sites by their names; None: from the environment.
 
     Raises:
         UserError: a field is missing, or nothing says what a placeholder stands for.
@@ -34,18 +35,8 @@ def read_webarena(path: Path, urls: Mapping[str, str] = os.environ) -> list[Task
         if not isinstance(config, dict) or not set(_REQUIRED) <= set(config):
             raise UserError(f"{path}: entry {number} is no WebArena task; it needs {', '.join(_REQUIRED)}")
     backends = _backends([config["sites"] for config in configs])
-    return [_task(fill(config, urls, path), backends) for config in configs]
-
-
-def fill(value: Any, urls: Mapping[str, str], where: Path) -> Any:
-    """`value` with every placeholder in it replaced."""
-
-    def address(match: re.Match[str]) -> str:
-        if match[1] not in urls:
-            raise UserError(f"{where}: {match[0]} stands for an address; set the environment variable {match[1]}")
-        return urls[match[1]].rstrip("/")
-
-    return json.loads(_PLACEHOLDER.sub(address, json.dumps(value)))
+    filled = fill_placeholders(json.dumps(configs), addresses or addresses_from_environment(), str(path))
+    return [_task(config, backends) for config in json.loads(filled)]
 
 
 def _task(config: dict[str, Any], backends: Mapping[str, str]) -> Task:

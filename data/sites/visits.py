@@ -14,6 +14,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Host, Route, Router
 
+from data.sites.order import ORDER_COOKIE
+
 COOKIE = "elcano_session"
 MAX_SESSIONS = 4096  # per site; the one not used for longest goes first
 LATE_S = (0.15, 0.30)  # how long late content takes
@@ -21,9 +23,12 @@ LATE_S = (0.15, 0.30)  # how long late content takes
 
 @dataclasses.dataclass(frozen=True)
 class Visit:
-    """One request: its session, the session's state, the path's parts, and the fields of the query or posted form."""
+    """One request: its session, the session's state, the path's parts, and the fields of the query or posted form.
 
-    session: str
+    `order` decides in which order menus stand.
+    """
+
+    order: str
     state: Any
     path: Mapping[str, str]
     fields: Mapping[str, str]
@@ -34,9 +39,9 @@ class Visit:
         return int(text) if re.fullmatch(r"[1-9]\d{0,5}", text, re.ASCII) else default
 
     def popular(self, names: Iterable[str]) -> list[str]:
-        """The names in the order of what is popular right now: another one for every session, so that where a name
-        stands must be read and can't be learnt by heart."""
-        return sorted(names, key=lambda name: zlib.crc32(f"{self.session} {name}".encode()))
+        """The names in the order of what is popular right now: another one for every visitor, so that where a name
+        stands must be read and can't be learned by heart."""
+        return sorted(names, key=lambda name: zlib.crc32(f"{self.order} {name}".encode()))
 
     def choice(self, field: str, options: Mapping[str, Any]) -> str:
         """The field when it is one of `options`, else the first of them."""
@@ -84,7 +89,8 @@ def _endpoint(handler: Handler, sessions: Sessions, delay_s: float) -> Callable[
         await asyncio.sleep(delay_s)
         key, state = sessions.state(request.cookies.get(COOKIE))
         body = (await request.body()).decode(errors="replace") if request.method == "POST" else request.url.query
-        result = handler(Visit(key, state, request.path_params, dict(parse_qsl(body))))
+        order = request.cookies.get(ORDER_COOKIE, key)
+        result = handler(Visit(order, state, request.path_params, dict(parse_qsl(body))))
         response = result if isinstance(result, Response) else HTMLResponse(result)
         response.set_cookie(COOKIE, key, httponly=True, samesite="lax")
         return response

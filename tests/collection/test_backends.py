@@ -13,6 +13,7 @@ import pytest
 from collection.backends import Backends
 from collection.environments.webarena import read_webarena
 from collection.lease import leases
+from collection.options import CollectionConfig
 from collection.schedule import Schedule
 from data.errors import UserError
 from data.task import Task
@@ -47,6 +48,25 @@ def test_webarena_files_are_read(tmp_path: Path) -> None:
     assert post.storage_state == "./.auth/reddit_state.json"
     with pytest.raises(UserError, match="set the environment variable MAP"):
         read_webarena(path, {"SHOPPING": "http://x"})
+
+
+def test_a_task_file_reads_no_variable_but_the_sites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    monkeypatch.setenv("SHOPPING", "http://10.0.0.5:7770/")
+    path = tmp_path / "test.raw.json"
+    path.write_text(json.dumps([{**CONFIGS[0], "start_url": "__SHOPPING__/?k=__OPENAI_API_KEY__&h=__HOME__"}]))
+    [task] = read_webarena(path)
+    assert task.web == "http://10.0.0.5:7770/?k=__OPENAI_API_KEY__&h=__HOME__"
+
+
+def test_the_sites_that_variables_name_may_be_private(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = Task("1", "q", "http://10.0.0.5:7770/")
+    with pytest.raises(UserError, match="--private_hosts"):
+        CollectionConfig().url_policy([task])
+    monkeypatch.setenv("SHOPPING", "http://10.0.0.5:7770/admin")
+    policy = CollectionConfig().url_policy([task])
+    assert not policy.refuses_address("10.0.0.5", 7770, "10.0.0.5")
+    assert policy.refuses_address("10.0.0.5", 7771, "10.0.0.5")
 
 
 def test_a_task_that_changes_a_backend_is_alone_there(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from data.seeds import derive_seed
 from data.trajectory import read_trajectory
 from tests.collection.collector import Collector, task
 
@@ -29,7 +30,9 @@ def test_tries_end_at_the_first_success_and_a_restart_goes_on_from_there(
     assert [folder.name for folder in explorer.complete()] == names
     verdicts = [read_trajectory(folder).outcome.verdict for folder in explorer.complete()]
     assert verdicts == ["failure", "failure", "success"]
-    assert [read_trajectory(folder).provenance["seed"] for folder in explorer.complete()] == [7, 8, 7]
+    assert [read_trajectory(folder).provenance["seed"] for folder in explorer.complete()] == [
+        derive_seed(7, task_id, run) for task_id, run in (("T--never", 0), ("T--never", 1), ("T--solved", 0))
+    ]
 
     num_requests = len(site.requests)
     done = explorer.run(tasks, api_localhost=f"{url}/predict", max_rerun_times=3, seed=7)

@@ -1,20 +1,24 @@
 """`run.py` as a person uses it: real browser, real HTTP, resume after kill -9, one clear line for each mistake."""
 
+import contextlib
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import threading
 import time
-from http.server import ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from collection.stand_in import completion
 from data.action import CANNOT_EXECUTE, FORMAT_ERROR
 from data.processes import free_port
+from data.seeds import derive_seed
 from data.trajectory import is_complete, read_trajectory
 from tests.collection import website
 from tests.collection.collector import Collector, task
@@ -34,7 +38,42 @@ def test_a_trajectory_holds_what_the_agent_saw_and_said(
     assert trajectory.screenshot(5).read_bytes().startswith(b"\x89PNG")
     assert trajectory.provenance["viewport"] == [1024, 768]
     last = site.requests[-1]
-    assert len(last["images"]) == 2 and last["seed"] == 5 and "temperature" not in last
+    assert len(last["images"]) == 2 and "temperature" not in last
+    seeds = [request["seed"] for request in site.requests]
+    assert seeds == [derive_seed(derive_seed(5, "T--1", None), number) for number in range(1, 6)]
+    assert len(set(seeds)) == 5
+
+
+def test_slow_judges_hold_up_no_other_session(collector: Collector, url: str) -> None:
+    """No verdict is given before all eight sessions have ended their episodes and asked for theirs."""
+    arrived = threading.Barrier(8)
+
+    class Judge(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            with contextlib.suppress(threading.BrokenBarrierError):
+                arrived.wait(timeout=60)
+            body = json.dumps(completion("judge", "Verdict: SUCCESS", [])).encode()
+            self.send_response(200)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Judge)
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    how = {"judge": "webvoyager", "api_eval_model": "judge", "eval_timeout_s": 100, "num_sessions": 8}
+    how["eval_api_base"] = f"http://127.0.0.1:{server.server_address[1]}/v1"
+    tasks = [task(number, f"{url}/", f"Restart | ANSWER; done {number}") for number in range(8)]
+    try:
+        done = collector.run(tasks, api_localhost=f"{url}/predict", **how)
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert done.returncode == 0, done.stderr
+    assert not arrived.broken
 
 
 @pytest.mark.parametrize("text_only", [False, True])

@@ -10,10 +10,12 @@ from html import unescape
 import httpx
 import pytest
 
+from data.sites.order import order_cookie
 from data.sites.shop.content import euros
 from data.sites.visits import Sessions
 from data.sites.words import FILLER, SPLITS
 from data.sites.world import World, build
+from data.task import Task
 
 SITES = ("shop", "encyclopedia", "forum", "timetable")
 
@@ -100,6 +102,20 @@ def test_search_sort_filter_and_pages_of_the_shop(visit, world):
     assert names(shop.get("/category/Kettles?order=Highest+price"))[0] == by_price[-1].name
     affordable = {product.name for product in stock if product.price_cents < 4000}
     assert set(names(shop.get("/category/Kettles?budget=Below+40+EUR"))) == affordable
+
+
+def test_menus_stand_in_an_order_of_the_visitor_or_of_the_run(visit):
+    ways = {tuple(names(visit("forum").get("/"))) for _ in range(6)}
+    assert len(ways) > 1
+    task = Task("1", "q", "http://forum.localhost:7070/")
+    cookie = order_cookie(task, seed=5)
+    repeated = set()
+    for _ in range(3):
+        forum = visit("forum")
+        forum.cookies.set(cookie["name"], cookie["value"])
+        repeated.add(tuple(names(forum.get("/"))))
+    assert len(repeated) == 1
+    assert order_cookie(Task("1", "q", "https://example.com/"), seed=5) is None
 
 
 def test_a_cart_belongs_to_one_visitor(visit, world):
