@@ -22,6 +22,7 @@ import xxhash
 from data.conversation import IMAGE
 from data.errors import UserError
 from data.files import read_json, write_json
+from data.names import check_name
 from data.tar import Member, TarWriter, scan
 
 FORMAT_VERSION = 3  # 1 never shared images, 2 always did; both had `sha256` instead of `xxh128`
@@ -46,6 +47,9 @@ class Sample:
     conversations: list[dict[str, str]]
     images: list[bytes | Path]
     extra: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_name("the sample id", self.id)
 
     @property
     def key(self) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from data.errors import UserError
 from data.files import read_lines, write_atomic
+from data.names import check_name
 
 SITES_PORT = 7070  # the port of the embedded sites in task files; `move_sites` replaces it by the real one
 
@@ -19,6 +20,7 @@ class Task:
 
     `storage_state` is a file of cookies and local storage to begin with, as Playwright writes it (someone logged in).
     `backend` names a server whose state all its tasks share; one that `changes_backend` is alone there while it runs.
+    The id names folders and files, so it is checked (`data.names`).
     """
 
     id: str
@@ -32,6 +34,9 @@ class Task:
     storage_state: str = ""
     backend: str = ""
     changes_backend: bool = False
+
+    def __post_init__(self) -> None:
+        check_name("the task id", self.id)
 
     @property
     def site(self) -> str:
@@ -90,9 +95,10 @@ def _parse(line: str, where: str) -> Task:
             raise UserError(f"{where}: the task needs a non-empty text field {name!r}")
     if not isinstance(fields.get("changes_backend", False), bool):
         raise UserError(f"{where}: the field 'changes_backend' is true or false")
-    if "/" in fields["id"] or "\0" in fields["id"]:
-        raise UserError(f"{where}: the id {fields['id']!r} names a folder, so it may not hold '/'")
-    return Task(**fields)
+    try:
+        return Task(**fields)
+    except UserError as error:
+        raise UserError(f"{where}: {error}") from None
 
 
 def write_tasks(path: str | Path, tasks: Iterable[Task]) -> None:

@@ -24,6 +24,7 @@ from data.action import CANNOT_EXECUTE, FORMAT_ERROR, ActionError, Answer, parse
 from data.conversation import StepText, build_chat
 from data.errors import UserError
 from data.files import read_json, read_lines, write_json
+from data.names import check_name
 from data.outcome import Outcome, Verdict
 from data.task import Task
 
@@ -73,6 +74,11 @@ class Trajectory:
     reason: str = ""
     outcome: Outcome | None = None
     provenance: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_name(f"{self.folder}: the task id", self.task_id)
+        if self.run is not None and type(self.run) is not int:
+            raise UserError(f"{self.folder}: its run {self.run!r} is not a number")
 
     @property
     def finished(self) -> bool:
@@ -237,7 +243,11 @@ def read_trajectory(folder: str | Path) -> Trajectory:
 
 def _read_ours(folder: Path) -> Trajectory:
     summary = read_json(folder / "trajectory.json")
-    steps = [Step(**json.loads(line)) for line in read_lines(folder / "steps.jsonl")]
+    try:
+        steps = [Step(**json.loads(line)) for line in read_lines(folder / "steps.jsonl")]
+    except (ValueError, TypeError) as error:
+        raise UserError(f"{folder}: steps.jsonl has a line that is no step ({error})") from None
+    _check_numbers(folder, steps)
     if len(steps) != summary["num_steps"]:
         raise UserError(f"{folder}: steps.jsonl holds {len(steps)} steps, trajectory.json says {summary['num_steps']}")
     return Trajectory(
@@ -254,6 +264,12 @@ def _read_ours(folder: Path) -> Trajectory:
         outcome=read_outcome(folder),
         provenance=summary["provenance"],
     )
+
+
+def _check_numbers(folder: Path, steps: Sequence[Step]) -> None:
+    """Step numbers are parts of file names."""
+    if [repr(step.number) for step in steps] != [str(number) for number in range(1, len(steps) + 1)]:
+        raise UserError(f"{folder}: its steps are not numbered 1 to {len(steps)}")
 
 
 def _read_released(folder: Path) -> Trajectory:

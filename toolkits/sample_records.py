@@ -8,6 +8,7 @@ from typing import Any
 
 from data.errors import UserError
 from data.files import read_json
+from data.names import check_name
 from data.shard import RESERVED, Sample
 
 Record = dict[str, Any]
@@ -66,8 +67,7 @@ def check_record(where: str, record: Any) -> None:
     """Raises `UserError` unless `record` is {"id", "images", "conversations"} with alternating human and gpt turns."""
     if not isinstance(record, dict) or not {"id", "images", "conversations"} <= record.keys():
         raise UserError(f"{where}: needs id, images and conversations")
-    if not isinstance(record["id"], str) or not record["id"] or not set(record["id"]).isdisjoint("/\0\n"):
-        raise UserError(f"{where}: its id {record['id']!r} is not a plain name")
+    check_name(f"{where}: its id", record["id"])
     where = f"{where} ({record['id']})"
     if not isinstance(record["conversations"], list) or not isinstance(record["images"], list):
         raise UserError(f"{where}: images and conversations must be lists")
@@ -79,7 +79,6 @@ def check_record(where: str, record: Any) -> None:
         raise UserError(f"{where}: values and image names must be text")
     try:
         "".join(texts).encode()
-        record["id"].encode()
     except UnicodeEncodeError:
         raise UserError(f"{where}: a text holds half a surrogate pair, which is no character") from None
     try:

@@ -23,7 +23,7 @@ def test_reads_every_task_file_of_the_field(field_files):
         ('{"id": "b", "ques": "q"}', "2: the task needs a non-empty text field 'web'"),
         ('{"id": "b", "ques": "q", "web": "w", "color": 1}', "2: unknown task field 'color'"),
         (GOOD, "2: the id 'a--0' stands on an earlier line"),
-        ('{"id": "../b", "ques": "q", "web": "w"}', "may not hold '/'"),
+        ('{"id": "../b", "ques": "q", "web": "w"}', "not a plain name"),
     ],
 )
 def test_a_broken_line_is_named(tmp_path, line, complaint):

@@ -1,0 +1,56 @@
+"""Names from files of others: every reader refuses those that would lead out of a folder."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from data.errors import UserError
+from data.names import check_name
+from data.shard import Sample
+from data.task import Task
+from data.trajectory import TrajectoryWriter, read_trajectory
+from toolkits.sample_records import check_record
+
+HOSTILE = ["../../x", "a/b", "..", ".hidden", "a\\b", "a\0b", "a\nb", "", "x" * 201, "\ud800", 7, None]
+PLAIN = ["Amazon--3", "WebVoyager-Amazon-human-extend--4", "miniwob.click-test--0", "a b (c) ü", "x" * 200]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_id_is_refused_wherever_it_is_read(tmp_path: Path, name: object) -> None:
+    with pytest.raises(UserError):
+        check_name("the id", name)
+    with pytest.raises(UserError):
+        Task(name, "q", "http://a.com/")
+    with pytest.raises(UserError):
+        Sample(name, [], [])
+    with pytest.raises(UserError):
+        check_record("file", {"id": name, "images": [], "conversations": []})
+    folder = trajectory(tmp_path)
+    summary = json.loads((folder / "trajectory.json").read_text())
+    summary["task"]["id"] = name
+    (folder / "trajectory.json").write_text(json.dumps(summary))
+    with pytest.raises(UserError):
+        read_trajectory(folder)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_ordinary_ids_are_taken(name: str) -> None:
+    assert Task(name, "q", "http://a.com/").id == Sample(name, [], []).id == name
+
+
+@pytest.mark.parametrize("number", ["../../1", 2, 0, True, None, 1.0])
+def test_a_step_is_numbered_by_its_place(tmp_path: Path, number: object) -> None:
+    folder = trajectory(tmp_path)
+    (folder / "steps.jsonl").write_text(json.dumps({"number": number, "url": "u", "reply": "r"}) + "\n")
+    summary = json.loads((folder / "trajectory.json").read_text()) | {"num_steps": 1}
+    (folder / "trajectory.json").write_text(json.dumps(summary))
+    with pytest.raises(UserError, match="not numbered"):
+        read_trajectory(folder)
+
+
+def trajectory(folder: Path) -> Path:
+    """An empty one."""
+    writer = TrajectoryWriter(folder / "taskT--1", Task("T--1", "q", "http://a.com/"), {}, "")
+    writer.finish("max_steps")
+    return writer.folder
