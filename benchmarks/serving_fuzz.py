@@ -23,6 +23,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+sys.path[0] = str(Path(__file__).resolve().parent.parent)  # collection.py lies in this folder and would hide the room
+
 import httpx
 import hypothesis
 import psutil

@@ -23,6 +23,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+sys.path[0] = str(Path(__file__).resolve().parent.parent)  # collection.py lies in this folder and would hide the room
+
 import httpx
 import psutil
 from PIL import Image
@@ -47,6 +49,8 @@ class Config:
 
     model_name_or_path: str = str(ROOT / "examples/quickstart/starting_policy/weights")
     """Checkpoint folder; a second one with other weights is made from it."""
+    device: str = "cpu"
+    """cpu, cuda:0; always in float32, where a reply does not depend on what else is in its batch."""
     duration_s: float = 3600.0
     """How long."""
     num_clients: int = 32
@@ -114,8 +118,9 @@ class Soak:
         self.config = config
         first = Path(config.model_name_or_path)
         self.folders = [first, other_weights(first, scratch / "other")]
-        command = [sys.executable, str(ROOT / "server/hf_online_server.py"), "--port", "0", "--device", "cpu"]
+        command = [sys.executable, str(ROOT / "server/hf_online_server.py"), "--port", "0", "--device", config.device]
         command += ["--model_name_or_path", str(first), "--max_batch_size", "16", "--kv_cache_gib", "0.5"]
+        command += ["--dtype", "float32"]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent)
         line = self.process.stdout.readline()
         if not line.startswith("serving "):

@@ -2,6 +2,7 @@
 
     python -m benchmarks.training_gpu                       # all GPUs of this host, TP = their number
     python -m benchmarks.training_gpu --tp 1 --layers 8
+    python -m benchmarks.training_gpu --cpu                 # a tiny model on two CPU ranks: proves this program, no GPU
 
 Random weights in bf16, rows of 8192 tokens that hold two samples with three screenshots each, the published batch of 64
 samples cut down to `--rows` rows a step. FLOPs are the model's, without recomputation (`training/flops.py`).
@@ -30,8 +31,8 @@ from training.models.registry import family
 from training.pictures import read_picture
 
 SHAPE = Path(__file__).resolve().parent.parent / "training" / "shapes" / "idefics2-8b"
-_SEQ_LEN, _SAMPLE, _SCREENSHOTS = 8192, 4096, 3
-_SCREENSHOT = (735, 980)  # height and width of a 1024 x 768 one after resizing
+_SCREENSHOTS = 3  # of a sample
+_SCREENSHOT = (980, 980)  # height and width of a screenshot after resizing, as published
 _USABLE = 0.85  # of a GPU's memory, by the dry run's estimate
 
 
@@ -49,18 +50,30 @@ class Config:
     """Micro-batches of a step on each replica."""
     steps: int = 5
     """Timed ones, after two others."""
+    cpu: bool = False
+    """A tiny model on two ranks of this CPU instead."""
     output: Path = Path("training_gpu.json")
     """A JSON file for the numbers."""
+
+    @property
+    def num_ranks(self) -> int:
+        return 2 if self.cpu else torch.cuda.device_count()
+
+    @property
+    def seq_len(self) -> int:
+        """Tokens of a row, which holds two samples."""
+        return 512 if self.cpu else 8192
 
 
 def main(config: Config) -> int:
     """Start one rank per GPU."""
-    num_gpus = torch.cuda.device_count()
-    if not num_gpus:
+    if config.cpu:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    if not config.num_ranks:
         raise UserError("no GPU here: MFU is measured on one; on CPU run benchmarks/training.py")
-    if num_gpus % (config.tp or num_gpus):
-        raise UserError(f"{num_gpus} GPUs cannot be cut into TP={config.tp}")
-    return torchrun.start("benchmarks.training_gpu", num_gpus, torchrun.Hosts())
+    if config.num_ranks % (config.tp or config.num_ranks):
+        raise UserError(f"{config.num_ranks} GPUs cannot be cut into TP={config.tp}")
+    return torchrun.start("benchmarks.training_gpu", config.num_ranks, torchrun.Hosts())
 
 
 def rank_main(config: Config) -> None:
@@ -70,7 +83,7 @@ def rank_main(config: Config) -> None:
 
     kernels.prepare()
     options = _options(config)
-    hf = _shape(config.layers or _layers_that_fit(options))
+    hf = _tiny_shape() if config.cpu else _shape(config.layers or _layers_that_fit(options))
     layout.initialize(options.layout, seed=0)
     try:
         measured = _measure(options, hf, config.steps)
@@ -79,7 +92,8 @@ def rank_main(config: Config) -> None:
             f"{hf.text_config.num_hidden_layers} layers do not fit; give fewer --layers ({error})"
         ) from None
     if torch.distributed.get_rank() == 0:
-        what = {"gpu": torch.cuda.get_device_name(), "gpus": torch.cuda.device_count(), "tp": options.tp}
+        gpu = "none" if config.cpu else torch.cuda.get_device_name()
+        what = {"gpu": gpu, "ranks": config.num_ranks, "tp": options.tp}
         what |= {"layers": hf.text_config.num_hidden_layers, "ac": config.ac}
         write_json(config.output, {**what, **measured})
         print({**what, **measured})
@@ -88,9 +102,8 @@ def rank_main(config: Config) -> None:
 
 def _options(config: Config) -> train_config.Config:
     """As options of a training run."""
-    tp = config.tp or torch.cuda.device_count()
-    replicas = torch.cuda.device_count() // tp
-    samples = config.rows * replicas * _SEQ_LEN // _SAMPLE
+    tp = config.tp or config.num_ranks
+    replicas = config.num_ranks // tp
     return train_config.Config(
         dataset_path=Path(),
         pretrain_checkpoint_path=SHAPE,
@@ -100,9 +113,9 @@ def _options(config: Config) -> train_config.Config:
         overlap="true" if replicas > 1 else "false",
         ac=config.ac,
         packing="true",
-        seq_len=_SEQ_LEN,
-        global_batch_size=samples,
-        image_num=_SCREENSHOTS * _SEQ_LEN // _SAMPLE,
+        seq_len=config.seq_len,
+        global_batch_size=2 * config.rows * replicas,
+        image_num=2 * _SCREENSHOTS,
         lr_warmup_iters=0,
     )
 
@@ -111,6 +124,19 @@ def _shape(layers: int = 0) -> Any:
     """idefics2-8b with so many layers; 0: all."""
     hf = family(SHAPE).read_config(SHAPE)
     hf.text_config.num_hidden_layers = layers or hf.text_config.num_hidden_layers
+    return hf
+
+
+def _tiny_shape() -> Any:
+    """Two narrow layers of everything; images take as many tokens."""
+    hf = _shape(layers=2)
+    for part in (hf.text_config, hf.vision_config):
+        part.hidden_size, part.intermediate_size, part.num_attention_heads = 64, 128, 4
+    hf.text_config.num_key_value_heads, hf.text_config.head_dim = 2, 16
+    hf.vision_config.num_hidden_layers = 2
+    connector = hf.perceiver_config
+    connector.hidden_size, connector.resampler_depth = 64, 1
+    connector.resampler_n_heads, connector.resampler_head_dim, connector.num_key_value_heads = 4, 16, 2
     return hf
 
 
@@ -143,7 +169,7 @@ def _measure(options: train_config.Config, hf: Any, steps: int) -> dict[str, flo
     state = checkpoint.TrainingState(models, optimizer, scheduler, Guard(0.0), None, options.layout)
     clock = Clock(VisionMeter(models[0].vision_modules(), hf.vision_config))
     collator = build_collator(options, Screenshots(hf.perceiver_config.resampler_n_latents))
-    batches = _micro_batches(collator, hf, options.global_batch_size)
+    batches = _micro_batches(collator, hf, options)
     step = Step(batches, [])
     measured = []
     for _ in range(2 + steps):
@@ -152,12 +178,14 @@ def _measure(options: train_config.Config, hf: Any, steps: int) -> dict[str, flo
     timed, peak = measured[2:], peak_flops()
     seconds = statistics.median(metrics.step_seconds for metrics in timed)
     flops_per_gpu = timed[0].flops / seconds / torch.distributed.get_world_size()
+    said = max(stage.total for stage in plan(options, hf, torch.distributed.get_world_size()))
     return {
         "kernels": str(models[0].kernels),
         "tokens_per_s": timed[0].num_tokens / seconds,
         "tflops_per_gpu": flops_per_gpu / 1e12,
         "mfu": flops_per_gpu / peak if peak else None,
-        "peak_memory_gb": max(metrics.memory_gb for metrics in timed),
+        "peak_memory_gib": max(metrics.memory_gb for metrics in timed),
+        "dry_run_gib": said / 2**30,
         "step_seconds": seconds,
         **{f"{phase}_seconds": value for phase, value in timed[-1].seconds.items()},
     }
@@ -173,18 +201,18 @@ def _draw_weights(model: torch.nn.Module) -> None:
             parameter.data.fill_(0.0 if name.endswith("bias") else 1.0)
 
 
-def _micro_batches(collator: Collator, hf: Any, num_samples: int) -> list[MicroBatch]:
+def _micro_batches(collator: Collator, hf: Any, options: train_config.Config) -> list[MicroBatch]:
     """Samples of random tokens; the last eighth of each is its reply."""
-    images = hf.perceiver_config.resampler_n_latents * _SCREENSHOTS
+    images, length = hf.perceiver_config.resampler_n_latents * _SCREENSHOTS, options.seq_len // 2
     samples, picture = [], read_picture("screenshot", _png())
-    for number in range(num_samples):
+    for number in range(options.global_batch_size):
         generator = torch.Generator().manual_seed(number)
-        ids = torch.randint(hf.image_token_id, (_SAMPLE,), generator=generator)
+        ids = torch.randint(hf.image_token_id, (length,), generator=generator)
         ids[1 : 1 + images] = hf.image_token_id
-        learn = torch.arange(_SAMPLE) >= _SAMPLE * 7 // 8
+        learn = torch.arange(length) >= length * 7 // 8
         samples.append(TokenizedSample(f"sample-{number}", ids, learn, [picture] * _SCREENSHOTS))
     own = samples[collator.place.data_rank :: collator.place.data_size]
-    return [batch.with_pixels() for batch in collator.collate(own, num_samples)]
+    return [batch.with_pixels() for batch in collator.collate(own, options.global_batch_size)]
 
 
 def _png() -> bytes:

@@ -32,7 +32,7 @@ from training.models import kernels
 
 die_with_parent()
 warnings.simplefilter("ignore")
-kernels.prepare()
+kernels.prepare(os.environ.get("TE", "auto"))
 
 import torch  # noqa: E402  (Megatron must come after the adaptor)
 from megatron.core import dist_checkpointing, parallel_state  # noqa: E402
@@ -147,8 +147,10 @@ class Batch:
         return encode_share(reference.image_encoder, sizes, pictures.__getitem__, rank, size)
 
     def run(self, model: torch.nn.Module, with_labels: bool = True) -> torch.Tensor:
-        labels = self.labels if with_labels else None
-        return model(self.tokens, labels=labels, images=self.images, segment_lengths=self.segment_lengths)
+        device = layout.device()
+        labels = self.labels.to(device) if with_labels else None
+        images = self.images.to(device)
+        return model(self.tokens.to(device), labels=labels, images=images, segment_lengths=self.segment_lengths)
 
 
 def make_batches(reference: Reference, spread: Layout, packed: bool) -> list[Batch]:
@@ -162,7 +164,7 @@ def forward_backward(chunks: Chunks, batches: list[Batch]) -> list[torch.Tensor]
     """The losses of the micro-batches come back on the last pipeline stage."""
 
     def loss_of(batch: Batch, losses: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        loss = (losses * batch.weights).sum()
+        loss = (losses * batch.weights.to(losses.device)).sum()
         return loss, loss.detach().clone()
 
     def step(iterator: Any, model: torch.nn.Module) -> tuple[torch.Tensor, Any]:
@@ -185,8 +187,13 @@ def forward_backward(chunks: Chunks, batches: list[Batch]) -> list[torch.Tensor]
 def connected(store: str) -> Iterator[None]:
     """The ranks know each other; after many layouts in one group, hundreds of gloo's threads would be left."""
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    if torch.cuda.is_available():
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     torch.distributed.init_process_group(
-        "gloo", store=torch.distributed.FileStore(store, size), rank=rank, world_size=size
+        "nccl" if torch.cuda.is_available() else "gloo",
+        store=torch.distributed.FileStore(store, size),
+        rank=rank,
+        world_size=size,
     )
     try:
         yield
@@ -247,9 +254,9 @@ def make_optimizer(chunks: Chunks, spread: Layout) -> MegatronOptimizer:
 
 def mean_loss(losses: list[torch.Tensor]) -> float:
     """Over all replicas, on every rank."""
-    mean = torch.stack(losses).mean() if losses else torch.zeros(())
+    mean = torch.stack(losses).mean() if losses else torch.zeros((), device=layout.device())
     if parallel_state.get_tensor_model_parallel_rank():
-        mean = torch.zeros(())
+        mean = torch.zeros_like(mean)
     torch.distributed.all_reduce(mean)
     return float(mean) / parallel_state.get_data_parallel_world_size()
 
@@ -265,7 +272,7 @@ def compare_logits(model: torch.nn.Module, batches: list[Batch], reference: Refe
         logits = logits[:, gathered_order(lengths, spread.context_parallel, logits.device)]
         for (row, start), sample in zip(batch.starts, batch.samples, strict=True):
             expected = reference.logits[reference.samples.index(sample)]
-            actual = logits[row, start : start + len(expected)]
+            actual = logits[row, start : start + len(expected)].cpu()
             assert (actual[:, expected.size(1) :] == -torch.inf).all(), (
                 "rows that pad the vocabulary have a probability"
             )
@@ -296,7 +303,7 @@ def compare_gradients(chunks: Chunks, spread: Layout, reference: Reference) -> f
         tensor = everything[weight.megatron] if weight.layer is None else everything[weight.megatron][weight.layer]
         for name, gradient in zip(weight.hf, weight.split(tensor, reference.hf), strict=True):
             expected = reference.gradients[find_spelling(name, reference.family.spellings, reference.gradients)]
-            worst = max(worst, float((gradient - expected).abs().max()))
+            worst = max(worst, float((gradient.cpu() - expected).abs().max()))
     return worst
 
 
@@ -320,6 +327,7 @@ def gather_reduced(chunks: Chunks) -> None:
 
 
 def main() -> None:
+    torch.backends.cudnn.allow_tf32 = False  # Hugging Face's side computes whole fp32
     out, *arguments = sys.argv[1:]
     results = []
     for hf_folder, megatron_folder, layouts in zip(*[iter(arguments)] * 3, strict=True):

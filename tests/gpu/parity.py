@@ -1,0 +1,81 @@
+"""Every layout that fits the GPUs against Hugging Face, by tests/training/parity_worker.py under torchrun."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from elcano.stage import run_command
+from tests.conftest import ROOT
+from tests.gpu.result import FailedError, Machine, Result
+from tests.training import tiny, tiny_llava
+from tests.training.conftest import convert
+
+WORKER = ROOT / "tests" / "training" / "parity_worker.py"
+HEADS = 8
+"""Key/value heads of the idefics2, so that TP=8 can cut them."""
+LAYOUTS = {
+    1: ("tp1", "packed", "full", "selective", "bf16", "packed,bf16"),
+    2: ("tp2", "tp2,sp,packed", "pp2", "pp2,vpp2", "cp2", "cp2,packed", "do", "do,overlap", "tp2,sp,bf16", "cp2,bf16"),
+    4: ("tp4,sp", "tp2,pp2,sp,full", "tp2,cp2,sp", "tp2,sp,do,overlap", "pp2,cp2,packed", "pp2,vpp2,do,overlap,bf16"),
+    8: ("tp8", "tp8,sp,bf16", "tp4,pp2,sp", "tp2,sp,do,overlap", "tp2,pp2,cp2", "tp4,cp2,sp,bf16"),
+}
+"""By number of ranks; those that a layout leaves are data-parallel."""
+FP32, REDUCED = {"logits": 1e-4, "loss": 1e-5, "gradient": 1e-5, "norm": 1e-5}, 0.05
+"""Largest differences in fp32 and, as a share of the largest gradient, in bf16 or TensorFloat-32 (TransformerEngine's
+products of fp32 numbers)."""
+
+
+def run(machine: Machine, result: Result, te: str) -> None:
+    """Compare in all layouts of 1, 2, 4 and 8 ranks that there are GPUs for; on a CPU of 1 and 2."""
+    folder = machine.folder / f"parity_te_{te}"
+    folder.mkdir(exist_ok=True)
+    models = {
+        "idefics2": tiny.build_policy(folder / "idefics2", heads=HEADS, kv_heads=HEADS, hidden=128, layers=4),
+        "llava_next": tiny_llava.build_policy(folder / "llava_next", is_next=True, text="mistral"),
+    }
+    megatron = {name: convert("hf2mg", hf, folder / f"{name}_megatron") for name, hf in models.items()}
+    result.figures, wrong = {}, []
+    for ranks, layouts in LAYOUTS.items():
+        if ranks > (machine.num_gpus or 2):
+            continue
+        chosen = layouts[:: 3 if machine.small else 1]
+        found = _compare(folder / f"ranks{ranks}.json", ranks, chosen, models, megatron, te, result)
+        result.figures[f"{ranks} ranks"] = found
+        for name, by_layout in found.items():
+            largest = by_layout.pop("largest gradient")
+            wrong += [f"{name} {text}" for text, one in by_layout.items() if not _holds(text, one, largest, te)]
+    count = sum(len(by_layout) for found in result.figures.values() for by_layout in found.values())
+    result.summary = f"{count} layouts of idefics2 and LLaVA-NeXT"
+    if wrong:
+        raise FailedError(f"not as Hugging Face: {', '.join(wrong)}")
+
+
+def _compare(
+    output: Path,
+    ranks: int,
+    layouts: tuple[str, ...],
+    models: dict[str, Path],
+    megatron: dict[str, Path],
+    te: str,
+    result: Result,
+) -> dict[str, dict[str, dict[str, float]]]:
+    """Differences by model and layout."""
+    arguments: list[str] = []
+    for name in models:
+        fitting = (
+            layouts if name == "idefics2" else [text for text in layouts if "tp4" not in text and "tp8" not in text]
+        )
+        arguments += [str(models[name]), str(megatron[name]), " ".join(fitting)]
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
+    command += [str(WORKER), str(output), *arguments]
+    environment = {"PYTHONPATH": str(ROOT), "TE": te, "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
+    run_command(command, output.with_suffix(".log"), environment)
+    result.commands.append(" ".join(command))
+    return dict(zip(models, json.loads(output.read_text()), strict=True))
+
+
+def _holds(layout: str, found: dict[str, float], largest: float, te: str) -> bool:
+    if "bf16" in layout or te == "true":
+        return found["loss"] < 5e-3 and found["gradient"] < REDUCED * largest
+    return all(value < FP32[name] for name, value in found.items())
