@@ -14,7 +14,7 @@ _FEW = {"GLOBAL_BATCH_SIZE": "1", "TRAIN_ITERS": "2", "NUM_WORKERS": "1"}
 SIZES = {
     "full": {
         "idefics2": Size(
-            depth=Depth(language=2, vision=2, resampler=1),
+            depth=Depth(language=1, vision=2, resampler=1),
             tiny=False,
             num_tasks=2,
             trainings=(
@@ -22,7 +22,7 @@ SIZES = {
                 {**_FEW, "FREEZE_LANGUAGE": "true"},
             ),
         ),
-        "llava_next": Size(depth=Depth(language=2, vision=3, resampler=0), tiny=False, num_tasks=2, trainings=(_FEW,)),
+        "llava_next": Size(depth=Depth(language=1, vision=3, resampler=0), tiny=False, num_tasks=1, trainings=(_FEW,)),
     },
     "tiny": {
         name: Size(Depth(2, 3, 1), tiny=True, num_tasks=1, trainings=({**_FEW, "NUM_WORKERS": "0", "SEQ_LEN": "8192"},))
