@@ -58,17 +58,25 @@ def _run(command: Run) -> int:
             raise UserError(f"{run_dir}: another elcano run is working there; wait for it or stop it") from None
         remember_recipe(recipe, run_dir)
         results = []
-        for result in sail(recipe, run_dir):
-            results.append(result)
-            write_report(run_dir, results, Logbook(run_dir).seconds())
+        try:
+            for result in sail(recipe, run_dir):
+                results.append(result)
+                write_report(run_dir, results, Logbook(run_dir).seconds())
+        except KeyboardInterrupt:
+            console.print("interrupted; what is complete is kept, and the same command continues")
+            raise
         print_table(results, Logbook(run_dir).seconds())
         console.print(f"summary: {run_dir / 'summary.json'}\nplot:    {run_dir / 'success.png'}")
     return 0
 
 
 def _show(command: Show) -> int:
-    summary = read_json(command.output_dir / "summary.json")
-    print_table([Result(**fields) for fields in summary["rounds"]], summary["seconds_per_stage"])
+    if not (command.output_dir / "stages").is_dir():
+        raise UserError(f"{command.output_dir}: not the folder of a run (it has no stages/)")
+    seconds, path = Logbook(command.output_dir).seconds(), command.output_dir / "summary.json"
+    if path.exists():
+        print_table([Result(**fields) for fields in read_json(path)["rounds"]], seconds)
+    console.print(f"stages done: {', '.join(seconds) or 'none yet'}; logs: {command.output_dir}/*/logs")
     return 0
 
 

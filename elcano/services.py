@@ -29,6 +29,7 @@ def service(command: list[str], health_url: str, log: Path, env: dict[str, str] 
             stderr=subprocess.STDOUT,
             cwd=ROOT,
             env={**os.environ, **(env or {})},
+            start_new_session=True,  # Ctrl-C is for the stage: a collector whose websites end first takes it for faults
             preexec_fn=die_with_parent,
         )
     try:

@@ -58,7 +58,7 @@ def run_command(command: list[str], log: Path, env: dict[str, str] | None = None
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     typed = " ".join([f"{key}={shlex.quote(value)}" for key, value in (env or {}).items()] + [shlex.join(command)])
-    console.print(f"  [dim]$ {typed}[/dim]", soft_wrap=True)
+    console.print(f"  [dim]$ {typed}[/dim]\n  [dim]log: {log}[/dim]", soft_wrap=True)
     with open(log, "a") as file:
         file.write(f"$ {typed}\n")
         file.flush()

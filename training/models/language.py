@@ -47,7 +47,7 @@ def check_layout(config: Any, layout: "Layout") -> None:
         ("feed-forward units", text.intermediate_size),
     ):
         if count % layout.tensor_parallel:
-            raise UserError(f"TP={layout.tensor_parallel} does not divide the model's {count} {name}")
+            raise UserError(f"TP={layout.tensor_parallel} does not divide the model's {count} {name}; give another TP")
     _check_stages(text.num_hidden_layers, layout)
 
 
