@@ -9,6 +9,7 @@ import tyro
 
 from data.defaults import ROOT
 from data.errors import UserError
+from data.processes import reach_own_hosts_directly
 
 Config = TypeVar("Config")
 
@@ -29,6 +30,7 @@ def run(
 
 def guarded(main: Callable[[Config], int | None], config: Config) -> int:
     """Call `main(config)`; a `UserError` becomes `error: ...` on stderr and 2, Ctrl-C becomes 130."""
+    reach_own_hosts_directly()
     try:
         return main(config) or 0
     except UserError as error:

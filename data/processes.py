@@ -1,7 +1,8 @@
-"""Child processes that never outlive the run that started them."""
+"""Child processes that never outlive the run that started them, and how they are reached."""
 
 import contextlib
 import ctypes
+import os
 import signal
 import socket
 import subprocess
@@ -12,6 +13,7 @@ from data.defaults import ROOT
 from data.errors import UserError
 
 _PR_SET_PDEATHSIG = 1
+_OWN_HOSTS = ("127.0.0.1", "localhost", ".localhost", "::1")
 
 
 def die_with_parent() -> None:
@@ -20,6 +22,16 @@ def die_with_parent() -> None:
         return
     with contextlib.suppress(OSError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def reach_own_hosts_directly() -> None:
+    """Ask no proxy for this machine, in this process and its children: chromedriver, services and endpoints are on it.
+
+    Clusters set http_proxy, and urllib, httpx and Selenium mind it unless no_proxy names a host.
+    """
+    present = (os.environ.get("no_proxy") or os.environ.get("NO_PROXY", "")).split(",")
+    names = list(dict.fromkeys(name for name in (*map(str.strip, present), *_OWN_HOSTS) if name))
+    os.environ["no_proxy"] = os.environ["NO_PROXY"] = "*" if "*" in names else ",".join(names)
 
 
 def free_port() -> int:

@@ -10,9 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from data.processes import reach_own_hosts_directly
+
 ROOT = Path(__file__).resolve().parent.parent
 # Tests ask for the CPU and for as many ranks as they need, whatever GPUs this host has; bash tests/gpu.sh is for those.
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
+reach_own_hosts_directly()
 FIXTURES = ROOT.parent / "shared" / "fixtures" / "openwebvoyager"
 SOURCES = ["ours", *(["released"] if FIXTURES.is_dir() else [])]
 """Files of our own making, and the released ones where they are at hand."""

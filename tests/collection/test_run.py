@@ -90,6 +90,21 @@ def test_a_chat_endpoint_is_asked_in_its_own_form(
     assert ("image_url" in json.dumps(last["messages"])) != text_only
 
 
+def test_what_is_on_this_machine_is_asked_through_no_proxy(
+    collector: Collector, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cluster's proxy is set; chromedriver, chromium, site and endpoint are all here."""
+    for name in ("http_proxy", "https_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+        monkeypatch.setenv(name.upper(), "http://127.0.0.1:9")
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    tasks = [task(1, f"{url}/", "Click {Next page} | ANSWER; done")]
+    done = collector.run(tasks, api_base=f"{url}/v1", api_model="some-model")
+    assert done.returncode == 0, done.stderr
+    assert read_trajectory(collector.results / "taskT--1").answer == "done"
+
+
 def test_a_chat_endpoint_is_asked_with_the_trained_prompt(
     collector: Collector, site: ThreadingHTTPServer, url: str
 ) -> None:

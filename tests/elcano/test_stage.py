@@ -1,5 +1,6 @@
 """Stages: complete once, never twice; a failure is one line that names the log."""
 
+import subprocess
 import sys
 import urllib.request
 from pathlib import Path
@@ -10,6 +11,7 @@ from data.errors import UserError
 from data.processes import free_port
 from elcano.services import service
 from elcano.stage import Logbook, last_words, python, run_command
+from tests.conftest import ROOT
 
 
 def test_a_complete_stage_is_skipped_and_a_failed_one_is_not(tmp_path):
@@ -52,3 +54,23 @@ def test_a_service_is_reaped_and_an_early_death_is_reported(tmp_path):
         dying = [sys.executable, "-c", "print('error: port in use'); raise SystemExit(2)"]
         with service(dying, url, tmp_path / "d.log"):
             pass
+
+
+def test_a_service_is_found_whatever_proxy_is_set(monkeypatch, tmp_path):
+    """As on clusters; what no_proxy holds already stays."""
+    for name in ("http_proxy", "https_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.setenv("NO_PROXY", "intranet,localhost")
+    script = (
+        "import os, sys; from pathlib import Path; from data import cli; from elcano import services\n"
+        "services.START_TIMEOUT_S = 20\n"
+        "def main(log):\n"
+        "    with services.embedded_sites(log):\n"
+        "        print(os.environ['no_proxy'], os.environ['NO_PROXY'])\n"
+        "sys.exit(cli.guarded(main, Path(sys.argv[1])))\n"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path / "sites.log")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["intranet,localhost,127.0.0.1,.localhost,::1"] * 2

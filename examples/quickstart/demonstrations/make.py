@@ -8,10 +8,12 @@ WebP, a fifth of the PNGs' size.
 import json
 import os
 import shutil
+import sys
 from pathlib import Path
 
 from PIL import Image
 
+from data import cli
 from data.defaults import ROOT
 from data.files import read_json, write_json
 from data.task import read_tasks, write_tasks
@@ -56,4 +58,4 @@ def main(work: Path) -> None:
 
 if __name__ == "__main__":
     os.chdir(ROOT)
-    main(WORK)
+    sys.exit(cli.guarded(main, WORK))
