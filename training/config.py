@@ -17,7 +17,7 @@ import tyro
 
 from data.shard import checksum
 from training.layout import Layout
-from training.models.checkpoint_folder import find_weights
+from training.models.checkpoint_folder import find_weights, read_tracker
 from training.models.trainable import Lora, Trainable
 
 Switch = Literal["true", "false"]
@@ -203,6 +203,13 @@ class Config:
     @property
     def checkpoint_path(self) -> Path:
         return self.output_basepath / "checkpoint" / self.output_name
+
+    @property
+    def hf_files(self) -> Path:
+        """The folder of configuration, processor and tokenizer: the run's own once it has a checkpoint, so that nothing
+        that happens to PRETRAIN_CHECKPOINT_PATH changes what a resumed run sees."""
+        began = read_tracker(self.checkpoint_path) is not None
+        return find_weights(self.checkpoint_path if began else self.pretrain_checkpoint_path)[1]
 
     @property
     def tensorboard_path(self) -> Path:

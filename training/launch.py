@@ -67,13 +67,13 @@ def check(config: Config, num_ranks: int) -> None:
         )
     if not manifest["num_samples"]:
         raise UserError(f"{config.dataset_path}: no samples to train on")
-    weights, hf_files = find_weights(config.pretrain_checkpoint_path)
-    check_model(config, hf_files)
+    weights, _ = find_weights(config.pretrain_checkpoint_path)
+    check_model(config, config.hf_files)
     check_adapters(weights, config.trainable.lora)
     check_sizes(config, num_ranks)
     if config.wandb_project and importlib.util.find_spec("wandb") is None:
         raise UserError("WANDB_PROJECT needs the wandb package; pip install wandb")
-    check_samples(config.dataset_path, manifest, config.image_num, hf_files)
+    check_samples(config.dataset_path, manifest, config.image_num, config.hf_files)
 
 
 def check_counts(config: Config) -> None:

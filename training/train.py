@@ -43,7 +43,7 @@ def train(config: Config) -> bool:
     train_iters = config.num_iters(manifest["num_samples"])
     stop = Stop()
     layout.initialize(config.layout, config.seed)
-    pretrained, hf_files = find_weights(config.pretrain_checkpoint_path)
+    pretrained, hf_files = find_weights(config.pretrain_checkpoint_path)[0], config.hf_files
     kind = family(hf_files)
     hf = kind.read_config(hf_files)
     model = build_model(kind, hf, config.layout, config.trainable, config.seed)

@@ -9,6 +9,7 @@ import pytest
 from transformers import AutoModelForImageTextToText, AutoProcessor
 
 from data.shard import Sample
+from models.processor import ImageSettings, write_image_settings
 from tests.training import tiny
 from tests.training.conftest import convert
 from tests.training.script import Run, metrics, steps, wait_until_gone
@@ -98,12 +99,15 @@ def test_sigterm_stops_with_a_checkpoint_that_another_layout_continues(
 def test_data_parallel_ranks_with_a_distributed_optimizer_resume_too(
     shards: Path, megatron: Path, tmp_path: Path
 ) -> None:
-    """Also bf16, recomputation and a loader in its own process."""
+    """Also bf16, recomputation, a loader in its own process, and a starting checkpoint that was converted again with
+    another flag meanwhile: what a run sees stands in its own folder."""
+    megatron = shutil.copytree(megatron, tmp_path / "megatron")
     options = {"tp": 1, "dp": 2, "do": "true", "pr": "bf16", "ac": "full", "num_workers": 1, "train_iters": 4}
     whole = Run(shards, megatron, tmp_path, **options)
     expected = metrics(whole.finish())
     shutil.rmtree(whole.checkpoints / "iter_0000004")
     write_tracker(whole.checkpoints, "2")
+    write_image_settings(megatron, ImageSettings(image_size=56))
     resumed = metrics(Run(shards, megatron, tmp_path, **options).finish())
     assert resumed == {number: expected[number] for number in (3, 4)}
 
