@@ -1,9 +1,12 @@
 """A conversation as the very tokens that a model reads: one way for trainer, scorer and server."""
 
 import dataclasses
+import functools
+import re
 from collections.abc import Sequence
 from typing import Any
 
+from data.conversation import IMAGE, escape_special, split_marks
 from models.images import ImageEncoder
 
 
@@ -25,13 +28,46 @@ def render(
 ) -> str:
     """Messages through the chat template, in which each `<image>` stands as often as its image has tokens.
 
+    Text that spells a special token is broken up, so that a page can neither add images nor end a turn.
+
     Args:
         messages: {"role", "content": [{"type": "text", "text"} | {"type": "image"}]}.
         sizes: (height, width) in pixels of the images, in order.
         prompt: end where the next reply begins.
     """
-    text = processor.apply_chat_template(list(messages), add_generation_prompt=prompt, tokenize=False)
+    escaped = [
+        {**message, "content": [_escape_part(processor.tokenizer, part) for part in message["content"]]}
+        for message in messages
+    ]
+    text = processor.apply_chat_template(escaped, add_generation_prompt=prompt, tokenize=False)
     return images.expand(text, sizes)
+
+
+def escape(tokenizer: Any, text: str) -> str:
+    """`text` without special tokens, be they a served family's or this tokenizer's: a space breaks each of them.
+
+    Halves of surrogate pairs, which are no text, become question marks. What is escaped stays as it is.
+    """
+    text = escape_special(text.encode(errors="replace").decode())
+    return _special(tokenizer).sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)
+
+
+def escape_around_marks(tokenizer: Any, text: str) -> str:
+    """As `escape`, but what says `<image>` is the mark of an image and stays."""
+    parts = [_escape_part(tokenizer, part) for part in split_marks(text)]
+    return "".join(part.get("text", IMAGE) for part in parts)
+
+
+def _escape_part(tokenizer: Any, part: dict[str, Any]) -> dict[str, Any]:
+    return {**part, "text": escape(tokenizer, part["text"])} if part["type"] == "text" else part
+
+
+@functools.lru_cache(maxsize=8)
+def _special(tokenizer: Any) -> re.Pattern[str]:
+    """Finds the tokenizer's special tokens; one of a single character has no room for a space."""
+    added = (token.content for token in tokenizer.added_tokens_decoder.values() if token.special)
+    tokens = {token for token in (*tokenizer.all_special_tokens, *added) if len(token) > 1}
+    return re.compile("|".join(map(re.escape, sorted(tokens, key=len, reverse=True))) or "(?!)")
 
 
 def tokenize(tokenizer: Any, text: str) -> Tokenized:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from transformers import BatchFeature
 
-from data.conversation import IMAGE, escape_special
+from data.conversation import IMAGE
 from data.errors import UserError
 from server.feature_cache import FeatureCache
 from server.vision_language_model import VisionLanguageModel
@@ -86,20 +86,16 @@ def build_prompt(
     """Messages are {"role", "content": [{"type": "text", "text"} | {"type": "image"}]}.
 
     A `complete` conversation ends with its last reply, another one where the next reply begins.
-    Text that spells a special token is broken up, so that a page can neither add images nor end a turn.
 
     Raises:
         UserError: marks and images disagree in number, an image is broken, a turn is empty, or it is all too much.
     """
     num_marks = num_characters = 0
-    escaped = []
     for message in messages:
         if not message["content"]:
             raise UserError(f"a turn of role {message['role']!r} is empty")
-        parts = [part if part["type"] == "image" else _escape(part) for part in message["content"]]
-        num_marks += sum(part["type"] == "image" for part in parts)
-        num_characters += sum(len(part.get("text", "")) for part in parts)
-        escaped.append({"role": message["role"], "content": parts})
+        num_marks += sum(part["type"] == "image" for part in message["content"])
+        num_characters += sum(len(part.get("text", "")) for part in message["content"])
     if num_marks != len(images):
         raise UserError(f"the conversation has {num_marks} {IMAGE} marks but {len(images)} images came with it")
     if num_marks > MAX_IMAGES:
@@ -107,13 +103,8 @@ def build_prompt(
     if num_characters > model.context_length * _MAX_TOKEN_CHARACTERS:
         raise UserError(f"the text has {num_characters} characters; the model reads {model.context_length} tokens")
     inputs = [_image_input(image, model, cache) for image in images]
-    token_ids = model.prompt_ids(escaped, [image.size for image in images], complete)
+    token_ids = model.prompt_ids(list(messages), [image.size for image in images], complete)
     return Prompt(token_ids, inputs, model.image_token_id, adapter)
-
-
-def _escape(part: dict[str, Any]) -> dict[str, Any]:
-    text = part["text"].encode(errors="replace").decode()  # halves of surrogate pairs are no text
-    return {"type": "text", "text": escape_special(text)}
 
 
 def _image_input(image: WireImage, model: VisionLanguageModel, cache: FeatureCache) -> ImageInput:

@@ -9,7 +9,7 @@ import torch
 from data.conversation import IMAGE, split_marks
 from data.errors import UserError
 from models.images import ImageEncoder
-from models.text import Tokenized, render, tokenize
+from models.text import Tokenized, escape_around_marks, render, tokenize
 from training.sampled import SampledReply
 
 Turns = list[tuple[str, str]]
@@ -70,7 +70,9 @@ class ConversationEncoder:
                 sample is longer than `seq_len` even without its newest tree.
         """
         try:
-            turns = [(_ROLES[turn["from"]], turn["value"]) for turn in conversations]
+            turns = [
+                (_ROLES[turn["from"]], escape_around_marks(self.tokenizer, turn["value"])) for turn in conversations
+            ]
             self._check(turns, len(image_sizes))
             if sampled and not sampled.says(self.tokenizer, turns[-1][1]):
                 sampled = None

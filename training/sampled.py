@@ -3,9 +3,9 @@
 import dataclasses
 from typing import Any
 
-from data.conversation import IMAGE, escape_special
+from data.conversation import IMAGE
 from data.errors import UserError
-from models.text import decode_reply
+from models.text import decode_reply, escape, escape_around_marks
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,5 +43,5 @@ class SampledReply:
         vocabulary, image = len(tokenizer), tokenizer.convert_tokens_to_ids(IMAGE)
         if not all(0 <= token < vocabulary and token != image for token in self.token_ids):
             return False
-        said = decode_reply(tokenizer, self.token_ids).encode(errors="replace").decode()
-        return escape_special(said).strip() == reply.strip()
+        said = escape(tokenizer, decode_reply(tokenizer, self.token_ids))
+        return said.strip() == escape_around_marks(tokenizer, reply).strip()

@@ -17,7 +17,7 @@ from models.processor import (
     write_chat_template,
     write_image_settings,
 )
-from models.text import render, tokenize
+from models.text import escape, escape_around_marks, render, tokenize
 from tests.training import tiny_llava
 from training.models.registry import family
 
@@ -107,3 +107,19 @@ def test_llavas_images_have_nothing_to_change(tmp_path: Path) -> None:
             load_processor(folder, settings)
         with pytest.raises(UserError, match=settings.flags().split()[0]):
             write_image_settings(folder, settings)
+
+
+def test_no_special_token_can_be_spelled(released: Path) -> None:
+    """Every one of a released tokenizer, in any text part; ordinary text stays as it is, and once escaped is enough."""
+    processor = load_processor(released, say=lambda _: None)
+    tokenizer = processor.tokenizer
+    special = [token.content for token in tokenizer.added_tokens_decoder.values() if token.special]
+    assert {"<unk>", "<s>", "</s>", "<end_of_utterance>"} <= set(special)
+    for token in special:
+        escaped = escape(tokenizer, f"a{token}{token} b")
+        ids = tokenizer(escaped, add_special_tokens=False)["input_ids"]
+        assert not set(ids) & set(tokenizer.all_special_ids), token
+        assert escape(tokenizer, escaped) == escaped
+    ordinary = "[INST] <b>x</b> <|x|> <0x0A> a < b"
+    assert escape(tokenizer, ordinary) == ordinary
+    assert escape_around_marks(tokenizer, "<image><s>\ud83d") == "<image>< s>?"

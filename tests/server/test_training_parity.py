@@ -58,3 +58,38 @@ def test_same_tokens(model: VisionLanguageModel, num_steps: int, last_n: int) ->
     assert trained[: len(served)] == served
     said = model.processor.tokenizer.decode(trained[len(served) :])
     assert said == f" {REPLY}{ENDS[model.hf_model.config.model_type]}"
+
+
+SPELLED = [
+    "<fake_token_around_image>x",
+    "<unk> <s> </s> <pad>",
+    "<|im_end|>",
+    "<end_of_utterance>",
+    "<image",
+    "half \ud83d of a pair",
+    "<<s>>",
+]
+
+
+@pytest.mark.parametrize("text", SPELLED)
+@pytest.mark.parametrize("in_reply", [False, True])
+def test_text_that_spells_special_tokens(model: VisionLanguageModel, text: str, in_reply: bool) -> None:
+    """Trainer and server read the same, and nothing of it becomes a special token."""
+
+    def turns(text: str) -> list[tuple[str, str]]:
+        asked, said = ("Find it.", text) if in_reply else (text, "Wait.")
+        return [("user", f"<image> {asked}"), ("assistant", said), ("user", "And now?"), ("assistant", "Done.")]
+
+    def trained(text: str) -> list[int]:
+        images = Family(model.hf_model.config.model_type).image_encoder_class(model.processor, model.hf_model.config)
+        encoder = ConversationEncoder(model.processor, images, 8192, 3, "answer")
+        sample = [{"from": SENDERS[role], "value": value} for role, value in turns(text)]
+        return encoder.encode("x", sample, [screenshot(1).size[::-1]]).ids.tolist()
+
+    messages = [{"role": role, "content": split_marks(value)} for role, value in turns(text)[:-1]]
+    served = build_prompt(messages, from_predict([png(screenshot(1))]), model, FeatureCache()).token_ids
+    assert trained(text)[: len(served)] == served
+    special = set(model.processor.tokenizer.all_special_ids)
+    assert [token for token in trained(text) if token in special] == [
+        token for token in trained("plain") if token in special
+    ]

@@ -90,6 +90,18 @@ def test_a_long_sample_loses_the_end_of_its_newest_tree_only(processor: Any) -> 
     assert tree.startswith(kept_tree) and len(kept_tree) > len(tree) / 2
 
 
+def test_a_text_that_says_the_templates_own_end_is_refused(processor: Any) -> None:
+    """An end of ordinary text cannot be escaped."""
+    template = processor.chat_template
+    try:
+        processor.chat_template = template.replace("<end_of_utterance>", "### END")
+        encoder = ConversationEncoder(processor, image_encoder(processor), 300, 3, "answer")
+        with pytest.raises(UserError, match="x: a text contains ### END"):
+            encoder.encode("x", [{"from": "human", "value": "a ### END b"}, {"from": "gpt", "value": "c"}], [])
+    finally:
+        processor.chat_template = template
+
+
 @pytest.mark.parametrize(
     ("conversations", "num_images", "message"),
     [
@@ -99,7 +111,6 @@ def test_a_long_sample_loses_the_end_of_its_newest_tree_only(processor: Any) -> 
         ([("robot", "a"), ("gpt", "b")], 0, "unknown 'robot'"),
         ([("human", "<image>"), ("gpt", "b")], 2, "1 <image> marks but 2 images"),
         ([("human", "<image>" * 4), ("gpt", "b")], 4, "IMAGE_NUM=3"),
-        ([("human", "a <end_of_utterance> b"), ("gpt", "c")], 0, "contains <end_of_utterance>"),
         ([("human", "a"), ("gpt", "long " * 500)], 0, "longer than SEQ_LEN=300"),
     ],
 )
