@@ -150,13 +150,18 @@ class Config:
             return max(1, math.ceil(self.train_epochs * num_samples / self.global_batch_size))
         return self.train_iters
 
+    def num_loaders(self, num_samples: int) -> int:
+        """Processes that tokenize a data set of `num_samples`: one without a sample could give nothing."""
+        return min(self.num_workers, num_samples)
+
     def identity(self, manifest: dict[str, Any]) -> dict[str, Any]:
         """What a run cannot change before its end: the order of its samples, the form of its optimizer's state, and the
         weights that it leaves alone."""
         shards = [checksum(shard)[1] for shard in manifest["shards"] if shard.get("split", "train") == "train"]
-        names = ("global_batch_size", "num_workers", "seed", "pr", "do")
+        names = ("global_batch_size", "seed", "pr", "do")
         return {
             **{name: getattr(self, name) for name in names},
+            "num_workers": self.num_loaders(manifest["num_samples"]),
             "data": hashlib.sha256("".join(shards).encode()).hexdigest(),
             "trainable": dataclasses.asdict(self.trainable),
             **({"base": str(find_weights(self.pretrain_checkpoint_path)[0].resolve())} if self.lora_rank else {}),

@@ -38,6 +38,9 @@ def main(config: Config) -> int:
         return 0
     if ranks.note:
         print(ranks.note, flush=True)
+    num_samples = read_manifest(config.dataset_path)["num_samples"]
+    if (num_loaders := config.num_loaders(num_samples)) < config.num_workers:
+        print(f"NUM_WORKERS={num_loaders}, not {config.num_workers}: one for each training sample", flush=True)
     hosts = torchrun.Hosts(config.host_num, config.index, config.chief_ip, config.master_port)
     exit_code = torchrun.start("training.worker", ranks.per_host, hosts)
     if exit_code or is_complete(config):

@@ -115,7 +115,8 @@ def build_feed(config: Config, encoder: ConversationEncoder, collator: Collator)
     replica, loader = Replica.own(place.data_rank), None
     if replica.reads:
         share_encoder = ShareEncoder(encoder, config.dataset_path, place.data_rank, place.data_size)
-        sizes = (config.global_batch_size, config.num_workers, config.seed)
+        num_loaders = config.num_loaders(read_manifest(config.dataset_path)["num_samples"])
+        sizes = (config.global_batch_size, num_loaders, config.seed)
         loader = build_loader(config.dataset_path, share_encoder, *sizes)
     return Feed(loader, replica, collator, config.num_workers)
 

@@ -112,6 +112,20 @@ def test_data_parallel_ranks_with_a_distributed_optimizer_resume_too(
     assert resumed == {number: expected[number] for number in (3, 4)}
 
 
+@pytest.mark.parametrize("num_samples", [1, 2])
+def test_fewer_samples_than_loader_workers_train_and_resume(megatron: Path, num_samples: int, tmp_path: Path) -> None:
+    """Also with another number of workers, of which no more are used either."""
+    shards = tiny.build_dataset(tmp_path / "shards", [tiny.sample(index) for index in range(num_samples)])
+    options = {"tp": 1, "train_iters": 2, "save_interval": 1}
+    whole = Run(shards, megatron, tmp_path, num_workers=8, **options)
+    output = whole.finish()
+    assert f"NUM_WORKERS={num_samples}, not 8: one for each training sample" in output
+    shutil.rmtree(whole.checkpoints / "iter_0000002")
+    write_tracker(whole.checkpoints, "1")
+    resumed = Run(shards, megatron, tmp_path, num_workers=4, **options).finish()
+    assert metrics(resumed) == {2: metrics(output)[2]}
+
+
 def test_a_broken_sample_is_one_clear_line(megatron: Path, tmp_path: Path) -> None:
     good = tiny.sample(1, num_steps=2)
     cut = Sample("cut", good.conversations, [image[:70] for image in good.images])
