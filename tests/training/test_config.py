@@ -127,9 +127,9 @@ def test_a_run_cannot_continue_on_other_data(shards: Path, megatron: Path, tmp_p
     manifest = json.loads((shards / "manifest.json").read_text())
     (iteration / "run.json").write_text(json.dumps(config.identity(manifest)))
     assert not is_complete(config)
-    with pytest.raises(UserError, match="began with another num_workers, seed;"):
+    with pytest.raises(UserError, match="began with another seed, num_workers;"):
         is_complete(dataclasses.replace(config, seed=1, num_workers=1))
-    others = tiny.build_dataset(tmp_path / "others", [tiny.sample(index) for index in range(5)])
+    others = tiny.build_dataset(tmp_path / "others", [tiny.sample(index) for index in range(9)])
     with pytest.raises(UserError, match="began with another data;"):
         is_complete(dataclasses.replace(config, dataset_path=others))
 
