@@ -218,26 +218,18 @@ def serve_replicas(config: Config, folder: Path, listener: socket.socket) -> Non
     """Run several of this server behind one port until a signal."""
     import torch
 
-    from server.replicas import Replica, create_router_app, replica_commands
+    from server.fleet import Fleet, Replica, replica_commands
+    from server.replicas import create_router_app
 
     device = config.device
     if device in ("auto", "cuda"):
         device = "cuda" if torch.cuda.is_available() else "cpu"
     if device == "cuda" and torch.cuda.device_count() < config.replicas:
         raise UserError(f"--replicas {config.replicas}: there are only {torch.cuda.device_count()} GPUs")
-    arguments = [*sys.argv[1:], "--model_name_or_path", str(folder)]
-    replicas = [Replica(command) for command in replica_commands(arguments, config.replicas, device)]
-    for replica in replicas:
-        replica.start()
-    try:
-        for replica in replicas:
-            replica.wait_ready()
-    except BaseException:
-        for replica in replicas:
-            replica.process.kill()
-        raise
+    fleet = Fleet([Replica(command) for command in replica_commands(sys.argv[1:], config.replicas, device)], folder)
+    fleet.start()
     app = create_router_app(
-        replicas, announcement(config, folder, listener), config.max_batch_size, config.request_timeout_s
+        fleet, announcement(config, folder, listener), config.max_batch_size, config.request_timeout_s
     )
     run(app, config, listener)
 

@@ -1,17 +1,14 @@
 """Replicas: one server process for each GPU behind one port.
 
-Steps of one episode go to the replica that holds what it read for them; new episodes go where least is under way. A
-replica that dies is started again, and its episodes move to the others meanwhile.
+Steps of one episode go to the replica that holds what it read for them; new episodes go where least is under way. While
+a replica is down (`fleet.py`), its episodes move to the others.
 """
 
 import asyncio
 import collections
 import contextlib
-import dataclasses
 import json
 import logging
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,43 +18,16 @@ import httpx
 from fastapi.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 
 from data.errors import UserError
-from data.processes import die_with_parent
-from server.errors import error_body
+from server.errors import STATUS, error_body
+from server.fleet import Fleet, Replica
+from server.service import ReloadingError
 
 log = logging.getLogger("elcano.server")
 
 _REPLY_HEADERS = ("content-type", "retry-after", "www-authenticate")
 _MAX_SESSIONS = 100_000
-_RESTART_PAUSE_S = 5.0
 _PATIENCE_S = 30.0
 _HEALTH_S = 10.0
-
-
-@dataclasses.dataclass(eq=False)
-class Replica:
-    """One server process. `url` is empty while it does not serve."""
-
-    command: list[str]
-    process: subprocess.Popen | None = None
-    url: str = ""
-    in_flight: int = 0
-
-    def start(self) -> None:
-        """Launch it; `wait_ready` says when it serves."""
-        self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent)
-
-    def wait_ready(self) -> None:
-        """Raises `UserError` when it ends instead of serving."""
-        line = self.process.stdout.readline()
-        if not line.startswith("serving "):
-            raise UserError("a replica ended at its start; what it said is above")
-        self.url = line.strip().rpartition(" on ")[2]
-
-    def stop(self) -> None:
-        """Let it finish what is under way."""
-        if self.process is not None:
-            self.process.terminate()
-            self.process.wait()
 
 
 class Router:
@@ -101,11 +71,10 @@ def session_of(headers: Any, body: bytes) -> str | None:
         return None
 
 
-def create_router_app(
-    replicas: Sequence[Replica], on_ready: Callable[[], None], slack: int, timeout_s: float
-) -> fastapi.FastAPI:
-    """The application before `replicas`, which run already; it stops them in the end. A replica that says nothing for
+def create_router_app(fleet: Fleet, on_ready: Callable[[], None], slack: int, timeout_s: float) -> fastapi.FastAPI:
+    """The application before `fleet`, which runs already; it stops it in the end. A replica that does not answer for
     longer than the `timeout_s` that it holds itself counts as down."""
+    replicas, reloading = fleet.replicas, asyncio.Lock()
     router = Router(replicas, slack)
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
     patience = httpx.Timeout(timeout_s + _PATIENCE_S)
@@ -113,7 +82,7 @@ def create_router_app(
 
     @contextlib.asynccontextmanager
     async def lifespan(_: fastapi.FastAPI) -> AsyncIterator[None]:
-        watch = asyncio.create_task(_restart_dead(replicas))
+        watch = asyncio.create_task(fleet.keep())
         on_ready()
         yield
         watch.cancel()
@@ -129,7 +98,8 @@ def create_router_app(
         totals = {name: sum(one[name] for one in found) for name in ("num_waiting", "num_running", "num_finished")}
         versions = sorted({one["weights_version"] for one in found})
         num_ok = sum(one["status"] == "ok" for one in found)
-        status = "ok" if num_ok == len(replicas) else "degraded" if num_ok else "dead"
+        all_well = num_ok == len(replicas) and versions == [fleet.version]
+        status = "ok" if all_well else "degraded" if num_ok else "dead"
         body = {"status": status, "weights_version": ", ".join(versions), **totals, "replicas": found}
         return JSONResponse(body, status_code=200 if num_ok else 503)
 
@@ -143,12 +113,22 @@ def create_router_app(
     async def reload(request: fastapi.Request) -> Response:
         headers = _auth(request) | {"content-type": "application/json"}
         body = await request.body()
-        answers = await _ask_all(client, replicas, "POST", "/reload", content=body, headers=headers, timeout=None)
-        found = [answer for answer in answers if answer is not None]
-        worst = max(found, key=lambda answer: answer.status_code, default=None)
-        if worst is None:
-            return _unavailable()
-        return Response(worst.content, worst.status_code, media_type="application/json")
+        if reloading.locked():
+            error = ReloadingError("another reload is under way; try again later")
+            status, kind = STATUS[ReloadingError]
+            return JSONResponse(error_body(error, kind), status_code=status)
+        async with reloading:
+            asked = [replica.process for replica in replicas]
+            answers = await _ask_all(client, replicas, "POST", "/reload", content=body, headers=headers, timeout=None)
+            found = [pair for pair in zip(asked, answers, strict=True) if pair[1] is not None]
+            best = min((answer for _, answer in found), key=lambda answer: answer.status_code, default=None)
+            if best is None:
+                return _unavailable()
+            if best.status_code == 200:
+                done = {process: answer.json() for process, answer in found if answer.status_code == 200}
+                versions = {process: state["weights_version"] for process, state in done.items()}
+                fleet.change(Path(json.loads(body)["model_name_or_path"]), versions)
+        return Response(best.content, best.status_code, media_type="application/json")
 
     @app.api_route("/{path:path}", methods=["GET", "POST"])
     async def forward(path: str, request: fastapi.Request) -> Response:
@@ -163,7 +143,8 @@ def create_router_app(
             answer = await _unless_gone(request, client.send(outgoing, stream=True))
         except httpx.HTTPError as error:
             replica.in_flight -= 1
-            log.error("a replica failed", exc_info=error)
+            log.error("a replica failed: %r", error)
+            replica.notice_end()
             return _unavailable()
         except BaseException:
             replica.in_flight -= 1
@@ -177,7 +158,8 @@ def create_router_app(
         try:
             content = b"".join([piece async for piece in _relay(answer, replica)])
         except httpx.HTTPError as error:
-            log.error("a replica failed in the middle of a reply", exc_info=error)
+            log.error("a replica failed in the middle of a reply: %r", error)
+            replica.notice_end()
             return _unavailable()
         return Response(content, answer.status_code, kept)
 
@@ -221,18 +203,6 @@ async def _ask_all(
     return await asyncio.gather(*(ask(replica) for replica in replicas))
 
 
-async def _restart_dead(replicas: Sequence[Replica]) -> None:
-    while True:
-        await asyncio.sleep(_RESTART_PAUSE_S)
-        for replica in replicas:
-            if replica.process.poll() is not None:
-                log.error("a replica ended with code %s; starting it again", replica.process.returncode)
-                replica.url = ""
-                replica.start()
-                with contextlib.suppress(UserError):  # tried again at the next round
-                    await asyncio.to_thread(replica.wait_ready)
-
-
 def _auth(request: fastapi.Request) -> dict[str, str]:
     given = request.headers.get("authorization")
     return {"authorization": given} if given else {}
@@ -256,14 +226,3 @@ def _labelled(metrics: str, replica: int) -> str:
         else:
             lines.append(f'{name}{{replica="{replica}"}} {value}')
     return "\n".join(lines) + "\n"
-
-
-def replica_commands(arguments: Sequence[str], num_replicas: int, device: str) -> list[list[str]]:
-    """The command of each replica: this one's own with another port, and its own GPU when there are several."""
-    server = str(Path(__file__).with_name("hf_online_server.py"))
-    commands = []
-    for number in range(num_replicas):
-        own = f"cuda:{number}" if device == "cuda" else device
-        tail = ["--port", "0", "--host", "127.0.0.1", "--replicas", "1", "--device", own, "--access_log", ""]
-        commands.append([sys.executable, server, *arguments, *tail])
-    return commands

@@ -1,8 +1,162 @@
-"""Where a request goes when there are several replicas."""
+"""Where a request goes when there are several replicas, and that all of them serve the wanted weights."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
-from server.replicas import Replica, Router, session_of
+import pytest
+from fastapi.testclient import TestClient
+
+from data.errors import UserError
+from server import fleet as fleet_module
+from server.fleet import Fleet, Replica
+from server.replicas import Router, create_router_app, session_of
+from tests.server.helpers import RunningServer, wait_for
+from tests.server.tiny_model import save_tiny_idefics2
+
+STAND_IN = Path(__file__).with_name("stand_in_replica.py")
+
+
+class Served:
+    """A router before two stand-in processes, which serve the folder `old`."""
+
+    def __init__(self, client: TestClient, fleet: Fleet, states: list[Path], folder: Callable[[str], Path]):
+        self.client, self.fleet, self.states, self.folder = client, fleet, states, folder
+
+    def reload(self, name: str) -> Any:
+        return self.client.post("/reload", json={"model_name_or_path": str(self.folder(name))})
+
+    def health(self) -> tuple[str, str]:
+        state = self.client.get("/health").json()
+        return state["status"], state["weights_version"]
+
+    def replies(self) -> set[str]:
+        """The versions that answer; where none does, nothing is answered."""
+        answers = [self.client.post("/predict", json={"id": f"episode {number}"}) for number in range(8)]
+        return {answer.json()["weights_version"] for answer in answers if answer.status_code == 200}
+
+    def wait_whole(self, version: str) -> None:
+        """Until all replicas are well; meanwhile nobody may answer with another version."""
+
+        def whole() -> bool:
+            assert self.replies() <= {version}
+            return self.health() == ("ok", version)
+
+        wait_for(whole)
+
+
+@pytest.fixture
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    monkeypatch.setattr(fleet_module, "_PAUSE_S", 0.1)
+
+    def folder(name: str) -> Path:
+        (tmp_path / name).mkdir(exist_ok=True)
+        (tmp_path / name / "version").write_text(f"{name}@1")
+        return tmp_path / name
+
+    states = [tmp_path / f"state{number}" for number in range(2)]
+    for state in states:
+        state.mkdir()
+    fleet = Fleet([Replica([sys.executable, str(STAND_IN), str(state)]) for state in states], folder("old"))
+    fleet.start()
+    with TestClient(create_router_app(fleet, lambda: None, slack=0, timeout_s=10)) as client:
+        yield Served(client, fleet, states, folder)
+
+
+def test_a_replica_that_dies_after_a_reload_comes_back_with_the_new_weights(served: Served) -> None:
+    assert served.health() == ("ok", "old@1")
+    assert served.reload("new").json() == {"weights_version": "new@1"}
+    first = served.fleet.replicas[0].process
+    first.kill()
+    first.wait()
+    assert served.health()[0] == "degraded"
+    served.wait_whole("new@1")
+    assert served.fleet.replicas[0].process is not first
+
+
+def test_a_replica_that_is_down_during_a_reload_comes_back_with_the_new_weights(served: Served) -> None:
+    first = served.fleet.replicas[0].process
+    first.kill()
+    first.wait()
+    assert served.reload("new").status_code == 200
+    served.wait_whole("new@1")
+
+
+def test_a_replica_that_fails_its_reload_is_started_again_with_the_wanted_weights(served: Served) -> None:
+    (served.states[0] / "refuse").touch()
+    assert served.reload("new").json() == {"weights_version": "new@1"}
+    assert served.health()[0] == "degraded"
+    served.wait_whole("new@1")
+
+
+def test_a_reload_that_fails_everywhere_changes_nothing(served: Served) -> None:
+    processes = [replica.process for replica in served.fleet.replicas]
+    for state in served.states:
+        (state / "refuse").touch()
+    assert served.reload("new").status_code == 503
+    assert served.health() == ("ok", "old@1") and served.replies() == {"old@1"}
+    assert [replica.process for replica in served.fleet.replicas] == processes
+    processes[0].kill()
+    served.wait_whole("old@1")
+
+
+@pytest.mark.parametrize("status", ["dead", "stuck"])
+def test_a_replica_that_is_dead_inside_or_stuck_is_started_again(served: Served, status: str) -> None:
+    first = served.fleet.replicas[0].process
+    (served.states[0] / "status").write_text(status)
+    assert served.health()[0] == "degraded"
+    wait_for(lambda: first.poll() is not None)
+    (served.states[0] / "status").unlink()
+    served.wait_whole("old@1")
+
+
+def test_a_folder_that_changed_on_the_disk_is_not_served_beside_the_wanted_weights(served: Served) -> None:
+    (served.folder("old") / "version").write_text("old@2")
+    first = served.fleet.replicas[0].process
+    first.kill()
+    wait_for(lambda: served.fleet.replicas[0].process not in (first, None))
+    for _ in range(20):
+        assert served.replies() <= {"old@1"} and served.health() == ("degraded", "old@1")
+    (served.folder("old") / "version").write_text("old@2")
+    answer = served.client.post("/reload", json={"model_name_or_path": str(served.fleet.folder)})
+    assert answer.json() == {"weights_version": "old@2"}
+    served.wait_whole("old@2")
+
+
+def test_a_fleet_that_does_not_start_leaves_no_process(tmp_path: Path) -> None:
+    replicas = [Replica([sys.executable, str(STAND_IN), str(tmp_path)]) for _ in range(2)]
+    with pytest.raises(UserError, match="ended at its start"):
+        Fleet(replicas, tmp_path / "nowhere").start()
+    assert all(replica.process.wait(10) for replica in replicas)
+
+
+@pytest.mark.slow
+def test_real_replicas_serve_one_version_after_a_reload_and_a_death(
+    start_server: Callable[..., RunningServer], tiny_policy: Path, tmp_path: Path
+) -> None:
+    other = save_tiny_idefics2(tmp_path / "other", hidden=32)
+    server = start_server(tiny_policy, "--replicas", "2", "--temperature", "0")
+    version = server.post("/reload", {"model_name_or_path": str(other)})[1]["weights_version"]
+    assert version.startswith("other@") and server.get("/health")["status"] == "ok"
+    children = subprocess.run(["pgrep", "-P", str(server.process.pid)], capture_output=True, text=True).stdout.split()
+    os.kill(int(children[0]), signal.SIGKILL)
+
+    def whole() -> bool:
+        ask = {"conversations": [{"role": "user", "content": "go"}], "max_new_tokens": 5}
+        for number in range(4):
+            status, reply = server.post("/predict", {**ask, "id": f"episode {number}"})
+            assert status == 503 or reply["weights_version"] == version
+        state = server.get("/health")
+        assert state["status"] in ("ok", "degraded") and state["weights_version"] == version
+        return state["status"] == "ok"
+
+    assert not whole()
+    wait_for(whole)
 
 
 def test_sessions_stay_and_new_ones_go_where_least_is_under_way() -> None:

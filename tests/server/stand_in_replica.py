@@ -1,0 +1,45 @@
+"""A replica without a model, as a process: its weights version is what the file `version` in its folder says.
+
+    python stand_in_replica.py STATE [flags] --model_name_or_path FOLDER
+
+While the folder STATE holds a file `refuse` it has no memory for a reload, while it holds `status` that is its health.
+"""
+
+import json
+import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+state, folder = Path(sys.argv[1]), Path(sys.argv[-1])
+version = (folder / "version").read_text()
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        health = (state / "status").read_text() if (state / "status").exists() else "ok"
+        counts = dict.fromkeys(("num_waiting", "num_running", "num_finished"), 0)
+        self.answer({"status": health, "weights_version": version, **counts}, 200 if health == "ok" else 503)
+
+    def do_POST(self) -> None:
+        global version
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        if self.path == "/reload":
+            if (state / "refuse").exists():
+                return self.answer({}, 503)
+            version = (Path(body["model_name_or_path"]) / "version").read_text()
+        self.answer({"weights_version": version})
+
+    def answer(self, body: dict, status: int = 200) -> None:
+        content = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("content-length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+print(f"serving {folder} on http://127.0.0.1:{server.server_port}", flush=True)
+server.serve_forever()
