@@ -6,6 +6,7 @@ from typing import Any
 import openai
 
 from collection.chat_dialect import ChatDialect
+from collection.keys import minds_proxies
 from collection.policy import (
     Completion,
     PolicyError,
@@ -41,7 +42,7 @@ class ChatPolicy:
         self.model, self.sampling = model, sampling
         view = "text" if sampling.text_only else "marks" if sampling.marks else "tree"
         self.system_prompt = SYSTEM_PROMPT if sampling.prompt == "trained" else system_prompt(view, sampling.restart)
-        self._http = http_client(trust_env=True)
+        self._http = http_client(minds_proxies(base_url, key))
         self._client = openai.AsyncOpenAI(
             api_key=key or "none", base_url=base_url or None, max_retries=0, http_client=self._http
         )

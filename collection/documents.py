@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from collection.keys import minds_proxies
 from collection.pdf import PdfError, excerpt, read_pdf
 
 MAX_SHOWN_CHARS = 6000  # about 1,500 tokens beside the page's own tree
@@ -48,7 +49,11 @@ class DocumentReader:
 
     async def _ask(self, text: str, question: str) -> str:
         """The model's answer, or "" when it gives none: then the agent reads the text itself."""
-        from openai import AsyncOpenAI, OpenAIError  # takes a second; without a model nobody needs it
+        from openai import (
+            AsyncOpenAI,
+            DefaultAsyncHttpxClient,
+            OpenAIError,
+        )  # takes a second; without a model nobody needs it
 
         from collection.chat_dialect import ChatDialect
 
@@ -58,7 +63,9 @@ class DocumentReader:
         ]
         request = {"model": self.model, "messages": messages, "max_tokens": MAX_ANSWER_TOKENS}
         try:
-            async with AsyncOpenAI(api_key=self.key or "none", base_url=self.base_url or None) as client:
+            http = DefaultAsyncHttpxClient(trust_env=minds_proxies(self.base_url, self.key))
+            key, base_url = self.key or "none", self.base_url or None
+            async with AsyncOpenAI(api_key=key, base_url=base_url, http_client=http) as client:
                 answer = await ChatDialect(self.base_url).create(client, request)
         except OpenAIError:
             return ""

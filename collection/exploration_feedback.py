@@ -58,7 +58,7 @@ def main(config: Config) -> None:
 
 
 def _explore(config: Config, tasks: Sequence[Task]) -> None:
-    judge, ledger = config.make_judge(config.output_dir, tasks, config.judge_key())
+    judge, ledger = config.make_judge(config.output_dir, tasks, config.judge_key(), config.api_localhost)
     if judge is None:
         raise UserError("exploration needs a judge: without one nobody knows when a task is solved")
     reset_sites(config.reset_command)

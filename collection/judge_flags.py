@@ -28,7 +28,7 @@ class JudgeFlags:
     """Model that judges, at any OpenAI-compatible endpoint."""
     eval_api_base: str = ""
     """Base URL of that endpoint. Empty: OpenAI's own. Its key is EVAL_API_KEY; OPENAI_API_KEY for OpenAI's own,
-    ELCANO_API_KEY for our server."""
+    ELCANO_API_KEY for our server on this machine or on the host of --eval_score_url."""
     eval_imgs: int = 3
     """Newest screenshots a model judges by; 0 shows all."""
     eval_trees: int = 0
@@ -51,11 +51,12 @@ class JudgeFlags:
     """Share of verdicts that are turned round on purpose, to see what a method can stand."""
 
     def make_judge(
-        self, results_dir: Path, tasks: Sequence[Task], key: str = ""
+        self, results_dir: Path, tasks: Sequence[Task], key: str = "", own_servers: Sequence[str] = ()
     ) -> "tuple[Judge | None, Ledger | None]":
         """(the judge these flags name, None for `none`; the ledger of what it costs, None when it costs nothing).
 
-        `key` was given for the judging endpoint; else the environment's is taken.
+        `key` was given for the judging endpoint; else the environment's is taken. `own_servers` are addresses of our
+        servers beside --eval_score_url.
 
         Raises:
             UserError: flags that don't fit, or a task without the ground truth that the judge compares with.
@@ -63,7 +64,7 @@ class JudgeFlags:
         name = self._name()
         if name in _NEED_GROUND_TRUTH:
             check_ground_truth(name, tasks)
-        judge, ledger = self._make(name, results_dir, key, tasks)
+        judge, ledger = self._make(name, results_dir, key, tasks, own_servers)
         if judge is not None and self.eval_noise:
             from collection.judges.noisy import NoisyJudge
 
@@ -76,7 +77,7 @@ class JudgeFlags:
         return self.judge
 
     def _make(
-        self, name: str, results_dir: Path, key: str, tasks: Sequence[Task]
+        self, name: str, results_dir: Path, key: str, tasks: Sequence[Task], own_servers: Sequence[str]
     ) -> "tuple[Judge | None, Ledger | None]":
         if name == "none":
             return None, None
@@ -97,9 +98,11 @@ class JudgeFlags:
 
             check_no_fuzzy_answers(tasks)
             return WebArenaJudge(), None
-        return self._make_model_judge(name, results_dir, key)
+        return self._make_model_judge(name, results_dir, key, own_servers)
 
-    def _make_model_judge(self, name: str, results_dir: Path, key: str) -> "tuple[Judge, Ledger]":
+    def _make_model_judge(
+        self, name: str, results_dir: Path, key: str, own_servers: Sequence[str]
+    ) -> "tuple[Judge, Ledger]":
         from collection.judges import prompts  # these import the openai package, which takes a second
         from collection.judges.endpoint import Endpoint
         from collection.judges.reply_cache import ReplyCache
@@ -115,7 +118,9 @@ class JudgeFlags:
         prices = self.eval_usd_per_mtok or PRICES.get(self.api_eval_model)
         ledger = Ledger(folder / "costs.jsonl", Budget(self.eval_budget_usd, self.eval_max_requests, prices))
         cache = ReplyCache(self.eval_cache or folder / "replies")
-        key = endpoint_key(self.eval_api_base, key or os.environ.get("EVAL_API_KEY", ""))
+        key = endpoint_key(
+            self.eval_api_base, key or os.environ.get("EVAL_API_KEY", ""), (self.eval_score_url, *own_servers)
+        )
         endpoint = Endpoint(self.api_eval_model, key, self.eval_api_base, cache, ledger, self.eval_timeout_s)
         if name == "digirl":
             return StepJudge(endpoint, self.eval_trees, self.eval_votes), ledger

@@ -67,7 +67,7 @@ class CollectionConfig:
     """Model name for that endpoint."""
     api_key: str = ""
     """Key for that endpoint. Better set ENDPOINT_API_KEY, which other users of this machine cannot read. OPENAI_API_KEY
-    is for OpenAI's own, ELCANO_API_KEY for our servers, those of --api_localhost too."""
+    is for OpenAI's own, ELCANO_API_KEY for our servers: --api_localhost, or on its hosts or this machine."""
     prompt: Prompt | None = None
     """What the policy is asked with: `trained`, the conversation that training reads (no system prompt), through any
     protocol, whose sampled tokens are then kept, too; or `chat`, for a general chat model. Default: `trained` with
@@ -181,7 +181,7 @@ class CollectionConfig:
         return DocumentReader(self.api_model, self._chat_key(), self.api_base)
 
     def _chat_key(self) -> str:
-        return endpoint_key(self.api_base, base_key(self.api_key))
+        return endpoint_key(self.api_base, base_key(self.api_key), self.api_localhost)
 
     def judge_key(self) -> str:
         """`--api_key`, where the judging endpoint is the one that it was given for."""

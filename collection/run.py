@@ -82,7 +82,7 @@ def _main_miniwob(config: Config) -> None:
 
 
 def _collect(config: Config, tasks: Sequence[Task]) -> None:
-    judge, ledger = config.make_judge(config.output_dir, tasks, config.judge_key())
+    judge, ledger = config.make_judge(config.output_dir, tasks, config.judge_key(), config.api_localhost)
     reset_sites(config.reset_command)
     asyncio.run(collect(config, tasks, [None], judge))
     print_summary(summarise(config.output_dir, tasks), cost=ledger and ledger.report())

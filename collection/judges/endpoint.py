@@ -14,6 +14,7 @@ from collection.judges.faults import JudgeFault
 from collection.judges.insist import LONGEST_PAUSE_S, MAX_ATTEMPTS, Transient, backoff_s
 from collection.judges.ledger import Ledger, estimate_tokens
 from collection.judges.reply_cache import ReplyCache
+from collection.keys import minds_proxies
 from data.errors import UserError
 
 Meaning = TypeVar("Meaning")
@@ -44,6 +45,7 @@ class Endpoint:
             raise UserError(f"{model} needs an API key: set {KEY_NAMES}, or give the base URL of another endpoint")
         http = httpx.Client(
             timeout=httpx.Timeout(timeout_s, connect=10.0),
+            trust_env=minds_proxies(base_url, key),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=None),
             event_hooks={"response": [self._set_deadline]},
         )

@@ -1,13 +1,17 @@
 """A server with a key serves every client of ours, and no key goes where it was not meant to go."""
 
 import asyncio
+import dataclasses
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
+from collection import keys
 from collection.chat_policy import ChatPolicy
 from collection.documents import DocumentReader
 from collection.judge_flags import JudgeFlags
@@ -15,7 +19,7 @@ from collection.judges.endpoint import Endpoint
 from collection.judges.ledger import Budget, Ledger
 from collection.judges.reply_cache import ReplyCache
 from collection.judges.reward_model import RewardModelJudge
-from collection.keys import endpoint_key, own_server_headers, same_endpoint
+from collection.keys import endpoint_key, is_openai, minds_proxies, own_server_headers, same_endpoint
 from collection.policy import Policy, Sampling
 from collection.predict_policy import PredictPolicy
 from data.conversation import StepText
@@ -117,6 +121,58 @@ def test_a_key_stays_with_the_host_it_was_meant_for(tmp_path: Path, monkeypatch:
     assert endpoint_key("http://api.openai.com.evil.example/v1") == endpoint_key("http://evil.invalid/v1") == ""
     assert own_server_headers() == {"authorization": f"Bearer {KEY}"}
     assert same_endpoint("", "https://api.openai.com/v1") and not same_endpoint("", "http://127.0.0.1:1/v1")
+
+
+def test_only_hosts_that_the_user_named_get_our_servers_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever else says that it is an Elcano server is refused it in one line."""
+    monkeypatch.setenv("ELCANO_API_KEY", KEY)
+    monkeypatch.setattr(keys, "_is_own_server", lambda base_url: True)
+    for own in ("http://127.0.0.1:1/v1", "http://localhost:1/v1", "http://a.localhost/v1", "http://[::1]:1/v1"):
+        assert endpoint_key(own) == KEY
+    liar = "http://liar.invalid:8080/v1"
+    assert endpoint_key(liar) == endpoint_key(liar, own_servers=["", "http://gpu1/predict"]) == ""
+    [line] = capsys.readouterr().err.splitlines()
+    assert liar in line and "ENDPOINT_API_KEY" in line and "EVAL_API_KEY" in line
+    assert endpoint_key(liar, own_servers=["http://liar.invalid/predict"]) == KEY
+    assert endpoint_key(liar, "given") == "given"
+    flags = JudgeFlags(judge="webvoyager", api_eval_model="m", eval_api_base=liar)
+    named = dataclasses.replace(flags, eval_score_url="http://liar.invalid/score")
+    for made, key in (
+        (flags.make_judge(tmp_path / "a", [TASK]), "none"),
+        (flags.make_judge(tmp_path / "b", [TASK], own_servers=["http://liar.invalid/predict"]), KEY),
+        (named.make_judge(tmp_path / "c", [TASK]), KEY),
+    ):
+        assert made[0].endpoint._client.api_key == key
+
+
+def test_no_key_can_be_read_on_its_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenAI's goes by https only, and with any key a plain http endpoint is asked directly, as its clients do."""
+    monkeypatch.setenv("OPENAI_API_KEY", "openai")
+    assert is_openai("https://api.openai.com/v1") and is_openai("https://eu.api.openai.com/v1")
+    assert not is_openai("http://api.openai.com/v1") and not is_openai("https://evilapi.openai.com/v1")
+    assert endpoint_key("http://api.openai.com/v1") == ""
+    assert minds_proxies("http://a.invalid/v1", "") and minds_proxies("https://a.invalid/v1", "k")
+    assert minds_proxies("", "k") and not minds_proxies("http://a.invalid/v1", "k")
+    seen = []
+
+    class Proxy(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            seen.append(self.headers["authorization"])
+            self.send_error(404)
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as proxy:
+        threading.Thread(target=proxy.serve_forever, daemon=True).start()
+        monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{proxy.server_address[1]}")
+        for name in ("no_proxy", "NO_PROXY"):
+            monkeypatch.delenv(name, raising=False)
+        with pytest.raises(UserError, match="nothing answers"):
+            reply_of(ChatPolicy("m", "k", "http://a.invalid/v1", Sampling()))
+        for key in ("k", ""):
+            asyncio.run(DocumentReader("m", key, "http://a.invalid/v1")._ask("text", "question"))
+        proxy.shutdown()
+    assert seen == ["Bearer none"]
 
 
 def test_the_servers_key_is_hidden_from_ps(keyed: RunningServer) -> None:
