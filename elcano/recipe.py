@@ -111,6 +111,9 @@ class Recipe:
     starting_policy: Path
     test_tasks: Path | tuple[Path, ...]
     rounds: list[Round]
+    image_recipe: Literal["published", "keep"] = "published"
+    """What a starting policy sees that is an idefics2 as released, in the untrained test as in training: what
+    OpenWebVoyager trained with (980 pixels, not split), or what its files say. Other policies see what they say."""
     embedded_sites: bool = True
     """Serve the embedded websites while browsing."""
     teacher: Teacher = Teacher()

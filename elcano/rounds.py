@@ -204,9 +204,9 @@ class Voyage:
         )
         run_command(command, self._log(name, output_dir.name))
 
-    @staticmethod
-    def _convert(model: str, direction: str, source: Path, target: Path) -> list[str]:
-        return ["bash", f"{CONVERTOR}/{model}/{direction}.sh", "--load_path", str(source), "--save_path", str(target)]
+    def _convert(self, model: str, direction: str, source: Path, target: Path) -> list[str]:
+        flags = ["--load_path", str(source), "--save_path", str(target), "--image_recipe", self.recipe.image_recipe]
+        return ["bash", f"{CONVERTOR}/{model}/{direction}.sh", *flags]
 
     def _log(self, name: str, stage: str) -> Path:
         return self.run_dir / name / "logs" / f"{stage}.log"
@@ -229,5 +229,5 @@ class Voyage:
 
     @contextlib.contextmanager
     def _policy(self, name: str, policy: Path) -> Iterator[str]:
-        with policy_server(policy, self.recipe.serving, self._log(name, "server")) as url:
+        with policy_server(policy, self.recipe.serving, self.recipe.image_recipe, self._log(name, "server")) as url:
             yield url

@@ -73,8 +73,8 @@ def embedded_teacher(log: Path) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def policy_server(policy: Path, serving: Serving, log: Path) -> Iterator[str]:
-    """The inference server with `policy`; yields its `/predict` URL."""
+def policy_server(policy: Path, serving: Serving, image_recipe: str, log: Path) -> Iterator[str]:
+    """The inference server with `policy`, whose images it prepares as training will; yields its `/predict` URL."""
     port = free_port()
     command = python(
         "server/hf_online_server.py",
@@ -82,6 +82,7 @@ def policy_server(policy: Path, serving: Serving, log: Path) -> Iterator[str]:
         port=port,
         device=serving.device,
         dtype=serving.dtype,
+        image_recipe=image_recipe,
         max_batch_size=serving.max_batch_size,
         max_new_tokens=serving.max_new_tokens,
     )

@@ -1,14 +1,15 @@
 """A checkpoint folder's processor: what a policy was trained to see, read and written here only.
 
 The folder says image size, splitting and chat template. Trainer, scorer and server take them from it; conversion of a
-released checkpoint writes the published values into it (`write_image_settings`).
+released checkpoint writes the published values into it (`write_image_settings`). A mark in it (`mark_as_trained`) says
+that its image values are what its policy is trained with; a folder that splits images without the mark is a release.
 """
 
 import dataclasses
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from data.errors import UserError
 from data.files import read_json, write_json
@@ -19,6 +20,10 @@ _PROCESSOR = "processor_config.json"  # transformers 5 keeps the image processor
 _NESTED = "image_processor"
 _IMAGES = "preprocessor_config.json"
 _TEMPLATE = "chat_template.jinja"
+_MARK = "elcano.json"
+
+ImageRecipe = Literal["published", "keep"]
+"""What a release is to see: what OpenWebVoyager trained with, or what its files say."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,12 +87,31 @@ def describe(processor: Any) -> str:
 
 def splitting_remark(folder: Path, processor: Any) -> str | None:
     """One line for an idefics2 as it was released, which splits images; OpenWebVoyager's models were not trained so."""
-    if not getattr(processor.image_processor, "do_image_splitting", False):
+    if not getattr(processor.image_processor, "do_image_splitting", False) or not is_release(folder):
         return None
     return (
         f"{folder} splits each image into 5 ({describe(processor)}); released OpenWebVoyager models were trained with "
-        f"{PUBLISHED.flags()}, which hf2mg.sh writes into what it converts"
+        f"{PUBLISHED.flags()}, which hf2mg.sh writes into what it converts and a server takes with "
+        "--image_recipe published"
     )
+
+
+def mark_as_trained(folder: Path) -> None:
+    """Say in `folder` that its image values are its policy's own. The mark goes wherever the Hugging Face files go."""
+    write_json(Path(folder) / _MARK, {"images": "as trained"})
+
+
+def is_release(folder: Path) -> bool:
+    """Whether the files in `folder` still say what an idefics2 was released with: images are split, and no mark."""
+    return splits_images(folder) and not (Path(folder) / _MARK).exists()
+
+
+def settings_for(folder: Path, recipe: ImageRecipe, asked: ImageSettings) -> ImageSettings:
+    """What is to differ from the files in `folder`: in a release the published values, unless they are kept, and on top
+    of them what was asked for."""
+    if recipe == "published" and is_release(folder):
+        return dataclasses.replace(PUBLISHED, **asked.given())
+    return asked
 
 
 def write_image_settings(folder: Path, settings: ImageSettings) -> None:

@@ -5,7 +5,7 @@
 
 Prints `serving DIR on http://host:port` when ready; SIGTERM finishes the requests under way and ends. How images are
 prepared, the checkpoint's processor files say; hf2mg.sh writes OpenWebVoyager's values into them, and a released folder
-that never went through it wants `--image_size 980 --do_image_splitting False`. OMP_NUM_THREADS sets a CPU's threads.
+that never went through it wants `--image_recipe published`. OMP_NUM_THREADS sets a CPU's threads.
 Replies are drawn at temperature 1.2 for exploration, as published; for evaluation give `--temperature 0`.
 """
 
@@ -94,6 +94,9 @@ class Config:
     """Longest reply."""
     min_new_tokens: int = 3
     """No end token before this many."""
+    image_recipe: Literal["published", "keep"] = "keep"
+    """What a released idefics2 sees that hf2mg.sh has not converted. published: what hf2mg.sh would write into it, 980
+    pixels and no splitting; keep: what its files say. Other folders are served as they say."""
     image_size: int | None = None
     """Longest and shortest image edge in pixels, other than the model was trained with; None: what its folder says."""
     do_image_splitting: bool | None = None

@@ -19,7 +19,7 @@ from transformers.utils import logging
 
 from data.errors import UserError
 from models.families import image_encoder_class
-from models.processor import ImageSettings, load_processor, splitting_remark, to_stderr
+from models.processor import ImageRecipe, ImageSettings, load_processor, settings_for, splitting_remark, to_stderr
 from models.text import decode_reply, render, tokenize
 from server import ragged_attention
 from server.kv_slots import KVSlots
@@ -37,6 +37,7 @@ class LoadOptions:
     device: str = "auto"
     dtype: str = "auto"
     attn_implementation: str = "sdpa"
+    image_recipe: ImageRecipe = "keep"
     image_size: int | None = None
     do_image_splitting: bool | None = None
     load_in_4bit: bool = False
@@ -50,7 +51,8 @@ class VisionLanguageModel:
         logging.set_verbosity_error()
         logging.disable_progress_bar()
         self.device = _device(options.device)
-        self.processor = load_processor(folder, ImageSettings(options.image_size, options.do_image_splitting))
+        asked = ImageSettings(options.image_size, options.do_image_splitting)
+        self.processor = load_processor(folder, settings_for(folder, options.image_recipe, asked))
         self._tokenizing = threading.Lock()  # a fast tokenizer refuses to be set up by two threads at once
         self.hf_model = _load_model(folder, self.device, options)
         self._text_model = self.hf_model.get_decoder()

@@ -12,7 +12,7 @@ from megatron.core import parallel_state
 
 from data.shard import read_manifest
 from models.images import ImageEncoder
-from models.processor import describe, load_processor, splitting_remark, to_stderr, write_chat_template
+from models.processor import describe, load_processor, mark_as_trained, splitting_remark, to_stderr, write_chat_template
 from training import checkpoint, layout
 from training.clock import Clock
 from training.collate import Collator, Place, Step
@@ -163,6 +163,7 @@ def start_or_resume(config: Config, state: checkpoint.TrainingState, pretrained:
         config.checkpoint_path.mkdir(parents=True, exist_ok=True)
         copy_hf_files(hf_files, config.checkpoint_path)
         write_chat_template(config.checkpoint_path)
+        mark_as_trained(config.checkpoint_path)
     return 0
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from data.errors import UserError
 from models.idefics2.chat_template import CHAT_TEMPLATE
-from models.processor import describe, load_processor
+from models.processor import describe, load_processor, splitting_remark
 from tests.conftest import ROOT
 from tests.training import tiny, tiny_llava
 from toolkits.model_checkpoints_convertor.convert import Config, main
@@ -37,7 +37,7 @@ def released(trained: Path) -> Path:
 
 def convert(source: Path, target: Path, direction: str = "hf2mg", **flags: Any) -> str:
     """What the processor in `target` says after it."""
-    main(Config(direction, source, target, **flags))  # type: ignore[arg-type]
+    main(Config(direction=direction, load_path=source, save_path=target, **flags))  # type: ignore[arg-type]
     return describe(load_processor(target))
 
 
@@ -70,6 +70,27 @@ def test_what_was_trained_is_kept(trained: Path, tmp_path: Path, capsys: pytest.
         assert (tmp_path / "mg" / name).read_bytes() == (trained / name).read_bytes()
     assert capsys.readouterr().out == ""
     assert convert(trained, tmp_path / "asked", image_size=56) == "longest edge 56, shortest edge 56, not split"
+
+
+def test_what_was_trained_split_stays_split(released: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Around again, as every round of a voyage goes, without telling each conversion; nothing remarks on it either."""
+    convert(released, tmp_path / "mg", image_recipe="keep")
+    assert convert(tmp_path / "mg", tmp_path / "hf", "mg2hf") == f"{OWN}, split into 5"
+    assert convert(tmp_path / "hf", tmp_path / "again") == f"{OWN}, split into 5"
+    assert capsys.readouterr().out == ""
+    assert splitting_remark(released, load_processor(released))
+    assert splitting_remark(tmp_path / "hf", load_processor(tmp_path / "hf")) is None
+
+
+@pytest.mark.parametrize("direction", ["hf2mg", "mg2hf"])
+def test_an_unmarked_megatron_checkpoint_gets_what_it_was_trained_with(
+    released: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], direction: str
+) -> None:
+    """Before there were marks, training never split, whatever the files said."""
+    convert(released, tmp_path / "mg", image_recipe="keep")
+    (tmp_path / "mg" / "elcano.json").unlink()
+    assert convert(tmp_path / "mg", tmp_path / "out", direction) == "longest edge 980, shortest edge 980, not split"
+    assert "images: wrote --image_size 980" in capsys.readouterr().out
 
 
 def test_llava_is_kept_and_has_nothing_to_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

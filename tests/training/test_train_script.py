@@ -110,6 +110,7 @@ def test_data_parallel_ranks_with_a_distributed_optimizer_resume_too(
     write_image_settings(megatron, ImageSettings(image_size=56))
     resumed = metrics(Run(shards, megatron, tmp_path, **options).finish())
     assert resumed == {number: expected[number] for number in (3, 4)}
+    assert (whole.checkpoints / "elcano.json").exists()
 
 
 @pytest.mark.parametrize("num_samples", [1, 2])

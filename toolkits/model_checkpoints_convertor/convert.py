@@ -76,9 +76,10 @@ class Options:
     """Adapters are merged into the weights; or stay apart: beside them in torch_dist, in a PEFT folder from mg2hf."""
     lora_alpha: float | None = None
     """Alpha of a Megatron checkpoint's adapters, where it has no adapter.json."""
-    image_recipe: Literal["published", "keep"] = "published"
-    """What a released idefics2 is to see, whose files say that images are split into 5. published: what OpenWebVoyager
-    trained with, `--image_size 980 --do_image_splitting False`; keep: what its files say. Other folders are kept."""
+    image_recipe: processor.ImageRecipe = "published"
+    """What a released idefics2 is to see: its files say that images are split into 5, and have no elcano.json beside
+    them. published: what OpenWebVoyager trained with, `--image_size 980 --do_image_splitting False`; keep: what its
+    files say. Other folders are kept."""
     image_size: int | None = None
     """hf2mg: write this longest and shortest edge in pixels into the processor files."""
     do_image_splitting: bool | None = None
@@ -115,7 +116,7 @@ def main(config: Config) -> None:
             _write_peft(config, source, apart, folder, dtype)
             return
         copy_hf_files(source.hf_files, folder)
-        _write_image_settings(config, source, folder)
+        _write_image_settings(config, folder)
         save_extra_rows(source, folder)
         if config.direction == "mg2hf":
             write_hf(merged, folder, dtype, int(config.max_shard_size_gb * 1e9))
@@ -165,26 +166,26 @@ def _open(config: Config) -> tuple[Source, Adapter | None]:
     return source, adapter
 
 
-def _write_image_settings(config: Config, source: Source, folder: Path) -> None:
+def _write_image_settings(config: Config, folder: Path) -> None:
     """Make the copied processor files say what the model is trained to see from now on, or was in the published code.
 
-    Checkpoints of ours say it already.
+    Checkpoints of ours are marked and say it already, but for older ones, which were trained as published whatever they
+    say. The legacy layout is for OpenWebVoyager's trainer, which does not ask the files: no mark.
     """
     asked = processor.ImageSettings(config.image_size, config.do_image_splitting)
     if config.direction == "mg2hf" and asked.flags():
         raise UserError(f"{asked.flags()}: what a trained model sees is kept by mg2hf; give it to hf2mg")
     processor.write_chat_template(folder)
-    released = isinstance(source, (HfSource, LegacySource)) and processor.splits_images(folder)
-    if released and config.image_recipe == "published":
-        settings = dataclasses.replace(processor.PUBLISHED, **asked.given())
+    settings, why = processor.settings_for(folder, config.image_recipe, asked), "as asked"
+    if settings != asked:
         why = "as OpenWebVoyager trained; to keep what the release says: --image_recipe keep"
         if config.direction == "hf2mg":
             why += ", and without splitting alone: --image_recipe keep --do_image_splitting False"
-    else:
-        settings, why = asked, "as asked"
     if settings.flags():
         processor.write_image_settings(folder, settings)
         print(f"images: wrote {settings.flags()} into the processor files ({why})")
+    if config.format != "legacy":
+        processor.mark_as_trained(folder)
 
 
 def _write_peft(config: Config, source: Source, adapter: Adapter, folder: Path, dtype: torch.dtype | None) -> None:

@@ -1,0 +1,38 @@
+"""A starting policy as released is served as it will be trained, from the untrained test on."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from elcano.recipe import Serving, load_recipe
+from elcano.rounds import Voyage
+from elcano.services import policy_server
+from elcano.stage import Logbook
+from tests.conftest import ROOT
+from tests.training import tiny
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Its processor splits images."""
+    folder = tiny.build_policy(tmp_path_factory.mktemp("voyage") / "released", layers=1)
+    fields = json.loads((folder / "processor_config.json").read_text())
+    fields["image_processor"]["do_image_splitting"] = True
+    (folder / "processor_config.json").write_text(json.dumps(fields))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("recipe", "said"),
+    [("published", "--image_size 980 --do_image_splitting False differs from"), ("keep", "splits each image into 5")],
+)
+def test_the_server_and_the_converter_are_told_the_same(released: Path, tmp_path: Path, recipe: str, said: str) -> None:
+    voyage_recipe = load_recipe(ROOT / "examples" / "quickstart" / "recipe.py")
+    assert voyage_recipe.image_recipe == "published"
+    voyage = Voyage(dataclasses.replace(voyage_recipe, image_recipe=recipe), tmp_path, Logbook(tmp_path))
+    assert voyage._convert("idefics2", "hf2mg", released, tmp_path / "mg")[-2:] == ["--image_recipe", recipe]
+    log = tmp_path / "server.log"
+    with policy_server(released, Serving(device="cpu", num_threads=1), voyage.recipe.image_recipe, log):
+        assert said in log.read_text()
