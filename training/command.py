@@ -16,7 +16,7 @@ def main(arguments: list[str]) -> int:
     model = os.environ.get("MODEL_TYPE") or "idefics2"
     demonstrates = not {"-h", "--help"} & set(arguments) and demonstration.is_wanted(model, arguments)
     if demonstrates:
-        demonstration.prepare()
+        demonstration.prepare(arguments)
     config = parse(arguments)
     check_published(os.environ, config)
     if os.environ.get("MODEL_SIZE"):
@@ -26,7 +26,7 @@ def main(arguments: list[str]) -> int:
         print(remark, file=sys.stderr)
     code = launch.main(config)
     if demonstrates and code == 0:
-        demonstration.finish(config.checkpoint_path)
+        demonstration.finish(config)
     return code
 
 

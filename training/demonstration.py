@@ -15,9 +15,11 @@ import torch
 from data.defaults import DEMONSTRATIONS, ROOT, STARTING_POLICY, shipped, short
 from data.errors import UserError
 from data.shard import read_manifest
+from training.config import Config, parse
 from training.models.checkpoint_folder import read_tracker
 
 PATHS = ("DATASET_PATH", "PRETRAIN_CHECKPOINT_PATH")
+_UNSET = "unset"
 OUTPUT = ROOT / "runs" / "demonstration"
 # Values of the quickstart's recipe, for a policy of 2.7 M parameters; what the user sets wins.
 VARIABLES = {
@@ -46,9 +48,9 @@ def is_wanted(model: str, arguments: Sequence[str]) -> bool:
     Raises:
         UserError: one of the two is missing, or both for a model that the repository has no weights of.
     """
-    flags = {word.partition("=")[0].lstrip("-").replace("-", "_").upper() for word in arguments if word[:2] == "--"}
-    missing = [name for name in PATHS if not os.environ.get(name) and name not in flags]
-    if "DRY_RUN" in flags or os.environ.get("DRY_RUN") in ("1", "true"):
+    config = _parse_without_paths(arguments)
+    missing = [name for name in PATHS if str(getattr(config, name.lower())) == _UNSET]
+    if config.dry_run:
         return _dry_run_is_wanted(missing)
     if not missing:
         return False
@@ -57,9 +59,15 @@ def is_wanted(model: str, arguments: Sequence[str]) -> bool:
         raise UserError(f"{what} is missing; both or neither: {_OWN.format(model)}")
     if model != "idefics2":
         raise UserError(f"no weights of {model} come with the repository: set {what}: {_OWN.format(model)}")
-    if os.environ.get("HOST_NUM", "1") != "1" or "HOST_NUM" in flags:
+    if config.host_num != 1:
         raise UserError(f"the demonstration runs on one host; for several set {what}")
     return True
+
+
+def _parse_without_paths(arguments: Sequence[str]) -> Config:
+    """The options, where `PATHS` that neither a flag nor a variable gives are `_UNSET`."""
+    unset = [word for name in PATHS if not os.environ.get(name) for word in (f"--{name.lower()}", _UNSET)]
+    return parse([*unset, *arguments])
 
 
 def _dry_run_is_wanted(missing: Sequence[str]) -> bool:
@@ -71,20 +79,21 @@ def _dry_run_is_wanted(missing: Sequence[str]) -> bool:
     return False
 
 
-def prepare() -> None:
+def prepare(arguments: Sequence[str]) -> None:
     """Set the variables of the run, which its ranks read too, and convert the starting policy once."""
     policy = shipped(STARTING_POLICY, "set DATASET_PATH and PRETRAIN_CHECKPOINT_PATH")
     num_gpus, num_cores = torch.cuda.device_count(), len(os.sched_getaffinity(0))
     layout = {"TP": str(min(2, num_gpus or num_cores))}
     for name, value in {**VARIABLES, **layout, "OUTPUT_BASEPATH": str(OUTPUT)}.items():
         os.environ.setdefault(name, value)
-    output = Path(os.environ["OUTPUT_BASEPATH"])
+    config = _parse_without_paths(arguments)
+    output = config.output_basepath
     os.environ["DATASET_PATH"] = str(DEMONSTRATIONS)
     os.environ["PRETRAIN_CHECKPOINT_PATH"] = str(output / "megatron")
     samples = read_manifest(DEMONSTRATIONS)["num_samples"]
     print(
         f"neither DATASET_PATH nor PRETRAIN_CHECKPOINT_PATH is set: a demonstration, the starting policy "
-        f"{short(policy)} on {samples} samples of the embedded teacher, TP={os.environ['TP']} on "
+        f"{short(policy)} on {samples} samples of the embedded teacher, TP={config.tp} on "
         f"{num_gpus or num_cores} {'GPUs' if num_gpus else 'CPU cores'}, into {short(output)}",
         flush=True,
     )
@@ -92,11 +101,11 @@ def prepare() -> None:
         _convert("hf2mg", policy, output / "megatron")
 
 
-def finish(checkpoint: Path) -> None:
+def finish(config: Config) -> None:
     """Convert what was trained where that is not done, and say how to go on."""
-    policy = Path(os.environ["OUTPUT_BASEPATH"]) / "policy"
-    if not _is_newer(policy, checkpoint):
-        _convert("mg2hf", checkpoint, policy)
+    policy = config.output_basepath / "policy"
+    if not _is_newer(policy, config.checkpoint_path):
+        _convert("mg2hf", config.checkpoint_path, policy)
     server = short(ROOT / "server" / "hf_online_server.py")
     print(
         f"trained checkpoint: {short(policy)}; serve it: python {server} --model_name_or_path {short(policy)}; "

@@ -51,10 +51,22 @@ def test_one_of_two_paths_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_nothing_set_demonstrates_on_one_host_only() -> None:
     assert demonstration.is_wanted("idefics2", ["--tp", "1"])
+    assert demonstration.is_wanted("idefics2", ["--host_num", "1"])
     with pytest.raises(UserError, match="the demonstration runs on one host; for several set DATASET_PATH"):
         demonstration.is_wanted("idefics2", ["--host_num", "2"])
     with pytest.raises(UserError, match=r"--dry_run needs PRETRAIN_CHECKPOINT_PATH: .* known shape"):
         demonstration.is_wanted("idefics2", ["--dry_run"])
+
+
+def test_flags_given_beside_the_demonstration_count_everywhere(tmp_path: Path) -> None:
+    """Where its checkpoints and its policy go, and what its first line says."""
+    output = tmp_path / "here"
+    flags = {"output_basepath": output, "tp": 1, "train_iters": 1, "seq_len": 512}
+    done = script("train_idefics2.sh", *(word for name, value in flags.items() for word in (f"--{name}", str(value))))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "TP=1 on" in done.stdout and f"into {output}\n" in done.stdout
+    assert {path.name for path in output.iterdir()} >= {"megatron", "checkpoint", "policy"}
+    assert f"--model_name_or_path {output}/policy" in done.stdout
 
 
 def test_published_values_run_and_others_are_refused_by_name() -> None:
