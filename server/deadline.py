@@ -6,9 +6,14 @@ The engine looks at deadlines between its steps; it may hang in one, or have end
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from typing import Annotated
+
+from pydantic import Field
 
 from server.engine import Engine
 from server.sequence import DeadlineError, EngineDeadError
+
+TimeoutS = Annotated[float, Field(gt=0, allow_inf_nan=False)]  # what a request may ask for
 
 _GRACE_S = 1.0  # the engine frees what the request holds, so it comes first where it can
 

@@ -13,6 +13,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, Field
 
 from data.errors import UserError
+from server.deadline import TimeoutS
 from server.engine import Engine
 from server.errors import error_event
 from server.prompt import Prompt, build_prompt
@@ -55,7 +56,7 @@ class ChatRequest(BaseModel):
     return_token_ids: bool = False
     stream: bool = False
     n: int = Field(1, ge=1, le=16)
-    timeout_s: float | None = Field(None, gt=0)
+    timeout_s: TimeoutS | None = None
 
 
 def openai_routes(service: Service) -> fastapi.APIRouter:

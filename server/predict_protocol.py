@@ -8,6 +8,7 @@ import fastapi
 from pydantic import BaseModel, Field
 
 from data.conversation import split_marks
+from server.deadline import TimeoutS
 from server.engine import Engine
 from server.prompt import Prompt, build_prompt
 from server.sampling import SamplingParams
@@ -31,7 +32,7 @@ class Conversation(BaseModel):
     conversations: list[Turn] = Field(min_length=1)
     images: list[str] | str = []
     adapter: str = ""
-    timeout_s: float | None = Field(None, gt=0)
+    timeout_s: TimeoutS | None = None
 
 
 class PredictRequest(Conversation):
@@ -83,7 +84,7 @@ def predict_routes(service: Service) -> fastapi.APIRouter:
 
     @router.post("/score")
     async def score(body: ScoreRequest, request: fastapi.Request) -> dict[str, Any]:
-        timeout_s = body.timeout_s or service.timeout_s
+        timeout_s = service.allowed_s(body.timeout_s)
 
         def submit(engine: Engine) -> list[concurrent.futures.Future[Completion]]:
             images = from_predict(body.images)

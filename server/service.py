@@ -106,7 +106,7 @@ class Service:
             UserError: something about the request is wrong.
             EngineBusyError: too many requests wait already.
         """
-        timeout_s = ask.timeout_s or self.timeout_s
+        timeout_s = self.allowed_s(ask.timeout_s)
         return await self.begin(lambda engine: _submit(engine, ask, timeout_s, on_token), timeout_s, ask.stop)
 
     async def begin(
@@ -132,6 +132,10 @@ class Service:
                 raise MemoryFullError("the server has no memory to read this request; try again later") from None
             else:
                 return Started(engine, futures, stop, deadline)
+
+    def allowed_s(self, timeout_s: float | None) -> float | None:
+        """How long a request may take that asks for `timeout_s`: never longer than the server's own limit."""
+        return min((limit for limit in (timeout_s, self.timeout_s) if limit is not None), default=None)
 
     @property
     def is_stuck(self) -> bool:

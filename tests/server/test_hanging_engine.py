@@ -1,5 +1,6 @@
 """Deadlines hold whatever happens to the engine, a lack of memory is told as 503, and /health says what is wrong."""
 
+import json
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -55,6 +56,27 @@ def test_an_engine_that_hangs_keeps_nobody_beyond_its_deadline(served: Any, monk
     wait_for(lambda: engine.idle)
     assert client.get("/health").json()["status"] == "ok"
     assert client.post("/predict", json=ask()).json()["text"] == expected
+
+
+@pytest.mark.parametrize("path", ["/predict", "/score", "/v1/chat/completions"])
+def test_a_request_may_ask_for_less_time_than_the_server_gives_but_not_for_more(
+    served: Any, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    client, engine, service = served
+    body = ask(answers=["a"], messages=[{"role": "user", "content": "go"}])
+    for wrong in ("Infinity", "NaN", "0", "-1"):
+        content = json.dumps(body)[:-1] + f', "timeout_s": {wrong}}}'
+        assert client.post(path, content=content).status_code == 400
+    service.timeout_s = 0.5
+    released, forward = threading.Event(), engine.model.forward
+    monkeypatch.setattr(engine.model, "forward", lambda *args: released.wait(60) and forward(*args))
+    with ThreadPoolExecutor() as pool:
+        call = pool.submit(client.post, path, json={**body, "timeout_s": 1e9})
+        try:
+            answer = call.result(15)
+        finally:
+            released.set()
+    assert answer.status_code == 408 and "not answered within 0.5 s" in answer.json()["error"]["message"]
 
 
 def test_an_engine_whose_thread_ends_leaves_nobody_waiting(served: Any, monkeypatch: pytest.MonkeyPatch) -> None:
