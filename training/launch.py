@@ -130,12 +130,16 @@ def check_model(config: Config, hf_files: Path) -> None:
 
 
 def check_kernels(config: Config, hf: Any) -> None:
-    """`UserError` for a layout that the kernels of this host cannot run, or when TE=true and it is not there."""
-    if config.te != "true" and config.cp == 1:
+    """`UserError` for what the kernels of this host cannot run, or when TE=true and it is not there."""
+    bf16, head_dim = config.layout.bf16, hf.text_config.head_dim
+    plain = kernels.takes_flash(bf16, head_dim) and not kernels.on_old_gpu()
+    if config.te != "true" and config.cp == 1 and plain:
         return  # importing TransformerEngine takes seconds
     found = kernels.look(config.te)
-    chosen = kernels.choose(found, config.layout.bf16, hf.text_config.head_dim, config.trainable.lora is not None)
+    chosen = kernels.choose(found, bf16, head_dim, config.trainable.lora is not None)
     window, packing = sliding_window(hf.text_config), config.packing == "true"
+    masked = config.cp > 1 or (window is not None and window < config.seq_len)
+    kernels.check_attention(chosen, found, bf16, head_dim, masked)
     kernels.check_context_parallel(chosen, window, hf.text_config, config.layout, packing)
 
 

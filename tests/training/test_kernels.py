@@ -1,11 +1,13 @@
 """Each combination of packages chooses, builds and runs what docs/gpu.md says. CUDA is pretended in child processes."""
 
+import contextlib
 import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +15,10 @@ import pytest
 from data.errors import UserError
 from tests.conftest import ROOT
 from tests.training import tiny
+from training.config import Config
+from training.launch import check_kernels
 from training.layout import Layout
+from training.models import kernels
 from training.models.kernels import Installed, Kernels, check_context_parallel, choose
 
 STAND_INS = ROOT / "tests" / "training" / "stand_ins"
@@ -178,6 +183,44 @@ def test_transformer_engine_can_be_left_alone_or_insisted_on() -> None:
 def test_older_gpus_have_no_flash_attention() -> None:
     assert choose(Installed(gpu=True, flash=False), True, 128, adapters=False).attention == "blocks"
     assert choose(Installed(gpu=True, flash=True), True, 20, adapters=False).attention == "blocks"
+
+
+@pytest.mark.parametrize(
+    ("capability", "changes", "head_dim", "window", "message"),
+    [
+        ((7, 5), {}, 128, None, "PR=bf16: this GPU is older than Ampere, .*; give PR=fp32"),
+        ((7, 5), {"pr": "fp32"}, 128, 16, None),
+        ((9, 0), {}, 128, 16, None),
+        ((9, 0), {}, 320, 16, None),
+        ((9, 0), {}, 20, 16, "heads of 20 numbers with a sliding window or CP; give PR=fp32, or a model .* of 8"),
+        ((9, 0), {}, 18, 16, "heads of 18 numbers .*; the head size must be a multiple of 8"),
+        ((9, 0), {"cp": 2}, 20, None, "heads of 20 numbers with a sliding window or CP"),
+        ((9, 0), {}, 20, None, None),
+        ((9, 0), {}, 20, 64, None),
+        ((9, 0), {"pr": "fp32"}, 20, 16, None),
+        ((9, 0), {"pr": "fp32"}, 18, None, "PR=fp32: .* heads of 18 numbers; they must be a multiple of 4"),
+        (None, {}, 18, 16, None),
+    ],
+)
+def test_attention_without_a_kernel_is_refused_before_the_start(
+    monkeypatch: pytest.MonkeyPatch,
+    capability: tuple[int, int] | None,
+    changes: dict[str, Any],
+    head_dim: int,
+    window: int | None,
+    message: str | None,
+) -> None:
+    """As PyTorch's fused kernels are; the GPU is pretended, None is a host without one."""
+    monkeypatch.setattr("torch.cuda.is_available", lambda: capability is not None)
+    monkeypatch.setattr("torch.cuda.get_device_capability", lambda *_: capability)
+    text = SimpleNamespace(head_dim=head_dim, sliding_window=window, num_attention_heads=4, num_key_value_heads=4)
+    config = Config(Path("data"), Path("checkpoint"), **{"te": "false", "seq_len": 64, **changes})
+    kernels.look.cache_clear()
+    try:
+        with pytest.raises(UserError, match=message) if message else contextlib.nullcontext():
+            check_kernels(config, SimpleNamespace(text_config=text))
+    finally:
+        kernels.look.cache_clear()
 
 
 class Text:

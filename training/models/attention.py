@@ -1,8 +1,9 @@
 """Attention without TransformerEngine: on kernels whose memory grows with the length of a row, never with its square.
 
 On a GPU in bf16 everything goes through flash attention for sequences of many lengths: packed or padded rows, a sliding
-window, grouped queries, and the parts that a context-parallel rank holds. Elsewhere (CPU, fp32) scaled dot products are
-taken block by block, where a mask is needed at all; one mask, as wide as a block sees, serves all blocks.
+window, grouped queries, and the parts that a context-parallel rank holds. Elsewhere (CPU, fp32, heads that flash does
+not know) scaled dot products are taken block by block, where a mask is needed at all; one mask, as wide as a block
+sees, serves all blocks. What no kernel of the GPU takes `kernels.check_attention` refuses before the start.
 """
 
 import contextlib

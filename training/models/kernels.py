@@ -11,7 +11,9 @@ are used of it, and what cannot be used is hidden: then everybody comes to the s
     GPU, TransformerEngine      TE                 TE                    fused    TE      plain
     GPU, TE, apex               TE                 TE                    fused    TE      fused (by apex)
     with adapters               Megatron's layers with adapters; TE's or apex's norms; attention as above; not fused
-    in fp32, or heads whose size is no multiple of 8 up to 256: attention in blocks, gradients accumulated plainly
+    in fp32, or with head sizes that are no multiple of 8 up to 256: attention in blocks; fp32 accumulates plainly
+
+What no fused kernel takes is refused before the start (`check_attention`).
 """
 
 import dataclasses
@@ -115,7 +117,7 @@ def look(use_te: UseTE = "auto") -> Installed:
     adam, why_no_apex = _apex()
     return Installed(
         gpu=True,
-        flash=torch.cuda.get_device_capability() >= _FLASH_CAPABILITY,
+        flash=not on_old_gpu(),
         transformer_engine=version,
         apex_adam=adam,
         apex_norm=adam and _imports("fused_layer_norm_cuda", "apex.normalization"),
@@ -129,7 +131,7 @@ def choose(found: Installed, bf16: bool, head_dim: int, adapters: bool) -> Kerne
     if not found.gpu:
         return Kernels()
     te = bool(found.transformer_engine)
-    flash = bf16 and head_dim % 8 == 0 and head_dim <= 256
+    flash = takes_flash(bf16, head_dim)
     return Kernels(
         layers="te" if te and not adapters else "megatron",
         norm="te" if te else "apex" if found.apex_norm else "torch",
@@ -139,6 +141,39 @@ def choose(found: Installed, bf16: bool, head_dim: int, adapters: bool) -> Kerne
         gradient_accumulation_fusion=found.apex_wgrad and bf16 and not adapters,
         compiled=True,
     )
+
+
+def takes_flash(bf16: bool, head_dim: int) -> bool:
+    """Whether flash attention knows such heads."""
+    return bf16 and head_dim % 8 == 0 and head_dim <= 256
+
+
+def on_old_gpu() -> bool:
+    """Whether the GPU is older than flash attention's kernels."""
+    return torch.cuda.is_available() and torch.cuda.get_device_capability() < _FLASH_CAPABILITY
+
+
+def check_attention(kernels: Kernels, found: Installed, bf16: bool, head_dim: int, masked: bool) -> None:
+    """`UserError` when PyTorch has no fused kernel for attention in blocks on this GPU.
+
+    In bf16 none runs on GPUs older than Ampere, and from Ampere on none takes a mask with head sizes that are no
+    multiple of 8; in fp32 these must be one of 4.
+
+    Args:
+        masked: a window shorter than the sequence, or context parallelism.
+    """
+    if not found.gpu or kernels.attention != "blocks":
+        return
+    if bf16 and not found.flash:
+        raise UserError("PR=bf16: this GPU is older than Ampere, where attention has no bf16 kernel; give PR=fp32")
+    if not bf16 and found.flash and head_dim % 4:
+        raise UserError(f"PR=fp32: no attention kernel takes heads of {head_dim} numbers; they must be a multiple of 4")
+    if bf16 and head_dim % 8 and (masked or head_dim > 256):
+        wayout = "give PR=fp32, or a model whose head size is" if head_dim % 4 == 0 else "the head size must be"
+        raise UserError(
+            f"PR=bf16: no attention kernel takes heads of {head_dim} numbers"
+            f"{' with a sliding window or CP' if masked else ''}; {wayout} a multiple of 8"
+        )
 
 
 def chosen(hf: Any, layout: "Layout", adapters: bool) -> Kernels:
