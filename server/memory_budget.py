@@ -39,15 +39,15 @@ class MemoryBudget:
     def measure(self) -> None:
         """Measure anew what there is, after weights have come or gone."""
         with self._lock:
-            if self._fixed is not None:
-                self.total_bytes = self._fixed
-            elif self._free_bytes is not None:
-                self.total_bytes = sum(self._claims.values()) + int(_SHARE * self._free_bytes())
+            self._measure()
 
-    def settle(self) -> None:
-        """Measure when a single model is loaded: what no request may exceed."""
-        self.measure()
-        self.usual_bytes = self.total_bytes
+    def settle(self, lost: object = None) -> None:
+        """Measure when a single model is loaded: what no request may exceed. What `lost` holds is waited for no longer;
+        it counts as another program's."""
+        with self._lock:
+            self._claims.pop(lost, None)  # and measured at once: nobody may take for free what is still held
+            self._measure()
+            self.usual_bytes = self.total_bytes
 
     def lower(self, nbytes: int) -> None:
         """Leave `nbytes` to weights that are about to be loaded; what is held already may stay."""
@@ -80,3 +80,9 @@ class MemoryBudget:
 
     def _room(self, holder: object) -> int:
         return self.total_bytes - (sum(self._claims.values()) - self._claims.get(holder, 0))
+
+    def _measure(self) -> None:
+        if self._fixed is not None:
+            self.total_bytes = self._fixed
+        elif self._free_bytes is not None:
+            self.total_bytes = sum(self._claims.values()) + int(_SHARE * self._free_bytes())

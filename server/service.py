@@ -8,6 +8,7 @@ import gc
 import logging
 import os
 import threading
+import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -28,6 +29,7 @@ from server.wire_images import WireImage
 log = logging.getLogger("elcano.server")
 
 _TRIM_S = 30.0
+_DRAIN_S = 60.0  # beyond what a request may take
 
 
 class ClientGoneError(Exception):
@@ -96,6 +98,7 @@ class Service:
         self.retired = EngineStats()  # what engines of earlier weights have counted
         self._load = load
         self._reloading = threading.Lock()
+        self._drain: threading.Thread | None = None
         self._next_prompt = NextPrompt()
         self._pool = ThreadPoolExecutor(max_workers=os.cpu_count(), thread_name_prefix="prompt")
 
@@ -186,7 +189,8 @@ class Service:
             self.engine, self.model_name = new, folder.resolve().name
         finally:
             self._reloading.release()
-        threading.Thread(target=self._retire, args=([old],), name="drain", daemon=True).start()
+        self._drain = threading.Thread(target=self._retire, args=([old],), name="drain", daemon=True)
+        self._drain.start()
         return new.model.weights_version
 
     def _load_beside(self, old: Engine, folder: Path) -> Engine:
@@ -195,24 +199,26 @@ class Service:
         budget.lower(_bytes_of_weights(folder))
         old.trim(_TRIM_S)
         try:
-            return self._load(folder, budget)
+            new = self._load(folder, budget)
         except Exception as error:
+            _forget_locals(error)  # which hold a model that was loaded in part
+            _measure(budget, single=self._drain is None or not self._drain.is_alive())
             if not is_out_of_memory(error):
                 raise
             raise MemoryFullError("there is no memory for these weights beside the old ones, served on") from None
-        finally:
-            gc.collect()  # of a model that was loaded in part
-            return_cached_memory()
-            budget.measure()
+        _measure(budget, single=False)
+        return new
 
     def _retire(self, engines: list[Engine]) -> None:
         """Stop the engine in the list, and take it out, so that nothing holds its memory any longer."""
-        engines[0].stop()
         budget = engines[0].memory.budget
+        engines[0].stop(None if self.timeout_s is None else self.timeout_s + _DRAIN_S)
+        if engines[0].alive:
+            log.error("an engine hangs with its old weights; the new ones go on with the memory that it leaves")
+            budget.settle(lost=engines[0].memory)
+            engines[0].stop()
         self.retired.add(engines.pop().stats)
-        gc.collect()  # models are full of reference cycles, which Python would leave lying until it happens to look
-        return_cached_memory()
-        budget.settle()
+        _measure(budget, single=True)
 
     def _expect_next(
         self,
@@ -231,6 +237,22 @@ class Service:
                 engine.read_ahead(prompt, session)
         except Exception as error:  # nobody waits for it
             log.debug("nothing was read ahead", exc_info=error)
+
+
+def _measure(budget: MemoryBudget, single: bool) -> None:
+    """After weights have come or gone; `single` when one model alone is left."""
+    gc.collect()  # models are full of reference cycles, which Python would leave lying until it happens to look
+    return_cached_memory()
+    if single:
+        budget.settle()
+    else:
+        budget.measure()
+
+
+def _forget_locals(error: BaseException | None) -> None:
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__context__
 
 
 def _bytes_of_weights(folder: Path) -> int:

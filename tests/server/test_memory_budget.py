@@ -4,11 +4,15 @@ import asyncio
 import subprocess
 import sys
 import threading
+import time
+import weakref
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import torch
 
+from data.errors import UserError
 from server.engine import Engine, EngineConfig
 from server.engine_memory import EngineMemory
 from server.memory_budget import MemoryBudget
@@ -19,6 +23,7 @@ from server.service import Service
 from server.vision_language_model import LoadOptions, VisionLanguageModel
 from server.wire_images import from_predict
 from tests.conftest import ROOT
+from tests.server.allocation_faults import WatchedEngine
 from tests.server.helpers import png, screenshot, wait_for
 
 GREEDY = SamplingParams(temperature=0, max_new_tokens=4)
@@ -153,6 +158,80 @@ def test_a_reload_measures_anew_and_one_without_memory_keeps_the_old_weights(
     asyncio.run(service.reload(tiny_policy))
     wait_for(lambda: not engine.alive and budget.total_bytes == budget.usual_bytes)
     assert service.engine is not engine and budget.total_bytes == int(0.8 * 6 * 2**20)
+    service.engine.stop()
+
+
+@pytest.mark.parametrize("failure", [torch.OutOfMemoryError("CUDA out of memory."), UserError("cut weights")])
+def test_after_a_failed_reload_nobody_waits_for_memory_that_does_not_come(
+    model: VisionLanguageModel, tiny_policy: Path, failure: Exception
+) -> None:
+    """Meanwhile another program has taken memory: what no longer fits is refused, not kept until its deadline."""
+    free = [800 * model.new_slots().bytes_per_token]
+    budget = MemoryBudget(free_bytes=lambda: free[0])
+    engine = Engine(model, EngineConfig(max_batch_size=2), budget)
+    loading, failing = threading.Event(), threading.Event()
+
+    def load(*_: object) -> Engine:
+        free[0] //= 4
+        loading.set()
+        failing.wait(60)
+        raise failure
+
+    service = Service(engine, GREEDY, "policy", load=load)
+    long = SamplingParams(temperature=0, max_new_tokens=300, min_new_tokens=300)
+    with ThreadPoolExecutor() as pool:
+        reload = pool.submit(asyncio.run, service.reload(tiny_policy))
+        loading.wait(60)
+        waiting = engine.submit(Prompt([6] * 20), long)  # fits the usual budget, and waits while weights are loaded
+        time.sleep(0.2)
+        assert not waiting.done()
+        failing.set()
+        with pytest.raises((MemoryFullError, UserError)):
+            reload.result(60)
+    with pytest.raises(MemoryFullError, match="no memory for a request of this size"):
+        waiting.result(20)
+    assert budget.total_bytes == budget.usual_bytes
+    engine.stop()
+
+
+def test_a_failed_reload_leaves_nothing_of_a_half_loaded_model(model: VisionLanguageModel, tiny_policy: Path) -> None:
+    class Weights:
+        pass
+
+    held: list[weakref.ref] = []
+    budget = MemoryBudget(free_bytes=lambda: 2**20 if any(one() for one in held) else 2**22)
+
+    def load(*_: object) -> Engine:
+        weights = Weights()
+        held.append(weakref.ref(weights))
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    service = Service(Engine(model, EngineConfig(), budget), GREEDY, "policy", load=load)
+    with pytest.raises(MemoryFullError):
+        asyncio.run(service.reload(tiny_policy))
+    assert budget.total_bytes == int(0.8 * 2**22)
+    service.engine.stop()
+
+
+def test_nobody_waits_for_the_memory_of_an_old_engine_that_hangs(
+    model: VisionLanguageModel, tiny_policy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server.service._TRIM_S", 0.2)
+    monkeypatch.setattr("server.service._DRAIN_S", 0.2)
+    free = [800 * model.new_slots().bytes_per_token]
+    budget = MemoryBudget(free_bytes=lambda: free[0])
+    old = WatchedEngine(model, EngineConfig(max_batch_size=2), budget)
+    assert budget.claim(old.memory, budget.total_bytes)  # and its gate stays shut
+    free[0] //= 8
+    service = Service(
+        old, GREEDY, "policy", load=lambda _, shared: Engine(model, EngineConfig(), shared), timeout_s=0.1
+    )
+    asyncio.run(service.reload(tiny_policy))
+    long = SamplingParams(temperature=0, max_new_tokens=300, min_new_tokens=300)
+    with pytest.raises((MemoryFullError, UserError), match="memory"):
+        service.engine.submit(Prompt([6] * 20), long).result(30)
+    old.gate.set()
+    wait_for(lambda: not old.alive)
     service.engine.stop()
 
 
