@@ -49,7 +49,7 @@ def test_what_is_not_set_is_named(monkeypatch):
 
 
 class _somewhere:  # noqa: N801 - stands for the context manager `policy_server`
-    def __init__(self, policy: Path, serving: object, log: Path):
+    def __init__(self, policy: Path, serving: object, image_recipe: str, log: Path):
         """Nothing is started."""
 
     def __enter__(self) -> str:
