@@ -171,13 +171,18 @@ async def _add_documents(page: Page, task: Task, limits: Limits, seen: Observati
 
 
 async def _observe_once(page: Page, limits: Limits) -> Observation:
+    if page.activity.navigating:  # a document asked for after the page had come to rest
+        await settle(page)
     for is_last in (False, True):
         try:
             return await observe(page, limits.visibility, limits.mode, limits.fix_box_color)
         except RefusedError as error:  # the document was being replaced; ask once more when it is there
             if is_last:
                 raise BrowserError(f"the page cannot be observed: {error}") from None
-            await settle(page)
+        except BrowserError:  # while the next document is on its way a page may stay silent
+            if is_last or not page.activity.navigating:
+                raise
+        await settle(page)
     raise AssertionError("unreachable")
 
 

@@ -15,11 +15,13 @@ from pathlib import Path
 
 import pytest
 
+from collection import episode
 from collection.browser import launch
 from collection.browser.actions import act
 from collection.browser.faults import BrowserError
 from collection.browser.observe import observe
 from collection.browser.walls import describe_wall
+from collection.episode import Limits
 from data.action import Click
 from data.trajectory import Trajectory, read_trajectory
 from tests.collection import website
@@ -106,6 +108,30 @@ def test_the_agent_is_told_what_happened(ends: dict[str, Trajectory]) -> None:
     assert "The file table.csv was downloaded." in notes["download"]
     assert "The next page did not answer within 15 s" in notes["hanging page"]
     assert 'dialog, which was accepted: "two"' in notes["dialogs"]
+
+
+@pytest.mark.parametrize(
+    "is_asked_for_first", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["before", "meanwhile"]
+)
+def test_a_document_that_never_comes_does_not_keep_the_page_from_being_observed(
+    harbour: Harbour, url: str, monkeypatch: pytest.MonkeyPatch, is_asked_for_first: bool
+) -> None:
+    """Asked for so late that the page was at rest before; until an answer comes, Chromium draws nothing."""
+    monkeypatch.setattr("collection.browser.settle.ARRIVAL_CAP_S", 1.0)
+
+    async def run() -> tuple[str, str]:
+        async with harbour.page(f"{url}/fine") as page:
+            leaving = asyncio.create_task(page.send("Page.navigate", {"url": f"{url}/hanging"}))
+            await asyncio.sleep(0)  # it is asked for first
+            while is_asked_for_first and not page.activity.navigating:
+                await asyncio.sleep(0.01)
+            seen = await episode._observe_once(page, Limits(10, 3, "released", save_tree_nodes=False))
+            await asyncio.gather(leaving, return_exceptions=True)
+            return seen.tree, " ".join(page.take_messages())
+
+    tree, notes = harbour.wait(run())
+    assert "All is well" in tree
+    assert "did not answer within 1 s" in notes
 
 
 def test_a_killed_renderer_ends_only_its_own_pages(harbour: Harbour, url: str) -> None:
