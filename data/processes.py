@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -22,6 +23,14 @@ def die_with_parent() -> None:
         return
     with contextlib.suppress(OSError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def allow_many_descriptors() -> None:
+    """Raise this process's limit of open files and connections to what the system allows: shells give 1,024, which a
+    hostile page or a few hundred clients use up."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    with contextlib.suppress(ValueError, OSError):  # where the hard limit says "unlimited" and the system does not
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def reach_own_hosts_directly() -> None:

@@ -19,6 +19,7 @@ import socket
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -26,10 +27,14 @@ from urllib.parse import urlsplit
 import aiohappyeyeballs
 
 from collection.browser.url_policy import LOOPBACK_ADDRESSES, UrlPolicy, is_localhost
-from data.processes import die_with_parent, listen
+from data.processes import allow_many_descriptors, die_with_parent, listen
 
 HEAD_LIMIT = 256 * 1024
 CONNECT_TIMEOUT_S = 20.0
+HEAD_TIMEOUT_S = 60.0
+"""For a request's head, from the connection on: Chromium connects ahead of need, and anew when it waited too long."""
+MAX_LOOKUPS = 512
+"""Names looked up at a time. Each takes a thread for as long as its name server is silent, and pages name hundreds."""
 IDLE_TIMEOUT_S = 600.0
 """A connection on which nothing moves for so long is closed; Chromium closes its own idle ones after five minutes."""
 NEXT_ADDRESS_DELAY_S = 0.25
@@ -88,18 +93,24 @@ class Gate:
             self._closing.wait(0.2)  # no hurry where it cannot start at all
 
     def flags(self) -> tuple[str, ...]:
-        """Chromium's switches. Loopback names where tasks begin go straight there: Chromium asks no name server for
-        them, and they are one host and port each."""
-        straight = ";".join(["<-loopback>", *self._policy.past_the_gate])
-        return (
-            f"--proxy-server=http://127.0.0.1:{self.port}",
-            f"--proxy-bypass-list={straight}",
-            "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",  # else WebRTC goes round every proxy
-        )
+        """Chromium's switches."""
+        return chromium_flags(self._policy, self.port)
+
+
+def chromium_flags(policy: UrlPolicy, port: int) -> tuple[str, ...]:
+    """The switches that send all of Chromium's requests to a gate. Loopback names where tasks begin go straight there:
+    Chromium asks no name server for them, and they are one host and port each."""
+    straight = ";".join(["<-loopback>", *policy.past_the_gate])
+    return (
+        f"--proxy-server=http://127.0.0.1:{port}",
+        f"--proxy-bypass-list={straight}",
+        "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",  # else WebRTC goes round every proxy
+    )
 
 
 async def serve(policy: UrlPolicy, port: int) -> None:
     """Print the port, then serve until cancelled."""
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(MAX_LOOKUPS, "lookup"))
     listener = listen(port)
     server = await asyncio.start_server(lambda *streams: _handle(streams, policy), sock=listener, limit=HEAD_LIMIT)
     print(listener.getsockname()[1], flush=True)
@@ -110,7 +121,7 @@ async def serve(policy: UrlPolicy, port: int) -> None:
 async def _handle(client: Streams, policy: UrlPolicy) -> None:
     reader, writer = client
     try:
-        async with asyncio.timeout(IDLE_TIMEOUT_S):
+        async with asyncio.timeout(HEAD_TIMEOUT_S):
             head = await reader.readuntil(b"\r\n\r\n")
         method, target, _ = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ", 2)
         if method == "CONNECT":
@@ -212,4 +223,5 @@ async def _main() -> None:
 
 if __name__ == "__main__":
     die_with_parent()
+    allow_many_descriptors()
     asyncio.run(_main())

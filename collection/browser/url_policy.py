@@ -59,6 +59,7 @@ _NOT_PUBLIC_V6 = [
         "3fff::/20",
     )
 ]
+_METADATA_V6 = [ipaddress.ip_network(network) for network in ("fd00:ec2::/32", "fd20:ce::/32")]  # Amazon's, Google's
 _V4_MAPPED = ipaddress.ip_network("::ffff:0:0/96")
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
@@ -170,7 +171,9 @@ def may_open(url: str) -> bool:
 
 def _may_be_private(ip: _IPAddress) -> bool:
     """What a name that the user listed may lead to: a private network or this machine, but no metadata service."""
-    return (ip.is_private or ip.is_loopback) and not (ip.is_link_local or ip.is_unspecified or ip.is_multicast)
+    is_metadata = any(ip in network for network in _METADATA_V6)  # of IPv4 they are link-local or not private
+    is_special = ip.is_link_local or ip.is_unspecified or ip.is_multicast or is_metadata
+    return (ip.is_private or ip.is_loopback) and not is_special
 
 
 def _plain(ip: _IPAddress) -> _IPAddress:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import dataclasses
 import http.client
 import os
 import signal
@@ -29,6 +30,7 @@ from collection.browser.url_policy import UrlPolicy
 from data.action import Click
 from data.errors import UserError
 from data.task import Task
+from tests.collection.gates import NoWall, in_process_gate, name_server
 
 # {trap} is an address that no task set granted.
 ATTACKS = {
@@ -129,7 +131,6 @@ async def open_and_press(page: Page, url: str) -> str:
         if pressed:
             await act(page, Click(pressed[0]), seen, url)
             seen = await observe(page, "released")
-        assert not seen.url.startswith(("file:", "chrome:", "devtools:"))
         return seen.tree
     return ""
 
@@ -156,29 +157,40 @@ def test_no_way_leads_round_the_gate(servers: tuple[Server, Server]) -> None:
     assert {path[1:].replace("%20", " ") for path in site.hits} >= set(ATTACKS)
 
 
-def test_a_public_start_that_points_at_this_machine_opens_nothing(servers: tuple[Server, Server]) -> None:
+def test_a_public_start_that_points_at_this_machine_opens_nothing(
+    servers: tuple[Server, Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Neither when its name server changes its mind, nor when an address of the page leads on there."""
     site, trap = servers
     start = f"http://start.example:{trap.port}"
-    repointed = ("--host-resolver-rules=MAP start.example 127.0.0.1",)
+    policy = UrlPolicy.of([Task("1", "q", start), Task("2", "q", site.url)])
+    name_server(monkeypatch, {"start.example": ["127.0.0.1"]})
 
     async def attack(page: Page) -> None:
         await open_and_press(page, f"{start}/repointed")
         await open_and_press(page, f"{site.url}/to?there={start}/redirected")
 
-    trap.hits.clear()
-    browse(repointed, attack)
-    assert trap.hits == ["/repointed", "/redirected"]  # both work where nothing stops them
-    trap.hits.clear()
-    with Gate(UrlPolicy.of([Task("1", "q", start), Task("2", "q", site.url)])) as gate:
-        browse((*gate.flags(), *repointed), attack)
-    assert trap.hits == []
+    for wall, reached in ((NoWall(**dataclasses.asdict(policy)), ["/repointed", "/redirected"]), (policy, [])):
+        trap.hits.clear()
+        with in_process_gate(wall) as port:
+            browse(gate_module.chromium_flags(wall, port), attack)
+        assert trap.hits == reached
 
 
 def test_a_task_set_cannot_open_every_address_of_a_port(servers: tuple[Server, Server]) -> None:
+    site, trap = servers
+
+    async def attack(page: Page) -> None:
+        await open_and_press(page, f"{trap.url}/every")
+
+    trap.hits.clear()
+    with gate_for(site) as gate:
+        opened = tuple(flag + f";*:{trap.port}" if "bypass-list" in flag else flag for flag in gate.flags())
+        browse(opened, attack)
+    assert trap.hits == ["/every"]  # so much would such a host open, if it were taken
     for host in ("*", "*.localhost", "127.0.0.1;*"):
         with pytest.raises(UserError, match="not the name of a host"):
-            UrlPolicy.of([Task("1", "q", f"http://{host}:{servers[1].port}/")])
+            UrlPolicy.of([Task("1", "q", f"http://{host}:{trap.port}/")])
 
 
 def num_descriptors(pid: int) -> int:
@@ -213,40 +225,24 @@ def test_tunnels_that_either_side_left_hold_no_descriptor(ending: str) -> None:
                 side.close()
 
 
-def in_process_gate(policy: UrlPolicy, use: Callable[[int], None]) -> None:
-    """`use(port)` in a thread while a gate serves in this process, where its parts can be replaced."""
-
-    async def run() -> None:
-        listener = gate_module.listen(0)
-        port = listener.getsockname()[1]
-        listener.close()
-        serving = asyncio.create_task(gate_module.serve(policy, port))
-        await asyncio.sleep(0.1)
-        try:
-            await asyncio.to_thread(use, port)
-        finally:
-            serving.cancel()
-
-    asyncio.run(run())
-
-
 def test_an_idle_tunnel_ends(servers: tuple[Server, Server], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gate_module, "IDLE_TIMEOUT_S", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as website:
         port = website.getsockname()[1]
 
-        def use(gate_port: int) -> None:
-            with socket.create_connection(("127.0.0.1", gate_port), timeout=20) as client:
-                client.sendall(f"CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\n".encode())
-                assert b"200" in client.recv(100)
-                upstream, _ = website.accept()
-                for _ in range(4):  # longer than the limit in all, but never idle for so long
-                    time.sleep(0.15)
-                    upstream.sendall(b"x")
-                    assert client.recv(1) == b"x"
-                assert client.recv(1) == b""
-
-        in_process_gate(UrlPolicy.of([Task("1", "q", f"http://127.0.0.1:{port}/")]), use)
+        policy = UrlPolicy.of([Task("1", "q", f"http://127.0.0.1:{port}/")])
+        with (
+            in_process_gate(policy) as gate_port,
+            socket.create_connection(("127.0.0.1", gate_port), timeout=20) as client,
+        ):
+            client.sendall(f"CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\n".encode())
+            assert b"200" in client.recv(100)
+            upstream, _ = website.accept()
+            for _ in range(4):  # longer than the limit in all, but never idle for so long
+                time.sleep(0.15)
+                upstream.sendall(b"x")
+                assert client.recv(1) == b"x"
+            assert client.recv(1) == b""
 
 
 def test_an_address_that_does_not_answer_hides_no_other(
@@ -264,18 +260,18 @@ def test_an_address_that_does_not_answer_hides_no_other(
         async def resolve(host: str, port: int) -> list[Any]:
             return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (ip, port)) for ip in ("127.0.0.2", "127.0.0.1")]
 
-        def use(gate_port: int) -> None:
+        monkeypatch.setattr(gate_module, "_resolve", resolve)
+        with in_process_gate(UrlPolicy.of([Task("1", "q", f"http://site.localhost:{site.port}/")])) as gate_port:
             started = time.monotonic()
             proxy = http.client.HTTPConnection("127.0.0.1", gate_port, timeout=30)
             proxy.request("GET", f"http://site.localhost:{site.port}/page")
             assert proxy.getresponse().read() == b"<p>fine</p>"
             assert time.monotonic() - started < gate_module.CONNECT_TIMEOUT_S / 2
 
-        monkeypatch.setattr(gate_module, "_resolve", resolve)
-        in_process_gate(UrlPolicy.of([Task("1", "q", f"http://site.localhost:{site.port}/")]), use)
 
-
-def test_files_and_browser_pages_are_closed_to_pages(servers: tuple[Server, Server], tmp_path: Path) -> None:
+def test_files_and_browser_pages_are_closed_to_pages(
+    servers: tuple[Server, Server], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     site, _ = servers
     secret = tmp_path / "secret.html"
     secret.write_text(f"<p>{SECRET}</p>")
@@ -296,6 +292,9 @@ def test_files_and_browser_pages_are_closed_to_pages(servers: tuple[Server, Serv
             del ATTACKS[name]
     assert len(trees) == 12 and any(trees)
     assert not any(SECRET in tree or "Chromium" in tree for tree in trees)
+    assert SECRET not in browse((), lambda page: open_and_press(page, targets[0]))
+    monkeypatch.setattr("collection.browser.page.may_open", lambda _: True)  # what a tab that we open would show
+    assert SECRET in browse((), lambda page: open_and_press(page, targets[0]))
 
 
 def test_devtools_cannot_be_reached_from_a_page(servers: tuple[Server, Server]) -> None:
@@ -328,6 +327,11 @@ def test_webrtc_sends_nothing_past_the_gate(servers: tuple[Server, Server]) -> N
             await page.goto(site.url)
             await page.run(call, stun.getsockname()[1])
 
+        browse((), attack)
+        assert stun.recv(100)  # it does where nothing stops it
+        with contextlib.suppress(TimeoutError):
+            while stun.recv(100):
+                pass
         with gate_for(site) as gate:
             browse(gate.flags(), attack)
         with pytest.raises(TimeoutError):
@@ -335,7 +339,7 @@ def test_webrtc_sends_nothing_past_the_gate(servers: tuple[Server, Server]) -> N
 
 
 def test_the_gate_carries_what_is_granted(servers: tuple[Server, Server]) -> None:
-    site, trap = servers
+    site, _ = servers
     with gate_for(site) as gate:
         proxy = http.client.HTTPConnection("127.0.0.1", gate.port, timeout=20)
         proxy.request("POST", f"{site.url}/page?x=1", body=b"hello")
@@ -344,16 +348,27 @@ def test_the_gate_carries_what_is_granted(servers: tuple[Server, Server]) -> Non
         tunnel.set_tunnel("127.0.0.1", site.port)
         tunnel.request("GET", "/tunnelled")
         assert tunnel.getresponse().read() == b"<p>fine</p>" and "/tunnelled" in site.hits
-        trap.hits.clear()
-        refused = http.client.HTTPConnection("127.0.0.1", gate.port, timeout=20)
-        with pytest.raises((http.client.HTTPException, ConnectionError)):
-            refused.request("GET", f"{trap.url}/x")
-            refused.getresponse()
-        tunnel = http.client.HTTPConnection("localhost", gate.port, timeout=20)
-        tunnel.set_tunnel("127.0.0.1", trap.port)
-        with pytest.raises((http.client.HTTPException, OSError)):
-            tunnel.request("GET", "/x")
-        assert trap.hits == []
+
+
+@pytest.mark.parametrize("is_tunnel", [False, True])
+def test_the_gate_carries_nothing_else(servers: tuple[Server, Server], is_tunnel: bool) -> None:
+    site, trap = servers
+
+    def ask(gate_port: int) -> None:
+        proxy = http.client.HTTPConnection("127.0.0.1", gate_port, timeout=20)
+        if is_tunnel:
+            proxy.set_tunnel("127.0.0.1", trap.port)
+        proxy.request("GET", "/asked" if is_tunnel else f"{trap.url}/asked")
+        proxy.getresponse()
+
+    trap.hits.clear()
+    with in_process_gate(NoWall()) as port:
+        ask(port)
+    assert trap.hits == ["/asked"]
+    trap.hits.clear()
+    with gate_for(site) as gate, pytest.raises((http.client.HTTPException, OSError)):
+        ask(gate.port)
+    assert trap.hits == []
 
 
 def test_a_gate_that_dies_is_replaced_where_it_was(servers: tuple[Server, Server]) -> None:
@@ -378,22 +393,20 @@ def test_a_download_that_is_too_large_is_cancelled(servers: tuple[Server, Server
     ATTACKS["large"] = page_of.format("A" * 1_400_000)
     ATTACKS["small"] = page_of.format("A" * 1_400)
 
-    async def go() -> list[int]:
-        sizes = []
-        async with Fleet(1, headless=True, viewport=Viewport(), max_download_mb=0.5) as fleet:
-            for name in ("small", "large"):
-                folder = tmp_path / name
-                async with fleet.page(0, folder) as page:
-                    await open_and_press(page, f"{servers[0].url}/{name}")
-                    await asyncio.sleep(1)
-                    sizes.append(sum(file.stat().st_size for file in folder.glob("*")))
-        return sizes
+    async def go(name: str, max_download_mb: float) -> int:
+        folder = tmp_path / f"{name}{max_download_mb}"
+        fleet = Fleet(1, headless=True, viewport=Viewport(), max_download_mb=max_download_mb)
+        async with fleet, fleet.page(0, folder) as page:
+            await open_and_press(page, f"{servers[0].url}/{name}")
+            await asyncio.sleep(1)
+            return sum(file.stat().st_size for file in folder.glob("*"))
 
     try:
-        small, large = asyncio.run(go())
+        assert asyncio.run(go("large", 50.0)) == 1_050_000
+        assert asyncio.run(go("small", 0.5)) == 1050
+        assert asyncio.run(go("large", 0.5)) < 1_000_000
     finally:
         del ATTACKS["large"], ATTACKS["small"]
-    assert small == 1050 and large < 1_000_000
 
 
 def test_browsers_know_no_secrets() -> None:

@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# The standing sceptic, all of it: bash tests/adversary.sh         (docs/security.md says what each wall holds)
+# Attacks on every wall, the slow ones too; tests/run.sh runs the quick ones. Anything else goes to pytest: bash tests/adversary.sh -k gate
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/../install.sh"
+export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1}
+hostile=(tests/adversary tests/collection/test_gate.py tests/collection/test_url_policy.py tests/collection/test_launch.py
+    tests/toolkits/test_hostile_data.py tests/toolkits/test_hostile_checkpoints.py tests/data/test_names.py
+    tests/server/test_fuzz_and_soak.py tests/server/test_keyed_clients.py tests/server/test_out_of_memory.py)
+exec python -m pytest -m "not gpu" --durations 15 "${hostile[@]}" "$@"
