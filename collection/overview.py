@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from data.dates import find_dates
 from data.task import Task
+from data.terminal import print_table
 
 
 def overview(tasks: Sequence[Task]) -> dict[str, Counter[str]]:
@@ -24,7 +24,6 @@ def overview(tasks: Sequence[Task]) -> dict[str, Counter[str]]:
 
 def print_overview(tasks: Sequence[Task]) -> None:
     """The three as tables, to standard output."""
-    console = Console()
     for title, counts in overview(tasks).items():
         if not counts:
             continue
@@ -36,7 +35,7 @@ def print_overview(tasks: Sequence[Task]) -> None:
         if title != "oddity":
             table.add_section()
             table.add_row("all", str(sum(counts.values())))
-        console.print(table)
+        print_table(table)
 
 
 def _oddities(task: Task) -> list[str]:

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from collection.pacing import Pace
+from data.terminal import printable
 
 
 class CampaignProgress:
@@ -53,7 +54,7 @@ class CampaignProgress:
 
     def say(self, line: str) -> None:
         """A line that stays."""
-        self._progress.console.print(line, soft_wrap=True, markup=False)
+        self._progress.console.print(printable(line), soft_wrap=True, markup=False)
 
     def _show(self) -> None:
         tally = ", ".join(f"{count} {outcome}" for outcome, count in sorted(self._outcomes.items()))

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Literal
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from collection.judges.endpoint import Endpoint
@@ -35,6 +34,7 @@ from data.errors import UserError
 from data.files import write_json
 from data.key_flags import hide_keys
 from data.task import Task, read_tasks, write_tasks
+from data.terminal import print_table
 
 Method = Literal["names", "demos", "self_instruct", "evolve"]
 MAX_ROUNDS = 6  # requests for a site until it has its tasks; each asks for what is still missing
@@ -196,7 +196,7 @@ def print_report(report: dict) -> None:
     table = Table("fate", "proposals", box=box.SIMPLE, pad_edge=False)
     for name, value in report.items():
         table.add_row(name, json.dumps(value) if isinstance(value, dict) else str(value))
-    Console().print(table)
+    print_table(table)
 
 
 if __name__ == "__main__":

@@ -29,15 +29,23 @@ def write_json(path: Path, value: Any, indent: int | None = 2, flush: bool = Tru
     write_atomic(path, json.dumps(value, indent=indent, ensure_ascii=False) + "\n", flush)
 
 
+def parse_json(text: str | bytes) -> Any:
+    """`json.loads` that raises nothing but ValueError: also for what is nested too deeply."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
 def read_json(path: Path) -> Any:
     """Parse a JSON file; `UserError` says which file and where it breaks."""
     try:
-        return json.loads(Path(path).read_bytes().decode())
+        return parse_json(Path(path).read_bytes().decode())
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except IsADirectoryError:
         raise UserError(f"{path}: a folder, not a JSON file") from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise UserError(f"{path}: not valid JSON ({error})") from None
 
 

@@ -18,13 +18,13 @@ from PIL import Image
 
 from data.errors import UserError
 from data.files import write_json
+from data.images import MAX_PIXELS
 from data.safe_pickle import refuse, safe_unpickle
 from data.shard import Sample, image_type
 from data.tar import Member, TarWriter, scan
 
 _ALLOWED_MODES = {"1": 1, "L": 1, "P": 1, "LA": 2, "RGB": 3, "RGBA": 4}
 _IMAGE_PART = re.compile(r"\d+\.(?:png|jpg|webp)")
-MAX_PIXELS = 50_000_000
 _MAX_LEGACY_KEY = 100 - len(".conversations")  # its reader, wids, knows no header but the first, of 100 characters
 
 

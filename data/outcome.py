@@ -4,6 +4,9 @@ import dataclasses
 from enum import StrEnum
 from typing import Any
 
+from data.errors import UserError
+from data.fields import check_fields
+
 
 class Verdict(StrEnum):
     """`INVALID` is a fault of browser, network, server or judge: never trained on, never the agent's failure."""
@@ -34,5 +37,11 @@ class Outcome:
         return dataclasses.asdict(self)
 
     @classmethod
-    def from_json(cls, fields: dict[str, Any]) -> "Outcome":
-        return cls(**{**fields, "verdict": Verdict(fields["verdict"])})
+    def from_json(cls, fields: Any) -> "Outcome":
+        """The inverse of `to_json`; `UserError` for anything else."""
+        try:
+            outcome = cls(**{**fields, "verdict": Verdict(fields["verdict"])})
+        except (TypeError, KeyError, ValueError) as error:
+            raise UserError(f"not an outcome ({error!r})") from None
+        check_fields("the outcome", outcome)
+        return outcome

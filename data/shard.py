@@ -279,10 +279,12 @@ def parse_fields(key: str, content: bytes) -> dict[str, Any]:
     """The json member of sample `key`; raises `UserError` unless it is one."""
     try:
         fields = json.loads(content)
-        turns = [turn["from"] and turn["value"] for turn in fields["conversations"]]
-        if isinstance(fields["id"], str) and all(isinstance(text, str) for text in turns):
-            return fields
-        raise TypeError("id and values must be text")
+        texts = [turn[name] for turn in fields["conversations"] for name in ("from", "value")]
+        if not isinstance(fields["id"], str) or not all(isinstance(text, str) for text in texts):
+            raise TypeError("id and turns must be text")
+        if not isinstance(fields.get("images", []), list):
+            raise TypeError("images must be a list of names")
+        return fields
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UserError(f"sample {key}: unreadable json member ({error!r})") from None
 

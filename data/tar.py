@@ -2,6 +2,7 @@
 
 import functools
 import os
+import re
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,8 @@ from data.errors import UserError
 
 _BLOCK = tarfile.BLOCKSIZE
 _END = bytes(_BLOCK)
+_MAX_HEADER_BYTES = 2**20  # of a long name or a PAX header, which are read into memory
+_NUMBER = re.compile(rb"[ \0]*([0-7]*)[ \0]*")
 
 
 class Member(NamedTuple):
@@ -125,6 +128,8 @@ def _scan(file: BinaryIO, num_bytes: int) -> Iterator[Member]:
         position += _BLOCK
         if position + size > num_bytes:
             raise UserError(f"cut off in the member at byte {start}")
+        if kind in (tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME) and size > _MAX_HEADER_BYTES:
+            raise UserError(f"the header at byte {start} has {size} bytes, which no name takes")
         if kind == tarfile.XHDTYPE:
             long_name = _pax_path(_read(file, position, size, num_bytes)) or long_name
         elif kind == tarfile.GNUTYPE_LONGNAME:
@@ -151,10 +156,10 @@ def _check_header(header: bytes, position: int) -> None:
 
 
 def _octal(field: bytes, position: int) -> int:
-    try:
-        return int(field.strip(b" \0") or b"0", 8)
-    except ValueError:
-        raise UserError(f"not a tar, or damaged at byte {position}") from None
+    number = _NUMBER.fullmatch(field)  # int() would also take -8, which leads back to where one was
+    if number is None:
+        raise UserError(f"not a tar, or damaged at byte {position}")
+    return int(number[1] or b"0", 8)
 
 
 def _text(field: bytes) -> str:
@@ -170,7 +175,7 @@ def _pax_path(records: bytes) -> str | None:
     """The `path` of a PAX header, whose records read `<length> <key>=<value>` and a newline."""
     while records:
         length, _, rest = records.partition(b" ")
-        if not length.isdigit() or not len(length) < int(length) <= len(records):
+        if not length.isdigit() or len(length) > 9 or not len(length) < int(length) <= len(records):
             raise UserError("a damaged PAX header")
         key, _, value = rest[: int(length) - len(length) - 2].partition(b"=")
         if key == b"path":

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import UserError
-from data.files import read_lines, write_atomic
+from data.fields import check_fields
+from data.files import parse_json, read_lines, write_atomic
 from data.names import check_name
+from data.terminal import printable
 
 SITES_PORT = 7070  # the port of the embedded sites in task files; `move_sites` replaces it by the real one
 
@@ -50,6 +52,7 @@ class Task:
 
 _FIELDS = {field.name for field in dataclasses.fields(Task)}
 _REQUIRED = ("id", "ques", "web")
+_PRINTED = ("web", "web_name", "domain", "subdomain", "website")  # reports group by them
 
 
 def read_tasks(path: str | Path) -> list[Task]:
@@ -82,9 +85,11 @@ def read_tasks(path: str | Path) -> list[Task]:
 
 def _parse(line: str, where: str) -> Task:
     try:
-        fields = json.loads(line)
+        fields = parse_json(line)
     except json.JSONDecodeError as error:
         raise UserError(f"{where}: not valid JSON ({error.msg} at column {error.colno})") from None
+    except ValueError as error:
+        raise UserError(f"{where}: not valid JSON ({error})") from None
     if not isinstance(fields, dict):
         raise UserError(f"{where}: a task is a JSON object, this is {type(fields).__name__}")
     for name in fields:
@@ -93,10 +98,13 @@ def _parse(line: str, where: str) -> Task:
     for name in _REQUIRED:
         if not isinstance(fields.get(name), str) or not fields[name].strip():
             raise UserError(f"{where}: the task needs a non-empty text field {name!r}")
-    if not isinstance(fields.get("changes_backend", False), bool):
-        raise UserError(f"{where}: the field 'changes_backend' is true or false")
     try:
-        return Task(**fields)
+        task = Task(**fields)
+        check_fields("the task", task)
+        for name in _PRINTED:
+            if getattr(task, name) != printable(getattr(task, name)):
+                raise UserError(f"the task's {name} {getattr(task, name)!r} holds control characters")
+        return task
     except UserError as error:
         raise UserError(f"{where}: {error}") from None
 

@@ -23,7 +23,8 @@ from typing import Any
 from data.action import CANNOT_EXECUTE, FORMAT_ERROR, ActionError, Answer, parse_reply
 from data.conversation import StepText, build_chat
 from data.errors import UserError
-from data.files import read_json, read_lines, write_json
+from data.fields import check_fields
+from data.files import parse_json, read_json, read_lines, write_json
 from data.names import check_name
 from data.outcome import Outcome, Verdict
 from data.task import Task
@@ -221,20 +222,33 @@ def write_outcome(folder: Path, outcome: Outcome) -> None:
 def read_outcome(folder: Path) -> Outcome | None:
     """The verdict, or None while unjudged."""
     path = folder / "outcome.json"
-    return Outcome.from_json(read_json(path)) if path.exists() else None
+    try:
+        return Outcome.from_json(read_json(path)) if path.exists() else None
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
 
 
 def read_trajectory(folder: str | Path) -> Trajectory:
     """Read a complete folder, ours or OpenWebVoyager's.
 
     Raises:
-        UserError: when the folder is not complete or contradicts itself.
+        UserError: when the folder is not complete or contradicts itself, or holds a link: that would put a file of this
+            machine among the samples, or wait for ever.
     """
     folder = Path(folder)
     if not is_complete(folder):
         raise UserError(f"{folder}: not a complete trajectory")
-    trajectory = _read_ours(folder) if (folder / "trajectory.json").exists() else _read_released(folder)
-    names = {entry.name for entry in os.scandir(folder)}
+    names = {entry.name for entry in os.scandir(folder) if entry.is_file(follow_symlinks=False)}
+    for entry in os.scandir(folder):
+        if entry.name not in names and not entry.is_dir(follow_symlinks=False):
+            raise UserError(f"{folder}: {entry.name} is a link or no file; copy what it leads to in its place")
+    try:
+        trajectory = _read_ours(folder) if (folder / "trajectory.json").exists() else _read_released(folder)
+    except UserError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, OSError) as error:
+        raise UserError(f"{folder}: not what a trajectory holds ({error!r})") from None
+    check_fields(str(folder), trajectory)
     for step in trajectory.steps:
         if f"screenshot{step.number}.png" not in names:
             raise UserError(f"{folder}: screenshot{step.number}.png is missing")
@@ -244,10 +258,12 @@ def read_trajectory(folder: str | Path) -> Trajectory:
 def _read_ours(folder: Path) -> Trajectory:
     summary = read_json(folder / "trajectory.json")
     try:
-        steps = [Step(**json.loads(line)) for line in read_lines(folder / "steps.jsonl")]
+        steps = [Step(**parse_json(line)) for line in read_lines(folder / "steps.jsonl")]
     except (ValueError, TypeError) as error:
         raise UserError(f"{folder}: steps.jsonl has a line that is no step ({error})") from None
     _check_numbers(folder, steps)
+    for step in steps:
+        check_fields(f"{folder}: step {step.number}", step)
     if len(steps) != summary["num_steps"]:
         raise UserError(f"{folder}: steps.jsonl holds {len(steps)} steps, trajectory.json says {summary['num_steps']}")
     return Trajectory(
@@ -274,8 +290,8 @@ def _check_numbers(folder: Path, steps: Sequence[Step]) -> None:
 
 def _read_released(folder: Path) -> Trajectory:
     messages = read_json(folder / "interact_messages.json")
-    opening = re.search(r"Now given a task:(.+?)Please interact with (\S+)", _text_of(messages[1:2]), re.DOTALL)
-    if opening is None:
+    ques, _, rest = _text_of(messages[1:2]).partition("Now given a task:")[2].partition("Please interact with ")
+    if not ques or not rest.split():
         raise UserError(f"{folder}: interact_messages.json does not open with 'Now given a task: ...'")
     users, replies = messages[1::2], messages[2::2]
     if len(users) != len(replies):
@@ -293,8 +309,8 @@ def _read_released(folder: Path) -> Trajectory:
         folder=folder,
         task_id=task_id,
         run=run,
-        ques=opening[1].strip(),
-        web=opening[2],
+        ques=ques.strip(),
+        web=rest.split()[0],
         steps=steps,
         trees=[_read_tree(folder, step.number) for step in steps],
         status=FINISHED if finished else MAX_STEPS,

@@ -2,20 +2,18 @@
 
 import base64
 import binascii
-import contextlib
 import dataclasses
 import hashlib
 import io
 import re
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from PIL import Image
 
 from data.errors import UserError
-from data.legacy import MAX_PIXELS, unpickle_images
+from data.images import opened
+from data.legacy import unpickle_images
 
-warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)  # the limit here is lower than Pillow's
 _DATA_URL = re.compile(r"data:image/[\w.+-]+;base64,", re.IGNORECASE)
 
 
@@ -51,7 +49,7 @@ def _unbase64(text: str, what: str) -> bytes:
 
 
 def _from_file(encoded: bytes) -> WireImage:
-    with _opened(encoded) as image:  # its header alone
+    with opened(io.BytesIO(encoded)) as image:  # its header alone
         size = image.height, image.width
     return WireImage(hashlib.sha256(encoded).hexdigest(), size, lambda: _decode(encoded))
 
@@ -62,19 +60,5 @@ def _from_pil(image: Image.Image) -> WireImage:
 
 
 def _decode(encoded: bytes) -> Image.Image:
-    with _opened(encoded) as image:
+    with opened(io.BytesIO(encoded)) as image:
         return image.convert("RGB")
-
-
-@contextlib.contextmanager
-def _opened(encoded: bytes) -> Iterator[Image.Image]:
-    """An image whose size is allowed; whatever breaks on it is a `UserError`."""
-    try:
-        with Image.open(io.BytesIO(encoded), formats=("PNG", "JPEG", "WEBP")) as image:
-            if image.width * image.height > MAX_PIXELS:
-                raise UserError(f"an image of {image.width}x{image.height} pixels is too large")
-            yield image
-    except UserError:
-        raise
-    except Exception as error:  # Pillow raises many kinds on broken files
-        raise UserError(f"an image is not a readable PNG, JPEG or WebP ({type(error).__name__})") from None

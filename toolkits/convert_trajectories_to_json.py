@@ -24,13 +24,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import rich
 from rich.table import Table
 
 from data import cli
 from data.conversation import build_conversation
 from data.errors import UserError
 from data.outcome import Verdict
+from data.terminal import print_table
 from data.trajectory import MAX_STEPS, Trajectory, is_complete, list_trajectories, read_trajectory
 from toolkits.image_check import check_image
 from toolkits.parallel import run_parallel
@@ -251,7 +251,7 @@ def _print_report(config: Config, folders: list[Path], spool: Spool) -> None:
             print(f"{entry['fate']} {name}: {entry['why']}")
     table = Table("read", *fates, "samples")
     table.add_row(str(len(folders)), *(str(counts[fate]) for fate in fates), str(len(spool.names)))
-    rich.print(table)
+    print_table(table)
     if num_unlike := sum(entry.get("num_unlike", 0) for entry in entries.values()):
         print(
             f"{num_unlike} samples without log-probabilities: the policy read another prompt; give --last_n "

@@ -6,11 +6,10 @@ from pathlib import Path
 from zlib_ng.zlib_ng import crc32  # four to five times as fast as zlib 1.2.13
 
 from data.errors import UserError
+from data.images import MAX_PIXELS, opened
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 _CHUNK = struct.Struct(">I4s")
-_MAX_PIXELS = 178_956_970
-"""Pillow opens no larger image."""
 
 
 def check_image(path: Path) -> None:
@@ -23,9 +22,7 @@ def check_image(path: Path) -> None:
     if content.startswith(_PNG):
         _check_png(path, memoryview(content))
         return
-    from PIL import Image  # imported here: screenshots are PNGs
-
-    with Image.open(path) as image:
+    with opened(path) as image:
         image.verify()
 
 
@@ -44,5 +41,5 @@ def _check_png(path: Path, content: memoryview) -> None:
     else:
         raise UserError(f"{path}: cut, a PNG without an end")
     width, height = (int.from_bytes(content[start : start + 4], "big") for start in (16, 20))  # of the header
-    if kinds[0] != b"IHDR" or b"IDAT" not in kinds or not 0 < width * height <= _MAX_PIXELS:
+    if kinds[0] != b"IHDR" or b"IDAT" not in kinds or not 0 < width * height <= MAX_PIXELS:
         raise UserError(f"{path}: a PNG without pixels, or of too many")

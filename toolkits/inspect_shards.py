@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import rich
 from PIL import Image, ImageDraw
 from rich.table import Table
 
@@ -24,8 +23,10 @@ from data import cli
 from data.action import ActionError, parse_reply
 from data.errors import UserError
 from data.files import read_json, write_json
+from data.images import opened
 from data.legacy import read_legacy_tar
 from data.shard import Sample, read_manifest, read_shard, shares_images, task_of
+from data.terminal import print_table
 
 _TILE = (256, 192)
 _CAPTION = 42
@@ -108,9 +109,9 @@ def action_name(reply: str) -> str:
 
 def _size(sample_id: str, image: bytes) -> tuple[int, int]:
     try:
-        with Image.open(io.BytesIO(image)) as opened:
-            return opened.size
-    except (OSError, ValueError, Image.DecompressionBombError) as error:
+        with opened(io.BytesIO(image)) as found:
+            return found.size
+    except UserError as error:
         raise UserError(f"sample {sample_id}: a broken image ({error})") from None
 
 
@@ -165,8 +166,9 @@ def draw_tile(sample: Sample) -> Image.Image:
     """The newest screenshot, with the sample's id and the agent's action under it."""
     tile = Image.new("RGB", (_TILE[0], _TILE[1] + 30), "white")
     try:
-        screenshot = Image.open(io.BytesIO(sample.images[-1])).convert("RGB")
-    except (OSError, ValueError, Image.DecompressionBombError) as error:
+        with opened(io.BytesIO(sample.images[-1])) as found:
+            screenshot = found.convert("RGB")
+    except UserError as error:
         raise UserError(f"sample {sample.id}: a broken image ({error})") from None
     screenshot.thumbnail((_TILE[0] - 4, _TILE[1]))  # a gap to the next one
     tile.paste(screenshot, ((_TILE[0] - screenshot.width) // 2, 0))
@@ -201,7 +203,7 @@ def _print(folder: Path, numbers: dict[str, Any]) -> None:
         elif isinstance(value, int):
             value = f"{value:,}"
         table.add_row(name, str(value))
-    rich.print(table)
+    print_table(table)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ a replica reads the json members, from whose texts it estimates lengths, deals t
 its own. The loader's state can be saved and restored exactly.
 """
 
+import math
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -78,6 +79,8 @@ def tokenize(
     try:
         weight, advantage = float(fields.get("weight", 1.0)), float(fields.get("advantage", 0.0))
         conversations = fields["conversations"]
+        if not math.isfinite(weight) or not math.isfinite(advantage):
+            raise ValueError(f"weight {weight}, advantage {advantage}")
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"sample {sample_id}: needs conversations, and numbers as its columns ({error!r})") from None
     try:

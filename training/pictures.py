@@ -6,10 +6,11 @@ import os
 from pathlib import Path
 from typing import BinaryIO
 
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 from PIL.ContainerIO import ContainerIO
 
 from data.errors import UserError
+from data.images import opened
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,8 +47,9 @@ class Picture:
         """The image in RGB; `UserError` naming sample `key` when it is broken."""
         content = self.source if isinstance(self.source, bytes) else self.source.read()
         try:
-            return Image.open(io.BytesIO(content)).convert("RGB")
-        except (UnidentifiedImageError, OSError) as error:
+            with opened(io.BytesIO(content)) as image:
+                return image.convert("RGB")
+        except UserError as error:
             raise _broken(key, error) from None
 
 
@@ -61,9 +63,9 @@ def read_picture(key: str, source: bytes | FilePart) -> Picture:
 
 def _read_header(key: str, source: bytes | FilePart, file: BinaryIO | ContainerIO) -> Picture:
     try:
-        with Image.open(file) as image:
+        with opened(file) as image:
             return Picture(source, image.height, image.width)
-    except (UnidentifiedImageError, OSError) as error:
+    except UserError as error:
         raise _broken(key, error) from None
 
 

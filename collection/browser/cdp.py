@@ -116,7 +116,8 @@ class Connection:
         try:
             with contextlib.suppress(ConnectionClosed):
                 async for text in self._socket:
-                    self._take(parse(text))
+                    with contextlib.suppress(RecursionError):  # who asked for a value as deep as that gets none
+                        self._take(parse(text))
         finally:
             self.closed.set()
             self._fail(self._waiting.values(), "the browser is gone")

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from data.files import read_json
 from data.outcome import Outcome, Verdict
 from data.task import Task
+from data.terminal import print_table
 from data.trajectory import (
     FINISHED,
     INVALID,
@@ -83,7 +83,7 @@ def print_explored(table: dict[str, Any]) -> None:
     printed = Table("tasks", "invalid", "successes", *shares, box=box.SIMPLE, pad_edge=False)
     counts = [str(table[name]) for name in ("num_tasks", "num_invalid", "num_successful")]
     printed.add_row(*counts, *(f"{table[name]:.1%}" for name in shares))
-    Console().print(printed)
+    print_table(printed)
 
 
 def read_attempts(results_dir: str | Path) -> dict[str, list[Attempt]]:
@@ -98,9 +98,9 @@ def read_attempts(results_dir: str | Path) -> dict[str, list[Attempt]]:
 
 def print_summary(summary: dict[str, Any], cost: dict[str, Any] | None = None) -> None:
     """Tables by site and by domain, and what judging cost, to standard output."""
-    Console().print(_table("site", summary["sites"], summary))
+    print_table(_table("site", summary["sites"], summary))
     if "domains" in summary:
-        Console().print(_table("domain", summary["domains"]))
+        print_table(_table("domain", summary["domains"]))
     if cost:
         print("judge: " + ", ".join(f"{name} {value}" for name, value in cost.items()))
 

@@ -9,10 +9,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from PIL import Image
-
 from data.action import ActionError, Answer, parse_reply
 from data.errors import UserError
+from data.images import opened
 from data.outcome import Outcome, Verdict
 from data.shard import image_type
 from data.task import Task
@@ -73,7 +72,8 @@ def _png(where: str, path: Path) -> bytes:
         if image_type(content) == "png":
             return content
         buffer = io.BytesIO()
-        Image.open(io.BytesIO(content)).save(buffer, "PNG")
+        with opened(io.BytesIO(content)) as image:
+            image.save(buffer, "PNG")
         return buffer.getvalue()
     except (UserError, OSError, ValueError) as error:
         raise UserError(f"{where}: {path}: {error}") from None
