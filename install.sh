@@ -2,6 +2,10 @@
 # Make .venv with everything pinned, and chromium with its driver. Sourced by examples/quickstart/run.sh and tests/run.sh;
 # a second run only checks that nothing changed and takes no time.
 set -euo pipefail
+# Run and not sourced, it has arguments of its own; sourced, it sees those of its caller.
+if [ "${BASH_SOURCE[0]}" = "$0" ]; then
+    case "${1:-}" in -h | --help) sed -n '/^# Make/,/^# a second/s/^# //p' "$0"; exit ;; esac
+fi
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 VENV="$ROOT/.venv"
 

@@ -78,6 +78,8 @@ class PredictPolicy:
             raise TransientError(f"HTTP {answer.status_code}: {answer.text[:200]}", pause_s)
         if answer.status_code in (401, 403):
             raise UserError(refused_key(url, answer.status_code))
+        if answer.status_code == 404:
+            raise UserError(f"{url} is no policy's address (HTTP 404); a server of ours answers at /predict")
         if answer.status_code != 200:
             raise PolicyError(f"HTTP {answer.status_code}: {answer.text[:200]}")
         try:

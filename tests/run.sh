@@ -4,6 +4,7 @@
 # Anything else goes to pytest: bash tests/run.sh tests/data -k action
 # The whole runs in two processes, a file at a time, as many as the smallest machine has cores: TEST_WORKERS=4 for more.
 set -euo pipefail
+case "${1:-}" in -h | --help) sed -n '/^# /s/^# //p' "${BASH_SOURCE[0]}"; exit ;; esac
 source "$(dirname "${BASH_SOURCE[0]}")/../install.sh"
 arguments=("$@")
 select=(-m "not slow and not gpu")

@@ -3,5 +3,6 @@
 # Real Chromium, HTTP inference, Megatron tensor-parallel training and checkpoint conversion; the README
 # says how long it took. The same command continues a run that was killed.
 set -euo pipefail
+case "${1:-}" in -h | --help) sed -n '/^# /s/^# //p' "${BASH_SOURCE[0]}"; exit ;; esac
 source "$(dirname "${BASH_SOURCE[0]}")/../../install.sh"
 exec elcano run examples/quickstart/recipe.py --output_dir "${1:-runs/quickstart}"

@@ -44,6 +44,10 @@ from training.models.adapter_record import read_adapter_record
 from training.models.checkpoint_folder import RELEASE, copy_hf_files, find_weights, read_tracker, write_tracker
 
 _DTYPES = {"auto": None, "bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
+_USED_BY = {
+    "hf2mg": "a Megatron checkpoint; training takes it as PRETRAIN_CHECKPOINT_PATH",
+    "mg2hf": "a Hugging Face checkpoint; serve it with server/hf_online_server.py --model_name_or_path",
+}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -126,6 +130,7 @@ def main(config: Config) -> None:
         if config.verify:
             expected = MergedSource(source, adapter) if adapter else source
             print(verify(expected, open_checkpoint(folder), dtype))
+    print(f"{config.save_path}: {_USED_BY[config.direction]}")
 
 
 def open_checkpoint(path: Path, hf_files: Path | None = None) -> Source:
