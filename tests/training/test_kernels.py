@@ -106,6 +106,12 @@ def test_every_choice_computes_the_same_from_the_same_checkpoint(run: Any, packa
     assert abs(made["losses"][0] - made["losses"][1]) > 1e-3, "packed samples do not see each other"
 
 
+def test_a_single_row_is_multiplied_as_a_matrix(run: Any) -> None:
+    """Strides that tell its positions apart make `torch.matmul` multiply them one by one with weights that are frozen."""
+    of_position, of_row, _ = run(())["plain"]["embedding_strides"]
+    assert of_position == of_row
+
+
 def test_the_log_says_what_was_chosen_and_what_was_left_alone(run: Any) -> None:
     [line] = run((TE, APEX))["plain"]["report"]
     assert "a pretended GPU, TransformerEngine 2.10.0" in line
