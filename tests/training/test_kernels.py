@@ -107,7 +107,7 @@ def test_every_choice_computes_the_same_from_the_same_checkpoint(run: Any, packa
 
 
 def test_a_single_row_is_multiplied_as_a_matrix(run: Any) -> None:
-    """Strides that tell its positions apart make `torch.matmul` multiply them one by one with weights that are frozen."""
+    """With other strides `torch.matmul` multiplies frozen weights with one position at a time."""
     of_position, of_row, _ = run(())["plain"]["embedding_strides"]
     assert of_position == of_row
 

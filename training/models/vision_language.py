@@ -128,8 +128,8 @@ class VisionLanguageModel(MegatronModule):
             embeddings = tensor_parallel.scatter_to_sequence_parallel_region(embeddings.contiguous())
         if torch.is_grad_enabled() and not embeddings.requires_grad:
             embeddings = embeddings.detach().requires_grad_()  # recomputed layers pass gradients on to this only
-        # One row transposed is contiguous whatever its strides say, but `matmul` obeys them: as s products of one position
-        # each, in every layer, on CPU and GPU.
+        # One row transposed is contiguous whatever its strides say, but `matmul` obeys them, and multiplies frozen
+        # weights with one position at a time, in every layer.
         return embeddings.contiguous().view(embeddings.shape)
 
     def _encode(self, images: Images) -> torch.Tensor:
