@@ -3,7 +3,8 @@
 Widths are the released models' (hidden 4096, feed-forward 14336, vocabulary 32003, SigLIP 1152, CLIP 1024). Training
 keeps 18 bytes of a parameter, and vision tower and connector are whole on both ranks: idefics2's connector alone would
 take 10.4 GiB of them with one of its three resampler layers. So idefics2 is trained in two runs on 24 GB, first
-everything but the connector, then everything but the language model; LLaVA in one.
+everything but the connector, then everything but the language model, in rows half as long (SEQ_LEN=4096, which its
+samples do not fill either); LLaVA in one.
 """
 
 from tests.rehearsal.checkpoints import Depth
@@ -19,7 +20,7 @@ SIZES = {
             num_tasks=2,
             trainings=(
                 {**_FEW, "FREEZE_CONNECTOR": "true"},
-                {**_FEW, "FREEZE_LANGUAGE": "true"},
+                {**_FEW, "FREEZE_LANGUAGE": "true", "SEQ_LEN": "4096"},
             ),
         ),
         "llava_next": Size(
