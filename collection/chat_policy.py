@@ -32,7 +32,12 @@ MAX_TRAINED_TOKENS = 256  # as the published server; other engines would go on t
 
 class ChatPolicy:
     """Screenshots as data URLs in whole chat messages below a system prompt, or in the very turns that a policy is
-    trained on; then the sampled tokens are asked for, too, which our server, vLLM and SGLang give."""
+    trained on; then the sampled tokens are asked for, too, which our server, vLLM and SGLang give.
+
+    Of their log-probabilities those are kept that belong to the distribution which was sampled (`sampling_logprob`, of
+    our server). Another engine's `logprob` is taken for it: vLLM has to be started with `--logprobs-mode
+    processed_logprobs`, for its default is the model's own. An empty `model` is whatever our server serves.
+    """
 
     def __init__(self, model: str, key: str, base_url: str, sampling: Sampling):
         if base_url:
@@ -47,7 +52,7 @@ class ChatPolicy:
             api_key=key or "none", base_url=base_url or None, max_retries=0, http_client=self._http
         )
         self.url = str(self._client.base_url)
-        self.name = f"{model} at {self.url}"
+        self.name = f"{model or 'the policy'} at {self.url}"
         self._dialect = ChatDialect(base_url)
         self._retries = Retries(self.url)
 
@@ -112,11 +117,16 @@ class ChatPolicy:
             raise TransientError("rate limit", retry_after_s(error.response.headers, default=10.0)) from None
         except (openai.APIConnectionError, openai.InternalServerError) as error:
             raise TransientError(str(error.__cause__ or error) or type(error).__name__) from None
+        except openai.NotFoundError as error:
+            if error.code != "model_not_found":
+                raise PolicyError(f"HTTP 404: {error.message[:200]}") from None
+            raise UserError(f"{self.url} does not know --api_model {self.model} ({error.message[:300]})") from None
         except openai.APIStatusError as error:
             raise PolicyError(f"HTTP {error.status_code}: {error.message[:200]}") from None
         usage, choice = answer.usage, answer.choices[0]
         token_ids = getattr(choice, "token_ids", None)
-        logprobs = [token.logprob for token in choice.logprobs.content or ()] if choice.logprobs else []
+        said = choice.logprobs.content or () if choice.logprobs else ()
+        logprobs = [getattr(token, "sampling_logprob", token.logprob) for token in said]
         return Completion(
             text=choice.message.content or "",
             prompt_tokens=usage.prompt_tokens if usage else 0,

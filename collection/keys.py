@@ -51,7 +51,7 @@ def endpoint_key(base_url: str, given: str = "", own_servers: Sequence[str] = ()
     if same_endpoint(base_url, "") or is_openai(base_url):
         return os.environ.get("OPENAI_API_KEY", "")
     own_key = os.environ.get("ELCANO_API_KEY", "")
-    if not own_key or not _is_own_server(base_url):
+    if not own_key or not is_own_server(base_url):
         return ""
     host = _origin(base_url)[1]
     if _is_loopback(host) or host in [urlsplit(url).hostname for url in own_servers]:
@@ -98,8 +98,8 @@ def _say_withheld(base_url: str) -> None:
     )
 
 
-def _is_own_server(base_url: str) -> bool:
-    """Whether the server says, without having seen a key, that it is Elcano's."""
+def is_own_server(base_url: str) -> bool:
+    """Whether the server at a base URL says, without having seen a key, that it is Elcano's."""
     parts = urlsplit(base_url)
     with contextlib.suppress(httpx.HTTPError, ValueError):
         answer = httpx.get(

@@ -13,7 +13,7 @@ from collection.browser.tree import Visibility
 from collection.browser.url_policy import UrlPolicy
 from collection.documents import DocumentReader
 from collection.episode import Limits
-from collection.keys import base_key, endpoint_key, same_endpoint
+from collection.keys import base_key, endpoint_key, is_own_server, same_endpoint
 from collection.pacing import Pace
 from collection.policy import Policy, Prompt, Sampling
 from collection.predict_policy import PredictPolicy
@@ -22,6 +22,7 @@ from data.errors import UserError
 from data.task import Task
 
 GOOGLE = "https://www.google.com/"
+OPENAI_MODEL = "gpt-4o"
 
 _COUNTS = ("max_iter", "max_attached_imgs", "window_width", "window_height")
 
@@ -63,8 +64,8 @@ class CollectionConfig:
     """URL of a model server's /predict, or several of them. None: an OpenAI-compatible endpoint is asked instead."""
     api_base: str = ""
     """Base URL of an OpenAI-compatible endpoint. Empty: OpenAI's own."""
-    api_model: str = "gpt-4o"
-    """Model name for that endpoint."""
+    api_model: str = ""
+    """Model name for that endpoint. Empty: gpt-4o, or whatever it serves where --api_base is one of our servers."""
     api_key: str = ""
     """Key for that endpoint. Better set ENDPOINT_API_KEY, which other users of this machine cannot read. OPENAI_API_KEY
     is for OpenAI's own, ELCANO_API_KEY for our servers: --api_localhost, or on its hosts or this machine."""
@@ -178,7 +179,12 @@ class CollectionConfig:
     def _documents(self) -> DocumentReader:
         if not self.api_file_assistant:
             return DocumentReader()
-        return DocumentReader(self.api_model, self._chat_key(), self.api_base)
+        return DocumentReader(self._chat_model(), self._chat_key(), self.api_base)
+
+    def _chat_model(self) -> str:
+        if self.api_model:
+            return self.api_model
+        return "" if self.api_base and is_own_server(self.api_base) else OPENAI_MODEL
 
     def _chat_key(self) -> str:
         return endpoint_key(self.api_base, base_key(self.api_key), self.api_localhost)
@@ -197,4 +203,4 @@ class CollectionConfig:
             return PredictPolicy(self.api_localhost, sampling)
         from collection.chat_policy import ChatPolicy  # the openai package takes a second to import
 
-        return ChatPolicy(self.api_model, self._chat_key(), self.api_base, sampling)
+        return ChatPolicy(self._chat_model(), self._chat_key(), self.api_base, sampling)

@@ -48,7 +48,11 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Completion:
-    """A reply and what the server said about it; token ids are kept as given, never made again from the text."""
+    """A reply and what the server said about it; token ids are kept as given, never made again from the text.
+
+    `logprobs` are of the distribution that each token was drawn from: after temperature, top-k, top-p and what was
+    forbidden.
+    """
 
     text: str  # without halves of surrogate pairs, which a file cannot hold
     prompt_tokens: int = 0

@@ -33,7 +33,10 @@ from data.task import Task
 
 
 class PredictPolicy:
-    """Conversations as released models were trained on, no system prompt."""
+    """Conversations as released models were trained on, no system prompt.
+
+    The log-probabilities that are kept are of the distribution that the server sampled (`sampling_logprobs`), not the
+    model's own."""
 
     system_prompt = SYSTEM_PROMPT
 
@@ -93,5 +96,5 @@ class PredictPolicy:
             completion_tokens=fields.get("completion_tokens", 0),
             weights_version=str(fields.get("weights_version", "")),
             token_ids=fields.get("token_ids"),
-            logprobs=fields.get("logprobs"),
+            logprobs=fields.get("sampling_logprobs"),
         )

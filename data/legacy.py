@@ -6,11 +6,12 @@ global is refused.
 """
 
 import ast
+import hashlib
 import io
 import itertools
 import pickle
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -25,23 +26,50 @@ from data.tar import Member, TarWriter, scan
 
 _ALLOWED_MODES = {"1": 1, "L": 1, "P": 1, "LA": 2, "RGB": 3, "RGBA": 4}
 _IMAGE_PART = re.compile(r"\d+\.(?:png|jpg|webp)")
+_MAX_IMAGE_OPCODES = 1_000_000  # a palette is 768 of them, and a request has at most some dozens of images
 _MAX_LEGACY_KEY = 100 - len(".conversations")  # its reader, wids, knows no header but the first, of 100 characters
 
 
-class _PickledImage:
-    """Stands for any PIL image class: takes the state PIL pickles, `[info, mode, size, palette, raw bytes]`."""
+class PickledImage:
+    """Stands for any PIL image class: takes the state PIL pickles, `[info, mode, size, palette, raw bytes]`. Its picture
+    is made when it is asked for, since one pickle may refer to the same bytes many times."""
+
+    mode: str
+    size: tuple[int, int]  # width and height in pixels
 
     def __setstate__(self, state: Any) -> None:
-        self.state = state
+        self._state = state
+
+    def check(self) -> None:
+        """Raises `UserError` for a state that makes no picture."""
+        try:
+            _, self.mode, (width, height), self._palette, self._raw = self._state[
+                :5
+            ]  # newer Pillow appends a file name
+            self.size = width, height
+            supported = self.mode in _ALLOWED_MODES and width > 0 < height and width * height <= MAX_PIXELS
+            row_bytes = -(-width // 8) if self.mode == "1" else width * _ALLOWED_MODES.get(self.mode, 0)
+            whole = isinstance(self._raw, bytes) and len(self._raw) == row_bytes * height
+        except Exception as error:
+            raise UserError(f"a pickled image has a broken state ({type(error).__name__})") from None
+        if not supported:
+            raise UserError(f"pickled image of mode {self.mode!r} and size {self.size}: not supported")
+        if not whole:
+            raise UserError("a pickled image has a broken state (its bytes are not those of its size)")
+
+    def digest(self) -> str:
+        """A hash that is the same for equal pictures."""
+        digest = hashlib.sha256(f"{self.mode} {self.size} {self._palette}".encode())
+        digest.update(self._raw)
+        return digest.hexdigest()
 
     def to_image(self) -> Image.Image:
-        _, mode, size, palette, raw = self.state[:5]  # newer Pillow appends the file name
-        width, height = size
-        if mode not in _ALLOWED_MODES or not 0 < width * height <= MAX_PIXELS:
-            raise UserError(f"pickled image of mode {mode!r} and size {size}: not supported")
-        image = Image.frombytes(mode, (width, height), raw)
-        if mode == "P" and palette:
-            image.putpalette(palette)
+        image = Image.frombytes(self.mode, self.size, self._raw)
+        if self.mode == "P" and self._palette:
+            try:
+                image.putpalette(self._palette)
+            except Exception as error:  # whatever Pillow finds wrong with it
+                raise UserError(f"a pickled image has a broken palette ({type(error).__name__})") from None
         return image
 
 
@@ -51,28 +79,28 @@ def _is_image_class(module: str, name: str) -> bool:
 
 
 def _find_image(module: str, name: str) -> Any:
-    return _PickledImage if _is_image_class(module, name) else _find_file(module, name)
+    return PickledImage if _is_image_class(module, name) else _find_file(module, name)
 
 
 def _find_file(module: str, name: str) -> Any:
     return io.BytesIO if (module, name) == ("_io", "BytesIO") else refuse(module, name)
 
 
-def unpickle_images(data: bytes) -> list[Image.Image]:
-    """The images of an old `/predict` client's pickle.
+def unpickle_images(data: bytes, check_number: Callable[[int], None] = lambda number: None) -> list[PickledImage]:
+    """The images of an old `/predict` client's pickle; what it refers to several times is one object here, too.
+
+    `check_number` is told how many there are before they are looked at, and may raise.
 
     Raises:
-        UserError: anything in it that is not a list of plain images.
+        UserError: anything in it that is not a list of plain images, or far more steps than their pickle takes.
     """
-    images = safe_unpickle(data, _find_image)
-    if not isinstance(images, list) or not all(isinstance(image, _PickledImage) for image in images):
+    images = safe_unpickle(data, _find_image, max_opcodes=_MAX_IMAGE_OPCODES)
+    if not isinstance(images, list) or not all(isinstance(image, PickledImage) for image in images):
         raise UserError("the pickle is not a list of images")
-    try:
-        return [image.to_image() for image in images]
-    except UserError:
-        raise
-    except Exception as error:
-        raise UserError(f"a pickled image has a broken state ({type(error).__name__})") from None
+    check_number(len(images))
+    for image in images:
+        image.check()
+    return images
 
 
 def read_legacy_tar(path: str | Path) -> Iterator[Sample]:

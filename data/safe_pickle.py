@@ -49,15 +49,20 @@ class _Callable:
 
 
 def safe_unpickle(
-    content: bytes, find: Callable[[str, str], Any] = refuse, load_persistent: Callable[[Any], Any] | None = None
+    content: bytes,
+    find: Callable[[str, str], Any] = refuse,
+    load_persistent: Callable[[Any], Any] | None = None,
+    max_opcodes: int | None = None,
 ) -> Any:
     """The object in `content`. `find(module, name)` gives the callable or class that stands for a global, or refuses.
+
+    Two bytes can refer to an object once more, so a list grows far beyond its pickle; `max_opcodes` bounds that.
 
     Raises:
         UserError: a global that `find` refuses, or content that is no well-formed pickle.
     """
     try:
-        _check_memo(content)
+        _check_opcodes(content, max_opcodes)
         return _SafeUnpickler(content, find, load_persistent or _no_persistent).load()
     except UserError:
         raise
@@ -69,10 +74,12 @@ def _no_persistent(pid: Any) -> Any:
     raise UserError("refused: the pickle refers to objects outside it")
 
 
-def _check_memo(content: bytes) -> None:
+def _check_opcodes(content: bytes, max_opcodes: int | None) -> None:
     """Python allots memory for the highest memo index; one that no pickler writes could ask for all there is."""
     num_puts = 0
-    for opcode, argument, _ in pickletools.genops(content):
+    for number, (opcode, argument, _) in enumerate(pickletools.genops(content)):
+        if number == max_opcodes:
+            raise UserError(f"refused: the pickle has more than {max_opcodes} steps")
         if opcode.name in _PUTS:
             num_puts += 1
             if not 0 <= argument <= num_puts:

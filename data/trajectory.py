@@ -43,7 +43,9 @@ _LEGACY_CANNOT_EXECUTE = re.compile(r"The action you have chosen cannot be exect
 class Step:
     """One line of `steps.jsonl`: observation `number` (1-based), the feedback shown with it, and the reply to it.
 
-    `timings_s` are seconds by name; `token_ids`, `logprobs` are the reply's, as the server gave them.
+    `timings_s` are seconds by name; `token_ids`, `logprobs` are the reply's, as the server gave them. The `logprobs`
+    are of the distributions that the tokens were drawn from (after temperature, top-k, top-p, minimum length and bad
+    words), not the model's own: what importance ratios divide by.
     """
 
     number: int

@@ -320,7 +320,7 @@ class Engine:
             sequence = reading.sequence
             sequence.forget_features()
             if sequence.options.num_scored:
-                sequence.logprobs += step.scores[sequence]
+                sequence.scores += step.scores[sequence]
                 if reading.complete:
                     self.stats.count_prompt(sequence)
                     self._finish(sequence, "scored")
@@ -354,13 +354,13 @@ class Engine:
     def _keep(self, reply: Reply, drawn: Drawn) -> str:
         """Add what was drawn up to the first token that the draft had wrong; returns why the reply ended, if so."""
         sequence, reason = reply.sequence, ""
-        for kept, (token, logprob) in enumerate(drawn):
-            sequence.token_ids.append(token)
-            sequence.logprobs.append(logprob)
+        for kept, token in enumerate(drawn):
+            sequence.token_ids.append(token.token_id)
+            sequence.drawn.append(token)
             if sequence.options.on_token is not None:
-                sequence.options.on_token(token, logprob)
+                sequence.options.on_token(token)
             reason = self._finish_reason(sequence)
-            if reason or kept == len(reply.draft) or token != reply.draft[kept]:
+            if reason or kept == len(reply.draft) or token.token_id != reply.draft[kept]:
                 break
         if reply.draft:
             sequence.last_kept = kept

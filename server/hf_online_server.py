@@ -46,6 +46,9 @@ class Config:
     model_name_or_path: str = ""
     """Checkpoint folder in Hugging Face format (config.json, *.safetensors, tokenizer, processor). Empty: the starting
     policy that comes with the repository."""
+    served_model_name: str = ""
+    """Name that OpenAI clients may give as `model` beside the folder's own; it stays when /reload changes the weights.
+    Empty: the name of the folder that is served first."""
     port: int = 8080
     """Port to listen on; 0 picks a free one."""
     host: str = "127.0.0.1"
@@ -201,6 +204,7 @@ def serve(config: Config, folder: Path, listener: socket.socket) -> None:
         load=lambda other, budget: load_engine(config, check_folder(other), budget),
         timeout_s=config.request_timeout_s,
         read_ahead=config.read_ahead,
+        alias=config.served_model_name,
     )
     run(create_app(service, announcement(config, folder, listener)), config, listener)
 
@@ -229,7 +233,8 @@ def serve_replicas(config: Config, folder: Path, listener: socket.socket) -> Non
         device = "cuda" if torch.cuda.is_available() else "cpu"
     if device == "cuda" and torch.cuda.device_count() < config.replicas:
         raise UserError(f"--replicas {config.replicas}: there are only {torch.cuda.device_count()} GPUs")
-    fleet = Fleet([Replica(command) for command in replica_commands(sys.argv[1:], config.replicas, device)], folder)
+    arguments = [*sys.argv[1:], "--served_model_name", config.served_model_name or folder.resolve().name]
+    fleet = Fleet([Replica(command) for command in replica_commands(arguments, config.replicas, device)], folder)
     fleet.start()
     app = create_router_app(
         fleet, announcement(config, folder, listener), config.max_batch_size, config.request_timeout_s

@@ -4,10 +4,11 @@
     POST /score                 the same with {"answers": [...]}: their log-probabilities
     POST /v1/chat/completions   messages with text and image_url (data URL) parts, stream or not
     POST /reload                {"model_name_or_path"}: other weights from now on
-    GET  /v1/models, /health, /metrics
+    GET  /v1/models, /v1/models/NAME, /health, /metrics
 
-Errors are one line, {"error": {"message", "type"}}: 400 for what the client can mend, 408 past the deadline, 429 with
-Retry-After when too many wait, 503 with Retry-After when memory has run out. Deadlines hold even if the engine hangs.
+Errors are one line, {"error": {"message", "type", "param", "code"}}: 400 for what the client can mend, 404 for a model
+that is not served, 408 past the deadline, 429 with Retry-After when too many wait, 503 with Retry-After when memory has
+run out. Deadlines hold even if the engine hangs.
 """
 
 import asyncio
@@ -19,8 +20,9 @@ from pathlib import Path
 import fastapi
 from fastapi.responses import JSONResponse, PlainTextResponse
 from pydantic import BaseModel
+from starlette.exceptions import HTTPException
 
-from server.errors import STATUS, error_body
+from server.errors import KINDS, Kind, no_such_url, refusal
 from server.metrics import render
 from server.openai_protocol import openai_routes
 from server.predict_protocol import predict_routes
@@ -51,8 +53,9 @@ def create_app(service: Service, on_ready: Callable[[], None]) -> fastapi.FastAP
     app.get("/health")(_health(service))
     app.get("/metrics")(_metrics(service))
     app.post("/reload")(_reload(service))
-    for error, (status, kind) in STATUS.items():
-        app.add_exception_handler(error, _handler(service, status, kind))
+    app.add_exception_handler(HTTPException, no_such_url)
+    for error, kind in KINDS.items():
+        app.add_exception_handler(error, _handler(service, kind))
     return app
 
 
@@ -88,13 +91,10 @@ def _reload(service: Service) -> Callable[[ReloadRequest], Awaitable[dict[str, s
     return reload
 
 
-def _handler(
-    service: Service, status: int, kind: str
-) -> Callable[[fastapi.Request, Exception], Awaitable[JSONResponse]]:
+def _handler(service: Service, kind: Kind) -> Callable[[fastapi.Request, Exception], Awaitable[JSONResponse]]:
     async def handle(_: fastapi.Request, error: Exception) -> JSONResponse:
         passing = isinstance(error, EngineBusyError | MemoryFullError)
-        headers = {"retry-after": str(_retry_after_s(service))} if passing else None
-        return JSONResponse(error_body(error, kind), status_code=status, headers=headers)
+        return refusal(error, kind, {"retry-after": str(_retry_after_s(service))} if passing else None)
 
     return handle
 

@@ -9,11 +9,10 @@ import sys
 import time
 from typing import Any, TextIO
 
-from fastapi.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from data.errors import UserError
-from server.errors import error_body
+from server.errors import TOO_LARGE, UNAUTHORIZED, refusal
 
 _OPEN_PATHS = ("/health",)  # load balancers ask it without a key
 _PATIENCE_S, _PATIENCE_BYTES = 2.0, 2**26  # for a refused client to finish sending
@@ -50,8 +49,8 @@ class Manners:
         given = headers.get(b"authorization", b"")
         if self._expected and scope["path"] not in _OPEN_PATHS and not hmac.compare_digest(given, self._expected):
             await self._read_away(receive)
-            refusal = _refusal(401, "authentication_error", "a bearer token is missing or wrong")
-            return await refusal(scope, receive, send)
+            error = UserError("a bearer token is missing or wrong")
+            return await refusal(error, UNAUTHORIZED, {"www-authenticate": "Bearer"})(scope, receive, send)
         length = headers.get(b"content-length", b"0")
         oversized = not length.isdigit() or int(length) > self.max_body_bytes
         received = 0
@@ -72,8 +71,8 @@ class Manners:
             await self.app(scope, counted, unless_oversized)
         if oversized:
             await self._read_away(receive)
-            text = f"the request is larger than {self.max_body_bytes // 2**20} MiB"
-            await _refusal(413, "invalid_request_error", text)(scope, receive, send)
+            error = UserError(f"the request is larger than {self.max_body_bytes // 2**20} MiB")
+            await refusal(error, TOO_LARGE)(scope, receive, send)
 
     @staticmethod
     async def _read_away(receive: Receive) -> None:
@@ -120,8 +119,3 @@ class AccessLog:
             }
         self._file.write(json.dumps(line) + "\n")
         self._file.flush()
-
-
-def _refusal(status: int, kind: str, text: str) -> JSONResponse:
-    headers = {"www-authenticate": "Bearer"} if status == 401 else None
-    return JSONResponse(error_body(UserError(text), kind), status_code=status, headers=headers)

@@ -15,13 +15,13 @@ from server.engine_memory import EngineMemory
 from server.memory import is_out_of_memory
 from server.prompt import ImageInput
 from server.ragged_attention import Chunk
-from server.sampling import sample
+from server.sampling import DrawnToken, sample
 from server.scheduler import Scheduler
 from server.sequence import Sequence
 from server.stats import EngineStats
 from server.vision_language_model import VisionLanguageModel
 
-Drawn = Listed[tuple[int, float]]  # tokens with their log-probabilities
+Drawn = Listed[DrawnToken]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,6 +140,9 @@ class ModelStep:
 
     def _draw(self, replies: Listed[Reply], logits: torch.Tensor) -> list[Drawn]:
         """A token from each row of `logits`, which are as many for a reply as it has new tokens."""
+        own = logits.logsumexp(-1)  # makes the logits the model's own log-probabilities, before anything is forbidden
+        likeliest = _likeliest(replies, logits, own)
+        logits[:, self.model.banned_ids] = -torch.inf
         params, uniforms = [], []
         for reply in replies:
             sequence = reply.sequence
@@ -148,8 +151,20 @@ class ModelStep:
                     logits[len(params), self.model.eos_ids] = -torch.inf
                 params.append(sequence.params)
                 uniforms.append(sequence.uniform(number) if sequence.params.temperature > 0 else 0.0)
-        drawn = iter(zip(*sample(logits, params, uniforms), strict=True))
+        tokens, sampling_logprobs = sample(logits, params, uniforms)
+        logprobs = (logits.gather(1, torch.tensor(tokens, device=logits.device)[:, None])[:, 0] - own).tolist()
+        drawn = iter(map(DrawnToken, tokens, logprobs, sampling_logprobs, likeliest))
         return [[next(drawn) for _ in range(1 + len(reply.draft))] for reply in replies]
+
+
+def _likeliest(replies: Listed[Reply], logits: torch.Tensor, own: torch.Tensor) -> Listed[list[tuple[int, float]]]:
+    """For each row of `logits` the likeliest tokens, as many as its reply wants, with the model's log-probabilities."""
+    wanted = [reply.sequence.options.num_top for reply in replies for _ in range(1 + len(reply.draft))]
+    if not any(wanted):
+        return [[]] * len(wanted)
+    values, tokens = logits.topk(min(max(wanted), logits.shape[1]), dim=-1)
+    rows = zip(tokens.tolist(), (values - own[:, None]).tolist(), wanted, strict=True)
+    return [list(zip(ids[:num], logprobs[:num], strict=True)) for ids, logprobs, num in rows]
 
 
 def _score(reading: Reading, logits: torch.Tensor) -> list[float]:

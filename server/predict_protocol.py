@@ -7,10 +7,11 @@ from typing import Any, Literal
 import fastapi
 from pydantic import BaseModel, Field
 
-from data.conversation import split_marks
+from data.conversation import IMAGE, split_marks
+from data.errors import UserError
 from server.deadline import TimeoutS
 from server.engine import Engine
-from server.prompt import Prompt, build_prompt
+from server.prompt import MAX_IMAGES, Prompt, build_prompt, check_size
 from server.sampling import SamplingParams
 from server.score import score_answers
 from server.sequence import Completion
@@ -36,7 +37,11 @@ class Conversation(BaseModel):
 
 
 class PredictRequest(Conversation):
-    """`id` names the episode: the server keeps what it read for it."""
+    """`id` names the episode: the server keeps what it read for it.
+
+    With `return_tokens` the reply's `token_ids` come, with the model's own `logprobs`, and with `sampling_logprobs`, of
+    the distributions that the tokens were drawn from: after temperature, top-k, top-p and what was forbidden.
+    """
 
     temperature: float | None = None
     top_k: int | None = None
@@ -62,8 +67,9 @@ def predict_routes(service: Service) -> fastapi.APIRouter:
         images: list[WireImage] = []
 
         def build(engine: Engine) -> Prompt:
-            images[:] = from_predict(body.images)
-            return build_prompt(_messages(body), images, engine.model, engine.cache, body.adapter)
+            messages = _messages(body)
+            images[:] = from_predict(body.images, lambda number: check_size(messages, number, engine.model))
+            return build_prompt(messages, images, engine.model, engine.cache, body.adapter)
 
         ask = Ask(build, _params(service, body), session=body.id or None, timeout_s=body.timeout_s)
         started = await service.start(ask)
@@ -79,7 +85,11 @@ def predict_routes(service: Service) -> fastapi.APIRouter:
             "weights_version": completion.weights_version,
         }
         if body.return_tokens:
-            answer |= {"token_ids": completion.token_ids, "logprobs": completion.logprobs}
+            answer |= {
+                "token_ids": completion.token_ids,
+                "logprobs": completion.logprobs,
+                "sampling_logprobs": [token.sampling_logprob for token in completion.drawn],
+            }
         return answer
 
     @router.post("/score")
@@ -87,8 +97,9 @@ def predict_routes(service: Service) -> fastapi.APIRouter:
         timeout_s = service.allowed_s(body.timeout_s)
 
         def submit(engine: Engine) -> list[concurrent.futures.Future[Completion]]:
-            images = from_predict(body.images)
-            return score_answers(engine, _messages(body), images, body.answers, body.adapter, timeout_s)
+            messages = _messages(body)
+            images = from_predict(body.images, lambda number: check_size(messages, number, engine.model))
+            return score_answers(engine, messages, images, body.answers, body.adapter, timeout_s)
 
         started = await service.begin(submit, timeout_s)
         completions = request.state.completions = await service.until_gone(request, started)
@@ -111,4 +122,7 @@ def _params(service: Service, body: PredictRequest) -> SamplingParams:
 
 
 def _messages(body: Conversation) -> list[dict[str, Any]]:
+    num_marks = sum(turn.content.count(IMAGE) for turn in body.conversations)
+    if num_marks > MAX_IMAGES:  # before each of them becomes a part of its own
+        raise UserError(f"{num_marks} images are too many; send at most {MAX_IMAGES}")
     return [{"role": turn.role, "content": split_marks(turn.content)} for turn in body.conversations]

@@ -75,20 +75,11 @@ def _hash(text: str) -> int:
     return -1 - (int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1)
 
 
-def build_prompt(
-    messages: Sequence[dict[str, Any]],
-    images: Sequence[WireImage],
-    model: VisionLanguageModel,
-    cache: FeatureCache,
-    adapter: str = "",
-    complete: bool = False,
-) -> Prompt:
-    """Messages are {"role", "content": [{"type": "text", "text"} | {"type": "image"}]}.
-
-    A `complete` conversation ends with its last reply, another one where the next reply begins.
+def check_size(messages: Sequence[dict[str, Any]], num_images: int, model: VisionLanguageModel) -> None:
+    """Count before anything is decoded.
 
     Raises:
-        UserError: marks and images disagree in number, an image is broken, a turn is empty, or it is all too much.
+        UserError: marks and images disagree in number, a turn is empty, or it is all too much.
     """
     num_marks = num_characters = 0
     for message in messages:
@@ -96,15 +87,47 @@ def build_prompt(
             raise UserError(f"a turn of role {message['role']!r} is empty")
         num_marks += sum(part["type"] == "image" for part in message["content"])
         num_characters += sum(len(part.get("text", "")) for part in message["content"])
-    if num_marks != len(images):
-        raise UserError(f"the conversation has {num_marks} {IMAGE} marks but {len(images)} images came with it")
+    if num_marks != num_images:
+        raise UserError(f"the conversation has {num_marks} {IMAGE} marks but {num_images} images came with it")
     if num_marks > MAX_IMAGES:
         raise UserError(f"{num_marks} images are too many; send at most {MAX_IMAGES}")
     if num_characters > model.context_length * _MAX_TOKEN_CHARACTERS:
         raise UserError(f"the text has {num_characters} characters; the model reads {model.context_length} tokens")
-    inputs = [_image_input(image, model, cache) for image in images]
-    token_ids = model.prompt_ids(list(messages), [image.size for image in images], complete)
-    return Prompt(token_ids, inputs, model.image_token_id, adapter)
+    if len(messages) > model.context_length:
+        raise UserError(f"the conversation has {len(messages)} turns; the model reads {model.context_length} tokens")
+
+
+def build_prompt(
+    messages: Sequence[dict[str, Any]],
+    images: Sequence[WireImage],
+    model: VisionLanguageModel,
+    cache: FeatureCache,
+    adapter: str = "",
+) -> Prompt:
+    """Messages are {"role", "content": [{"type": "text", "text"} | {"type": "image"}]}; the prompt ends where the next
+    reply begins. Images of the same key are read once.
+
+    Raises:
+        UserError: as `check_size`, or an image is broken.
+    """
+    check_size(messages, len(images), model)
+    read = {image.key: _image_input(image, model, cache) for image in {image.key: image for image in images}.values()}
+    token_ids = model.prompt_ids(list(messages), [image.size for image in images])
+    return Prompt(token_ids, [read[image.key] for image in images], model.image_token_id, adapter)
+
+
+def with_reply(
+    prompt: Prompt,
+    messages: Sequence[dict[str, Any]],
+    images: Sequence[WireImage],
+    model: VisionLanguageModel,
+    reply: str,
+) -> Prompt:
+    """`prompt`, which was built from these messages and images, with its reply to the end; its images are shared."""
+    turn = {"role": "assistant", "content": [{"type": "text", "text": reply}]}
+    check_size([*messages, turn], len(images), model)
+    token_ids = model.prompt_ids([*messages, turn], [image.size for image in images], complete=True)
+    return Prompt(token_ids, prompt.images, prompt.image_token_id, prompt.adapter)
 
 
 def _image_input(image: WireImage, model: VisionLanguageModel, cache: FeatureCache) -> ImageInput:

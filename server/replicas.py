@@ -16,11 +16,12 @@ from typing import Any
 import fastapi
 import httpx
 from fastapi.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.exceptions import HTTPException
 
 from data.errors import UserError
-from server.errors import STATUS, error_body
+from server.errors import KINDS, Kind, no_such_url, refusal
 from server.fleet import Fleet, Replica
-from server.service import ReloadingError
+from server.service import ClientGoneError, ReloadingError
 
 log = logging.getLogger("elcano.server")
 
@@ -55,12 +56,13 @@ class Router:
 
 
 def session_of(headers: Any, body: bytes) -> str | None:
-    """What names the episode: the header X-Session-Id, `/predict`'s id, OpenAI's user, or else how its task begins."""
+    """What names the episode: the header X-Session-Id, `/predict`'s id, OpenAI's prompt_cache_key or user, or else how
+    its task begins."""
     if headers.get("x-session-id"):
         return headers["x-session-id"]
     try:
         fields = json.loads(body)
-        named = fields.get("id") or fields.get("user")
+        named = fields.get("id") or fields.get("prompt_cache_key") or fields.get("user")
         if named:
             return str(named)
         turns = fields.get("conversations") or fields.get("messages")
@@ -90,6 +92,7 @@ def create_router_app(fleet: Fleet, on_ready: Callable[[], None], slack: int, ti
         await client.aclose()
 
     app = fastapi.FastAPI(title="Elcano inference server, several replicas", lifespan=lifespan)
+    app.add_exception_handler(HTTPException, no_such_url)
 
     @app.get("/health")
     async def health() -> JSONResponse:
@@ -115,8 +118,7 @@ def create_router_app(fleet: Fleet, on_ready: Callable[[], None], slack: int, ti
         body = await request.body()
         if reloading.locked():
             error = ReloadingError("another reload is under way; try again later")
-            status, kind = STATUS[ReloadingError]
-            return JSONResponse(error_body(error, kind), status_code=status)
+            return refusal(error, KINDS[ReloadingError])
         async with reloading:
             asked = [replica.process for replica in replicas]
             answers = await _ask_all(client, replicas, "POST", "/reload", content=body, headers=headers, timeout=None)
@@ -151,7 +153,7 @@ def create_router_app(fleet: Fleet, on_ready: Callable[[], None], slack: int, ti
             raise
         if answer is None:
             replica.in_flight -= 1
-            return JSONResponse(error_body(UserError("the client hung up"), "client_gone"), status_code=499)
+            return refusal(ClientGoneError("the client hung up"), KINDS[ClientGoneError])
         kept = {name: answer.headers[name] for name in _REPLY_HEADERS if name in answer.headers}
         if kept.get("content-type", "").startswith("text/event-stream"):
             return StreamingResponse(_relay(answer, replica), answer.status_code, kept)
@@ -209,8 +211,7 @@ def _auth(request: fastapi.Request) -> dict[str, str]:
 
 
 def _unavailable() -> JSONResponse:
-    body = error_body(UserError("this replica is down; try again"), "server_error")
-    return JSONResponse(body, status_code=503, headers={"retry-after": "5"})
+    return refusal(UserError("this replica is down; try again"), Kind(503, "server_error"), {"retry-after": "5"})
 
 
 def _labelled(metrics: str, replica: int) -> str:

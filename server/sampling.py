@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import torch
 
-from data.errors import UserError
+from server.request_error import RequestError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,7 +25,7 @@ class SamplingParams:
     seed: int | None = None
 
     def check(self) -> None:
-        """Raises `UserError` naming the parameter that is out of range."""
+        """Raises `RequestError` naming the parameter that is out of range."""
         ranges = {
             "temperature": 0 <= self.temperature <= 100,
             "top_k": 0 <= self.top_k < 2**31,
@@ -36,7 +36,7 @@ class SamplingParams:
         }
         for name, fits in ranges.items():
             if not fits:
-                raise UserError(f"{name} is out of range: {getattr(self, name)}")
+                raise RequestError(f"{name} is out of range: {getattr(self, name)}", name)
 
     def generator(self) -> torch.Generator:
         """This request's dice; on the CPU, so that a seed means the same on every device."""
@@ -48,24 +48,43 @@ class SamplingParams:
         return generator
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class DrawnToken:
+    """`logprob` is the model's own: the softmax of its logits, whatever the request asks for.
+
+    `sampling_logprob` is that of the distribution that the token was drawn from: after forbidden tokens (bad words, end
+    tokens before `min_new_tokens`), temperature, top-k and top-p. It is 0 for a greedy token, the only one there was.
+
+    `top` are the likeliest tokens with the model's own log-probabilities, as many as the request wants.
+    """
+
+    token_id: int
+    logprob: float
+    sampling_logprob: float
+    top: list[tuple[int, float]] = dataclasses.field(default_factory=list)
+
+
 def sample(
     logits: torch.Tensor, params: Sequence[SamplingParams], uniforms: Sequence[float]
 ) -> tuple[list[int], list[float]]:
     """Draw one token for each row of `logits` [rows, vocab] (float32; -inf where a token is forbidden) by a random
     number in [0, 1), which greedy rows don't look at.
 
-    Returns the tokens and their log-probabilities under `logits` as they stand, before temperature, top-k and top-p.
+    Returns the tokens and their log-probabilities under the distributions that they were drawn from.
     """
-    tokens = logits.argmax(dim=-1)  # [rows]
+    tokens, logprobs = logits.argmax(dim=-1), logits.new_zeros(len(params))  # [rows]
     drawn = [row for row, param in enumerate(params) if param.temperature > 0]
     if drawn:
-        tokens[drawn] = _draw(logits[drawn], [params[row] for row in drawn], [uniforms[row] for row in drawn])
-    logprobs = logits.log_softmax(dim=-1).gather(1, tokens[:, None])[:, 0]
+        tokens[drawn], logprobs[drawn] = _draw(
+            logits[drawn], [params[row] for row in drawn], [uniforms[row] for row in drawn]
+        )
     return tokens.tolist(), logprobs.tolist()
 
 
-def _draw(logits: torch.Tensor, params: Sequence[SamplingParams], uniforms: Sequence[float]) -> torch.Tensor:
-    """Inverse-CDF sampling over the tokens in falling order of probability: [rows, vocab] -> [rows]."""
+def _draw(
+    logits: torch.Tensor, params: Sequence[SamplingParams], uniforms: Sequence[float]
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Inverse-CDF sampling over the tokens in falling order of probability: [rows, vocab] -> [rows], [rows]."""
     vocab = logits.shape[1]
     column = {"dtype": torch.float32, "device": logits.device}
     # what float32 would round to 0 would leave no token to draw
@@ -82,4 +101,6 @@ def _draw(logits: torch.Tensor, params: Sequence[SamplingParams], uniforms: Sequ
     cumulative = probabilities.cumsum(dim=-1)
     picked = (cumulative <= uniform * cumulative[:, -1:]).sum(dim=-1, keepdim=True)
     last = (probabilities > 0).sum(dim=-1, keepdim=True) - 1  # rounding may push a draw near 1 past the end
-    return order.gather(1, picked.minimum(last))[:, 0]
+    picked = picked.minimum(last)
+    mass = probabilities.gather(1, picked) / cumulative[:, -1:]
+    return order.gather(1, picked)[:, 0], mass.log()[:, 0].clamp(max=0.0)

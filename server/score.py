@@ -7,7 +7,7 @@ from typing import Any
 from data.errors import UserError
 from server.engine import Engine
 from server.prefix_store import common_prefix
-from server.prompt import build_prompt
+from server.prompt import build_prompt, with_reply
 from server.sampling import SamplingParams
 from server.sequence import Completion, Options
 from server.wire_images import WireImage
@@ -34,8 +34,7 @@ def score_answers(
         for answer in answers:
             if not answer.strip():
                 raise UserError("an answer is empty")
-            reply = {"role": "assistant", "content": [{"type": "text", "text": answer}]}
-            whole = build_prompt([*messages, reply], images, engine.model, engine.cache, adapter, complete=True)
+            whole = with_reply(asked, messages, images, engine.model, answer)
             num_scored = len(whole.token_ids) - common_prefix(asked.keys, whole.keys)
             options = Options(deadline_s=deadline_s, num_scored=num_scored)
             futures.append(engine.submit(whole, SamplingParams(temperature=0), options))

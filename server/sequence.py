@@ -4,14 +4,15 @@ import concurrent.futures
 import dataclasses
 import time
 from collections.abc import Callable
+from collections.abc import Sequence as Listed
 
 import numpy as np
 import torch
 
 from server.prompt import Prompt
-from server.sampling import SamplingParams
+from server.sampling import DrawnToken, SamplingParams
 
-OnToken = Callable[[int, float], None]  # (token id, log-probability), called from the engine's thread
+OnToken = Callable[[DrawnToken], None]  # called from the engine's thread
 
 
 class EngineBusyError(Exception):
@@ -33,8 +34,9 @@ class EngineDeadError(Exception):
 @dataclasses.dataclass(frozen=True)
 class Completion:
     """A reply. `token_ids` end with the end token unless `finish_reason` is "length" or a stop string ended it;
-    `logprobs` belong to them and are the model's own, before temperature, top-k and top-p. Of the `prompt_tokens`,
-    `cached_tokens` had been read before. Times are in seconds: in the queue, to the first token, in all."""
+    `logprobs` belong to them and are the model's own, before temperature, top-k and top-p; `drawn` says more of each,
+    and is empty for a scored answer. Of the `prompt_tokens`, `cached_tokens` had been read before. Times are in
+    seconds: in the queue, to the first token, in all."""
 
     prompt_tokens: int
     token_ids: list[int]
@@ -42,6 +44,7 @@ class Completion:
     finish_reason: str
     weights_version: str = ""
     cached_tokens: int = 0
+    drawn: Listed[DrawnToken] = ()
     queue_s: float = 0.0
     first_token_s: float = 0.0
     total_s: float = 0.0
@@ -52,6 +55,7 @@ class Options:
     """What a request may ask of the engine beside its sampling.
 
     `session` names the episode whose steps follow each other. `stop` is asked after every token whether the reply ends.
+    `num_top` likeliest tokens are told beside each that is drawn.
     `num_scored` tokens at the end of the prompt are given an answer's log-probabilities instead of a reply.
     `speculative` prompts are only read, when nothing else is to be read, for the session's next request to find.
     """
@@ -60,6 +64,7 @@ class Options:
     on_token: OnToken | None = None
     stop: Callable[[list[int]], bool] | None = None
     deadline_s: float | None = None
+    num_top: int = 0
     num_scored: int = 0
     speculative: bool = False
 
@@ -77,7 +82,8 @@ class Sequence:
     num_read: int = 0
     cached_tokens: int = 0
     token_ids: list[int] = dataclasses.field(default_factory=list)
-    logprobs: list[float] = dataclasses.field(default_factory=list)
+    drawn: list[DrawnToken] = dataclasses.field(default_factory=list)
+    scores: list[float] = dataclasses.field(default_factory=list)
     last_kept: int = 2  # drafted tokens of the last step that the model drew too
     features: dict[int, torch.Tensor] = dataclasses.field(default_factory=dict)
     arrived: float = dataclasses.field(default_factory=time.monotonic)
@@ -144,10 +150,11 @@ class Sequence:
         return Completion(
             self.first_scored,
             self.token_ids or self.prompt.token_ids[self.first_scored :],
-            self.logprobs,
+            [token.logprob for token in self.drawn] or self.scores,
             finish_reason,
             weights_version,
             self.cached_tokens,
+            self.drawn,
             queue_s=self.admitted - self.arrived,
             first_token_s=self.answered - self.arrived,
             total_s=now - self.arrived,

@@ -8,6 +8,7 @@ import gc
 import logging
 import os
 import threading
+import time
 import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +21,8 @@ from server.engine import Engine
 from server.memory import is_out_of_memory, return_cached_memory
 from server.memory_budget import MemoryBudget
 from server.prompt import Prompt, build_prompt
-from server.sampling import SamplingParams
+from server.request_error import UnknownModelError
+from server.sampling import DrawnToken, SamplingParams
 from server.sequence import Completion, EngineBusyError, MemoryFullError, Options
 from server.speculation import NextPrompt
 from server.stats import EngineStats
@@ -50,6 +52,7 @@ class Ask:
     stop: Sequence[str] = ()
     session: str | None = None
     timeout_s: float | None = None
+    num_top: int = 0
 
 
 class Started:
@@ -92,8 +95,10 @@ class Service:
         load: Callable[[Path, MemoryBudget], Engine] | None = None,
         timeout_s: float | None = None,
         read_ahead: bool = True,
+        alias: str = "",
     ):
         self.engine, self.defaults, self.model_name = engine, defaults, model_name
+        self.alias, self.loaded_at = alias or model_name, int(time.time())
         self.timeout_s, self.read_ahead = timeout_s, read_ahead
         self.retired = EngineStats()  # what engines of earlier weights have counted
         self._load = load
@@ -102,8 +107,18 @@ class Service:
         self._next_prompt = NextPrompt()
         self._pool = ThreadPoolExecutor(max_workers=os.cpu_count(), thread_name_prefix="prompt")
 
-    async def start(self, ask: Ask, on_token: Callable[[int, int, float], None] | None = None) -> Started:
-        """Build the prompt and queue it; `on_token` gets (reply's number, token, log-probability).
+    @property
+    def model_names(self) -> list[str]:
+        """What the model is called: by its folder, by the name that outlives a reload, and the adapters."""
+        return list(dict.fromkeys([self.model_name, self.alias, *sorted(self.engine.model.adapters.names)]))
+
+    def check_model(self, name: str) -> None:
+        """Raises `UnknownModelError` for a name that is none of them; "" is whatever is served."""
+        if name and name not in self.model_names:
+            raise UnknownModelError(name, self.model_names)
+
+    async def start(self, ask: Ask, on_token: Callable[[int, DrawnToken], None] | None = None) -> Started:
+        """Build the prompt and queue it; `on_token` gets the reply's number and the token.
 
         Raises:
             UserError: something about the request is wrong.
@@ -186,7 +201,7 @@ class Service:
             raise ReloadingError("another reload is under way; try again later")
         try:
             old, new = self.engine, await asyncio.to_thread(self._load_beside, self.engine, folder)
-            self.engine, self.model_name = new, folder.resolve().name
+            self.engine, self.model_name, self.loaded_at = new, folder.resolve().name, int(time.time())
         finally:
             self._reloading.release()
         self._drain = threading.Thread(target=self._retire, args=([old],), name="drain", daemon=True)
@@ -263,7 +278,7 @@ def _bytes_of_weights(folder: Path) -> int:
 
 
 def _submit(
-    engine: Engine, ask: Ask, timeout_s: float | None, on_token: Callable[[int, int, float], None] | None
+    engine: Engine, ask: Ask, timeout_s: float | None, on_token: Callable[[int, DrawnToken], None] | None
 ) -> list[concurrent.futures.Future[Completion]]:
     """Replies that differ in their dice; the engine reads their prompt once."""
     prompt = ask.build(engine)
@@ -275,6 +290,7 @@ def _submit(
             on_token=functools.partial(on_token, number) if on_token else None,
             stop=functools.partial(_says, engine, ask.stop) if ask.stop else None,
             deadline_s=timeout_s,
+            num_top=ask.num_top,
         )
         try:
             futures.append(engine.submit(prompt, dataclasses.replace(ask.params, seed=seed), options))

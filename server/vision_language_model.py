@@ -112,7 +112,7 @@ class VisionLanguageModel:
             use_cache=False,
             step=step,
         ).last_hidden_state
-        return self._logits(hidden[0, wanted])
+        return self.hf_model.get_output_embeddings()(hidden[0, wanted]).float()
 
     def new_slots(self) -> KVSlots:
         """Empty KV slots of this model's shape."""
@@ -129,11 +129,6 @@ class VisionLanguageModel:
     def new_step(self, slots: KVSlots, decoding: Sequence[Chunk], chunks: Sequence[Chunk]) -> Step:
         """A step with this model's attention window and kernel."""
         return Step(slots, decoding, chunks, self.sliding_window, self._kernel)
-
-    def _logits(self, hidden: torch.Tensor) -> torch.Tensor:
-        logits = self.hf_model.get_output_embeddings()(hidden).float()
-        logits[:, self.banned_ids] = -torch.inf
-        return logits
 
 
 def fingerprint(folder: Path) -> str:

@@ -1,4 +1,7 @@
-"""Wire images: screenshots as clients send them, checked and decoded. Nothing received is ever unpickled freely."""
+"""Wire images: screenshots as clients send them, checked and decoded. Nothing received is ever unpickled freely.
+
+A request may show one picture many times: what is the same is decoded once, be it the same text or the same bytes.
+"""
 
 import base64
 import binascii
@@ -6,13 +9,14 @@ import dataclasses
 import hashlib
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from PIL import Image
 
 from data.errors import UserError
 from data.images import opened
-from data.legacy import unpickle_images
+from data.legacy import PickledImage, unpickle_images
 
 _DATA_URL = re.compile(r"data:image/[\w.+-]+;base64,", re.IGNORECASE)
 
@@ -26,19 +30,40 @@ class WireImage:
     load: Callable[[], Image.Image]
 
 
-def from_predict(images: list[str] | str) -> list[WireImage]:
-    """`/predict`'s images: a list of base64 files, or an old client's base64 pickle of PIL images."""
-    if isinstance(images, str):
-        return [_from_pil(image) for image in unpickle_images(_unbase64(images, "images"))]
-    return [_from_file(_unbase64(image, f"image {number}")) for number, image in enumerate(images, start=1)]
+def from_predict(images: list[str] | str, check_number: Callable[[int], None] = lambda number: None) -> list[WireImage]:
+    """`/predict`'s images: a list of base64 files, or an old client's base64 pickle of PIL images.
+
+    `check_number` is told how many they are before anything is decoded, and may raise.
+    """
+    if not isinstance(images, str):
+        check_number(len(images))
+        return _from_files(images, [f"image {number}" for number in range(1, len(images) + 1)])
+    pickled = unpickle_images(_unbase64(images, "images"), check_number)
+    read = _shared({place: _from_pickled(one) for place, one in {id(one): one for one in pickled}.items()})
+    return [read[id(one)] for one in pickled]
 
 
-def from_data_url(url: str) -> WireImage:
-    """OpenAI's `image_url`; only data URLs, since a server that fetches addresses for its clients can be abused."""
-    match = _DATA_URL.match(url)
-    if match is None:
-        raise UserError("image_url must be a data URL (data:image/png;base64,...)")
-    return _from_file(_unbase64(url[match.end() :], "image_url"))
+def from_data_urls(urls: Sequence[str]) -> list[WireImage]:
+    """OpenAI's `image_url`s; only data URLs, since a server that fetches addresses for its clients can be abused."""
+    files = []
+    for url in urls:
+        match = _DATA_URL.match(url)
+        if match is None:
+            raise UserError("image_url must be a data URL (data:image/png;base64,...)")
+        files.append(url[match.end() :])
+    return _from_files(files, ["image_url"] * len(files))
+
+
+def _from_files(texts: Sequence[str], names: Sequence[str]) -> list[WireImage]:
+    distinct = dict(zip(reversed(texts), reversed(names), strict=True))  # the first name of each
+    read = _shared({text: _from_file(_unbase64(text, name)) for text, name in distinct.items()})
+    return [read[text] for text in texts]
+
+
+def _shared(images: dict[Any, WireImage]) -> dict[Any, WireImage]:
+    """The same bytes are one image, which is held once."""
+    by_key: dict[str, WireImage] = {}
+    return {place: by_key.setdefault(image.key, image) for place, image in images.items()}
 
 
 def _unbase64(text: str, what: str) -> bytes:
@@ -54,9 +79,8 @@ def _from_file(encoded: bytes) -> WireImage:
     return WireImage(hashlib.sha256(encoded).hexdigest(), size, lambda: _decode(encoded))
 
 
-def _from_pil(image: Image.Image) -> WireImage:
-    digest = hashlib.sha256(f"{image.mode} {image.size} {image.getpalette()}".encode() + image.tobytes())
-    return WireImage(digest.hexdigest(), (image.height, image.width), lambda: image.convert("RGB"))
+def _from_pickled(image: PickledImage) -> WireImage:
+    return WireImage(image.digest(), image.size[::-1], lambda: image.to_image().convert("RGB"))
 
 
 def _decode(encoded: bytes) -> Image.Image:

@@ -25,7 +25,8 @@ _OBSERVATION = "OBSERVATION:"
 class Tokens:
     """`ids` [s] and `learn` [s] bool: whether a token is to be predicted.
 
-    `behavior_logprobs` [s]: of sampled tokens, under the policy that drew them; NaN elsewhere. None: none is known.
+    `behavior_logprobs` [s]: of sampled tokens, under the distributions that they were drawn from; NaN elsewhere. None:
+    none is known.
     """
 
     ids: torch.Tensor

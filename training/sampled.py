@@ -12,7 +12,9 @@ from models.text import decode_reply, escape, escape_around_marks
 class SampledReply:
     """The last reply of a sample, as the server drew it; it has no end token when its length ended it.
 
-    `logprobs` are those of the policy that drew it, under the weights `weights_version`; None where nobody knows them.
+    `logprobs` are those of the distributions that its tokens were drawn from, under the weights `weights_version` and
+    after temperature, top-k, top-p, minimum length and bad words; None where nobody knows them. The model's own, which
+    training computes from its logits, are others unless the temperature was 1 and nothing was cut off.
     """
 
     token_ids: list[int]

@@ -157,7 +157,7 @@ def test_pickled_images_of_old_clients(tmp_path):
     path = tmp_path / "a.png"
     path.write_bytes(_png(7))
     image = Image.open(path)
-    (read,) = unpickle_images(pickle.dumps([image]))
+    read = unpickle_images(pickle.dumps([image]))[0].to_image()
     assert (read.mode, read.size, read.tobytes()) == (image.mode, image.size, image.tobytes())
 
 

@@ -177,7 +177,7 @@ def served(folder: Path, trajectory: Trajectory) -> tuple[Seen, Completion]:
     """What `/predict` and `/v1/chat/completions` show the model, which must be the same, and what it replies."""
     sampling = Sampling(temperature=1.0, last_n=LAST_N, prompt="trained")
     with serving(folder) as (url, prompts):
-        policies = [PredictPolicy([f"{url}/predict"], sampling), ChatPolicy("x", "none", f"{url}/v1", sampling)]
+        policies = [PredictPolicy([f"{url}/predict"], sampling), ChatPolicy("", "none", f"{url}/v1", sampling)]
         replies = [ask(policy, trajectory) for policy in policies]
     seen = [
         Seen(prompt.token_ids, torch.cat([image.pixels["pixel_values"][0] for image in prompt.images]))

@@ -20,7 +20,8 @@ from collection.judges.ledger import Budget, Ledger
 from collection.judges.reply_cache import ReplyCache
 from collection.judges.reward_model import RewardModelJudge
 from collection.keys import endpoint_key, is_openai, minds_proxies, own_server_headers, same_endpoint
-from collection.policy import Policy, Sampling
+from collection.options import CollectionConfig
+from collection.policy import Completion, Policy, Sampling
 from collection.predict_policy import PredictPolicy
 from data.conversation import StepText
 from data.errors import UserError
@@ -46,21 +47,25 @@ def keyed(start_server: Callable[..., RunningServer], tiny_policy: Path) -> Runn
     return start_server(tiny_policy, "--api_key", KEY, "--temperature", "0", "--max_new_tokens", "4")
 
 
-def reply_of(policy: Policy) -> str:
-    async def go() -> str:
+def completion_of(policy: Policy) -> Completion:
+    async def go() -> Completion:
         try:
             await policy.check()
             steps = [StepText("[1] RootWebArea 'x'")]
-            return (await policy.reply(TASK, "folder", steps, {1: png(screenshot(1))}, 1)).text
+            return await policy.reply(TASK, "folder", steps, {1: png(screenshot(1))}, 1)
         finally:
             await policy.close()
 
     return asyncio.run(go())
 
 
+def reply_of(policy: Policy) -> str:
+    return completion_of(policy).text
+
+
 def judge_of(url: str, folder: Path, key: str) -> Endpoint:
     ledger = Ledger(folder / "costs.jsonl", Budget(None, None, None))
-    return Endpoint("m", key, url, ReplyCache(folder / "replies"), ledger)
+    return Endpoint("policy", key, url, ReplyCache(folder / "replies"), ledger)
 
 
 def clients(url: str, folder: Path) -> dict[str, Callable[[], object]]:
@@ -69,7 +74,7 @@ def clients(url: str, folder: Path) -> dict[str, Callable[[], object]]:
     turn = [{"role": "user", "content": "go"}]
     return {
         "/predict": lambda: reply_of(PredictPolicy([f"{url}/predict"], Sampling())),
-        "/v1 policy": lambda: reply_of(ChatPolicy("m", endpoint_key(base), base, Sampling())),
+        "/v1 policy": lambda: reply_of(ChatPolicy("policy", endpoint_key(base), base, Sampling())),
         "/v1 judge, proposer": lambda: judge_of(base, folder, endpoint_key(base)).ask(turn, lambda text: text or "-"),
         "/score": lambda: RewardModelJudge(f"{url}/score").probability("x", "go", []),
     }
@@ -80,7 +85,7 @@ def test_every_client_of_ours_is_served(keyed: RunningServer, tmp_path: Path, mo
     monkeypatch.setenv("OPENAI_API_KEY", "openai-s3cret")
     for name, ask in clients(keyed.url, tmp_path).items():
         assert ask(), name
-    reader = DocumentReader("m", endpoint_key(f"{keyed.url}/v1"), f"{keyed.url}/v1")
+    reader = DocumentReader("policy", endpoint_key(f"{keyed.url}/v1"), f"{keyed.url}/v1")
     assert isinstance(asyncio.run(reader._ask("text", "question")), str)
 
 
@@ -90,6 +95,24 @@ def test_without_it_the_refusal_says_which_variable_to_set(keyed: RunningServer,
             pytest.fail(f"{name} was answered {ask()}")
     with pytest.raises(UserError, match="ELCANO_API_KEY"):
         reply_of(PredictPolicy([f"{keyed.url}/predict"], Sampling()))
+
+
+def test_a_collector_without_a_model_name_is_served_and_a_wrong_name_is_said(server: RunningServer) -> None:
+    base = f"{server.url}/v1"
+    assert reply_of(CollectionConfig(api_base=base, temperature=0).policy())
+    with pytest.raises(UserError, match=r"does not know --api_model gpt-4o .* there are .'policy'"):
+        reply_of(CollectionConfig(api_base=base, api_model="gpt-4o").policy())
+    assert CollectionConfig(api_key="k").policy().model == "gpt-4o"
+    assert CollectionConfig(api_base="http://127.0.0.1:9/v1").policy().model == "gpt-4o"
+
+
+def test_the_log_probabilities_that_are_kept_are_of_the_distribution_sampled(server: RunningServer) -> None:
+    """Greedily nothing but the greedy token could be drawn: its log-probability is 0; the model's own is not."""
+    trained = CollectionConfig(api_base=f"{server.url}/v1", prompt="trained", temperature=0).policy()
+    predict = CollectionConfig(api_localhost=(f"{server.url}/predict",), temperature=0).policy()
+    for policy in (trained, predict):
+        completion = completion_of(policy)
+        assert completion.token_ids and completion.logprobs == [0.0] * len(completion.token_ids)
 
 
 def test_both_names_of_the_reply_limit_are_understood(
@@ -128,7 +151,7 @@ def test_only_hosts_that_the_user_named_get_our_servers_key(
 ) -> None:
     """Whoever else says that it is an Elcano server is refused it in one line."""
     monkeypatch.setenv("ELCANO_API_KEY", KEY)
-    monkeypatch.setattr(keys, "_is_own_server", lambda base_url: True)
+    monkeypatch.setattr(keys, "is_own_server", lambda base_url: True)
     for own in ("http://127.0.0.1:1/v1", "http://localhost:1/v1", "http://a.localhost/v1", "http://[::1]:1/v1"):
         assert endpoint_key(own) == KEY
     liar = "http://liar.invalid:8080/v1"

@@ -24,7 +24,7 @@ def messages(url: str | None = None) -> list[dict[str, Any]]:
 
 
 def test_a_reply_equals_predicts(client: openai.OpenAI, server: RunningServer) -> None:
-    reply = client.chat.completions.create(model="any", messages=messages(), temperature=0, max_tokens=12)
+    reply = client.chat.completions.create(model="policy", messages=messages(), temperature=0, max_tokens=12)
     turns = [
         {"role": "system", "content": "You browse."},
         {"role": "user", "content": "OBSERVATION:\n<image>\n[1] link 'home < image>'"},
@@ -39,20 +39,22 @@ def test_a_reply_equals_predicts(client: openai.OpenAI, server: RunningServer) -
 
 def test_logprobs(client: openai.OpenAI) -> None:
     choice = client.chat.completions.create(
-        model="any", messages=messages(), seed=1, max_tokens=6, logprobs=True
+        model="policy", messages=messages(), seed=1, max_tokens=6, logprobs=True
     ).choices[0]
     assert len(choice.logprobs.content) == len(choice.token_ids) == 6
     assert all(entry.logprob <= 0 for entry in choice.logprobs.content)
 
 
 def test_a_stream_adds_up_to_the_reply(client: openai.OpenAI) -> None:
-    options = {"model": "any", "messages": messages(), "seed": 3, "max_tokens": 20}
+    options = {"model": "policy", "messages": messages(), "seed": 3, "max_tokens": 20}
     whole = client.chat.completions.create(**options)
     chunks = list(client.chat.completions.create(**options, stream=True))
     assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == whole.choices[0].message.content
     assert chunks[-1].choices[0].finish_reason == whole.choices[0].finish_reason
-    assert chunks[-1].usage == whole.usage
-    assert len(chunks) > 3
+    assert len(chunks) > 3 and not any("usage" in chunk.model_fields_set for chunk in chunks)
+    *chunks, last = client.chat.completions.create(**options, stream=True, stream_options={"include_usage": True})
+    assert (last.choices, last.usage) == ([], whole.usage)
+    assert all(chunk.usage is None and chunk.choices for chunk in chunks)
 
 
 @pytest.mark.parametrize(
@@ -63,22 +65,28 @@ def test_a_stream_adds_up_to_the_reply(client: openai.OpenAI) -> None:
         ({"messages": []}, "messages"),
         ({"n": 0}, "n: "),
         ({"stop": [""]}, "stop takes"),
-        ({"max_tokens": -1}, "max_new_tokens is out of range"),
+        ({"max_tokens": -1}, "max_tokens: "),
+        ({"temperature": -1}, "temperature is out of range"),
         ({"messages": [{"role": "user", "content": [{"type": "text"}]}]}, "lacks its 'text'"),
     ],
 )
 @pytest.mark.parametrize("stream", [False, True])
 def test_bad_requests(client: openai.OpenAI, change: dict[str, Any], message: str, stream: bool) -> None:
     with pytest.raises(openai.BadRequestError, match=message):
-        client.chat.completions.create(**{"model": "any", "messages": messages(), "stream": stream} | change)
+        client.chat.completions.create(**{"model": "policy", "messages": messages(), "stream": stream} | change)
 
 
 def test_models(client: openai.OpenAI) -> None:
-    assert [model.id for model in client.models.list()] == ["policy"]
+    [listed] = client.models.list()
+    assert (listed.id, listed.owned_by) == ("policy", "elcano") and listed.created > 1.6e9
+    assert client.models.retrieve("policy") == listed
+    with pytest.raises(openai.NotFoundError) as refused:
+        client.models.retrieve("gpt-4o")
+    assert (refused.value.code, refused.value.param) == ("model_not_found", "model")
 
 
 def test_several_replies_and_their_seeds(client: openai.OpenAI) -> None:
-    options = {"model": "any", "messages": messages(), "temperature": 1.0, "max_tokens": 8}
+    options = {"model": "policy", "messages": messages(), "temperature": 1.0, "max_tokens": 8}
     together = client.chat.completions.create(**options, n=3, seed=5)
     alone = [client.chat.completions.create(**options, seed=seed).choices[0].message.content for seed in (5, 6, 7)]
     assert [choice.message.content for choice in together.choices] == alone
@@ -92,7 +100,7 @@ def test_several_replies_and_their_seeds(client: openai.OpenAI) -> None:
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_stop_string_ends_the_reply_and_is_not_part_of_it(client: openai.OpenAI, stream: bool) -> None:
-    options = {"model": "any", "messages": messages(), "seed": 3, "max_tokens": 20}
+    options = {"model": "policy", "messages": messages(), "seed": 3, "max_tokens": 20}
     free = client.chat.completions.create(**options).choices[0].message.content
     stop = free[len(free) // 2 :][:4]
     expected = free[: free.index(stop)]
@@ -106,7 +114,7 @@ def test_a_stop_string_ends_the_reply_and_is_not_part_of_it(client: openai.OpenA
 
 
 def test_streamed_token_ids_and_logprobs(client: openai.OpenAI) -> None:
-    options = {"model": "any", "messages": messages(), "seed": 3, "max_tokens": 12, "logprobs": True}
+    options = {"model": "policy", "messages": messages(), "seed": 3, "max_tokens": 12, "logprobs": True}
     whole = client.chat.completions.create(**options).choices[0]
     chunks = [chunk.choices[0] for chunk in client.chat.completions.create(**options, stream=True)]
     streamed = [chunk for chunk in chunks if chunk.logprobs]

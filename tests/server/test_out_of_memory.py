@@ -11,7 +11,7 @@ import torch
 
 from server.engine import EngineConfig
 from server.feature_cache import FeatureCache
-from server.prompt import Prompt, build_prompt
+from server.prompt import Prompt, build_prompt, with_reply
 from server.sampling import SamplingParams
 from server.sequence import Completion, MemoryFullError, Options, Sequence
 from server.vision_language_model import LoadOptions, VisionLanguageModel
@@ -64,8 +64,7 @@ def prompts(model: VisionLanguageModel) -> Prompts:
     cache = FeatureCache()
     first = [build_prompt(*conversation(*shape), model, cache) for shape in [(1, 1, 30), (2, 2, 3), (3, 1, 5)]]
     messages, images = conversation(3, 1, 5)
-    reply = {"role": "assistant", "content": [{"type": "text", "text": "Click [3]"}]}
-    scored = build_prompt([*messages, reply], images, model, cache, complete=True)
+    scored = with_reply(build_prompt(messages, images, model, cache), messages, images, model, "Click [3]")
     return Prompts(first, scored, build_prompt(*conversation(4, 1, 2), model, cache))
 
 

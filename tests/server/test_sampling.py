@@ -30,6 +30,25 @@ def test_frequencies_match_transformers_filters(temperature: float, top_k: int, 
     assert not found[expected == 0].any()
 
 
+def test_a_tokens_log_probability_is_that_of_the_distribution_it_was_drawn_from() -> None:
+    """Of transformers' warped scores, for each row's own temperature, top-k and top-p; greedy tokens have 0."""
+    logits = torch.randn(4, 30, generator=torch.Generator().manual_seed(1)) * 2
+    logits[:, 5] = -torch.inf
+    params = [
+        SamplingParams(temperature=0.7, top_k=0),
+        SamplingParams(temperature=1.5, top_k=6),
+        SamplingParams(temperature=1.2, top_k=12, top_p=0.8),
+        SamplingParams(temperature=0),
+    ]
+    tokens, logprobs = sample(logits, params, [0.3, 0.6, 0.9, 0.0])
+    for row, param in enumerate(params[:3]):
+        scores = TemperatureLogitsWarper(param.temperature)(None, logits[row : row + 1])
+        scores = TopKLogitsWarper(param.top_k)(None, scores) if param.top_k else scores
+        scores = TopPLogitsWarper(param.top_p)(None, scores) if param.top_p < 1 else scores
+        assert logprobs[row] == pytest.approx(scores.log_softmax(-1)[0, tokens[row]].item(), abs=1e-5)
+    assert logprobs[3] == 0
+
+
 def test_rows_do_not_share_dice_or_parameters() -> None:
     logits = torch.randn(3, 50)
     greedy, sharp, wide = SamplingParams(temperature=0), SamplingParams(top_k=1, seed=0), SamplingParams(seed=5)
