@@ -31,8 +31,9 @@ _MAX_LEGACY_KEY = 100 - len(".conversations")  # its reader, wids, knows no head
 
 
 class PickledImage:
-    """Stands for any PIL image class: takes the state PIL pickles, `[info, mode, size, palette, raw bytes]`. Its picture
-    is made when it is asked for, since one pickle may refer to the same bytes many times."""
+    """Stands for any PIL image class: takes the state PIL pickles, `[info, mode, size, palette, raw bytes]`.
+
+    Its picture is made when it is asked for, since one pickle may refer to the same bytes many times."""
 
     mode: str
     size: tuple[int, int]  # width and height in pixels

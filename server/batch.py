@@ -51,7 +51,7 @@ def chunk_features(sequence: Sequence, chunk: Chunk) -> list[torch.Tensor]:
     prompt = sequence.prompt
     first, last = prompt.image_positions.searchsorted([chunk.start, chunk.end])
     rows = []
-    for number, (begin, end) in enumerate(zip(prompt.image_bounds, prompt.image_bounds[1:], strict=False)):
+    for image, begin, end in zip(prompt.images, prompt.image_bounds, prompt.image_bounds[1:], strict=False):
         if begin < last and end > first:
-            rows.append(sequence.features[number][max(first, begin) - begin : min(last, end) - begin])
+            rows.append(sequence.features[image.key][max(first, begin) - begin : min(last, end) - begin])
     return rows

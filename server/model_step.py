@@ -100,7 +100,7 @@ class ModelStep:
         prompt = sequence.prompt
         for number, image in enumerate(prompt.images):
             owned = prompt.image_positions[prompt.image_bounds[number] : prompt.image_bounds[number + 1]]
-            if number in sequence.features or owned[-1] < sequence.num_read:
+            if image.key in sequence.features or owned[-1] < sequence.num_read:
                 continue
             if owned[0] >= end:
                 break
@@ -113,11 +113,13 @@ class ModelStep:
                 self.encoding = None
             else:
                 self.stats.image_hits += 1
-            sequence.features[number] = features
+            sequence.features[image.key] = features
         return end, may_encode
 
     def _encode(self, image: ImageInput) -> torch.Tensor:
         features = self.model.encode_image(image.pixels if image.pixels is not None else image.load())
+        if len(features) != image.num_tokens:  # would break the step for all
+            raise ValueError(f"an image has {len(features)} features for {image.num_tokens} tokens")
         self.stats.image_misses += 1
         self.memory.keep_features(image.key, features)
         return features

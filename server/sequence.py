@@ -85,7 +85,7 @@ class Sequence:
     drawn: list[DrawnToken] = dataclasses.field(default_factory=list)
     scores: list[float] = dataclasses.field(default_factory=list)
     last_kept: int = 2  # drafted tokens of the last step that the model drew too
-    features: dict[int, torch.Tensor] = dataclasses.field(default_factory=dict)
+    features: dict[str, torch.Tensor] = dataclasses.field(default_factory=dict)  # by the image's key
     arrived: float = dataclasses.field(default_factory=time.monotonic)
     admitted: float = 0.0
     answered: float = 0.0
@@ -136,9 +136,14 @@ class Sequence:
         return np.concatenate([self.prompt.keys, np.array(self.token_ids[:-1], dtype=np.int64)])
 
     def forget_features(self) -> None:
-        """Those of the images that have been read."""
+        """Those of the images that have been read, and are not shown again."""
         bounds, positions = self.prompt.image_bounds, self.prompt.image_positions
-        self.features = {n: one for n, one in self.features.items() if positions[bounds[n + 1] - 1] >= self.num_read}
+        unread = {
+            image.key
+            for image, end in zip(self.prompt.images, bounds[1:], strict=True)
+            if positions[end - 1] >= self.num_read
+        }
+        self.features = {key: one for key, one in self.features.items() if key in unread}
 
     @property
     def expired(self) -> bool:
