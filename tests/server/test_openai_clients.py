@@ -121,7 +121,8 @@ def test_errors_become_the_clients_own(server: RunningServer, keyed: RunningServ
 
 
 def test_a_full_queue_is_a_rate_limit(start_server: Callable[..., RunningServer], tiny_policy: Path) -> None:
-    running = start_server(tiny_policy, "--max_batch_size", "1", "--max_queue", "1")
+    flags = ("--max_batch_size", "1", "--max_queue", "1", "--min_new_tokens", "3500")
+    running = start_server(tiny_policy, *flags)
     client = openai.OpenAI(base_url=f"{running.url}/v1", api_key="none", max_retries=0)
     long = {"model": "policy", "messages": MESSAGES, "max_tokens": 3500, "stream": True}
     with client.chat.completions.create(**long):
@@ -132,3 +133,4 @@ def test_a_full_queue_is_a_rate_limit(start_server: Callable[..., RunningServer]
             assert refused.value.code == "rate_limit_exceeded" and int(refused.value.response.headers["retry-after"])
             with pytest.raises(litellm.RateLimitError):
                 with_litellm(running, max_retries=0)
+    running.process.kill()
