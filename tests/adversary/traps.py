@@ -4,6 +4,7 @@ import contextlib
 import selectors
 import socket
 import threading
+import time
 from collections.abc import Iterable
 
 ANSWER = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\naccess-control-allow-origin: *\r\ncontent-length: 0\r\n\r\n"
@@ -35,6 +36,14 @@ class Traps:
     def url(self, name: str) -> str:
         """An address that leads into the trap."""
         return f"http://127.0.0.1:{self.ports[name]}/{name.replace(' ', '-')}"
+
+    def after(self, expected: set[str]) -> set[str]:
+        """The names reached, when those expected have been or ten seconds are over, and the others had a moment."""
+        deadline = time.monotonic() + 10
+        while not expected <= self.reached and time.monotonic() < deadline:
+            time.sleep(0.02)
+        time.sleep(0.2)
+        return self.reached
 
     def _open(self, name: str) -> int:
         """A TCP and a UDP socket on one port."""
