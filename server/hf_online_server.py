@@ -23,7 +23,9 @@ try:
     from data import cli
     from data.defaults import STARTING_POLICY, shipped, short
     from data.errors import UserError
+    from data.files import read_json
     from data.key_flags import hide_keys
+    from data.processes import allow_many_descriptors
     from models.families import NAMES
 except ModuleNotFoundError as missing:  # not the python of the virtual environment
     root = Path(__file__).resolve().parent.parent
@@ -31,6 +33,7 @@ except ModuleNotFoundError as missing:  # not the python of the virtual environm
     sys.exit(2)
 
 if TYPE_CHECKING:  # torch takes seconds to import; what can be refused is refused before
+    import uvicorn
     from fastapi import FastAPI
 
     from server.engine import Engine
@@ -156,13 +159,27 @@ def check_folder(folder: Path) -> Path:
         raise UserError(f"--model_name_or_path {folder}: not a Hugging Face checkpoint (it has no config.json)")
     try:
         model_type = json.loads((folder / "config.json").read_text()).get("model_type")
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         raise UserError(f"{folder / 'config.json'}: not a model's configuration") from None
-    if model_type not in NAMES:
+    if not isinstance(model_type, str) or model_type not in NAMES:
         raise UserError(f"--model_name_or_path {folder}: its model type {model_type!r} is none of {NAMES}")
     if not any(folder.glob("*.safetensors")):
         raise UserError(f"--model_name_or_path {folder}: no *.safetensors in it; pickled weights are not read")
+    index = folder / "model.safetensors.index.json"
+    if index.exists():
+        check_index(index)
     return folder
+
+
+def check_index(index: Path) -> None:
+    """Raises `UserError` unless the weights lie where an index says, beside it."""
+    try:
+        names = set(read_json(index)["weight_map"].values())
+        strange = next((name for name in names if Path(name).name != name), None)
+    except (TypeError, KeyError, AttributeError) as error:
+        raise UserError(f"{index}: not an index of weights ({error!r})") from None
+    if strange is not None:
+        raise UserError(f"{index}: {strange!r} is not the name of a file beside it")
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -250,16 +267,26 @@ def announcement(config: Config, folder: Path, listener: socket.socket) -> Calla
 
 def run(app: "FastAPI", config: Config, listener: socket.socket) -> None:
     """Serve an application behind what every request meets first; a SIGTERM drains it."""
+    allow_many_descriptors()
+    http_server(app, config).run(sockets=[listener])
+
+
+def http_server(app: "FastAPI", config: Config) -> "uvicorn.Server":
+    """The server of an application, with its walls."""
     import uvicorn
 
     from server.manners import AccessLog, Manners
+    from server.slow_clients import PromptHTTPProtocol
 
-    api_key = config.api_key or os.environ.get("ELCANO_API_KEY", "")
-    log = AccessLog(config.access_log)
-    app.add_middleware(Manners, api_key=api_key, max_body_bytes=config.max_body_mib * 2**20, log=log)
-    uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, timeout_keep_alive=_KEEP_ALIVE_S)).run(
-        sockets=[listener]
-    )
+    walls = {
+        "api_key": config.api_key or os.environ.get("ELCANO_API_KEY", ""),
+        "max_body_bytes": config.max_body_mib * 2**20,
+        "body_timeout_s": config.request_timeout_s,
+        "log": AccessLog(config.access_log),
+    }
+    app.add_middleware(Manners, **walls)
+    options = {"log_level": "warning", "access_log": False, "timeout_keep_alive": _KEEP_ALIVE_S}
+    return uvicorn.Server(uvicorn.Config(app, http=PromptHTTPProtocol, **options))
 
 
 def load_engine(config: Config, folder: Path, budget: "MemoryBudget | None" = None) -> "Engine":

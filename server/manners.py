@@ -9,10 +9,12 @@ import sys
 import time
 from typing import Any, TextIO
 
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from data.errors import UserError
-from server.errors import TOO_LARGE, UNAUTHORIZED, refusal
+from server.errors import KINDS, TOO_LARGE, UNAUTHORIZED, refusal
+from server.sequence import DeadlineError
 
 _OPEN_PATHS = ("/health",)  # load balancers ask it without a key
 _PATIENCE_S, _PATIENCE_BYTES = 2.0, 2**26  # for a refused client to finish sending
@@ -21,8 +23,8 @@ _PATIENCE_S, _PATIENCE_BYTES = 2.0, 2**26  # for a refused client to finish send
 class Manners:
     """ASGI middleware; it counts responses by status, and leaves the counts in each request's state."""
 
-    def __init__(self, app: ASGIApp, api_key: str, max_body_bytes: int, log: "AccessLog"):
-        self.app, self.max_body_bytes, self.log = app, max_body_bytes, log
+    def __init__(self, app: ASGIApp, api_key: str, max_body_bytes: int, body_timeout_s: float, log: "AccessLog"):
+        self.app, self.max_body_bytes, self.body_timeout_s, self.log = app, max_body_bytes, body_timeout_s, log
         self.responses: collections.Counter[int] = collections.Counter()
         self._expected = f"Bearer {api_key}".encode() if api_key else b""
 
@@ -52,27 +54,39 @@ class Manners:
             error = UserError("a bearer token is missing or wrong")
             return await refusal(error, UNAUTHORIZED, {"www-authenticate": "Bearer"})(scope, receive, send)
         length = headers.get(b"content-length", b"0")
-        oversized = not length.isdigit() or int(length) > self.max_body_bytes
-        received = 0
+        oversized = not length.isdigit() or int(length[:20]) > self.max_body_bytes
+        received, is_whole, is_late = 0, False, False
+        deadline = asyncio.get_running_loop().time() + self.body_timeout_s
 
         async def counted() -> Message:
-            """Chunked bodies do not say how long they are: one that is too long ends like one whose client left."""
-            nonlocal oversized, received
-            message = await receive()
+            """Chunked bodies do not say how long they are: one that is too long ends like one whose client left. So
+            does one that does not come in time."""
+            nonlocal oversized, received, is_whole, is_late
+            try:
+                async with asyncio.timeout_at(None if is_whole else deadline):
+                    message = await receive()
+            except TimeoutError:
+                is_late = True
+                return {"type": "http.disconnect"}
             received += len(message.get("body", b""))
+            is_whole = not message.get("more_body", False)
             oversized = received > self.max_body_bytes
             return {"type": "http.disconnect"} if oversized else message
 
-        async def unless_oversized(message: Message) -> None:
-            if not oversized:
+        async def unless_refused(message: Message) -> None:
+            if not oversized and not is_late:
                 await send(message)
 
         if not oversized:
-            await self.app(scope, counted, unless_oversized)
+            with contextlib.suppress(ClientDisconnect):  # so reading a body ends where no more of it is let through
+                await self.app(scope, counted, unless_refused)
         if oversized:
             await self._read_away(receive)
             error = UserError(f"the request is larger than {self.max_body_bytes // 2**20} MiB")
             await refusal(error, TOO_LARGE)(scope, receive, send)
+        elif is_late:
+            error = DeadlineError(f"the request did not come within {self.body_timeout_s:.0f} s")
+            await refusal(error, KINDS[DeadlineError])(scope, receive, send)
 
     @staticmethod
     async def _read_away(receive: Receive) -> None:
