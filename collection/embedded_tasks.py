@@ -11,7 +11,7 @@ from typing import TypeVar
 from collection.options import CollectionConfig
 from data.defaults import short
 from data.processes import served
-from data.task import Task, move_sites, read_tasks
+from data.task import SITES_PORT, Task, move_sites, read_tasks
 
 Flags = TypeVar("Flags", bound=CollectionConfig)
 
@@ -23,7 +23,8 @@ def settled(
     """The flags and the tasks of a run; one line on the standard error says what was not given.
 
     Without `--test_file`: the tasks in `embedded`, whose websites run until the block ends, unless `--sites_port` says
-    where they run already. Without a screen to show a browser on: `--headless`.
+    where they run already; on port 7070 where it is free, since addresses stand in prompts and a run should repeat.
+    Without a screen to show a browser on: `--headless`.
     """
     notes = []
     with contextlib.ExitStack() as stack:
@@ -34,7 +35,7 @@ def settled(
                 f"no --test_file: the {len(tasks)} embedded tasks of {short(embedded)} with their ground truth"
             )
             if port is None and not config.dry_run:
-                port = stack.enter_context(served("data.sites"))
+                port = stack.enter_context(served("data.sites", SITES_PORT))
                 notes.append(f"their websites on port {port} until the end")
         config, missing = without_display(config)
         notes += missing

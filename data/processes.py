@@ -43,10 +43,14 @@ def reach_own_hosts_directly() -> None:
     os.environ["no_proxy"] = os.environ["NO_PROXY"] = "*" if "*" in names else ",".join(names)
 
 
-def free_port() -> int:
-    """A TCP port on 127.0.0.1 that was free a moment ago."""
+def free_port(preferred: int = 0) -> int:
+    """A TCP port on 127.0.0.1 that was free a moment ago: `preferred`, if it was."""
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", preferred))
+        except OSError:
+            probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
 
 
@@ -64,17 +68,20 @@ def listen(port: int, host: str = "127.0.0.1") -> socket.socket:
 
 
 @contextlib.contextmanager
-def served(module: str) -> Iterator[int]:
-    """Serve websites by `python -m module --port 0` in a process that dies with this one; gives the port, which ends
-    the first line that it prints."""
-    command = [sys.executable, "-m", module, "--port", "0"]
-    process = subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=die_with_parent
-    )
+def served(module: str, preferred: int = 0) -> Iterator[int]:
+    """Serve websites by `python -m module --port PORT` in a process that dies with this one; gives the port, which ends
+    the first line that it prints: `preferred`, if that is free."""
+    for port in (free_port(preferred), 0):  # another may take it in this moment
+        command = [sys.executable, "-m", module, "--port", str(port)]
+        process = subprocess.Popen(
+            command, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=die_with_parent
+        )
+        if line := process.stdout.readline():
+            break
+        process.wait()
+    else:
+        raise UserError(f"{module} did not start; python -m {module} says why")
     try:
-        line = process.stdout.readline()
-        if not line:
-            raise UserError(f"{module} did not start; python -m {module} says why")
         yield int(line.rsplit(":", 1)[1].strip(" /\n"))
     finally:
         process.kill()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from data.errors import UserError
 from data.processes import die_with_parent, free_port
+from data.task import SITES_PORT
 from elcano.recipe import ROOT, Serving
 from elcano.stage import console, last_words, python
 
@@ -57,8 +58,8 @@ def _wait_until_healthy(process: subprocess.Popen, url: str, log: Path) -> None:
 
 @contextlib.contextmanager
 def embedded_sites(log: Path) -> Iterator[int]:
-    """The embedded websites; yields their port."""
-    port = free_port()
+    """The embedded websites; yields their port, the one that task files name where it is free."""
+    port = free_port(SITES_PORT)
     with service([sys.executable, "-m", "data.sites", "--port", str(port)], f"http://127.0.0.1:{port}/health", log):
         yield port
 

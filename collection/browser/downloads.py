@@ -6,6 +6,9 @@ from pathlib import Path
 from typing import Any
 
 MAX_DOWNLOAD_MB = 50.0
+MAX_DOWNLOADS = 100
+"""Files of a trajectory: small ones would fill a disk's table of files before the limit on bytes."""
+_TOO_MANY = "The page has downloaded too many files; further ones are cancelled."
 _TOO_LARGE = "The download is larger than is allowed and was cancelled."
 
 
@@ -17,12 +20,18 @@ class Downloads:
         self._received: dict[str, float] = {}
         self._coming: dict[str, str] = {}
         self._came: list[Path] = []
+        self._num_begun = 0
         self._changed = asyncio.Event()
         self.messages: list[str] = []
 
     def take(self, method: str, params: dict[str, Any]) -> str:
-        """One event. The id of the download that takes the page over its limit and must be cancelled, else ""."""
+        """One event. The id of the download that takes the page over a limit and must be cancelled, else ""."""
         if method == "Page.downloadWillBegin":
+            self._num_begun += 1
+            if self.are_too_many:
+                if _TOO_MANY not in self.messages:
+                    self.messages.append(_TOO_MANY)
+                return params["guid"]
             self._coming[params["guid"]] = params["suggestedFilename"]
         elif method == "Page.downloadProgress":
             if params["state"] == "inProgress":
@@ -30,6 +39,11 @@ class Downloads:
             self._received[params["guid"]] = params["receivedBytes"]
             self._end(params["guid"], params["state"] == "completed")
         return ""
+
+    @property
+    def are_too_many(self) -> bool:
+        """Whether more began than a trajectory may have."""
+        return self._num_begun > MAX_DOWNLOADS
 
     async def finish(self, timeout_s: float) -> list[Path]:
         """Wait for what is on its way, `timeout_s` at the longest; the files that came since last asked."""

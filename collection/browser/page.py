@@ -226,9 +226,12 @@ class Page:
                 self._messages.append("The page asks for a file: type its name into the element you clicked.")
         elif method == "Page.windowOpen":
             self.new_tabs.append(params["url"])
-        elif too_large := self.downloads.take(method, params):
-            cancel = {"guid": too_large, "browserContextId": self.context_id}
+        elif refused := self.downloads.take(method, params):
+            cancel = {"guid": refused, "browserContextId": self.context_id}
             self._later(self.browser.connection.send("Browser.cancelDownload", cancel))
+            if self.downloads.are_too_many:  # small ones come faster than they are cancelled
+                deny = {"behavior": "deny", "browserContextId": self.context_id}
+                self._later(self.browser.connection.send("Browser.setDownloadBehavior", deny))
         elif method == "Inspector.targetCrashed" and session_id == self.session_id:
             self._give_up("the page crashed")
 
