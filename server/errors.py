@@ -39,6 +39,7 @@ KINDS: dict[type[Exception], Kind] = {
     Exception: Kind(500, "server_error"),
 }
 UNAUTHORIZED = Kind(401, "authentication_error", "invalid_api_key")
+FOREIGN_PAGE = Kind(403, "permission_error", "foreign_page")
 TOO_LARGE = Kind(413, "invalid_request_error", "request_too_large")
 _NO_SUCH_URL = Kind(404, "invalid_request_error", "unknown_url")
 

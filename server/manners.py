@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from data.errors import UserError
-from server.errors import KINDS, TOO_LARGE, UNAUTHORIZED, refusal
+from server.errors import FOREIGN_PAGE, KINDS, TOO_LARGE, UNAUTHORIZED, refusal
 from server.sequence import DeadlineError
 
 _OPEN_PATHS = ("/health",)  # load balancers ask it without a key
@@ -53,6 +53,11 @@ class Manners:
             await self._read_away(receive)
             error = UserError("a bearer token is missing or wrong")
             return await refusal(error, UNAUTHORIZED, {"www-authenticate": "Bearer"})(scope, receive, send)
+        origin = headers.get(b"origin")
+        if not self._expected and origin is not None and origin.partition(b"://")[2] != headers.get(b"host"):
+            await self._read_away(receive)
+            error = UserError("a page of another website asks; a server that pages may ask needs a key")
+            return await refusal(error, FOREIGN_PAGE)(scope, receive, send)
         length = headers.get(b"content-length", b"0")
         oversized = not length.isdigit() or int(length[:20]) > self.max_body_bytes
         received, is_whole, is_late = 0, False, False

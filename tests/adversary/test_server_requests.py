@@ -160,3 +160,19 @@ def test_two_requests_in_one_are_both_asked_for_the_key(server: tuple[int, bool]
                 answers += data
         assert answers.count(b"HTTP/1.1 200") == (1 if is_ours else 2)
         assert (b"HTTP/1.1 401" in answers) is is_ours
+
+
+@pytest.mark.parametrize("is_ours", [True, False])
+@pytest.mark.parametrize("origin", ["https://hostile.example", "null", "http://127.0.0.1:1"])
+def test_a_page_in_the_users_own_browser_cannot_ask_a_server_without_a_key(is_ours: bool, origin: str) -> None:
+    """Browsers send such a request unasked and say where it comes from; only the answer is kept from the page."""
+    app, listener = application(), listen(0)
+    made = hf_online_server.http_server(app, hf_online_server.Config()) if is_ours else None
+    with serving(made or uvicorn.Server(uvicorn.Config(app, log_level="warning")), listener) as port:
+        for asking, status in ((origin, b"403" if is_ours else b"200"), (f"http://127.0.0.1:{port}", b"200")):
+            with connect(port) as client:
+                head = (
+                    f"POST /predict HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nOrigin: {asking}\r\nContent-Length: 2\r\n\r\n"
+                )
+                client.sendall(head.encode() + b"{}")
+                assert client.recv(65536).split(b" ")[1] == status

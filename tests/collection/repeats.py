@@ -24,7 +24,7 @@ from data.trajectory import Step, Trajectory, list_trajectories, read_trajectory
 from tests.conftest import ROOT
 
 TASKS = ROOT / "data/tasks/test.jsonl"
-EXACT_SERVER = ("--max_batch_size", "1", "--read_ahead", "False", "--max_draft_tokens", "0")
+EXACT_SERVER = ("--max_batch_size", "1", "--no_read_ahead", "--max_draft_tokens", "0")
 MAX_LOGPROB_ERROR = 1e-3
 CARET_PX = 2
 _TIMED = {"timings_s", "logprobs"}
