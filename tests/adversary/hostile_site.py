@@ -34,10 +34,8 @@ class Site:
                 kind, headers, status = "text/html; charset=utf-8", {}, 200
                 if name == "_to":
                     status, headers, body = 302, {"location": query["there"]}, ""
-                elif name == "_script" and "fetch" in query:
-                    kind, body = "text/javascript", f"fetch('{query['fetch']}', {{mode: 'no-cors'}}).catch(() => 0)"
                 elif name == "_script":
-                    body = f"<script>window.opener.location = '{query['opener']}'</script>"
+                    kind, body = "text/javascript", f"fetch('{query['fetch']}', {{mode: 'no-cors'}}).catch(() => 0)"
                 else:
                     body = site.page(name)
                 if name in HEADERS:
