@@ -10,7 +10,7 @@ The seeds' step is in `benchmarks/seeds_step.py`; what each side is called:
     pae_tree        PAE with its tree: both
     ..._sleeps      the same with the pauses of the released code: 3 s a click (owv), 10 s (pae, pae_tree)
 
-Wall-clock figures are only good as ratios within a run: sides are measured one right after the other.
+Wall-clock figures are only good as ratios within a run: sides take turns, repeat by repeat.
 """
 
 import dataclasses
@@ -20,8 +20,9 @@ from pathlib import Path
 sys.path[0] = str(Path(__file__).resolve().parent.parent)  # this file bears the room's name and would hide it
 
 from benchmarks import collection_sides as sides
-from benchmarks.collection_plot import plot, print_table
+from benchmarks.collection_plot import Summary, plot, print_table, summarize
 from benchmarks.collection_site import Site
+from benchmarks.figures import Figure, Load, plain, watched
 from data import cli
 from data.files import write_json
 
@@ -38,6 +39,8 @@ class Config:
     """Above this the seeds are left out: 64 of their Chromes take 12 GB."""
     seconds: float = 10.0
     """Length of one measurement, after everybody's first step."""
+    repeats: int = 3
+    """Every side's turns at each number of sessions."""
     observation_rounds: int = 5
     """Observations of the 300-node page by each side; 0 leaves that part out."""
     output: Path = Path("collection.json")
@@ -49,16 +52,26 @@ class Config:
 def main(config: Config) -> None:
     """Measure, print, write."""
     sides.check(config.sides)
-    with Site() as site:
+    with Site() as site, watched(config.repeats) as load:
         observation = sides.compare_observations(site.url("n300"), config.observation_rounds)
-        rows = []
+        rows: list[Summary] = []
         for sessions in config.num_sessions:
             chosen = [name for name in config.sides if name == "ours" or sessions <= config.most_seed_sessions]
-            rows += [row.to_json() for row in sides.measure(chosen, sessions, site.url("shop"), config.seconds)]
-            write_json(config.output, {"observation_n300": observation, "steps": rows})
-    print_table(rows, observation)
+            turns = [
+                list(sides.measure(chosen, sessions, site.url("shop"), config.seconds)) for _ in range(config.repeats)
+            ]
+            rows += summarize(turns)
+            write(config.output, load, observation, rows)
+    write(config.output, load, observation, rows)
+    print_table(rows, observation, load)
     if config.plot:
         plot(rows, config.plot)
+
+
+def write(path: Path, load: Load, observation: dict[str, Figure], rows: list[Summary]) -> None:
+    """What is known so far."""
+    steps = [dataclasses.asdict(row) for row in rows]
+    write_json(path, {"load": dataclasses.asdict(load), "observation_n300": plain([observation])[0], "steps": steps})
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from benchmarks.figures import Figure
 from benchmarks.seeds_step import SeedSession, Step
 from benchmarks.usage import cpu_s, pss_mb
 from collection.browser.actions import act
@@ -44,12 +45,6 @@ class Row:
     p95_ms: float
     failures: int
     cpu_ms_by_process: dict[str, float]
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            name: round(value, 2) if isinstance(value, float) else value
-            for name, value in dataclasses.asdict(self).items()
-        }
 
 
 class Stopwatch:
@@ -164,22 +159,20 @@ async def our_step(page: Page) -> None:
     await act(page, Click(label), seen, seen.url)
 
 
-def compare_observations(url: str, rounds: int) -> dict[str, float]:
-    """Median ms of one observation by each side, alone on the machine, and the ratios to ours."""
+def compare_observations(url: str, rounds: int) -> dict[str, Figure]:
+    """Milliseconds of one observation by each side, alone on the machine, and how many times our median they take."""
     if rounds < 1:
         return {}
-    ours = asyncio.run(_observe_ours(url, rounds))
-    times = {"ours": ours}
+    times = {"ours": asyncio.run(_observe_ours(url, rounds))}
     with seed_sessions(1, url) as opened:
         for name in ("pae_tree", "owv", "pae"):
-            times[name] = statistics.median(
-                _timed(lambda how=SEEDS[name]: opened[0].observe(how)) for _ in range(rounds)
-            )
-    ratios = {f"{name}_ratio": round(times[name] / ours, 1) for name in ("pae_tree", "owv", "pae")}
-    return {**{f"{name}_ms": round(1000 * value, 1) for name, value in times.items()}, **ratios}
+            times[name] = [_timed(lambda how=SEEDS[name]: opened[0].observe(how)) for _ in range(rounds)]
+    ours = statistics.median(times["ours"])
+    ratios = {f"{name}_ratio": Figure.of([one / ours for one in times[name]]) for name in times if name != "ours"}
+    return {**{f"{name}_ms": Figure.of([1000 * one for one in found]) for name, found in times.items()}, **ratios}
 
 
-async def _observe_ours(url: str, rounds: int) -> float:
+async def _observe_ours(url: str, rounds: int) -> list[float]:
     times = []
     async with (
         Fleet(1, headless=True, viewport=Viewport()) as fleet,
@@ -192,7 +185,7 @@ async def _observe_ours(url: str, rounds: int) -> float:
             begin = time.perf_counter()
             await observe(page, "released")
             times.append(time.perf_counter() - begin)
-    return statistics.median(times)
+    return times
 
 
 def _timed(call: Any) -> float:

@@ -6,11 +6,10 @@
 Makes an idefics2-8b with random weights in bf16 in DIR, then measures each way in a process of its own: Hugging Face ->
 Megatron (`torch_dist`) -> Hugging Face, each right after a copy of its own input's files, and checks that every tensor
 is bitwise what it was. Every measurement starts with its input on disk, not in memory, and ends when its output is
-flushed to disk; so does the copy.
+flushed to disk; so does the copy. Copy and conversion take turns, repeat by repeat.
 """
 
 import dataclasses
-import json
 import os
 import shutil
 import subprocess
@@ -24,6 +23,7 @@ sys.path[0] = str(Path(__file__).resolve().parent.parent)  # training.py lies in
 
 import torch
 
+from benchmarks.figures import Figure, plain, watched
 from data import cli
 from data.files import write_json
 from toolkits.model_checkpoints_convertor.hf_weights import SafetensorsWriter, open_hf_folder
@@ -65,6 +65,8 @@ class Config:
     """Of the language model; idefics2-8b has 32. The vision tower (27 layers) and the perceiver are always whole."""
     max_shard_size_gb: float = 5.0
     """Size of one safetensors file."""
+    num_repeats: int = 3
+    """Of each way."""
     output: Path | None = None
     """Also write the table here, as JSON."""
 
@@ -80,12 +82,15 @@ def main(config: Config) -> None:
     """Print the table."""
     config.work_dir.mkdir(parents=True)
     try:
-        rows = _measure_all(config)
+        with watched(config.num_repeats) as load:
+            table = _measure_all(config)
     finally:
         shutil.rmtree(config.work_dir)
-    _print(rows)
+    _print(table)
+    print(load)
     if config.output:
-        write_json(config.output, rows)
+        rows = dict(zip(table["rows"], plain(list(table["rows"].values())), strict=True))
+        write_json(config.output, {**table, "rows": rows, "load": dataclasses.asdict(load)})
 
 
 def make_random_checkpoint(folder: Path, fields: dict[str, Any], max_shard_bytes: int) -> None:
@@ -143,18 +148,24 @@ def _measure_all(config: Config) -> dict[str, Any]:
 
 
 def _measure_direction(direction: str, source: Path, destination: Path, config: Config) -> dict[str, Any]:
-    """A copy of `source`'s files, and right after it the conversion of `source`, which stays."""
+    """A copy of `source`'s files, and right after it the conversion of `source`, which stays; again and again."""
     copied = config.work_dir / "copy"
-    copy = _measure(source, lambda: _copy(source, copied))
-    print(f"copy of the files {direction} reads: {copy.seconds:.1f} s", flush=True)
-    shutil.rmtree(copied)
-    os.sync()
-    conversion = _measure(source, lambda: _convert(direction, source, destination, config))
-    print(f"{direction}: {conversion.seconds:.1f} s", flush=True)
+    copies, conversions = [], []
+    for _ in range(config.num_repeats):
+        shutil.rmtree(destination, ignore_errors=True)
+        copies.append(_measure(source, lambda: _copy(source, copied)))
+        print(f"copy of the files {direction} reads: {copies[-1].seconds:.1f} s", flush=True)
+        shutil.rmtree(copied)
+        os.sync()
+        conversions.append(_measure(source, lambda: _convert(direction, source, destination, config)))
+        print(f"{direction}: {conversions[-1].seconds:.1f} s", flush=True)
     return {
-        "copy": dataclasses.asdict(copy),
-        "conversion": dataclasses.asdict(conversion),
-        "times_the_copy": conversion.seconds / copy.seconds,
+        "copy_s": Figure.of([one.seconds for one in copies]),
+        "copy_cpu_s": Figure.of([one.cpu_seconds for one in copies]),
+        "seconds": Figure.of([one.seconds for one in conversions]),
+        "cpu_s": Figure.of([one.cpu_seconds for one in conversions]),
+        "peak_mb": Figure.of([one.peak_mb for one in conversions]),
+        "times_the_copy": Figure.times([one.seconds for one in conversions], [one.seconds for one in copies]),
     }
 
 
@@ -206,14 +217,11 @@ def _size(folder: Path) -> int:
 
 def _print(table: dict[str, Any]) -> None:
     print(f"idefics2-8b with {table['num_layers']} layers, bf16, {table['gigabytes']:.2f} GB")
-    print(f"{'':24}{'seconds':>10}{'x copy':>10}{'CPU s':>10}{'peak MB':>10}")
     for direction, row in table["rows"].items():
-        copy, conversion = row["copy"], row["conversion"]
-        print(f"{'copy of its files':24}{copy['seconds']:10.1f}{1:10.2f}{copy['cpu_seconds']:10.1f}")
-        numbers = f"{conversion['seconds']:10.1f}{row['times_the_copy']:10.2f}{conversion['cpu_seconds']:10.1f}"
-        print(f"{direction:24}{numbers}{conversion['peak_mb']:10.0f}")
+        print(f"copy of the files {direction} reads: {row['copy_s']} s, {row['copy_cpu_s']} CPU s")
+        print(f"{direction}: {row['seconds']} s, {row['times_the_copy']} times the copy, {row['cpu_s']} CPU s")
+        print(f"{direction}: {row['peak_mb']} MB at its peak")
     print("after the round trip every tensor is bitwise what it was")
-    print(json.dumps(table))
 
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@
 Trajectories lie as OpenWebVoyager's collector leaves them: 1024x768 screenshots, every file different (those of
 `--screenshots`, or drawn), 6.85 steps on average as in the released data. Both sides go from trajectory folders to
 tars: ours as its two commands with their start-up, once by default and once with `--share_images`, the published way
-(published_converter.py) in a process of its own. At the first size, samples are compared: they must be the same. With
-`--num_repeats` the sides take turns, and each one's fastest run counts.
+(published_converter.py) in a process of its own. At the first size, samples are compared: they must be the same. The
+sides take turns, repeat by repeat.
 """
 
 import dataclasses
@@ -32,6 +32,9 @@ from PIL import Image, ImageDraw
 from rich.console import Console
 from rich.table import Table
 
+sys.path[0] = str(Path(__file__).resolve().parent.parent)  # training.py lies in this folder and would hide the room
+
+from benchmarks.figures import Figure, plain, watched
 from data import cli
 from data.files import write_json
 from data.legacy import read_legacy_tar
@@ -53,8 +56,8 @@ class Config:
     """A folder of PNG screenshots; `drawn` draws some; empty: OpenWebVoyager's released ones if they are there."""
     published_up_to: int = 10**9
     """Run the published way up to this many trajectories."""
-    num_repeats: int = 1
-    """Runs of each side; the fastest counts."""
+    num_repeats: int = 3
+    """Runs of each side."""
     num_workers: int = 0
     """Our processes; 0: one per CPU."""
     work_dir: str = ""
@@ -172,19 +175,22 @@ def _contents(sample: Sample) -> tuple[list[dict[str, str]], list[bytes]]:
     return sample.conversations, [hashlib.sha256(image).digest() for image in sample.images]
 
 
-def compare(count: int, num_samples: int, sides: dict[str, Measured | None]) -> dict[str, Any]:
+def compare(count: int, num_samples: int, sides: dict[str, list[Measured]]) -> dict[str, Any]:
     """A row of the table; ratios are to the published side."""
     row: dict[str, Any] = {"trajectories": count, "samples": num_samples}
     published = sides["published"]
-    for name, side in sides.items():
-        row[f"{name}_s"] = round(side.seconds, 2) if side else None
-        row[f"{name}_cpu_s"] = round(side.cpu_seconds, 2) if side else None
-        row[f"{name}_samples/s"] = round(num_samples / side.seconds) if side else None
-        row[f"{name}_MB"] = round(side.num_bytes / 1e6, 1) if side else None
-        if name != "published":
-            row[f"{name}_ratio"] = round(published.seconds / side.seconds, 1) if published else None
-            row[f"{name}_cpu_ratio"] = round(published.cpu_seconds / side.cpu_seconds, 1) if published else None
-            row[f"{name}_bytes_%"] = round(100 * side.num_bytes / published.num_bytes, 1) if published else None
+    for name, runs in sides.items():
+        if not runs:
+            continue
+        row[f"{name}_s"] = Figure.of([run.seconds for run in runs])
+        row[f"{name}_cpu_s"] = Figure.of([run.cpu_seconds for run in runs])
+        row[f"{name}_samples/s"] = Figure.of([num_samples / run.seconds for run in runs])
+        row[f"{name}_MB"] = round(runs[0].num_bytes / 1e6, 1)
+        if name != "published" and published:
+            row[f"{name}_ratio"] = Figure.times([run.seconds for run in published], [run.seconds for run in runs])
+            cpu = [run.cpu_seconds for run in published], [run.cpu_seconds for run in runs]
+            row[f"{name}_cpu_ratio"] = Figure.times(*cpu)
+            row[f"{name}_bytes_%"] = round(100 * runs[0].num_bytes / published[0].num_bytes, 1)
     return row
 
 
@@ -203,28 +209,27 @@ def measure_size(count: int, bases: list[bytes], work: Path, config: Config, che
                 raise SystemExit(f"{name}: the two sides' samples differ")
             shutil.rmtree(new_out)  # makes room
         shutil.rmtree(old_out, ignore_errors=True)
-    return compare(count, num_samples, {name: _fastest(side) if side else None for name, side in runs.items()})
-
-
-def _fastest(runs: list[Measured]) -> Measured:
-    return min(runs, key=lambda run: run.seconds)
+    return compare(count, num_samples, runs)
 
 
 def main(config: Config) -> None:
     """Measure all sides at each size and print the table."""
     bases = base_screenshots(config.screenshots)
     rows = []
-    for count in sorted(config.num_trajectories):
-        with tempfile.TemporaryDirectory(dir=config.work_dir or None, prefix="conversion-") as folder:
-            rows.append(measure_size(count, bases, Path(folder), config, check=not rows))
+    with watched(config.num_repeats) as load:
+        for count in sorted(config.num_trajectories):
+            with tempfile.TemporaryDirectory(dir=config.work_dir or None, prefix="conversion-") as folder:
+                rows.append(measure_size(count, bases, Path(folder), config, check=not rows))
     kilobytes = sum(map(len, bases)) // len(bases) // 1000
     sizes = [f"{row['trajectories']} trajectories" for row in rows]
     table = Table("", *sizes, title=f"screenshots of {kilobytes} kB")
     for name in list(rows[0])[1:]:
-        table.add_row(name.replace("_", " "), *(str(row[name]) for row in rows))
+        table.add_row(name.replace("_", " "), *(str(row.get(name, "")) for row in rows))
     Console().print(table)
+    print(load)
     if config.output:
-        write_json(Path(config.output), {"config": dataclasses.asdict(config), "rows": rows})
+        report = {"config": dataclasses.asdict(config), "load": dataclasses.asdict(load), "rows": plain(rows)}
+        write_json(Path(config.output), report)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ import psutil
 from rich.console import Console
 
 from benchmarks.collection_site import Site
+from benchmarks.figures import watched
 from benchmarks.stub_policy import StubPolicy
 from data import cli
 from data.files import read_json, write_json
@@ -76,7 +77,7 @@ def main(config: Config) -> None:
     """Run, watch, count, print, write."""
     folder = Path(tempfile.mkdtemp(prefix="elcano-endurance-"))
     try:
-        with Site() as site, StubPolicy(config.steps_per_task, config.think_s) as policy:
+        with watched(1) as load, Site() as site, StubPolicy(config.steps_per_task, config.think_s) as policy:
             tasks = [Task(f"{n}", "Go on.", site.url("shop")) for n in range(config.num_tasks or 100_000)]
             write_tasks(folder / "tasks.jsonl", tasks)
             begin = time.monotonic()
@@ -93,6 +94,7 @@ def main(config: Config) -> None:
             "processes_left": len(_naming(folder)),
         }
         config_json = {name: str(value) if isinstance(value, Path) else value for name, value in vars(config).items()}
+        report["load"] = dataclasses.asdict(load)
         write_json(config.output, {"config": config_json, **report, "samples": [vars(s) for s in samples]})
         Console().print(report)
         if config.plot and samples:

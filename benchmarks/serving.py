@@ -1,22 +1,21 @@
 """Requests per second of our engine against the published server's logic and fixed-window micro-batching.
 
-    python benchmarks/serving.py --output serving.json        # 16 agents, prompts of about 1000 tokens, tiny policy
-    python benchmarks/serving.py --num_clients 1 4 16 64 --prompt_tokens 500 1000 4000
-    python benchmarks/serving.py --model_name_or_path idefics2-8b --device cuda:0 --num_clients 64 --num_workers 1 \
-        --max_batch_size 64 --prefill_chunk 1024        # a GPU
+    python benchmarks/serving.py --output docs/serving.json      # the whole table, about 25 minutes on 2 quiet cores
+    python benchmarks/serving.py --settings 16x1000              # 16 agents, prompts of about 1000 tokens
+    python benchmarks/serving.py --quick                         # a small one, seconds
+    python benchmarks/serving.py --model_name_or_path idefics2-8b --device cuda:0 --settings 1x4000 16x4000 64x4000 \
+        --num_workers 1 --max_batch_size 64 --prefill_chunk 1024        # a GPU
 
-All sides run the same model in one run, one after another, without HTTP. Agents walk through episodes: each step sends
-the conversation so far in OpenWebVoyager's form with its newest screenshots, waits for the reply and goes on at once.
-Reply lengths are those of a released OpenWebVoyager trajectory (42 to 139 tokens). Decoding is greedy and the replies
-are compared. CPU time is the process's: on a busy machine the wall clock says little. Writes JSON, and a PNG beside it.
+All sides run the same model and traffic (`serving_traffic.py`: recorded episodes, every agent's its own), without HTTP.
+They take turns, repeat by repeat, each from an empty cache, and each is waited for until its last reply. Agents walk
+through episodes: each step sends the conversation so far in OpenWebVoyager's form with its newest screenshots, waits
+for the reply and goes on at once. Decoding is greedy; what the model would have said at each place of the recorded
+replies is compared. CPU time is the process's. Prints requests per second; JSON has the rest, and a PNG lies beside it.
 """
 
-import base64
 import dataclasses
-import io
-import random
 import statistics
-import threading
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -24,28 +23,24 @@ from typing import Any, Literal
 
 import psutil
 import torch
-from PIL import Image, ImageDraw
-from rich.console import Console
-from rich.table import Table
-from serving_baselines import MicroBatching, Published, Request
 
+sys.path[0] = str(Path(__file__).resolve().parent.parent)  # a file beside this one bears the name of a room
+
+from benchmarks import serving_traffic
+from benchmarks.figures import Figure, Load, plain, watched
+from benchmarks.serving_baselines import MicroBatching, Published
+from benchmarks.serving_ours import Ours
+from benchmarks.serving_traffic import Request
 from data import cli
-from data.conversation import StepText, build_conversation, split_marks
+from data.errors import UserError
 from data.files import write_json
-from server.engine import Engine, EngineConfig
+from server.engine import EngineConfig
 from server.hf_online_server import check_folder
-from server.prompt import build_prompt
-from server.sampling import SamplingParams
-from server.sequence import Options
-from server.speculation import NextPrompt
 from server.vision_language_model import LoadOptions, VisionLanguageModel
-from server.wire_images import from_predict
 
-WORDS = (
-    "red blue shoe book train rome search result price offer cheap new sign home menu cart topic reply ticket".split()
-)
-REPLY = "Thought: I am on 'Search'. I need \"red shoe\". I should click 'red shoe'.\n\nAction: Click [3]"
-Side = Literal["published", "micro_batching", "ours"]
+Side = Literal["published", "micro_batching", "ours_without_drafts", "ours"]
+BASELINES: tuple[Side, ...] = ("published", "micro_batching")
+_FEW = 8  # requests that a measurement has at least
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,147 +51,79 @@ class Config:
     """Checkpoint folder."""
     device: str = "auto"
     """auto, cpu, cuda:0."""
-    num_clients: tuple[int, ...] = (16,)
-    """Browsers asking at the same time."""
-    prompt_tokens: tuple[int, ...] = (1000,)
-    """About this many tokens in each prompt of an episode's middle."""
-    num_steps: int = 4
-    """Steps of each client's episode."""
+    settings: tuple[str, ...] = (
+        *("1x500", "4x500", "16x500", "1x1000", "4x1000", "16x1000", "64x1000", "1x4000", "4x4000", "16x4000"),
+    )
+    """Agents that ask at the same time x about as many tokens in each prompt."""
+    num_requests: int = 2
+    """Of each agent; agents so few that this makes less than 8 in all ask more."""
+    repeats: int = 3
+    """Every side's turns in a setting."""
     last_n: int = 3
     """Newest screenshots attached."""
-    reply_tokens: tuple[int, int] = (42, 139)
-    """Fewest and most tokens of a reply."""
-    think_s: float = 0.0
-    """Seconds that a browser takes to act."""
     num_workers: int = 2
     """Engines of ours and micro-batching workers, over the same weights: one for each core, or 1 on a GPU."""
     max_batch_size: int = 16
     """Slots of an engine, and most requests of a micro-batch."""
     prefill_chunk: int = 256
     """Prompt tokens that our engine reads in a step."""
-    sides: tuple[Side, ...] = ("published", "micro_batching", "ours")
+    sides: tuple[Side, ...] = ("published", "micro_batching", "ours_without_drafts", "ours")
     """What is measured."""
-    seed: int = 0
-    """Of the traffic."""
+    quick: bool = False
+    """Two agents with short prompts, once: whether it runs."""
     output: str = ""
     """A JSON file for the numbers; a plot goes beside it."""
 
+    def __post_init__(self) -> None:
+        for setting in self.settings:
+            agents, _, tokens = setting.partition("x")
+            if not (agents.isdigit() and tokens.isdigit() and int(agents) and int(tokens)):
+                raise UserError(f"--settings {setting}: write agents x prompt tokens, such as 16x1000")
 
-class Ours:
-    """The engine; every session stays with one of `num_workers`."""
-
-    def __init__(self, model: VisionLanguageModel, config: Config):
-        options = EngineConfig(config.max_batch_size, max_queue=1024, prefill_chunk=config.prefill_chunk)
-        self.engines = [Engine(model, options) for _ in range(config.num_workers)]
-        self._next_prompt = NextPrompt(config.last_n)
-
-    def answer(self, request: Request) -> list[int]:
-        """The reply's token ids; what comes next is read ahead, as the server does."""
-        engine = self.engines[int(request.session) % len(self.engines)]
-        images = from_predict(request.images)
-        messages = [{"role": turn["role"], "content": split_marks(turn["content"])} for turn in request.turns]
-        prompt = build_prompt(messages, images, engine.model, engine.cache)
-        length = {"max_new_tokens": request.reply_tokens, "min_new_tokens": request.reply_tokens}
-        options = Options(session=request.session)
-        completion = engine.submit(prompt, SamplingParams(temperature=0, **length), options).result()
-        if not request.last:  # the server would see an ANSWER
-            threading.Thread(target=self._read_ahead, args=(engine, request, images)).start()
-        return completion.token_ids
-
-    def _read_ahead(self, engine: Engine, request: Request, images: list) -> None:
-        expected = self._next_prompt.expect([(turn["role"], turn["content"]) for turn in request.turns], REPLY)
-        if expected is not None:
-            messages, shown = expected
-            prompt = build_prompt(messages, [images[i] for i in shown], engine.model, engine.cache)
-            engine.read_ahead(prompt, request.session)
-
-    def stop(self) -> None:
-        """Drain and end."""
-        for engine in self.engines:
-            engine.stop()
-
-    def rates(self) -> dict[str, float]:
-        """Shares of what was asked for that was known."""
-
-        def total(name: str) -> int:
-            return sum(getattr(engine.stats, name) for engine in self.engines)
-
-        return {
-            "prompt_tokens_cached": round(total("cached_tokens") / max(1, total("prompt_tokens")), 3),
-            "images_cached": round(1 - total("image_misses") / max(1, total("image_hits") + total("image_misses")), 3),
-            "mean_decode_batch": round(total("decode_tokens") / max(1, total("steps")), 2),
-        }
+    @property
+    def cells(self) -> list[tuple[int, int]]:
+        """(agents, prompt tokens)."""
+        settings = ("2x300",) if self.quick else self.settings
+        return [tuple(map(int, setting.split("x"))) for setting in settings]  # type: ignore[misc]
 
 
-def episode(number: int, num_elements: int, config: Config) -> list[Request]:
-    """The requests of one agent, step by step."""
-    dice = random.Random(f"{config.seed} {number}")
-    lines = range(1, num_elements + 1)
-    trees = ["\n".join(_tree_line(dice, i) for i in lines) for _ in range(config.num_steps)]
-    shots = [_screenshot(dice) for _ in range(config.num_steps)]
-    requests = []
-    for step in range(1, config.num_steps + 1):
-        texts = [StepText(tree, reply=REPLY if i < step else None) for i, tree in enumerate(trees[:step], start=1)]
-        conversation = build_conversation("Find the cheapest red shoe.", texts, config.last_n)
-        turns = [{"role": turn.role, "content": turn.text} for turn in conversation.turns]
-        images = [shots[shown - 1] for shown in conversation.image_steps]
-        num_tokens = dice.randint(*config.reply_tokens)
-        requests.append(Request(str(number), turns, images, num_tokens, last=step == config.num_steps))
-    return requests
+@dataclasses.dataclass
+class Measured:
+    """A side in a setting, one entry a repeat."""
 
+    side: str
+    agents: int
+    prompt_tokens: int
+    requests_per_s: list[float] = dataclasses.field(default_factory=list)
+    requests_per_cpu_s: list[float] = dataclasses.field(default_factory=list)
+    p50_s: list[float] = dataclasses.field(default_factory=list)
+    p95_s: list[float] = dataclasses.field(default_factory=list)
+    choices: list[list[int]] = dataclasses.field(default_factory=list)
+    rates: dict[str, float] = dataclasses.field(default_factory=dict)
+    peak_rss_mb: int = 0
 
-def num_elements_for(model: VisionLanguageModel, prompt_tokens: int, config: Config) -> int:
-    """Tree lines that make the middle step's prompt about `prompt_tokens` long."""
+    def take(self, side: Any, traffic: list[list[Request]]) -> None:
+        """One agent for each list, all at once, until the last reply."""
+        latencies: list[float] = []
 
-    def length(num_elements: int) -> int:
-        middle = episode(0, num_elements, config)[config.num_steps // 2]
-        messages = [{"role": turn["role"], "content": split_marks(turn["content"])} for turn in middle.turns]
-        return len(model.prompt_ids(messages, [image.size for image in from_predict(middle.images)]))
+        def agent(requests: list[Request]) -> list[list[int]]:
+            replies = []
+            for request in requests:
+                begin = time.perf_counter()
+                replies.append(side.answer(request))
+                latencies.append(time.perf_counter() - begin)
+            return replies
 
-    empty, ten = length(1), length(11)
-    return max(1, round((prompt_tokens - empty) / ((ten - empty) / 10)))
-
-
-def _tree_line(dice: random.Random, label: int) -> str:
-    return f"\t[{label}] {dice.choice(['link', 'button', 'StaticText'])} '{dice.choice(WORDS)} {dice.choice(WORDS)}'"
-
-
-def _screenshot(dice: random.Random) -> str:
-    image = Image.new("RGB", (1024, 768), "white")
-    draw = ImageDraw.Draw(image)
-    for _ in range(150):
-        draw.text((dice.randrange(1000), dice.randrange(750)), " ".join(dice.choices(WORDS, k=5)), fill="black")
-    buffer = io.BytesIO()
-    image.save(buffer, "PNG")
-    return base64.b64encode(buffer.getvalue()).decode()
-
-
-def measure(side: Any, episodes: list[list[Request]], think_s: float) -> tuple[dict[str, float], list[list[list[int]]]]:
-    """One client per episode, all at once; the numbers, and the replies."""
-    latencies: list[float] = []
-
-    def client(requests: list[Request]) -> list[list[int]]:
-        replies = []
-        for request in requests:
-            begin = time.perf_counter()
-            replies.append(side.answer(request))
-            latencies.append(time.perf_counter() - begin)
-            time.sleep(think_s)
-        return replies
-
-    begin, cpu_begin = time.perf_counter(), time.process_time()
-    with ThreadPoolExecutor(len(episodes)) as pool:
-        replies = list(pool.map(client, episodes))
-    wall, cpu = time.perf_counter() - begin, time.process_time() - cpu_begin
-    numbers = {
-        "requests_per_s": round(len(latencies) / wall, 3),
-        "requests_per_cpu_s": round(len(latencies) / cpu, 3),
-        "tokens_per_s": round(sum(len(reply) for one in replies for reply in one) / wall, 1),
-        "p50_ms": round(1000 * statistics.median(latencies)),
-        "p95_ms": round(1000 * sorted(latencies)[int(0.95 * (len(latencies) - 1))]),
-        "rss_mb": round(psutil.Process().memory_info().rss / 2**20),
-    }
-    return numbers, replies
+        begin, cpu_begin = time.perf_counter(), time.process_time()
+        with ThreadPoolExecutor(len(traffic)) as pool:
+            replies = list(pool.map(agent, traffic))
+        wall, cpu = time.perf_counter() - begin, time.process_time() - cpu_begin
+        self.requests_per_s.append(len(latencies) / wall)
+        self.requests_per_cpu_s.append(len(latencies) / cpu)
+        self.p50_s.append(statistics.median(latencies))
+        self.p95_s.append(sorted(latencies)[int(0.95 * (len(latencies) - 1))])
+        self.choices = [reply for one in replies for reply in one]
+        self.peak_rss_mb = max(self.peak_rss_mb, round(psutil.Process().memory_info().rss / 2**20))
 
 
 def start(name: Side, model: VisionLanguageModel, config: Config) -> Any:
@@ -205,70 +132,113 @@ def start(name: Side, model: VisionLanguageModel, config: Config) -> Any:
         return Published(model)
     if name == "micro_batching":
         return MicroBatching(model, config.num_workers, config.max_batch_size)
-    return Ours(model, config)
+    options = EngineConfig(config.max_batch_size, max_queue=1024, prefill_chunk=config.prefill_chunk)
+    if name == "ours_without_drafts":
+        options = dataclasses.replace(options, max_draft_tokens=0)
+    return Ours(model, options, config.num_workers, config.last_n)
 
 
-def compare(model: VisionLanguageModel, clients: int, prompt_tokens: int, config: Config) -> list[dict[str, Any]]:
-    """A row for each side; its replies are counted that equal the first side's."""
-    num_elements = num_elements_for(model, prompt_tokens, config)
-    warm, *episodes = [episode(number, num_elements, config) for number in range(clients + 1)]
-    rows, first = [], None
-    for name in config.sides:
-        side = start(name, model, config)
-        side.answer(warm[0])
-        numbers, replies = measure(side, episodes, config.think_s)
-        side.stop()
-        first = first or replies
-        same = sum(a == b for one, other in zip(first, replies, strict=True) for a, b in zip(one, other, strict=True))
-        row = {"side": name, "clients": clients, "prompt_tokens": prompt_tokens} | numbers
-        row["same_replies"] = f"{same}/{sum(map(len, replies))}"
-        rows.append(row | (side.rates() if isinstance(side, Ours) else {}))
-    for row in rows:
-        for name in ("published", "micro_batching"):
-            other = next((one for one in rows if one["side"] == name), None)
-            if row["side"] == "ours" and other:
-                row[f"x_{name}"] = round(row["requests_per_s"] / other["requests_per_s"], 2)
-                row[f"cpu_x_{name}"] = round(row["requests_per_cpu_s"] / other["requests_per_cpu_s"], 2)
-    return rows
+def compare(model: VisionLanguageModel, agents: int, prompt_tokens: int, config: Config) -> list[dict[str, Any]]:
+    """A row for each side."""
+    each = max(config.num_requests, -(-_FEW // agents))
+    warm, *traffic = [
+        serving_traffic.agent(number, each, prompt_tokens, model, config.last_n) for number in range(agents + 1)
+    ]
+    measured = [Measured(name, agents, prompt_tokens) for name in config.sides]
+    for _ in range(1 if config.quick else config.repeats):
+        for row, name in zip(measured, config.sides, strict=True):
+            side = start(name, model, config)
+            side.answer(warm[0])
+            row.take(side, traffic)
+            side.stop()
+            row.rates = side.rates() if isinstance(side, Ours) else {}
+    asked = [request for requests in traffic for request in requests]
+    lengths = {
+        "prompt": Figure.of([serving_traffic.num_tokens(one.turns, one.images, model) for one in asked]),
+        "reply": Figure.of([len(one.reply_ids) for one in asked]),
+    }
+    return [
+        summarize(row, measured) | {f"{name}_lengths": figure for name, figure in lengths.items()} for row in measured
+    ]
+
+
+def summarize(row: Measured, others: list[Measured]) -> dict[str, Any]:
+    """Medians with ranges, ratios to the baselines, and the share of the model's choices that are the first side's."""
+    figures = ("requests_per_s", "requests_per_cpu_s", "p50_s", "p95_s")
+    result: dict[str, Any] = {"side": row.side, "agents": row.agents, "prompt_tokens": row.prompt_tokens}
+    result |= {"requests": len(row.choices)} | {name: Figure.of(getattr(row, name)) for name in figures}
+    for other in others:
+        if other.side in BASELINES and row.side not in BASELINES:
+            for name in ("requests_per_s", "requests_per_cpu_s"):
+                result[f"{name}_x_{other.side}"] = Figure.times(getattr(row, name), getattr(other, name))
+    pairs = [
+        (a, b)
+        for one, first in zip(row.choices, others[0].choices, strict=True)
+        for a, b in zip(one, first, strict=True)
+    ]
+    result["same_choices"] = round(sum(a == b for a, b in pairs) / len(pairs), 5)
+    return result | {"peak_rss_mb": row.peak_rss_mb} | row.rates
+
+
+def write(path: Path, config: Config, load: Load, rows: list[dict[str, Any]]) -> None:
+    """JSON and picture."""
+    write_json(path, {"config": dataclasses.asdict(config), "load": dataclasses.asdict(load), "rows": plain(rows)})
+    plot(rows, path.with_suffix(".png"))
 
 
 def plot(rows: list[dict[str, Any]], path: Path) -> None:
-    """Bars of requests per second for each setting."""
+    """Bars of requests per second for each setting, with their range."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    settings = sorted({(row["prompt_tokens"], row["clients"]) for row in rows})
+    settings = list(dict.fromkeys((row["prompt_tokens"], row["agents"]) for row in rows))
     sides = list(dict.fromkeys(row["side"] for row in rows))
-    figure, axes = pyplot.subplots(figsize=(2 + 1.6 * len(settings), 3.6), layout="constrained")
+    figure, axes = pyplot.subplots(figsize=(2 + 1.2 * len(settings), 3.6), layout="constrained")
     for number, side in enumerate(sides):
-        found = {(row["prompt_tokens"], row["clients"]): row["requests_per_s"] for row in rows if row["side"] == side}
-        places = [index + (number - (len(sides) - 1) / 2) * 0.27 for index in range(len(settings))]
-        axes.bar(places, [found[setting] for setting in settings], width=0.25, label=side.replace("_", "-"))
-    axes.set_xticks(range(len(settings)), [f"{clients} clients\n{tokens} tokens" for tokens, clients in settings])
+        found = {(row["prompt_tokens"], row["agents"]): row["requests_per_s"] for row in rows if row["side"] == side}
+        places = [index + (number - (len(sides) - 1) / 2) * 0.2 for index in range(len(settings))]
+        bars = [found[setting] for setting in settings]
+        low, high = [one.median - one.lowest for one in bars], [one.highest - one.median for one in bars]
+        heights = [one.median for one in bars]
+        axes.bar(places, heights, width=0.18, yerr=[low, high], capsize=2, label=side.replace("_", " "))
+    axes.set_xticks(range(len(settings)), [f"{agents} agents\n{tokens} tokens" for tokens, agents in settings])
     axes.set_ylabel("requests per second")
     axes.legend(frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=120)
+    pyplot.close(figure)
+
+
+def print_table(rows: list[dict[str, Any]]) -> None:
+    """In Markdown, for docs/serving.md: requests per second of every side, and ours against the baselines'."""
+    sides = list(dict.fromkeys(row["side"] for row in rows))
+    baselines = [name for name in BASELINES if name in sides and sides[-1] not in BASELINES]
+    names = [*sides, *(f"{sides[-1]}, times {name}" for name in baselines)]
+    print(f"| agents | tokens | {' | '.join(names).replace('_', ' ')} |\n|{'---|' * (2 + len(names))}")
+    for begin in range(0, len(rows), len(sides)):
+        setting = rows[begin : begin + len(sides)]
+        cells = [row["requests_per_s"] for row in setting]
+        cells += [setting[-1][f"requests_per_s_x_{name}"] for name in baselines]
+        print(f"| {setting[0]['agents']} | {setting[0]['prompt_tokens']} | {' | '.join(map(str, cells))} |")
 
 
 def main(config: Config) -> None:
-    """Measure all sides for each number of clients and prompt length, and print the table."""
+    """Measure all settings, and print the table."""
     torch.set_num_threads(1)  # on a CPU every side has threads enough to fill two cores
     model = VisionLanguageModel(check_folder(Path(config.model_name_or_path)), LoadOptions(device=config.device))
     rows: list[dict[str, Any]] = []
-    for prompt_tokens in config.prompt_tokens:
-        for clients in config.num_clients:
-            rows += compare(model, clients, prompt_tokens, config)
+    with watched(1 if config.quick else config.repeats) as load:
+        for agents, prompt_tokens in config.cells:
+            rows += compare(model, agents, prompt_tokens, config)
+            print(f"{agents} agents, {prompt_tokens} tokens: done", flush=True)
             if config.output:
-                write_json(Path(config.output), {"config": dataclasses.asdict(config), "rows": rows})
-                plot(rows, Path(config.output).with_suffix(".png"))
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    table = Table(*(name.replace("_", " ") for name in columns), title=f"{config.model_name_or_path}, {model.device}")
-    for row in rows:
-        table.add_row(*(str(row.get(name, "")) for name in columns))
-    Console(width=240).print(table)
+                write(Path(config.output), config, load, rows)
+    print_table(rows)
+    print(load)
+    if config.output:
+        write(Path(config.output), config, load, rows)
 
 
 if __name__ == "__main__":

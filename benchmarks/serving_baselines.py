@@ -1,29 +1,23 @@
 """What the serving benchmark compares with: the published server's logic, and fixed-window micro-batching."""
 
-import dataclasses
 import queue
 import threading
 import time
+from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Any
 
 import torch
 from PIL import Image
+from transformers import LogitsProcessor
 
+from benchmarks.serving_traffic import Recorded, Request
 from data.conversation import split_marks
 from server.vision_language_model import VisionLanguageModel
 from server.wire_images import from_predict
 
-
-@dataclasses.dataclass(frozen=True)
-class Request:
-    """One `/predict` body, how many tokens its reply has, and whether it is the episode's last."""
-
-    session: str
-    turns: list[dict[str, str]]
-    images: list[str]
-    reply_tokens: int
-    last: bool
+_MAX_NEW_TOKENS, _MIN_NEW_TOKENS = 256, 3  # the published server's
+_THREADS = 40  # in which FastAPI answers, unless told otherwise
 
 
 def read(model: VisionLanguageModel, request: Request) -> tuple[str, list[Image.Image]]:
@@ -33,25 +27,44 @@ def read(model: VisionLanguageModel, request: Request) -> tuple[str, list[Image.
     return model.processor.apply_chat_template(messages, add_generation_prompt=True).strip(), images
 
 
-def generate(model: VisionLanguageModel, inputs: Any, num_tokens: int) -> list[list[int]]:
-    """One `generate` for a batch."""
+class Given(LogitsProcessor):
+    """Has every row say its recorded reply."""
+
+    def __init__(self, recorded: Sequence[Recorded], prompt_length: int):
+        self.recorded, self.prompt_length = recorded, prompt_length
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        number = input_ids.shape[1] - self.prompt_length
+        choices = scores.argmax(-1).tolist()
+        said = [one.say(number, choice) for one, choice in zip(self.recorded, choices, strict=True)]
+        scores = torch.full_like(scores, -torch.inf)
+        scores[torch.arange(len(said)), said] = 0.0
+        return scores
+
+
+def generate(model: VisionLanguageModel, inputs: Any, recorded: Sequence[Recorded]) -> None:
+    """One `generate` for a batch; it ends when every row has said its end token."""
     inputs = inputs.to(model.device)
-    length = {"min_new_tokens": num_tokens, "max_new_tokens": num_tokens}
-    sequences = model.hf_model.generate(**inputs, do_sample=False, eos_token_id=model.eos_ids, **length)
-    return sequences[:, inputs["input_ids"].shape[1] :].tolist()
+    length = {"min_new_tokens": _MIN_NEW_TOKENS, "max_new_tokens": _MAX_NEW_TOKENS}
+    given = [Given(recorded, inputs["input_ids"].shape[1])]
+    model.hf_model.generate(**inputs, do_sample=False, eos_token_id=model.eos_ids, logits_processor=given, **length)
 
 
 class Published:
-    """OpenWebVoyager's `hf_online_server.py`: the processor and one `generate` per request, in the caller's thread."""
+    """OpenWebVoyager's `hf_online_server.py`: the processor and one `generate` per request, in FastAPI's threads."""
 
     def __init__(self, model: VisionLanguageModel):
         self.model = model
+        self._threads = threading.Semaphore(_THREADS)
 
     def answer(self, request: Request) -> list[int]:
-        """The reply's token ids."""
-        text, images = read(self.model, request)
-        inputs = self.model.processor(text=[text], images=[images], return_tensors="pt")
-        return generate(self.model, inputs, request.reply_tokens)[0]
+        """What the model would have said itself, token by token."""
+        with self._threads:
+            text, images = read(self.model, request)
+            inputs = self.model.processor(text=[text], images=[images], return_tensors="pt")
+            recorded = Recorded(request.reply_ids)
+            generate(self.model, inputs, [recorded])
+            return recorded.own
 
     def stop(self) -> None:
         """Nothing runs between requests."""
@@ -68,7 +81,7 @@ class MicroBatching:
             thread.start()
 
     def answer(self, request: Request) -> list[int]:
-        """The reply's token ids."""
+        """What the model would have said itself, token by token."""
         future: Future[list[int]] = Future()
         self._queue.put((request, *read(self.model, request), future))
         return future.result()
@@ -95,10 +108,10 @@ class MicroBatching:
             requests, texts, images, futures = zip(*batch, strict=True)
             try:
                 inputs = self.model.processor(text=list(texts), images=list(images), padding=True, return_tensors="pt")
-                with torch.inference_mode():
-                    replies = generate(self.model, inputs, max(request.reply_tokens for request in requests))
-                for request, reply, future in zip(requests, replies, futures, strict=True):
-                    future.set_result(reply[: request.reply_tokens])
+                recorded = [Recorded(request.reply_ids) for request in requests]
+                generate(self.model, inputs, recorded)
+                for one, future in zip(recorded, futures, strict=True):
+                    future.set_result(one.own)
             except Exception as error:
                 for future in futures:
                     future.set_exception(error)

@@ -35,6 +35,7 @@ MODELS: dict[str, dict[str, Any]] = {
 _NUM_SAMPLES = {"quickstart": 16, "larger": 4}
 """Of a round: some seconds of work."""
 _LOSS_TOLERANCE = 1e-4
+PACKED = "packed into 8192"
 
 
 @dataclasses.dataclass
@@ -174,13 +175,21 @@ def compare_sides(teams: Teams, model: str, rounds: int) -> list[Row]:
     return rows
 
 
-def compare_padding(teams: Teams, model: str, rounds: int) -> list[Row]:
-    """Rows of 8192 tokens, with one sample each and with many: our step at TP=1."""
-    job = {"model": model, "side": "elcano", "threads": 1, "seq_len": 8192, "pad_to_seq_len": True}
-    rows = [Row(model, name, 1) for name in ("padded to 8192", "packed into 8192")]
-    turns = [(teams.tp1, {**job, "mode": "padded", "num_samples": 2})]
-    turns += [(teams.tp1, {**job, "mode": "packed", "num_samples": 24})]
-    _take_turns(rows, turns, rounds)
+def compare_padding(teams: Teams, model: str, rounds: int, lengths: str) -> list[Row]:
+    """The same 8 samples in rows of 8192 tokens each, padded to the longest of 8 or 2, one at a time, and packed: our
+    step at TP=1."""
+    job = {"model": model, "side": "elcano", "threads": 1, "seq_len": 8192, "num_samples": 8, "lengths": lengths}
+    padded, packed = {**job, "mode": "padded"}, {**job, "mode": "packed"}
+    turns = {
+        "padded to 8192": {**padded, "batch_size": 1, "pad_to_seq_len": True},
+        "padded to the longest of 8": {**padded, "batch_size": 8},
+        "padded to the longest of 2": {**padded, "batch_size": 2},
+        "one at a time": {**padded, "batch_size": 1},
+        PACKED: packed,
+    }
+    rows = [Row(model, name, 1) for name in turns]
+    _take_turns(rows, [(teams.tp1, turn) for turn in turns.values()], rounds)
+    _check_losses(rows)
     return rows
 
 

@@ -1,69 +1,82 @@
 """Tables and picture of `benchmarks/training.py`."""
 
-import statistics
+import dataclasses
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.training_jobs import Row
+from benchmarks.figures import Figure, Load
+from benchmarks.training_jobs import PACKED, Row
 
 BASELINES = ("Hugging Face", "plain loop")
 
 
-def summarize(rows: list[Row], padding: list[Row], parameters: dict[str, int]) -> dict[str, Any]:
-    """Every side's medians and its ratios to the baselines of its own rounds, as JSON."""
+def summarize(rows: list[Row], padding: dict[str, list[Row]], parameters: dict[str, int], load: Load) -> dict[str, Any]:
+    """Every side's figures and its ratios to the baselines, round by round, as JSON."""
     baselines = {(row.model, row.threads, row.name): row for row in rows if row.name in BASELINES}
     sides = []
     for row in rows:
-        against = {name: _ratio(row, baselines[row.model, row.threads, name]) for name in BASELINES}
-        sides.append({**_medians(row), "threads": row.threads, "times": against})
-    result: dict[str, Any] = {"parameters": parameters, "sides": sides}
-    if padding:
-        padded, packed = padding
-        speeds = zip(packed.tokens_per_s, padded.tokens_per_s, strict=True)
-        ratio = statistics.median(ours / theirs for ours, theirs in speeds)
-        result["padding"] = {"rows": [_medians(row) for row in padding], "packing_times_padding": ratio}
+        against = {
+            name: _figure(Figure.times(row.tokens_per_cpu_s, baselines[row.model, row.threads, name].tokens_per_cpu_s))
+            for name in BASELINES
+        }
+        sides.append({**_figures(row), "threads": row.threads, "times": against})
+    result: dict[str, Any] = {"load": dataclasses.asdict(load), "parameters": parameters, "sides": sides}
+    result["padding"] = {lengths: _padding(found) for lengths, found in padding.items()}
     return result
 
 
-def _ratio(row: Row, baseline: Row) -> float:
-    """Tokens per CPU-second, round by round."""
-    pairs = zip(row.tokens_per_cpu_s, baseline.tokens_per_cpu_s, strict=True)
-    return statistics.median(one / other for one, other in pairs)
+def _padding(rows: list[Row]) -> list[dict[str, Any]]:
+    """Each way with how many times as fast packing is."""
+    (packed,) = (row for row in rows if row.name == PACKED)
+    return [
+        {**_figures(row), "packing_times": _figure(Figure.times(packed.tokens_per_s, row.tokens_per_s))} for row in rows
+    ]
 
 
-def _medians(row: Row) -> dict[str, Any]:
+def _figures(row: Row) -> dict[str, Any]:
     return {
         "model": row.model,
         "side": row.name,
         "tokens": row.tokens,
         "loss": row.loss,
-        "tokens_per_s": statistics.median(row.tokens_per_s),
-        "tokens_per_cpu_s": statistics.median(row.tokens_per_cpu_s),
-        "seconds": row.seconds,
-        "cpu_seconds": row.cpu_seconds,
+        "tokens_per_s": _figure(Figure.of(row.tokens_per_s)),
+        "tokens_per_cpu_s": _figure(Figure.of(row.tokens_per_cpu_s)),
     }
+
+
+def _figure(figure: Figure) -> dict[str, float]:
+    return dataclasses.asdict(figure)
+
+
+def _text(figure: dict[str, float]) -> str:
+    return str(Figure(**figure))
 
 
 def print_tables(result: dict[str, Any]) -> None:
     """The sides, model by model, and packing against padding."""
-    console = Console(width=110)
+    console = Console(width=140)
     for model, count in result["parameters"].items():
         sides = [side for side in result["sides"] if side["model"] == model]
         table = Table(title=f"{model}: {count / 1e6:.1f} M parameters, {sides[0]['tokens']} tokens a step")
         for title in ("", "threads", "tokens/s", "tokens/CPU-s", *(f"x {name}" for name in BASELINES)):
             table.add_column(title, justify="right" if title else "left")
         for side in sides:
-            numbers = [f"{side['tokens_per_s']:.0f}", f"{side['tokens_per_cpu_s']:.0f}"]
-            ratios = [f"{side['times'][name]:.2f}" for name in BASELINES]
-            table.add_row(side["side"], str(side["threads"]), *numbers, *ratios)
+            numbers = [_text(side["tokens_per_s"]), _text(side["tokens_per_cpu_s"])]
+            table.add_row(
+                side["side"], str(side["threads"]), *numbers, *(_text(side["times"][name]) for name in BASELINES)
+            )
         console.print(table)
-    if "padding" in result:
-        padded, packed = (row["tokens_per_s"] for row in result["padding"]["rows"])
-        ratio = result["padding"]["packing_times_padding"]
-        console.print(f"rows of 8192 tokens: packed {packed:.0f} tokens/s, padded {padded:.0f}: {ratio:.1f} x")
+    for lengths, rows in result["padding"].items():
+        table = Table(title=f"lengths of {lengths}: {rows[0]['tokens']} tokens in 8 samples")
+        for title in ("", "tokens/s", "packing is times as fast"):
+            table.add_column(title, justify="right" if title else "left")
+        for row in rows:
+            table.add_row(row["side"], _text(row["tokens_per_s"]), _text(row["packing_times"]))
+        console.print(table)
+    console.print(str(Load(**result["load"])))
 
 
 def plot(result: dict[str, Any], path: Path) -> None:
@@ -79,7 +92,7 @@ def plot(result: dict[str, Any], path: Path) -> None:
         sides = [side for side in result["sides"] if side["model"] == model and side["side"] != "Hugging Face"]
         labels = [f"{side['side']}\n{side['threads']} threads" for side in sides]
         colors = ["tab:gray" if side["side"] in BASELINES else "tab:blue" for side in sides]
-        axes.barh(labels[::-1], [side["times"]["Hugging Face"] for side in sides][::-1], color=colors[::-1])
+        axes.barh(labels[::-1], [side["times"]["Hugging Face"]["median"] for side in sides][::-1], color=colors[::-1])
         axes.axvline(1.0, color="black", linewidth=1)
         axes.set(title=f"{model}, {result['parameters'][model] / 1e6:.0f} M", xlabel="tokens per CPU-s, x Hugging Face")
     figure.tight_layout()

@@ -1,6 +1,8 @@
-"""The samples that `benchmarks/training.py` trains on: drawn with the lengths of the embedded sites, or a user's own.
+"""The samples that `benchmarks/training.py` trains on: drawn with the lengths of the embedded sites or of real
+applications' pages, or a user's own.
 
-python -m benchmarks.training_samples --dataset_path runs/quickstart/IL/shards     # measures those lengths again
+python -m benchmarks.training_samples --dataset_path runs/quickstart/IL/shards     # measures those of the sites again
+python -m benchmarks.page_lengths --help                                           # those of real pages
 """
 
 import dataclasses
@@ -8,6 +10,7 @@ import io
 import random
 from itertools import islice
 from pathlib import Path
+from typing import Literal
 
 import torch
 from PIL import Image
@@ -25,17 +28,21 @@ from training.pictures import Picture, read_picture
 from training.stored_sample import read_in_order
 
 STARTING_POLICY = Path(__file__).resolve().parent.parent / "examples" / "quickstart" / "starting_policy" / "weights"
-LENGTHS = Path(__file__).with_name("trajectory_lengths.json")
-"""{"lengths": [[tokens, tokens of the reply, samples], ...]} of the quickstart's imitation round, as its policy's
-tokenizer counts them."""
+Lengths = Literal["sites", "pages"]
+LENGTHS: dict[Lengths, Path] = {
+    "sites": Path(__file__).with_name("trajectory_lengths.json"),
+    "pages": Path(__file__).with_name("page_lengths.json"),
+}
+"""{"lengths": [[tokens, tokens of the reply, samples], ...]}: of the quickstart's imitation round on the embedded
+sites, as its policy's tokenizer counts them; of pages of real applications, as idefics2's does."""
 _SCREENSHOT = (1024, 768)
 _SEED = 0
 
 
-def draw(count: int, vocab_size: int, image_token: int, latents: int) -> list[TokenizedSample]:
-    """`count` samples of random tokens, each with one screenshot, lengths drawn from `LENGTHS`; always the same."""
+def draw(lengths: Lengths, count: int, vocab_size: int, image_token: int, latents: int) -> list[TokenizedSample]:
+    """`count` samples of random tokens, each with one screenshot, of drawn lengths; always the same."""
     rng = random.Random(_SEED)
-    *pairs, weights = zip(*read_json(LENGTHS)["lengths"], strict=True)
+    *pairs, weights = zip(*read_json(LENGTHS[lengths])["lengths"], strict=True)
     chosen = rng.choices(list(zip(*pairs, strict=True)), weights, k=count)
     picture = read_picture("screenshot", _screenshot())
     return [
@@ -81,7 +88,7 @@ def count_lengths(samples: list[TokenizedSample], bin_size: int) -> list[list[in
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-    """Write the lengths of a folder's samples to `benchmarks/trajectory_lengths.json`."""
+    """Count the lengths of a folder's samples."""
 
     dataset_path: Path
     """Folder of shards."""
@@ -89,6 +96,8 @@ class Config:
     """Hugging Face folder whose processor counts."""
     bin_size: int = 16
     """Tokens in front of a reply are rounded to it."""
+    output: Path = LENGTHS["sites"]
+    """A JSON file for the lengths."""
 
 
 def main(config: Config) -> None:
@@ -102,10 +111,9 @@ def main(config: Config) -> None:
     images = kind.image_encoder_class(processor, kind.read_config(config.policy))
     samples = read(config.dataset_path, None, build_encoder(options, processor, images))
     lengths = [len(sample.ids) for sample in samples]
-    write_json(LENGTHS, {"samples": len(samples), "lengths": count_lengths(samples, config.bin_size)}, indent=None)
-    print(
-        f"{LENGTHS}: {len(lengths)} samples, {sum(lengths) / len(lengths):.0f} tokens on average, {max(lengths)} most"
-    )
+    counted = {"samples": len(samples), "lengths": count_lengths(samples, config.bin_size)}
+    write_json(config.output, counted, indent=None)
+    print(f"{len(lengths)} samples, {sum(lengths) / len(lengths):.0f} tokens on average, {max(lengths)} most")
 
 
 if __name__ == "__main__":

@@ -38,7 +38,10 @@ class Job:
     num_samples: int
     """Of the one step that a round is."""
     seq_len: int
+    batch_size: int = 2
+    """Samples of a micro-batch, padded to its longest; packed, a micro-batch is one row."""
     pad_to_seq_len: bool = False
+    lengths: training_samples.Lengths = "sites"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,7 +62,7 @@ class Models:
         return Config(
             dataset_path=self.dataset_path or Path(),
             pretrain_checkpoint_path=self.megatron(job.model),
-            batch_size=1 if job.mode == "packed" or job.pad_to_seq_len else 2,
+            batch_size=1 if job.mode == "packed" else job.batch_size,
             global_batch_size=job.num_samples,
             lr=LR,
             min_lr=LR,
@@ -80,7 +83,7 @@ class Models:
         hf = kind.read_config(folder)
         if self.dataset_path is None:
             text, latents = hf.text_config, hf.perceiver_config.resampler_n_latents
-            return training_samples.draw(job.num_samples, text.vocab_size, hf.image_token_id, latents)
+            return training_samples.draw(job.lengths, job.num_samples, text.vocab_size, hf.image_token_id, latents)
         encoder = ConversationEncoder(processor, kind.image_encoder_class(processor, hf), job.seq_len, 1, "answer")
         return training_samples.read(self.dataset_path, job.num_samples, encoder)
 

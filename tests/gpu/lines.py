@@ -59,15 +59,15 @@ def serving(machine: Machine, result: Result) -> None:
     """1, 16 and 64 agents against one `generate` for each request."""
     output = machine.folder / "serving.json"
     policy = STARTING_POLICY if machine.small else _policy_of_8b(machine)
-    small = {"num_clients": [2], "prompt_tokens": [300], "num_steps": 2, "reply_tokens": [4, 8]}
-    large = {"num_clients": [1, 16, 64], "max_batch_size": 64, "prefill_chunk": 1024}
-    options = (small if machine.small else large) | {"num_workers": 1, "sides": ["published", "ours"]}
+    large = {"settings": ["1x1000", "16x1000", "64x1000"], "max_batch_size": 64, "prefill_chunk": 1024}
+    options = ({"quick": True} if machine.small else large) | {"num_workers": 1, "sides": ["published", "ours"]}
     flags = {"model_name_or_path": policy, "output": output, **options}
     _run(machine, result, python("benchmarks/serving.py", **flags), "serving")
     result.figures = read_json(output)["rows"]
     ours = [row for row in result.figures if row["side"] == "ours"]
     result.summary = "; ".join(
-        f"{row['clients']} agents: {row['requests_per_s']:.2f} requests/s, {row['x_published']:.1f} times"
+        f"{row['agents']} agents: {row['requests_per_s']['median']:.2f} requests/s, "
+        f"{row['requests_per_s_x_published']['median']:.1f} times"
         for row in ours
     )
 

@@ -1,0 +1,96 @@
+"""Our engine as a side of `benchmarks/serving.py`."""
+
+import dataclasses
+import threading
+from collections.abc import Sequence as Listed
+
+import torch
+
+from benchmarks.serving_traffic import Recorded, Request
+from data.conversation import split_marks
+from server.batch import Reply
+from server.engine import Engine, EngineConfig
+from server.model_step import Drawn, ModelStep
+from server.prompt import build_prompt
+from server.sampling import SamplingParams
+from server.sequence import Options
+from server.speculation import NextPrompt
+from server.vision_language_model import VisionLanguageModel
+from server.wire_images import WireImage, from_predict
+
+
+@dataclasses.dataclass(frozen=True)
+class Given(SamplingParams):
+    """Greedy, and says a recorded reply."""
+
+    temperature: float = 0.0
+    recorded: Recorded = dataclasses.field(default_factory=lambda: Recorded(()))
+
+
+class GivenStep(ModelStep):
+    """The engine's step, where every reply says what is recorded; drafts are kept as far as they agree with it."""
+
+    def _draw(self, replies: Listed[Reply], logits: torch.Tensor) -> list[Drawn]:
+        logits[:, self.model.banned_ids] = -torch.inf
+        choices, said = iter(logits.argmax(-1).tolist()), []
+        for sequence, draft in ((reply.sequence, reply.draft) for reply in replies):
+            begin = len(sequence.token_ids)
+            said += [sequence.params.recorded.say(begin + nth, next(choices)) for nth in range(1 + len(draft))]
+        logits = torch.full_like(logits, -torch.inf)
+        logits[torch.arange(len(said)), said] = 0.0
+        return super()._draw(replies, logits)
+
+
+class GivenEngine(Engine):
+    """An engine that steps so."""
+
+    def __init__(self, model: VisionLanguageModel, config: EngineConfig):
+        super().__init__(model, config)
+        self._model_step = GivenStep(model, self.memory, self._scheduler, self._drafter, self.stats)
+
+
+class Ours:
+    """`num_workers` engines over the same weights; every session stays with one of them."""
+
+    def __init__(self, model: VisionLanguageModel, config: EngineConfig, num_workers: int, last_n: int):
+        self.engines = [GivenEngine(model, config) for _ in range(num_workers)]
+        self._next_prompt = NextPrompt(last_n)
+
+    def answer(self, request: Request) -> list[int]:
+        """What the model would have said itself, token by token; what comes next is read ahead, as the server does."""
+        engine = self.engines[int(request.session.partition("-")[0]) % len(self.engines)]
+        images = from_predict(request.images)
+        messages = [{"role": turn["role"], "content": split_marks(turn["content"])} for turn in request.turns]
+        prompt = build_prompt(messages, images, engine.model, engine.cache)
+        recorded = Recorded(request.reply_ids)
+        completion = engine.submit(prompt, Given(recorded=recorded), Options(session=request.session)).result()
+        assert completion.token_ids == list(request.reply_ids)
+        if not request.last:  # the server would see an ANSWER
+            threading.Thread(target=self._read_ahead, args=(engine, request, images)).start()
+        return recorded.own
+
+    def _read_ahead(self, engine: Engine, request: Request, images: list[WireImage]) -> None:
+        expected = self._next_prompt.expect([(turn["role"], turn["content"]) for turn in request.turns], request.reply)
+        if expected is not None:
+            messages, shown = expected
+            prompt = build_prompt(messages, [images[i] for i in shown], engine.model, engine.cache)
+            engine.read_ahead(prompt, request.session)
+
+    def stop(self) -> None:
+        """Drain and end."""
+        for engine in self.engines:
+            engine.stop()
+
+    def rates(self) -> dict[str, float]:
+        """Shares of what was asked for that was known, and how many of a reply's tokens a step gave it."""
+
+        def total(name: str) -> int:
+            return sum(getattr(engine.stats, name) for engine in self.engines)
+
+        decoded = total("decode_tokens") - total("draft_tokens")
+        return {
+            "prompt_tokens_cached": round(total("cached_tokens") / max(1, total("prompt_tokens")), 3),
+            "images_cached": round(1 - total("image_misses") / max(1, total("image_hits") + total("image_misses")), 3),
+            "drafted_kept": round(total("kept_tokens") / max(1, total("draft_tokens")), 3),
+            "tokens_a_step": round(1 + total("kept_tokens") / max(1, decoded), 2),
+        }
