@@ -212,9 +212,7 @@ class Engine:
         try:
             self._trim_memory()
             self._drop_dead()
-            error = self._with_memory(self._scheduler.admit)
-            if error is not None and self._scheduler.queued:
-                self._fail(self._scheduler.pop_next(), error)
+            error = self._admit()
             if self._scheduler.active:
                 self._step()
             elif self._scheduler.has_refused and error is None:
@@ -228,6 +226,16 @@ class Engine:
                 self._fail(sequence, error)
         finally:
             self._turn_began = None
+
+    def _admit(self) -> Exception | None:
+        """Give rows to what waits. The request at which that fails is given up, and no other; returns the error."""
+        try:
+            error: Exception | None = self._with_memory(self._scheduler.admit)
+        except Exception as failure:
+            error = failure
+        if error is not None and self._scheduler.admitting is not None:
+            self._fail(self._scheduler.take_admitting(), error)
+        return error
 
     def _end(self) -> None:
         """The thread ends: nobody waits for it any longer, and nothing is held."""
@@ -376,8 +384,8 @@ class Engine:
     def _finish(self, sequence: Sequence, reason: str) -> None:
         self._scheduler.stop(sequence, keep=True)
         self._drafter.remember(sequence.token_ids)
+        completion = sequence.completion(reason, self.model.weights_version)
         if sequence.future.set_running_or_notify_cancel():
-            completion = sequence.completion(reason, self.model.weights_version)
             self.stats.count_completion(completion)
             sequence.future.set_result(completion)
 

@@ -34,16 +34,17 @@ class EngineMemory:
         needed = self.slots.nbytes(1, length) + num_image_tokens * self.feature_bytes_per_token
         return needed <= max(self.budget.usual_bytes, self.budget.total_bytes)
 
-    def allows(self, slots_bytes: int, pinned: int) -> bool:
-        """Whether slots and pinned features of this size fit, when everything else gives way."""
-        return slots_bytes + pinned <= self.budget.room(self)
+    def allows(self, num_rows: int, capacity: int, pinned: int) -> bool:
+        """Whether slots of this size and pinned features fit, also while the slots grow, when everything else gives
+        way."""
+        return self.slots.peak_bytes(num_rows, capacity) + pinned <= self.budget.room(self)
 
     def resize(self, num_rows: int, capacity: int, pinned: int) -> bool:
         """Give the slots this size and leave `pinned` bytes to features; False when there is no room for it.
 
         Raises whatever the allocator raises; the slots then hold what they held.
         """
-        needed = self.slots.nbytes(num_rows, capacity) + pinned
+        needed = self.slots.peak_bytes(num_rows, capacity) + pinned
         if not self._give_way(needed):
             return False
         if not self.budget.claim(self, needed + self.store.nbytes + self.features.nbytes):

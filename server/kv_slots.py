@@ -44,6 +44,15 @@ class KVSlots:
         """Memory of `num_rows` rows with `length` positions."""
         return num_rows * _whole_blocks(length) * self.bytes_per_token
 
+    def peak_bytes(self, num_rows: int, length: int) -> int:
+        """Memory that is held on the way to this size: each layer stays until it has been copied."""
+        held = peak = self.held_bytes
+        capacity, nbytes = _whole_blocks(length), self.nbytes(num_rows, length) // len(self.layers)
+        for layer in self.layers:
+            if (layer.shape[1], layer.shape[3]) != (num_rows, capacity):
+                peak, held = max(peak, held + nbytes), held + nbytes - layer.nbytes
+        return max(peak, held)
+
     def resize(self, num_rows: int, length: int) -> None:
         """Have `num_rows` rows with room for `length` positions; what fits is kept."""
         capacity = _whole_blocks(length)
@@ -73,17 +82,21 @@ class KVSlots:
             layer[:, target, :, :length] = layer[:, source, :, :length]
 
     def spare(self, length: int) -> torch.Tensor:
-        """What `swap` needs beside the rows: room for `length` positions of one layer."""
+        """What `swap` of `length` positions needs beside the rows: at most one block of one layer, so little that it
+        counts among a step's activations."""
         two, _, heads, _, head_dim = self._empty.shape
-        return self._empty.new_empty(two, heads, length, head_dim)
+        return self._empty.new_empty(two, heads, min(length, _GROWTH), head_dim)
 
     def swap(self, one: int, other: int, length: int, spare: torch.Tensor) -> None:
         """Exchange the first `length` positions of two rows. Allocates nothing: it cannot stop half-way."""
-        kept = spare[:, :, :length]
+        block = spare.shape[2]
         for layer in self.layers:
-            kept.copy_(layer[:, one, :, :length])
-            layer[:, one, :, :length] = layer[:, other, :, :length]
-            layer[:, other, :, :length] = kept
+            for begin in range(0, length, block):
+                part = slice(begin, min(begin + block, length))
+                kept = spare[:, :, : part.stop - begin]
+                kept.copy_(layer[:, one, :, part])
+                layer[:, one, :, part] = layer[:, other, :, part]
+                layer[:, other, :, part] = kept
 
 
 def _resized(old: torch.Tensor, num_rows: int, capacity: int) -> torch.Tensor:

@@ -25,6 +25,7 @@ class Scheduler:
         self.speculative: collections.deque[Sequence] = collections.deque()
         self.reading: list[Sequence] = []  # in the order in which they are read; speculative ones last
         self.decoding: list[Sequence] = []  # decoding[i] has row i
+        self.admitting: Sequence | None = None  # to which `admit` gives a row
         self.has_refused = False  # whether the newest `admit` found no room for the next in a queue
 
     @property
@@ -46,8 +47,9 @@ class Scheduler:
 
     def admit(self) -> None:
         """Give rows to waiting sequences, in order, as long as rows and memory last; speculation takes what is left."""
-        self.has_refused = False
+        self.has_refused, self.admitting = False, None
         while self.waiting and not self._awaits_twin(self.waiting[0]):
+            self.admitting = self.waiting[0]
             self._overtake_speculation(self.waiting[0].options.session)
             while len(self.active) == self.max_batch_size and self._preempt_speculation():
                 pass
@@ -56,10 +58,19 @@ class Scheduler:
                 return
             self.waiting.popleft()
         while self.speculative and not self.waiting:
+            self.admitting = self.speculative[0]
             if not self._place(self.speculative[0]):
                 self.has_refused = True
                 return
             self.speculative.popleft()
+        self.admitting = None
+
+    def take_admitting(self) -> Sequence:
+        """Take out the sequence at which `admit` has failed; nothing of it stays."""
+        sequence, self.admitting = self.admitting, None
+        (self.speculative if sequence.options.speculative else self.waiting).remove(sequence)
+        self._release_unused()
+        return sequence
 
     def next_chunks(self) -> Iterator[tuple[Sequence, int]]:
         """Sequences that read on in the next step, and how many tokens each may read."""
@@ -142,13 +153,13 @@ class Scheduler:
     def _make_room(self, num_rows: int, sequences: list[Sequence]) -> bool:
         """Grow the slots, at the expense of what may be made again, unless the budget forbids."""
         length, pinned = max(one.max_length for one in sequences), self._pinned(sequences)
-        if not self.memory.allows(self.slots.nbytes(num_rows, length), pinned):
-            return False
         rows, capacity = self.slots.num_rows, max(length, self.slots.capacity)
         if num_rows > rows:
             rows = min(self.max_batch_size, max(num_rows, rows + rows // 2))
-        if not self.memory.allows(self.slots.nbytes(rows, capacity), pinned):
+        if not self.memory.allows(rows, capacity, pinned):
             rows, capacity = num_rows, length  # a long sequence or a crowd that is gone has left the slots too large
+            if not self.memory.allows(rows, capacity, pinned):
+                return False
         return self.memory.resize(rows, capacity, pinned)
 
     def _pinned(self, sequences: Iterable[Sequence]) -> int:
