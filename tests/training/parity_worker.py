@@ -9,12 +9,14 @@ with one triple for each policy. LAYOUTS are separated by blanks; each has sizes
     packed                 the samples of a micro-batch in one row
 
 and the ranks that are left are data-parallel. Rank 0 writes [{layout: {"loss", "gradient", "norm", "logits"}}], the
-largest absolute differences (of the gradient's norm: the relative one), policy by policy.
+largest absolute differences (of the gradient's norm: the relative one), policy by policy. Of a layout in bf16 it is
+{tensor: [error, error of one process, size]} (`rounding.py`).
 """
 
 import contextlib
+import dataclasses
+import functools
 import json
-import math
 import os
 import random
 import re
@@ -22,8 +24,7 @@ import shutil
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +39,10 @@ import torch  # noqa: E402  (Megatron must come after the adaptor)
 from megatron.core import dist_checkpointing, parallel_state  # noqa: E402
 from megatron.core.optimizer import MegatronOptimizer, OptimizerConfig, get_megatron_optimizer  # noqa: E402
 from megatron.core.pipeline_parallel import get_forward_backward_func  # noqa: E402
-from torch.nn import functional  # noqa: E402
 from transformers import AutoModelForImageTextToText, AutoProcessor  # noqa: E402
 
 from tests.training import tiny  # noqa: E402
+from tests.training.rounding import Outcome, measure  # noqa: E402
 from training import checkpoint, layout  # noqa: E402
 from training.layout import Layout  # noqa: E402
 from training.models import torch_dist  # noqa: E402
@@ -75,7 +76,7 @@ def parse_layout(text: str) -> Layout:
 
 
 class Sample:
-    """A text with 0 to 3 images of different sizes, its last third to be learnt; ids as Hugging Face makes them."""
+    """A text with 0 to 3 images of different sizes, its last third to be learned; ids as Hugging Face makes them."""
 
     def __init__(self, index: int, processor: Any) -> None:
         rng = random.Random(index)
@@ -83,18 +84,23 @@ class Sample:
         self.images = [
             tiny.open_picture(tiny.picture(rng, *SIZES[(index + number) % len(SIZES)])) for number in range(num_images)
         ]
-        text = "".join(f"{tiny.text(rng, 5)}<image>\n" for _ in self.images) + tiny.text(rng, 10 + 4 * index)
-        images = {"images": self.images} if self.images else {}
-        self.inputs = dict(processor(text=text, return_tensors="pt", **images))
-        self.ids = self.inputs["input_ids"][0]
+        self.text = "".join(f"{tiny.text(rng, 5)}<image>\n" for _ in self.images) + tiny.text(rng, 10 + 4 * index)
+        self.ids = hf_inputs(processor, [self])["input_ids"][0]
         self.learn = torch.arange(len(self.ids)) > len(self.ids) * 2 // 3
+
+
+def hf_inputs(processor: Any, samples: list[Sample]) -> dict[str, torch.Tensor]:
+    """What Hugging Face's model takes for a micro-batch."""
+    images = {"images": [sample.images for sample in samples]} if any(sample.images for sample in samples) else {}
+    texts = [sample.text for sample in samples]
+    return dict(processor(text=texts, padding=True, padding_side="right", return_tensors="pt", **images))
 
 
 class Reference:
     """Hugging Face's loss, gradients and logits, of weights that `change` may have changed by name."""
 
     def __init__(self, folder: Path, change: Callable[[dict[str, torch.Tensor]], None] = lambda weights: None) -> None:
-        self.family = family(folder)
+        self.folder, self.family = folder, family(folder)
         self.hf = self.family.read_config(folder)
         options = {"do_image_splitting": False} if self.family.name == "idefics2" else {}
         self.processor = AutoProcessor.from_pretrained(folder, **options)
@@ -103,19 +109,17 @@ class Reference:
         model = AutoModelForImageTextToText.from_pretrained(folder, dtype=torch.float32)
         with torch.no_grad():
             change(dict(model.named_parameters()))
-        self.logits, self.loss = [], 0.0
-        for sample in self.samples:
-            logits = model(**sample.inputs).logits[0]
-            learn = sample.learn[1:]
-            loss = functional.cross_entropy(logits[:-1][learn], sample.ids[1:][learn]) / NUM_SAMPLES
-            loss.backward()
-            self.loss += loss.item()
-            self.logits.append(logits.detach())
-        self.gradients = {
-            name: torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
-            for name, parameter in model.named_parameters()
-        }
-        self.norm = math.sqrt(sum(float(gradient.square().sum()) for gradient in self.gradients.values()))
+        self.exact = Outcome.of(model, self._micro_batches(1))
+
+    @functools.cached_property
+    def rounded(self) -> Outcome:
+        """The same in bf16."""
+        model = AutoModelForImageTextToText.from_pretrained(self.folder, dtype=torch.bfloat16)
+        return Outcome.of(model, self._micro_batches(BATCH_SIZE))
+
+    def _micro_batches(self, size: int) -> list[tuple[list[Sample], dict[str, torch.Tensor]]]:
+        groups = [self.samples[start : start + size] for start in range(0, NUM_SAMPLES, size)]
+        return [(group, hf_inputs(self.processor, group)) for group in groups]
 
 
 class Batch:
@@ -136,6 +140,8 @@ class Batch:
             self.labels[row, start : end - 1] = torch.where(learn, sample.ids[1:], IGNORE)
             self.weights[row, start : end - 1] = learn / learn.sum() / len(samples)
         self.images = self._images(reference)
+        self.losses = torch.zeros(0)
+        """[rows, tokens], on the last pipeline stage after the forward pass."""
 
     def _images(self, reference: Reference) -> Images:
         pictures = [picture for sample in self.samples for picture in sample.images]
@@ -164,12 +170,13 @@ def forward_backward(chunks: Chunks, batches: list[Batch]) -> list[torch.Tensor]
     """The losses of the micro-batches come back on the last pipeline stage."""
 
     def loss_of(batch: Batch, losses: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        batch.losses = losses.detach().cpu()
         loss = (losses * batch.weights.to(losses.device)).sum()
         return loss, loss.detach().clone()
 
     def step(iterator: Any, model: torch.nn.Module) -> tuple[torch.Tensor, Any]:
         batch = next(iterator)
-        return batch.run(model), partial(loss_of, batch)
+        return batch.run(model), functools.partial(loss_of, batch)
 
     iterators = [iter(batches) for _ in chunks]
     return get_forward_backward_func()(
@@ -201,7 +208,7 @@ def connected(store: str) -> Iterator[None]:
         torch.distributed.destroy_process_group()
 
 
-def compare(text: str, megatron_folder: Path, reference: Reference) -> dict[str, float]:
+def compare(text: str, megatron_folder: Path, reference: Reference) -> dict[str, Any]:
     spread = parse_layout(text)
     layout.initialize(spread, seed=1)
     chunks = build_model(reference.family, reference.hf, spread)
@@ -209,28 +216,41 @@ def compare(text: str, megatron_folder: Path, reference: Reference) -> dict[str,
     checkpoint.load_model(unwrap(chunks), find_weights(megatron_folder)[0])
     optimizer.reload_model_params()
     batches = make_batches(reference, spread, "packed" in text)
-    result = {}
+    logits: list[tuple[Sample, torch.Tensor]] = []
     if spread.pipeline_parallel == 1:
-        result["logits"] = compare_logits(unwrap(chunks)[0], batches, reference, spread)
+        logits = list(sample_logits(unwrap(chunks)[0], batches, reference, spread))
     for chunk in chunks:
         chunk.zero_grad_buffer()
-    losses = forward_backward(chunks, batches)
-    result["loss"] = abs(mean_loss(losses) - reference.loss)
-    result["gradient"] = compare_gradients(chunks, spread, reference)
+    loss = mean_loss(forward_backward(chunks, batches))
+    gradients = whole_gradients(chunks, spread, reference)
     optimizer.prepare_grads()
-    result["norm"] = abs(float(optimizer.get_grad_norm()) / reference.norm - 1)
-    return largest(text, result)
+    norm = float(optimizer.get_grad_norm())
+    exact = reference.exact
+    if spread.bf16:
+        shown = [] if parallel_state.get_context_parallel_rank() else logits  # every such rank has them whole
+        found = Outcome(gather(reference, token_losses(batches)), gather(reference, shown), gradients)
+        errors = measure(found, reference.rounded, exact, norm)
+        return leave(text, {name: dataclasses.asdict(error) for name, error in errors.items()})
+    result = {"logits": largest_difference(reference, logits)} if logits else {}
+    result["loss"] = abs(loss - exact.loss)
+    result["gradient"] = max(float((value - exact.gradients[name]).abs().max()) for name, value in gradients.items())
+    result["norm"] = abs(norm / exact.norm - 1)
+    return leave(text, largest(result))
 
 
-def largest(text: str, result: dict[str, float]) -> dict[str, float]:
-    """Of all ranks, who then leave the layout's groups."""
+def largest(result: dict[str, float]) -> dict[str, float]:
+    """Of all ranks."""
     everyone: list[dict[str, float]] = [{} for _ in range(torch.distributed.get_world_size())]
     torch.distributed.all_gather_object(everyone, result)
+    return {key: max(one[key] for one in everyone) for key in result}
+
+
+def leave(text: str, result: dict[str, Any]) -> dict[str, Any]:
+    """The layout's groups; the first rank says what was found."""
     parallel_state.destroy_model_parallel()
-    together = {key: max(one[key] for one in everyone) for key in result}
     if is_first_rank():
-        print(text, json.dumps(together), flush=True)
-    return together
+        print(text, json.dumps(result)[:200], flush=True)
+    return result
 
 
 def is_first_rank() -> bool:
@@ -262,22 +282,47 @@ def mean_loss(losses: list[torch.Tensor]) -> float:
 
 
 @torch.no_grad()
-def compare_logits(model: torch.nn.Module, batches: list[Batch], reference: Reference, spread: Layout) -> float:
-    """Over the real tokens of this rank's samples."""
-    worst = 0.0
+def sample_logits(
+    model: torch.nn.Module, batches: list[Batch], reference: Reference, spread: Layout
+) -> Iterator[tuple[Sample, torch.Tensor]]:
+    """Of the real tokens of this rank's samples: [tokens, vocabulary]; what pads the vocabulary must be impossible."""
+    size = reference.exact.logits[0].size(1)
     for batch in batches:
         logits = whole(batch.run(model, with_labels=False), -1, parallel_state.get_tensor_model_parallel_group())
         logits = whole(logits, 1, parallel_state.get_context_parallel_group())
         lengths = batch.segment_lengths or (batch.tokens.size(1),)
-        logits = logits[:, gathered_order(lengths, spread.context_parallel, logits.device)]
+        logits = logits[:, gathered_order(lengths, spread.context_parallel, logits.device)].float().cpu()
         for (row, start), sample in zip(batch.starts, batch.samples, strict=True):
-            expected = reference.logits[reference.samples.index(sample)]
-            actual = logits[row, start : start + len(expected)].cpu()
-            assert (actual[:, expected.size(1) :] == -torch.inf).all(), (
-                "rows that pad the vocabulary have a probability"
-            )
-            worst = max(worst, float((actual[:, : expected.size(1)] - expected).abs().max()))
-    return worst
+            own = logits[row, start : start + len(sample.ids)]
+            assert (own[:, size:] == -torch.inf).all(), "rows that pad the vocabulary have a probability"
+            yield sample, own[:, :size]
+
+
+def largest_difference(reference: Reference, logits: Iterable[tuple[Sample, torch.Tensor]]) -> float:
+    pairs = ((own, reference.exact.logits[reference.samples.index(sample)]) for sample, own in logits)
+    return max(float((own - expected).abs().max()) for own, expected in pairs)
+
+
+def token_losses(batches: list[Batch]) -> list[tuple[Sample, torch.Tensor]]:
+    """Of the learned tokens of this rank's samples; 0 where another context-parallel rank has them."""
+    if not parallel_state.is_pipeline_last_stage():
+        return []
+    found = []
+    for batch in batches:
+        for (row, start), sample in zip(batch.starts, batch.samples, strict=True):
+            losses = batch.losses[row, start : start + len(sample.ids) - 1]
+            found.append((sample, losses[sample.learn[1:]]))
+    return found
+
+
+def gather(reference: Reference, found: list[tuple[Sample, torch.Tensor]]) -> list[torch.Tensor]:
+    """What the replicas have found, sample by sample, on every rank; empty where no rank has anything."""
+    first = parallel_state.get_tensor_model_parallel_rank() == 0
+    own = {reference.samples.index(sample): tensor for sample, tensor in found if first}
+    everyone: list[dict[int, torch.Tensor]] = [{} for _ in range(torch.distributed.get_world_size())]
+    torch.distributed.all_gather_object(everyone, own)
+    parts = [[one[index] for one in everyone if index in one] for index in range(NUM_SAMPLES)]
+    return [torch.stack(one).sum(0) for one in parts if one]
 
 
 def whole(part: torch.Tensor, axis: int, group: torch.distributed.ProcessGroup) -> torch.Tensor:
@@ -287,24 +332,22 @@ def whole(part: torch.Tensor, axis: int, group: torch.distributed.ProcessGroup) 
 
 
 @torch.no_grad()
-def compare_gradients(chunks: Chunks, spread: Layout, reference: Reference) -> float:
+def whole_gradients(chunks: Chunks, spread: Layout, reference: Reference) -> dict[str, torch.Tensor]:
     """Gradients take the weights' places, are joined as a checkpoint is, and become Hugging Face's by the table."""
     if spread.distributed_optimizer:
         gather_reduced(chunks)
     for model in unwrap(chunks):
         for parameter in model.parameters():
-            if parameter.requires_grad:
-                parameter.data = parameter.main_grad.clone().to(parameter.dtype)
-            else:
-                parameter.data = torch.zeros_like(parameter.data)
+            parameter.data = (
+                parameter.main_grad.clone() if parameter.requires_grad else torch.zeros_like(parameter.data)
+            )
     everything = whole_weights(chunks)
-    worst = 0.0
+    gradients = {}
     for weight in reference.family.weight_table(reference.hf):
         tensor = everything[weight.megatron] if weight.layer is None else everything[weight.megatron][weight.layer]
         for name, gradient in zip(weight.hf, weight.split(tensor, reference.hf), strict=True):
-            expected = reference.gradients[find_spelling(name, reference.family.spellings, reference.gradients)]
-            worst = max(worst, float((gradient.cpu() - expected).abs().max()))
-    return worst
+            gradients[find_spelling(name, reference.family.spellings, reference.exact.gradients)] = gradient.cpu()
+    return gradients
 
 
 def whole_weights(chunks: Chunks) -> dict[str, torch.Tensor]:
@@ -332,7 +375,7 @@ def main() -> None:
     results = []
     for hf_folder, megatron_folder, layouts in zip(*[iter(arguments)] * 3, strict=True):
         reference = Reference(Path(hf_folder))
-        steepest = max(float(gradient.abs().max()) for gradient in reference.gradients.values())
+        steepest = max(float(gradient.abs().max()) for gradient in reference.exact.gradients.values())
         results.append({"largest gradient": steepest})
         for text in layouts.split():
             with connected(f"{out}.{len(results)}.{text}"):

@@ -94,6 +94,7 @@ def build_policy(
         model.model.connector.perceiver_resampler.latents.normal_()  # Hugging Face makes all latents equal
         for parameter in model.parameters():
             parameter.add_(torch.randn_like(parameter) * 0.02)  # norms and biases too, so that a mix-up shows
+            parameter.copy_(parameter.bfloat16())  # fp32 and bf16 are compared on the same weights
     image_processor = Idefics2ImageProcessorPil(
         do_image_splitting=False, size={"longest_edge": image_size, "shortest_edge": image_size * 378 // 980}
     )

@@ -57,6 +57,7 @@ def build_policy(folder: Path, is_next: bool, kv_heads: int = 2, text: str = "ll
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(torch.randn_like(parameter) * 0.02)  # norms and biases too, so that a mix-up shows
+            parameter.copy_(parameter.bfloat16())  # fp32 and bf16 are compared on the same weights
     model.save_pretrained(folder)
     processor.save_pretrained(folder)
     return folder
