@@ -18,7 +18,7 @@ from pathlib import Path
 from PIL import Image, ImageChops
 
 from data.defaults import STARTING_POLICY
-from data.processes import served
+from data.processes import free_port, served
 from data.task import read_tasks, write_tasks
 from data.trajectory import Step, Trajectory, list_trajectories, read_trajectory
 from tests.conftest import ROOT
@@ -40,22 +40,28 @@ class Difference:
 
 
 def collect_twice(folder: Path, num_tasks: int, num_sessions: int, is_exact: bool) -> tuple[Path, Path]:
-    """The results of two runs against one real server, which keeps what it knows of the first."""
+    """The results of two runs, each against a real server of its own: one that knows a prompt's beginning from the run
+    before would compute the rest in other pieces."""
     file = folder / "tasks.jsonl"
     write_tasks(file, read_tasks(TASKS)[:: max(1, 75 // num_tasks)][:num_tasks])
+    flags = ["--test_file", file, "--headless", "--seed", 7, "--temperature", 1.0]
+    flags += ["--num_sessions", 1 if is_exact else num_sessions]
+    server_flags = ["--port", str(free_port()), *(EXACT_SERVER if is_exact else ())]
+    with served("data.sites") as port:
+        for name in ("a", "b"):
+            _collect([*flags, "--sites_port", port, "--output_dir", folder / name], server_flags)
+    return folder / "a", folder / "b"
+
+
+def _collect(flags: Sequence[object], server_flags: Sequence[str]) -> None:
     command = [sys.executable, "server/hf_online_server.py", "--model_name_or_path", str(STARTING_POLICY)]
-    command += ["--port", "0", *(EXACT_SERVER if is_exact else ())]
-    with served("data.sites") as port, subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
-        url = server.stdout.readline().strip().rpartition(" on ")[2]
-        flags = ["--test_file", file, "--sites_port", port, "--api_localhost", f"{url}/predict", "--headless"]
-        flags += ["--seed", 7, "--temperature", 1.0, "--num_sessions", 1 if is_exact else num_sessions]
+    with subprocess.Popen([*command, *server_flags], cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
         try:
-            for name in ("a", "b"):
-                run = [sys.executable, "collection/run.py", *map(str, flags), "--output_dir", str(folder / name)]
-                subprocess.run(run, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+            url = server.stdout.readline().strip().rpartition(" on ")[2]
+            run = [sys.executable, "collection/run.py", *map(str, flags), "--api_localhost", f"{url}/predict"]
+            subprocess.run(run, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
         finally:
             server.terminate()
-    return folder / "a", folder / "b"
 
 
 def compare(one: Path, other: Path, is_exact: bool) -> list[Difference]:
