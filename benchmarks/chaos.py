@@ -28,8 +28,8 @@ from rich.console import Console
 
 from benchmarks.collection_site import Site
 from benchmarks.stub_policy import StubPolicy
-from data import cli
-from data.files import read_json, write_json
+from common import cli
+from common.files import read_json, write_json
 from data.task import Task, write_tasks
 from data.trajectory import read_trajectory
 
@@ -165,7 +165,7 @@ def _kind_of(process: psutil.Process) -> str:
         return "renderer"
     if "chromium" in line.split(" ")[0] and "--type=" not in line:
         return "browser"
-    return "gate" if "collection.browser.gate" in line else "watchdog" if "reaper.py" in line else ""
+    return "gate" if "environments.browser.gate" in line else "watchdog" if "reaper.py" in line else ""
 
 
 def _status(folder: Path) -> str:

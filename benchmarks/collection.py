@@ -23,8 +23,8 @@ from benchmarks import collection_sides as sides
 from benchmarks.collection_plot import Summary, plot, print_table, summarize
 from benchmarks.collection_site import Site
 from benchmarks.figures import Figure, Load, plain, watched
-from data import cli
-from data.files import write_json
+from common import cli
+from common.files import write_json
 
 
 @dataclasses.dataclass(frozen=True)

@@ -14,13 +14,13 @@ from typing import Any
 from benchmarks.figures import Figure
 from benchmarks.seeds_step import SeedSession, Step
 from benchmarks.usage import cpu_s, pss_mb
-from collection.browser.actions import act
-from collection.browser.fleet import Fleet
-from collection.browser.observe import observe
-from collection.browser.page import Page, Viewport
-from collection.browser.settle import settle
+from common.errors import UserError
 from data.action import Click
-from data.errors import UserError
+from environments.browser.actions import act
+from environments.browser.fleet import Fleet
+from environments.browser.observe import observe
+from environments.browser.page import Page, Viewport
+from environments.browser.settle import settle
 
 SEEDS = {
     "owv": Step(marks=False, tree=True),

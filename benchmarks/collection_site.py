@@ -21,7 +21,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from benchmarks import usage
-from data.processes import die_with_parent, free_port
+from common.processes import die_with_parent, free_port
 
 WORDS = "red blue shoe lamp chair train rome search price offer cheap new garden desk bottle clock ticket".split()
 

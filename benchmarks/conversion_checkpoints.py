@@ -24,11 +24,11 @@ sys.path[0] = str(Path(__file__).resolve().parent.parent)  # training.py lies in
 import torch
 
 from benchmarks.figures import Figure, plain, watched
-from data import cli
-from data.files import write_json
+from common import cli
+from common.files import write_json
+from models.registry import family
+from models.weight_table import find_spelling
 from toolkits.model_checkpoints_convertor.hf_weights import SafetensorsWriter, open_hf_folder
-from training.models.registry import family
-from training.models.weight_table import find_spelling
 
 _ROOT = Path(__file__).resolve().parent.parent
 _IDEFICS2_8B = {

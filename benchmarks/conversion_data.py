@@ -35,8 +35,8 @@ from rich.table import Table
 sys.path[0] = str(Path(__file__).resolve().parent.parent)  # training.py lies in this folder and would hide the room
 
 from benchmarks.figures import Figure, plain, watched
-from data import cli
-from data.files import write_json
+from common import cli
+from common.files import write_json
 from data.legacy import read_legacy_tar
 from data.shard import Sample, read_manifest, read_shard
 

@@ -28,9 +28,9 @@ from rich.console import Console
 from benchmarks.collection_site import Site
 from benchmarks.figures import watched
 from benchmarks.stub_policy import StubPolicy
-from data import cli
-from data.files import read_json, write_json
-from data.processes import die_with_parent
+from common import cli
+from common.files import read_json, write_json
+from common.processes import die_with_parent
 from data.task import Task, write_tasks
 
 SAMPLE_S = 10.0

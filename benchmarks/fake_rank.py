@@ -5,7 +5,7 @@
 
 prints what `RankMemory` holds as JSON. Fake tensors have shapes and no memory, so an 8B model is built and stepped in a
 minute; the idea is torchtitan's (`estimation.py`). Every storage is counted while it lives. The devices are the
-CPU's, through `training.models.cpu_adaptor`; where a GPU has a fused kernel and the CPU has none (RMSNorm, SwiGLU,
+CPU's, through `training.modules.cpu_adaptor`; where a GPU has a fused kernel and the CPU has none (RMSNorm, SwiGLU,
 attention within a window), a stand-in keeps what that kernel keeps. What depends on data is given: all patches of a
 screenshot are real ones, and `training.activations.num_labelled` tokens have a label. What an allocator loses between
 its blocks is not seen.
@@ -22,7 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from training.models import cpu_adaptor
+from training.modules import cpu_adaptor
 
 cpu_adaptor.install()  # before Megatron is imported
 
@@ -35,13 +35,13 @@ from torch.testing._internal.distributed.fake_pg import FakeStore  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 from torch.utils._pytree import tree_leaves  # noqa: E402
 
+from models.registry import family  # noqa: E402
 from training import layout  # noqa: E402
 from training.activations import num_labelled, patch_grid, units_per_image  # noqa: E402
 from training.collate import MicroBatch  # noqa: E402
 from training.config import Config  # noqa: E402
-from training.models import attention as language_attention  # noqa: E402
-from training.models.batching import Images, image_share  # noqa: E402
-from training.models.registry import family  # noqa: E402
+from training.modules import attention as language_attention  # noqa: E402
+from training.modules.batching import Images, image_share  # noqa: E402
 from training.optimization import Guard, build_optimizer, build_scheduler, guarded_step  # noqa: E402
 from training.parallel import Chunks, build_model, unwrap  # noqa: E402
 from training.pixel_queue import LazyImages  # noqa: E402

@@ -20,14 +20,14 @@ from typing import Any, Literal
 from rich.console import Console
 from rich.table import Table
 
-from data import cli
-from data.errors import UserError
-from data.files import write_json
+from common import cli
+from common.errors import UserError
+from common.files import write_json
+from models.registry import family
 from training.activations import activation_bytes
 from training.config import Config as TrainConfig
 from training.memory import plan
-from training.models.batching import image_share
-from training.models.registry import family
+from training.modules.batching import image_share
 
 SHAPE = Path(__file__).resolve().parent.parent / "training" / "shapes" / "idefics2-8b"
 LAYOUTS: dict[str, dict[str, Any]] = {

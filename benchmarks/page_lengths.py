@@ -19,18 +19,18 @@ from urllib.parse import urldefrag, urlsplit
 
 from benchmarks.serving_traffic import episodes
 from benchmarks.training_samples import LENGTHS, count_lengths
-from collection.browser.faults import BrowserError, PageError
-from collection.browser.fleet import Fleet
-from collection.browser.observe import observe
-from collection.browser.page import Page, Viewport
-from collection.browser.settle import settle
-from data import cli
+from common import cli
+from common.files import write_json
 from data.conversation import StepText, build_conversation
-from data.files import write_json
+from environments.browser.faults import BrowserError, PageError
+from environments.browser.fleet import Fleet
+from environments.browser.observe import observe
+from environments.browser.page import Page, Viewport
+from environments.browser.settle import settle
 from models.processor import PUBLISHED, load_processor
 from training.collate import TokenizedSample
 from training.encoding import ConversationEncoder
-from training.models import kernels
+from training.modules import kernels
 
 _LINKS = "[...document.links].map(link => link.href)"
 _STEPS, _LAST_N, _SEQ_LEN = 7, 3, 8192
@@ -98,7 +98,7 @@ def samples(trees: list[str], encoder: ConversationEncoder) -> list[TokenizedSam
 def main(config: Config) -> None:
     """Say the mean; the pages themselves are not kept."""
     kernels.prepare()
-    from training.models.registry import family
+    from models.registry import family
 
     kind, processor = family(config.policy), load_processor(config.policy, PUBLISHED)
     images = kind.image_encoder_class(processor, kind.read_config(config.policy))

@@ -15,9 +15,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from data import cli
-from data.files import read_json
-from data.processes import die_with_parent
+from common import cli
+from common.files import read_json
+from common.processes import die_with_parent
 
 ROOT = Path(__file__).resolve().parent.parent
 TASKS = ROOT / "data" / "tasks"
@@ -50,7 +50,7 @@ class Config:
 
 def main(config: Config) -> None:
     """One line per method."""
-    command = [sys.executable, "collection/proposer_server.py", "--port", "0"]
+    command = [sys.executable, "collection/proposers/proposer_server.py", "--port", "0"]
     server = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent)
     try:
         url = re.search(r"http\S+", server.stdout.readline())[0]

@@ -20,9 +20,9 @@ from selenium.common.exceptions import WebDriverException
 from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
 
-from collection.browser.launch import find_binary, find_chromedriver
-from collection.browser.layout import Region
-from collection.browser.tree import Document, build_tree
+from environments.browser.launch import find_binary, find_chromedriver
+from environments.browser.layout import Region
+from environments.browser.tree import Document, build_tree
 
 WINDOW = (1024, 768)
 METRICS = ("pageYOffset", "pageXOffset", "screen.width", "screen.height", "devicePixelRatio")

@@ -31,9 +31,9 @@ from benchmarks.figures import Figure, Load, plain, watched
 from benchmarks.serving_baselines import MicroBatching, Published
 from benchmarks.serving_ours import Ours
 from benchmarks.serving_traffic import Request
-from data import cli
-from data.errors import UserError
-from data.files import write_json
+from common import cli
+from common.errors import UserError
+from common.files import write_json
 from server.engine import EngineConfig
 from server.hf_online_server import check_folder
 from server.vision_language_model import LoadOptions, VisionLanguageModel

@@ -32,11 +32,11 @@ import schemathesis
 from PIL import Image
 from rich.console import Console
 
-from collection.keys import own_server_headers
-from data import cli
-from data.errors import UserError
-from data.files import write_json
-from data.processes import die_with_parent
+from collection.endpoints.keys import own_server_headers
+from common import cli
+from common.errors import UserError
+from common.files import write_json
+from common.processes import die_with_parent
 
 ROOT = Path(__file__).resolve().parent.parent
 PATHS = ("/predict", "/score", "/v1/chat/completions", "/reload", "/health", "/metrics", "/v1/models")

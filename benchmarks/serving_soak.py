@@ -31,12 +31,12 @@ from PIL import Image
 from rich.console import Console
 from safetensors.torch import load_file, save_file
 
-from collection.keys import own_server_headers
-from data import cli
+from collection.endpoints.keys import own_server_headers
+from common import cli
+from common.errors import UserError
+from common.files import write_json
+from common.processes import die_with_parent
 from data.conversation import StepText, build_conversation
-from data.errors import UserError
-from data.files import write_json
-from data.processes import die_with_parent
 
 ROOT = Path(__file__).resolve().parent.parent
 NUM_STEPS = 4

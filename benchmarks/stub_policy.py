@@ -20,7 +20,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Route
 
-from data.processes import die_with_parent, free_port
+from common.processes import die_with_parent, free_port
 
 NEXT = re.compile(r"\[(\d+)\] link 'Next page'")
 

@@ -23,8 +23,8 @@ sys.path[0] = str(Path(__file__).resolve().parent.parent)  # this file bears the
 from benchmarks import training_jobs as jobs
 from benchmarks import training_report as report
 from benchmarks.figures import watched
-from data import cli
-from data.files import write_json
+from common import cli
+from common.files import write_json
 
 _PADDED_MODEL = "quickstart"
 

@@ -19,15 +19,15 @@ import torch
 import tyro
 from PIL import Image
 
-from data import cli
-from data.errors import UserError
-from data.files import write_json
+from common import cli
+from common.errors import UserError
+from common.files import write_json
+from models.registry import family
 from training import config as train_config
 from training import torchrun
 from training.collate import Collator, MicroBatch, TokenizedSample
 from training.memory import plan
-from training.models.batching import Pixels
-from training.models.registry import family
+from training.modules.batching import Pixels
 from training.pictures import read_picture
 
 SHAPE = Path(__file__).resolve().parent.parent / "training" / "shapes" / "idefics2-8b"
@@ -79,7 +79,7 @@ def main(config: Config) -> int:
 def rank_main(config: Config) -> None:
     """Build, warm up, measure, report on the first rank."""
     from training import layout
-    from training.models import kernels
+    from training.modules import kernels
 
     kernels.prepare()
     options = _options(config)

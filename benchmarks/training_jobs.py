@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import usage
-from data.files import read_json, write_json
-from data.processes import free_port
+from common.files import read_json, write_json
+from common.processes import free_port
 
 ROOT = Path(__file__).resolve().parent.parent
 STARTING_POLICY = ROOT / "examples" / "quickstart" / "starting_policy" / "weights"

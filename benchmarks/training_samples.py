@@ -15,15 +15,15 @@ from typing import Literal
 import torch
 from PIL import Image
 
-from data import cli
-from data.files import read_json, write_json
+from common import cli
+from common.files import read_json, write_json
 from models.processor import load_processor
+from models.registry import family
 from training import config as train_config
 from training.collate import TokenizedSample
 from training.dataset import tokenize
 from training.encoding import ConversationEncoder
-from training.models import kernels
-from training.models.registry import family
+from training.modules import kernels
 from training.pictures import Picture, read_picture
 from training.stored_sample import read_in_order
 

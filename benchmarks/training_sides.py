@@ -16,12 +16,12 @@ from torch.nn import functional
 from transformers import AutoModelForImageTextToText, AutoProcessor
 
 from benchmarks import training_samples
+from models.registry import family
 from training import layout
 from training.collate import Collator, MicroBatch, Place, TokenizedSample
 from training.config import Config
 from training.encoding import ConversationEncoder
-from training.models.batching import IGNORE
-from training.models.registry import family
+from training.modules.batching import IGNORE
 
 LR = 1e-12  # below the rounding of the weights: sides that have taken different numbers of steps compute the same loss
 
@@ -196,6 +196,6 @@ class Elcano:
 
 def checkpoint_weights(folder: Path) -> Path:
     """Of a converted checkpoint."""
-    from training.models.checkpoint_folder import find_weights
+    from data.checkpoint_folder import find_weights
 
     return find_weights(folder)[0]

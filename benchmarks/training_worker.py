@@ -11,9 +11,9 @@ import os
 import sys
 from pathlib import Path
 
-from data import cli
-from data.processes import die_with_parent
-from training.models import kernels
+from common import cli
+from common.processes import die_with_parent
+from training.modules import kernels
 
 
 @dataclasses.dataclass(frozen=True)

@@ -17,19 +17,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 try:
-    from collection.campaign import collect
-    from collection.embedded_tasks import settled
+    from collection.campaign.campaign import collect
+    from collection.campaign.embedded_tasks import settled
+    from collection.campaign.options import CollectionConfig
+    from collection.campaign.overview import print_overview
     from collection.evaluation.summary import explored, print_explored, print_summary, summarise
-    from collection.judge_flags import JudgeFlags
-    from collection.options import CollectionConfig
-    from collection.overview import print_overview
-    from collection.webarena.reset import reset_sites
-    from data.cli import run
-    from data.defaults import EXPLORATION_TASKS
-    from data.errors import UserError
-    from data.files import write_json
-    from data.key_flags import hide_keys
+    from collection.judges.judge_flags import JudgeFlags
+    from common.cli import run
+    from common.defaults import EXPLORATION_TASKS
+    from common.errors import UserError
+    from common.files import write_json
+    from common.key_flags import hide_keys
     from data.task import Task
+    from environments.webarena.reset import reset_sites
 except ModuleNotFoundError as missing:  # not the python of the virtual environment
     root = Path(__file__).resolve().parent.parent
     print(f"error: {missing}; run: bash {root}/install.sh && source {root}/.venv/bin/activate", file=sys.stderr)

@@ -21,18 +21,18 @@ from typing import Literal
 from rich import box
 from rich.table import Table
 
+from collection.endpoints.keys import base_key, endpoint_key
 from collection.judges.endpoint import Endpoint
 from collection.judges.ledger import PRICES, Budget, Ledger
 from collection.judges.reply_cache import ReplyCache
-from collection.keys import base_key, endpoint_key
 from collection.proposers.filters import Filters, critic_window, model_says_feasible
 from collection.proposers.leaks import TestSplit
 from collection.proposers.oracle_report import add_ground_truth, is_embedded, oracle_report, outside_test_split
 from collection.proposers.sources import Site, from_demos, from_examples, from_failures, from_names, sites_of
-from data.cli import run
-from data.errors import UserError
-from data.files import write_json
-from data.key_flags import hide_keys
+from common.cli import run
+from common.errors import UserError
+from common.files import write_json
+from common.key_flags import hide_keys
 from data.task import Task, read_tasks, write_tasks
 from data.terminal import print_table
 

@@ -19,20 +19,20 @@ from pathlib import Path
 from typing import Literal
 
 try:
-    from collection.accounting import print_status
-    from collection.campaign import collect
-    from collection.embedded_tasks import say, settled, without_display
-    from collection.environments import miniwob
-    from collection.environments.webarena import read_webarena
+    from collection.campaign.accounting import print_status
+    from collection.campaign.campaign import collect
+    from collection.campaign.embedded_tasks import say, settled, without_display
+    from collection.campaign.options import CollectionConfig
+    from collection.campaign.overview import print_overview
     from collection.evaluation.summary import print_summary, summarise
-    from collection.judge_flags import JudgeFlags, JudgeName
-    from collection.options import CollectionConfig
-    from collection.overview import print_overview
-    from collection.webarena.reset import reset_sites
-    from data.cli import run
-    from data.defaults import TEST_TASKS
-    from data.key_flags import hide_keys
+    from collection.judges.judge_flags import JudgeFlags, JudgeName
+    from common.cli import run
+    from common.defaults import TEST_TASKS
+    from common.key_flags import hide_keys
     from data.task import Task, read_tasks
+    from environments.miniwob import world as miniwob
+    from environments.webarena.reset import reset_sites
+    from environments.webarena.tasks import read_webarena
 except ModuleNotFoundError as missing:  # not the python of the virtual environment
     root = Path(__file__).resolve().parent.parent
     print(f"error: {missing}; run: bash {root}/install.sh && source {root}/.venv/bin/activate", file=sys.stderr)

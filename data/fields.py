@@ -7,7 +7,7 @@ import types
 from collections.abc import Mapping
 from typing import Any, get_args, get_origin, get_type_hints
 
-from data.errors import UserError
+from common.errors import UserError
 
 _SHOWN_CHARS = 60
 

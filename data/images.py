@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from data.errors import UserError
+from common.errors import UserError
 
 if TYPE_CHECKING:
     from PIL import Image

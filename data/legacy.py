@@ -17,10 +17,10 @@ from typing import Any, BinaryIO
 
 from PIL import Image
 
-from data.errors import UserError
-from data.files import write_json
+from common.errors import UserError
+from common.files import write_json
+from common.safe_pickle import refuse, safe_unpickle
 from data.images import MAX_PIXELS
-from data.safe_pickle import refuse, safe_unpickle
 from data.shard import Sample, image_type
 from data.tar import Member, TarWriter, scan
 

@@ -2,7 +2,7 @@
 
 import re
 
-from data.errors import UserError
+from common.errors import UserError
 
 MAX_NAME_BYTES = 200  # file systems take 255; suffixes such as `--run3--r02--step15.png` need the rest
 _NOT_PLAIN = re.compile(r"[/\\\x00-\x1f\x7f]")

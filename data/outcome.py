@@ -4,7 +4,7 @@ import dataclasses
 from enum import StrEnum
 from typing import Any
 
-from data.errors import UserError
+from common.errors import UserError
 from data.fields import check_fields
 
 

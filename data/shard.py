@@ -19,9 +19,9 @@ from typing import Any, TypeVar
 
 import xxhash
 
+from common.errors import UserError
+from common.files import read_json, write_json
 from data.conversation import IMAGE
-from data.errors import UserError
-from data.files import read_json, write_json
 from data.names import check_name
 from data.tar import Member, TarWriter, scan
 

@@ -10,7 +10,7 @@ from typing import BinaryIO, NamedTuple
 
 import xxhash
 
-from data.errors import UserError
+from common.errors import UserError
 
 _BLOCK = tarfile.BLOCKSIZE
 _END = bytes(_BLOCK)

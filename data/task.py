@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from data.errors import UserError
+from common.errors import UserError
+from common.files import parse_json, read_lines, write_atomic
 from data.fields import check_fields
-from data.files import parse_json, read_lines, write_atomic
 from data.names import check_name
 from data.terminal import printable
 

@@ -11,9 +11,9 @@ from typing import Annotated
 
 import tyro
 
-from data import cli
-from data.errors import UserError
-from data.files import read_json
+from common import cli
+from common.errors import UserError
+from common.files import read_json
 from elcano.recipe import load_recipe, remember_recipe
 from elcano.report import Result, print_table, write_report
 from elcano.rounds import sail

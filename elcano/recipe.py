@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any, Literal
 
-from data.errors import UserError
-from data.files import read_json, write_json
+from common.errors import UserError
+from common.files import read_json, write_json
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.table import Table
 
-from data.files import write_json
+from common.files import write_json
 from elcano.stage import console
 
 

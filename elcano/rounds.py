@@ -19,8 +19,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from data.files import read_json, write_atomic, write_json
-from data.seeds import derive_seed
+from common.files import read_json, write_atomic, write_json
+from common.seeds import derive_seed
 from data.shard import task_of
 from elcano.recipe import Judging, Recipe, Round, files
 from elcano.report import Result

@@ -10,8 +10,8 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
-from data.errors import UserError
-from data.processes import die_with_parent, free_port
+from common.errors import UserError
+from common.processes import die_with_parent, free_port
 from data.task import SITES_PORT
 from elcano.recipe import ROOT, Serving
 from elcano.stage import console, last_words, python
@@ -60,7 +60,9 @@ def _wait_until_healthy(process: subprocess.Popen, url: str, log: Path) -> None:
 def embedded_sites(log: Path) -> Iterator[int]:
     """The embedded websites; yields their port, the one that task files name where it is free."""
     port = free_port(SITES_PORT)
-    with service([sys.executable, "-m", "data.sites", "--port", str(port)], f"http://127.0.0.1:{port}/health", log):
+    with service(
+        [sys.executable, "-m", "environments.sites", "--port", str(port)], f"http://127.0.0.1:{port}/health", log
+    ):
         yield port
 
 
@@ -68,7 +70,7 @@ def embedded_sites(log: Path) -> Iterator[int]:
 def embedded_teacher(log: Path) -> Iterator[str]:
     """The embedded teacher; yields its OpenAI base URL."""
     port = free_port()
-    command = python("collection/teacher_server.py", port=port)
+    command = python("environments/sites/expert/server.py", port=port)
     with service(command, f"http://127.0.0.1:{port}/v1/models", log):
         yield f"http://127.0.0.1:{port}/v1"
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from data.errors import UserError
-from data.files import read_json, write_json
-from data.processes import die_with_parent
+from common.errors import UserError
+from common.files import read_json, write_json
+from common.processes import die_with_parent
 from elcano.recipe import ROOT
 
 console = Console(highlight=False)

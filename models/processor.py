@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
-from data.errors import UserError
-from data.files import read_json, write_json
+from common.errors import UserError
+from common.files import read_json, write_json
 from models.idefics2 import published
 from models.idefics2.chat_template import CHAT_TEMPLATE
 

@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 import torch
 
-from data.errors import UserError
+from common.errors import UserError
 from server.batch import Reply
 from server.drafts import Drafter
 from server.engine_memory import EngineMemory

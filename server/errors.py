@@ -9,7 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from data.errors import UserError
+from common.errors import UserError
 from server.request_error import RequestError, UnknownModelError
 from server.sequence import DeadlineError, EngineBusyError, EngineDeadError, MemoryFullError
 from server.service import ClientGoneError, ReloadingError

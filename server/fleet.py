@@ -14,8 +14,8 @@ from pathlib import Path
 
 import httpx
 
-from data.errors import UserError
-from data.processes import die_with_parent
+from common.errors import UserError
+from common.processes import die_with_parent
 
 log = logging.getLogger("elcano.server")
 

@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 try:
-    from data import cli
-    from data.defaults import STARTING_POLICY, shipped, short
-    from data.errors import UserError
-    from data.files import read_json
-    from data.key_flags import hide_keys
-    from data.processes import allow_many_descriptors
-    from models.families import NAMES
+    from common import cli
+    from common.defaults import STARTING_POLICY, shipped, short
+    from common.errors import UserError
+    from common.files import read_json
+    from common.key_flags import hide_keys
+    from common.processes import allow_many_descriptors
+    from models.registry import NAMES
 except ModuleNotFoundError as missing:  # not the python of the virtual environment
     root = Path(__file__).resolve().parent.parent
     print(f"error: {missing}; run: bash {root}/install.sh && source {root}/.venv/bin/activate", file=sys.stderr)

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from safetensors.torch import load_file
 
-from data.errors import UserError
+from common.errors import UserError
 
 _TARGET = "base_model.model."
 

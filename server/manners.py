@@ -12,7 +12,7 @@ from typing import Any, TextIO
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from data.errors import UserError
+from common.errors import UserError
 from server.errors import FOREIGN_PAGE, KINDS, TOO_LARGE, UNAUTHORIZED, refusal
 from server.sequence import DeadlineError
 

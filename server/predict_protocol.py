@@ -7,8 +7,8 @@ from typing import Any, Literal
 import fastapi
 from pydantic import BaseModel, Field
 
+from common.errors import UserError
 from data.conversation import IMAGE, split_marks
-from data.errors import UserError
 from server.deadline import TimeoutS
 from server.engine import Engine
 from server.prompt import MAX_IMAGES, Prompt, build_prompt, check_size

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from transformers import BatchFeature
 
+from common.errors import UserError
 from data.conversation import IMAGE
-from data.errors import UserError
 from server.feature_cache import FeatureCache
 from server.vision_language_model import VisionLanguageModel
 from server.wire_images import WireImage

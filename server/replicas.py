@@ -18,7 +18,7 @@ import httpx
 from fastapi.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
 
-from data.errors import UserError
+from common.errors import UserError
 from server.errors import KINDS, Kind, no_such_url, refusal
 from server.fleet import Fleet, Replica
 from server.service import ClientGoneError, ReloadingError

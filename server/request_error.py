@@ -1,6 +1,6 @@
 """Request errors that name the field of the request that they are about."""
 
-from data.errors import UserError
+from common.errors import UserError
 
 
 class RequestError(UserError):

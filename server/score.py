@@ -4,7 +4,7 @@ import concurrent.futures
 from collections.abc import Sequence
 from typing import Any
 
-from data.errors import UserError
+from common.errors import UserError
 from server.engine import Engine
 from server.prefix_store import common_prefix
 from server.prompt import build_prompt, with_reply

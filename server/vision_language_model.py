@@ -17,9 +17,9 @@ from PIL import Image
 from transformers import AutoModelForImageTextToText, BatchFeature, BitsAndBytesConfig
 from transformers.utils import logging
 
-from data.errors import UserError
-from models.families import image_encoder_class
+from common.errors import UserError
 from models.processor import ImageRecipe, ImageSettings, load_processor, settings_for, splitting_remark, to_stderr
+from models.registry import Family
 from models.text import decode_reply, render, tokenize
 from server import ragged_attention
 from server.kv_slots import KVSlots
@@ -61,7 +61,7 @@ class VisionLanguageModel:
         self._no_mask = torch.zeros(1, 1, 1, 1, device=self.device)  # 4-D masks are passed on; steps bring their own
         self.adapters = Adapters(self.hf_model, options.adapters)
         config, generation = self.hf_model.config, self.hf_model.generation_config
-        self.images = image_encoder_class(config.model_type)(self.processor, config)
+        self.images = Family(config.model_type).image_encoder_class(self.processor, config)
         if options.do_image_splitting is None and (remark := splitting_remark(folder, self.processor)):
             to_stderr(remark)
         self.sliding_window: int | None = getattr(config.get_text_config(), "sliding_window", None)

@@ -14,7 +14,7 @@ from typing import Any
 
 from PIL import Image
 
-from data.errors import UserError
+from common.errors import UserError
 from data.images import opened
 from data.legacy import PickledImage, unpickle_images
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from data.processes import reach_own_hosts_directly
+from common.processes import reach_own_hosts_directly
 
 ROOT = Path(__file__).resolve().parent.parent
 # Tests ask for the CPU and for as many ranks as they need, whatever GPUs this host has; bash tests/gpu.sh is for those.

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from data.processes import die_with_parent
+from common.processes import die_with_parent
 from data.trajectory import is_complete
 from tests.conftest import ROOT
 from training.config import Config

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from data.errors import UserError
-from data.processes import die_with_parent
+from common.errors import UserError
+from common.processes import die_with_parent
 from data.shard import Sample, write_shards
 from toolkits.energon_index import write_energon_index
 

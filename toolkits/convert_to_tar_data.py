@@ -20,9 +20,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from data import cli
-from data.errors import UserError
-from data.files import read_json, write_json
+from common import cli
+from common.errors import UserError
+from common.files import read_json, write_json
 from data.shard import Sample, ShardWriter, task_of, write_manifest
 from data.tar import Member, scan
 from toolkits.energon_index import TarIndex, index_members, write_energon_index

@@ -26,9 +26,9 @@ from typing import Any
 
 from rich.table import Table
 
-from data import cli
+from common import cli
+from common.errors import UserError
 from data.conversation import build_conversation
-from data.errors import UserError
 from data.outcome import Verdict
 from data.terminal import print_table
 from data.trajectory import MAX_STEPS, Trajectory, is_complete, list_trajectories, read_trajectory

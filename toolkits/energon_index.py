@@ -14,7 +14,7 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from data.files import write_atomic
+from common.files import write_atomic
 from data.tar import Member, scan
 
 _FOLDER = ".nv-meta"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from zlib_ng.zlib_ng import crc32  # four to five times as fast as zlib 1.2.13
 
-from data.errors import UserError
+from common.errors import UserError
 from data.images import MAX_PIXELS, opened
 
 _PNG = b"\x89PNG\r\n\x1a\n"

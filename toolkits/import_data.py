@@ -23,9 +23,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from data import cli
-from data.errors import UserError
-from data.files import write_atomic
+from common import cli
+from common.errors import UserError
+from common.files import write_atomic
 from toolkits.readers.digirl import read_digirl
 from toolkits.readers.llava import read_llava
 from toolkits.readers.pae import import_pae

@@ -19,10 +19,10 @@ from typing import Any
 from PIL import Image, ImageDraw
 from rich.table import Table
 
-from data import cli
+from common import cli
+from common.errors import UserError
+from common.files import read_json, write_json
 from data.action import ActionError, parse_reply
-from data.errors import UserError
-from data.files import read_json, write_json
 from data.images import opened
 from data.legacy import read_legacy_tar
 from data.shard import Sample, read_manifest, read_shard, shares_images, task_of

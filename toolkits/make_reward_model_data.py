@@ -14,9 +14,9 @@ import random
 from pathlib import Path
 from typing import Any
 
-from data import cli
-from data.errors import UserError
-from data.files import write_atomic
+from common import cli
+from common.errors import UserError
+from common.files import write_atomic
 from data.outcome import Verdict
 from data.reward_model import NO, YES, reward_model_turn
 from data.trajectory import is_complete, list_trajectories, read_trajectory

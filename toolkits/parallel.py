@@ -8,8 +8,8 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
 
-from data.errors import UserError
-from data.processes import die_with_parent
+from common.errors import UserError
+from common.processes import die_with_parent
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

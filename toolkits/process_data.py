@@ -23,9 +23,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from data import cli
-from data.errors import UserError
-from data.files import read_json, write_atomic
+from common import cli
+from common.errors import UserError
+from common.files import read_json, write_atomic
 from data.reward_model import NO, YES, probability_of_yes
 from data.shard import Sample
 from toolkits.checkpoint_scores import score_samples

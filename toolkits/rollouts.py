@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from common.errors import UserError
+from common.files import read_json, read_lines
 from data.conversation import escape_special
-from data.errors import UserError
-from data.files import read_json, read_lines
 from data.outcome import Verdict
 from data.reward_model import reward_model_text, reward_model_turn
 from data.trajectory import INVALID, is_complete, list_trajectories, read_trajectory

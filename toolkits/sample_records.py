@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from data.errors import UserError
-from data.files import read_json
+from common.errors import UserError
+from common.files import read_json
 from data.names import check_name
 from data.shard import RESERVED, Sample
 

@@ -11,9 +11,9 @@ import dataclasses
 import datetime
 from pathlib import Path
 
-from data import cli
+from common import cli
+from common.errors import UserError
 from data.dates import find_dates, shift_dates
-from data.errors import UserError
 from data.task import read_tasks, write_tasks
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from data.errors import UserError
+from common.errors import UserError
 
 
 class Spool:

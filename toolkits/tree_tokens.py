@@ -4,8 +4,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from common.errors import UserError
 from data.conversation import escape_special, shorten_lines
-from data.errors import UserError
 
 
 class TreeCutter:

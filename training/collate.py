@@ -7,8 +7,8 @@ import torch
 from PIL import Image
 
 from models.images import ImageEncoder
-from training.models.batching import IGNORE, Images, image_share
-from training.models.images import encode_share, only_counted
+from training.modules.batching import IGNORE, Images, image_share
+from training.modules.images import encode_share, only_counted
 from training.packing import batch_by_length, pack_rows
 from training.pictures import Picture
 from training.pixel_queue import LazyImages, PixelQueue

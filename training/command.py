@@ -3,11 +3,11 @@
 import os
 import sys
 
-from data import cli
+from common import cli
+from models.registry import family
 from training import demonstration, launch
 from training.config import parse
 from training.memory import config_folder
-from training.models.registry import family
 from training.published_variables import check_model_size, check_published, not_needed
 
 

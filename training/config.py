@@ -15,10 +15,10 @@ from typing import Any, Literal, TypeVar
 import torch
 import tyro
 
+from data.checkpoint_folder import find_weights, read_tracker
 from data.shard import checksum
 from training.layout import Layout
-from training.models.checkpoint_folder import find_weights, read_tracker
-from training.models.trainable import Lora, Trainable
+from training.modules.trainable import Lora, Trainable
 
 Switch = Literal["true", "false"]
 Options = TypeVar("Options")

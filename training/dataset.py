@@ -30,7 +30,7 @@ from megatron.energon import (
 )
 from megatron.energon.errors import reraise_exception
 
-from data.errors import UserError
+from common.errors import UserError
 from data.shard import parse_fields
 from training.collate import Share, TokenizedSample
 from training.encoding import ConversationEncoder

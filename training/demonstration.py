@@ -12,11 +12,11 @@ from pathlib import Path
 
 import torch
 
-from data.defaults import DEMONSTRATIONS, ROOT, STARTING_POLICY, shipped, short
-from data.errors import UserError
+from common.defaults import DEMONSTRATIONS, ROOT, STARTING_POLICY, shipped, short
+from common.errors import UserError
+from data.checkpoint_folder import read_tracker
 from data.shard import read_manifest
 from training.config import Config, parse
-from training.models.checkpoint_folder import read_tracker
 
 PATHS = ("DATASET_PATH", "PRETRAIN_CHECKPOINT_PATH")
 _UNSET = "unset"

@@ -4,7 +4,7 @@ import dataclasses
 
 import torch
 
-from data.errors import UserError
+from common.errors import UserError
 from training.layout import Layout
 
 

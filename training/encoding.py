@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 import torch
 
+from common.errors import UserError
 from data.conversation import IMAGE, split_marks
-from data.errors import UserError
 from models.images import ImageEncoder
 from models.text import Tokenized, escape_around_marks, render, tokenize
 from training.sampled import SampledReply

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from training.collate import MicroBatch
-from training.models.batching import IGNORE
+from training.modules.batching import IGNORE
 
 _PEAK_TFLOPS = {  # dense bf16, from the makers' data sheets
     "B200": 2250,

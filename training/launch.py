@@ -8,18 +8,19 @@ import importlib.util
 from pathlib import Path
 from typing import Any
 
-from data.errors import UserError
-from data.files import read_json
+from common.errors import UserError
+from common.files import read_json
+from data.checkpoint_folder import IDENTITY_FILE, find_weights, read_tracker
 from data.shard import read_manifest
+from models.language import sliding_window
+from models.registry import family
 from training import torchrun
 from training.config import Config
 from training.devices import Ranks, plan_ranks
 from training.memory import print_plan
-from training.models import kernels
-from training.models.adapter_record import check_adapters
-from training.models.checkpoint_folder import IDENTITY_FILE, find_weights, read_tracker
-from training.models.language import check_layout, sliding_window
-from training.models.registry import family
+from training.modules import kernels
+from training.modules.adapter_record import check_adapters
+from training.modules.language import check_layout
 from training.stop import EXIT_CODE
 from training.survey import check_samples
 

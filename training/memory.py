@@ -15,15 +15,15 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from data.errors import UserError
+from common.errors import UserError
+from models.registry import family
+from models.weight_table import padded_vocab_size
 from training.activations import activation_bytes
 from training.config import Config
 from training.host_memory import Written, checkpoint_bytes
 from training.layout import Layout
 from training.loader_memory import loader_memory
-from training.models.language import check_layout
-from training.models.registry import family
-from training.models.weight_table import padded_vocab_size
+from training.modules.language import check_layout
 
 _GIB = 2**30
 _TEXT = re.compile(r"(^|\.)(text_model|language_model)\.")

@@ -10,7 +10,7 @@ from megatron.core.optimizer import MegatronOptimizer, OptimizerConfig, get_mega
 from megatron.core.optimizer.clip_grads import clip_grad_by_total_norm_fp32
 from megatron.core.optimizer_param_scheduler import OptimizerParamScheduler
 
-from data.errors import UserError
+from common.errors import UserError
 from training.config import Config
 from training.distributed_state import share_gathering
 from training.parallel import Chunks, connect

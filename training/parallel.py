@@ -11,11 +11,12 @@ from megatron.core.distributed import DistributedDataParallel, DistributedDataPa
 from megatron.core.optimizer import MegatronOptimizer
 from megatron.core.transformer.module import Float16Module
 
+from models.registry import Family
 from training.layout import Layout
-from training.models import lora
-from training.models.registry import Family
-from training.models.trainable import EVERYTHING, Trainable
-from training.models.vision_language import VisionLanguageModel
+from training.modules import lora
+from training.modules.registry import model_class
+from training.modules.trainable import EVERYTHING, Trainable
+from training.modules.vision_language import VisionLanguageModel
 
 Chunks = list[DistributedDataParallel]
 
@@ -30,7 +31,7 @@ def build_model(family: Family, hf: Any, layout: Layout, trainable: Trainable = 
     )
     chunks = []
     for number in range(layout.virtual_pipeline):
-        model = family.model_class(hf, layout, trainable, number if layout.virtual_pipeline > 1 else None)
+        model = model_class(family)(hf, layout, trainable, number if layout.virtual_pipeline > 1 else None)
         model.train()
         lora.initialize(model.language_model.decoder.layers, seed)
         wrapped = Float16Module(model.config, model) if layout.bf16 else model

@@ -9,7 +9,7 @@ from typing import BinaryIO
 from PIL import Image
 from PIL.ContainerIO import ContainerIO
 
-from data.errors import UserError
+from common.errors import UserError
 from data.images import opened
 
 

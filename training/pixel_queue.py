@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from training.models.batching import Images
+from training.modules.batching import Images
 
 PIXEL_BYTES = 512 * 2**20
 """The most bytes of pixels that wait for their micro-batch on a rank; more only where one micro-batch has more."""

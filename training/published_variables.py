@@ -9,7 +9,7 @@ EXTRA_VOCAB_SIZE, PAD_VOCAB_SIZE, MEGATRON_PATCH_PATH   not needed, whatever the
 from collections.abc import Mapping
 from typing import Any
 
-from data.errors import UserError
+from common.errors import UserError
 from training.config import Config
 
 _SIZES = {"7B": (32, 4096), "13B": (40, 5120), "70B": (80, 8192)}  # layers, hidden size, as in the published table

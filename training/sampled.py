@@ -3,8 +3,8 @@
 import dataclasses
 from typing import Any
 
+from common.errors import UserError
 from data.conversation import IMAGE
-from data.errors import UserError
 from models.text import decode_reply, escape, escape_around_marks
 
 

@@ -17,17 +17,17 @@ import sys
 from pathlib import Path
 from typing import Literal
 
-from data import cli
-from data.errors import UserError
+from common import cli
+from common.errors import UserError
+from data.checkpoint_folder import find_weights
 from data.shard import read_manifest
+from models.registry import family
 from training import torchrun
 from training.config import Config, Switch, parse_with_environment
 from training.devices import plan_ranks
 from training.launch import check_counts, check_kernels, check_sizes
-from training.models.adapter_record import read_adapter_record
-from training.models.checkpoint_folder import find_weights
-from training.models.language import check_layout
-from training.models.registry import family
+from training.modules.adapter_record import read_adapter_record
+from training.modules.language import check_layout
 from training.survey import check_samples
 
 
@@ -101,7 +101,7 @@ def main(config: ScoreConfig) -> int:
 
 def rank_main(config: ScoreConfig) -> None:
     """What each rank does; heavy imports wait until here."""
-    from training.models import kernels
+    from training.modules import kernels
 
     kernels.prepare(config.te)
     from training.scoring import score

@@ -4,6 +4,5 @@
 #   bash training/score.sh --checkpoint mg --dataset_path shards --output scores.parquet --tp 2 --pr fp32
 # Every option is an environment variable and a flag: bash training/score.sh --help
 set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/../data/python.sh"
-export PYTHONSAFEPATH=1 # started in this folder, its models/ would hide the room of that name
+source "$(dirname "${BASH_SOURCE[0]}")/../common/python.sh"
 exec "$PYTHON" -m training.score "$@"

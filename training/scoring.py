@@ -11,14 +11,15 @@ from megatron.core import parallel_state
 from megatron.core.transformer.module import Float16Module
 from pyarrow import parquet
 
+from data.checkpoint_folder import find_weights
 from models.processor import load_processor
+from models.registry import family
 from training import checkpoint, layout
 from training.collate import Collator, MicroBatch, Share, TokenizedSample
 from training.dataset import in_batches, tokenize_share
 from training.feed import Replica
-from training.models.batching import IGNORE
-from training.models.checkpoint_folder import find_weights
-from training.models.registry import family
+from training.modules.batching import IGNORE
+from training.modules.registry import model_class
 from training.score import ScoreConfig
 from training.step import forward_only
 from training.stored_sample import read_in_order
@@ -41,7 +42,7 @@ def score(config: ScoreConfig) -> None:
     weights, hf_files = find_weights(config.checkpoint)
     kind = family(hf_files)
     hf = kind.read_config(hf_files)
-    model = kind.model_class(hf, training.layout, training.trainable, None).eval()
+    model = model_class(kind)(hf, training.layout, training.trainable, None).eval()
     checkpoint.load_model([model], weights)
     chunk = Float16Module(model.config, model) if training.layout.bf16 else model
     processor = load_processor(hf_files)

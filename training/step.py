@@ -11,7 +11,7 @@ from megatron.core.utils import get_attr_wrapped_model
 
 from training import layout
 from training.collate import MicroBatch
-from training.models.batching import NO_IMAGES
+from training.modules.batching import NO_IMAGES
 from training.parallel import Chunks
 
 LossFunction = Callable[[MicroBatch, torch.Tensor], Any]

@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
+from common.errors import UserError
 from data.conversation import IMAGE
-from data.errors import UserError
 from data.shard import parse_fields, read_manifest, sample_images
 from data.tar import scan
 from training.pictures import FilePart

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from common.errors import UserError
 from data.conversation import IMAGE
-from data.errors import UserError
 from data.shard import parse_fields
 from data.tar import scan
 from models.processor import load_processor, to_stderr

@@ -15,8 +15,8 @@ import psutil
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, get_error_handler
 from torch.distributed.run import get_args_parser, run
 
-from data.errors import UserError
-from data.processes import die_with_parent
+from common.errors import UserError
+from common.processes import die_with_parent
 
 Config = TypeVar("Config")
 _LAUNCHER = "ELCANO_LAUNCHER_PID"

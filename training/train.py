@@ -10,9 +10,11 @@ from typing import Any
 import torch
 from megatron.core import parallel_state
 
+from data.checkpoint_folder import copy_hf_files, find_weights, read_tracker
 from data.shard import read_manifest
 from models.images import ImageEncoder
 from models.processor import describe, load_processor, mark_as_trained, splitting_remark, to_stderr, write_chat_template
+from models.registry import family
 from training import checkpoint, layout
 from training.clock import Clock
 from training.collate import Collator, Place, Step
@@ -22,10 +24,8 @@ from training.encoding import ConversationEncoder
 from training.evaluate import Evaluator
 from training.feed import Feed, Replica
 from training.metrics import StepMetrics, StepReporter
-from training.models import kernels
-from training.models.adapter_record import AdapterRecord
-from training.models.checkpoint_folder import copy_hf_files, find_weights, read_tracker
-from training.models.registry import family
+from training.modules import kernels
+from training.modules.adapter_record import AdapterRecord
 from training.optimization import Guard, build_optimizer, build_scheduler, guarded_step
 from training.parallel import Chunks, build_model, finish_param_sync, unwrap
 from training.pixel_queue import PixelQueue

@@ -5,7 +5,6 @@
 #   bash training/train_idefics2.sh --dataset_path shards --pretrain_checkpoint_path mg --tp 2 --pr fp32
 # Every option is an environment variable and a flag: bash training/train_idefics2.sh --help
 set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/../data/python.sh"
-export PYTHONSAFEPATH=1 # started in this folder, its models/ would hide the room of that name
+source "$(dirname "${BASH_SOURCE[0]}")/../common/python.sh"
 export MODEL_TYPE=idefics2
 exec "$PYTHON" -m training.command "$@"

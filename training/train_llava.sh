@@ -6,8 +6,7 @@
 # Every option is an environment variable and a flag: bash training/train_llava.sh --help
 # Published values: Liu et al. 2023 (arXiv 2310.03744), visual instruction tuning, but for the longer sequence.
 set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/../data/python.sh"
-export PYTHONSAFEPATH=1 # started in this folder, its models/ would hide the room of that name
+source "$(dirname "${BASH_SOURCE[0]}")/../common/python.sh"
 export MODEL_TYPE=llava
 export SEQ_LEN=${SEQ_LEN:-4096} # as far as Vicuna counts; an image takes 576
 export GLOBAL_BATCH_SIZE=${GLOBAL_BATCH_SIZE:-128}

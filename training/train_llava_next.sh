@@ -5,8 +5,7 @@
 # Every option is an environment variable and a flag: bash training/train_llava_next.sh --help
 # The whole model learns, as in LLaVA-NeXT's own training; its other values are those of train_idefics2.sh.
 set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/../data/python.sh"
-export PYTHONSAFEPATH=1 # started in this folder, its models/ would hide the room of that name
+source "$(dirname "${BASH_SOURCE[0]}")/../common/python.sh"
 export MODEL_TYPE=llava_next
 export SEQ_LEN=${SEQ_LEN:-16384} # an image of 1024 x 768 takes 2340; Vicuna and Yi count to 4096 only
 exec "$PYTHON" -m training.command "$@"

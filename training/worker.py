@@ -5,7 +5,7 @@ The heavy imports wait until `main`, so that a process which only imports this f
 
 from training import torchrun
 from training.config import Config, parse
-from training.models import kernels
+from training.modules import kernels
 
 
 def main(config: Config) -> None:

@@ -18,13 +18,13 @@ from rich.console import Console
 from rich.progress import track
 
 from collection.evaluation.summary import print_summary, summarise
-from collection.judge_flags import JudgeFlags
 from collection.judges import Judge
-from collection.judging import judge_once
-from data.cli import run
-from data.errors import UserError
-from data.files import read_json, write_json
-from data.key_flags import hide_keys
+from collection.judges.judge_flags import JudgeFlags
+from collection.judges.judging import judge_once
+from common.cli import run
+from common.errors import UserError
+from common.files import read_json, write_json
+from common.key_flags import hide_keys
 from data.task import Task, read_tasks
 from data.trajectory import is_complete, list_trajectories, read_trajectory, split_folder_name
 

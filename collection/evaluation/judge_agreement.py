@@ -18,13 +18,13 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from collection.judge_flags import JudgeFlags
 from collection.judges import Judge, judge_name
-from collection.judging import is_judge_fault
-from data.cli import run
-from data.errors import UserError
-from data.files import read_json, write_json
-from data.key_flags import hide_keys
+from collection.judges.judge_flags import JudgeFlags
+from collection.judges.judging import is_judge_fault
+from common.cli import run
+from common.errors import UserError
+from common.files import read_json, write_json
+from common.key_flags import hide_keys
 from data.outcome import Outcome, Verdict
 from data.task import Task, read_tasks
 from data.trajectory import is_complete, list_trajectories, read_outcome, split_folder_name

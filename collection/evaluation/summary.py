@@ -9,7 +9,7 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
-from data.files import read_json
+from common.files import read_json
 from data.outcome import Outcome, Verdict
 from data.task import Task
 from data.terminal import print_table

@@ -9,13 +9,13 @@ from typing import Any, TypeVar
 import httpx
 import openai
 
-from collection.chat_dialect import ChatDialect
+from collection.endpoints.chat_dialect import ChatDialect
+from collection.endpoints.keys import minds_proxies
 from collection.judges.faults import JudgeFault
 from collection.judges.insist import LONGEST_PAUSE_S, MAX_ATTEMPTS, Transient, backoff_s
 from collection.judges.ledger import Ledger, estimate_tokens
 from collection.judges.reply_cache import ReplyCache
-from collection.keys import minds_proxies
-from data.errors import UserError
+from common.errors import UserError
 
 Meaning = TypeVar("Meaning")
 

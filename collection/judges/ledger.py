@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from collection.judges.faults import BudgetSpentError
-from data.errors import UserError
-from data.files import read_lines
+from common.errors import UserError
+from common.files import read_lines
 
 # US dollars per million (prompt, completion) tokens, as published in 2025; other models' prices are given by flag.
 PRICES = {

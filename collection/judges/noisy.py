@@ -5,7 +5,7 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
-from data.errors import UserError
+from common.errors import UserError
 from data.outcome import Outcome, Verdict
 from data.task import Task
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from data.errors import UserError
+from common.errors import UserError
 from data.outcome import Outcome, Verdict
 from data.task import Task
 from data.trajectory import BLOCKED, INVALID, Trajectory, read_trajectory

@@ -5,8 +5,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from data.errors import UserError
-from data.files import read_json, write_json
+from common.errors import UserError
+from common.files import read_json, write_json
 
 
 class ReplyCache:

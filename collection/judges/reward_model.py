@@ -11,12 +11,12 @@ from typing import Any
 
 import httpx
 
+from collection.endpoints.keys import own_server_headers
 from collection.judges.faults import JudgeFault
 from collection.judges.insist import Transient, insist
 from collection.judges.prompts import prompt_hash
 from collection.judges.verdict_judge import settled_without_judge
-from collection.keys import own_server_headers
-from data.errors import UserError
+from common.errors import UserError
 from data.outcome import Outcome, Verdict
 from data.reward_model import INSTRUCTION, NO, YES, probability_of_yes, reward_model_turn
 from data.task import Task

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from collection.judges.endpoint import Reply
 from collection.judges.faults import BudgetSpentError, JudgeFault
-from data.errors import UserError
+from common.errors import UserError
 
 VOTE_TEMPERATURE = 1.0  # several votes at temperature 0 would be one vote
 FIRST_SEED = 42  # as published

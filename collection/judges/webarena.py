@@ -1,7 +1,7 @@
 """WebArena's evaluators over a kept trajectory: `string_match`, `url_match`, `program_html`. All named must hold.
 
 What `program_html` looks at was read from the browser at the end of the trajectory and lies in `final_pages.json`
-(`collection/webarena/final_pages.py`), so judging needs neither browser nor sites. Source: WebArena's
+(`environments/webarena/final_pages.py`), so judging needs neither browser nor sites. Source: WebArena's
 `evaluation_harness` (arXiv 2307.13854); programs in task files are looked up in a table, never run.
 """
 
@@ -17,8 +17,8 @@ from collection.judges import oracle
 from collection.judges.endpoint import Endpoint
 from collection.judges.prompts import FUZZY_MATCH, UNACHIEVABLE_MATCH
 from collection.judges.verdict import parse_choice, parse_grade
-from data.errors import UserError
-from data.files import read_json
+from common.errors import UserError
+from common.files import read_json
 from data.outcome import Outcome, Verdict
 from data.task import Task
 from data.trajectory import INVALID, Trajectory, read_trajectory

@@ -11,8 +11,8 @@ from collection.judges.verdict import parse_choice
 from collection.proposers import prompts
 from collection.proposers.leaks import TestSplit, named_in
 from collection.proposers.similarity import Known
-from data.errors import UserError
-from data.files import read_lines
+from common.errors import UserError
+from common.files import read_lines
 from data.task import Task
 
 Check = Callable[[Task], bool]

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from data.sites.ground_truth import GroundTruth, ground_truth
-from data.sites.truth import InfeasibleError
-from data.sites.world import World, build
 from data.task import Task
+from environments.sites.ground_truth import GroundTruth, ground_truth
+from environments.sites.truth import InfeasibleError
+from environments.sites.world import World, build
 
 TEST = "test"
 _EMBEDDED = re.compile(r"https?://[\w-]+\.localhost[:/]")

@@ -13,7 +13,7 @@ from collection.judges.endpoint import Endpoint
 from collection.judges.verdict_judge import image_part
 from collection.proposers import prompts
 from collection.proposers.parsing import parse_proposals
-from data.errors import UserError
+from common.errors import UserError
 from data.task import Task
 from data.trajectory import INVALID, Trajectory, is_complete, list_trajectories, read_trajectory
 

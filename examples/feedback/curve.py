@@ -12,9 +12,9 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from data import cli
-from data.errors import UserError
-from data.files import read_json, write_json
+from common import cli
+from common.errors import UserError
+from common.files import read_json, write_json
 
 COLOURS = ("#14606b", "#c2571a", "#6b4c9a", "#777777")
 

@@ -9,7 +9,7 @@ Needs 8 GPUs, the idefics2-8b checkpoint, the internet and an API key. Source: O
 import os
 from pathlib import Path
 
-from data.errors import UserError
+from common.errors import UserError
 from elcano.recipe import Collection, Judging, Recipe, Round, Serving, Teacher, Training
 
 SITES = ("webvoyager", "mind2web")

@@ -6,8 +6,8 @@ from typing import Any
 
 from PIL import Image
 
+from common.errors import UserError
 from data.conversation import IMAGE
-from data.errors import UserError
 from models.images import Pixels
 
 _FENCE = "<fake_token_around_image>"

@@ -8,13 +8,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
-from collection.browser.actions import act
-from collection.browser.faults import BrowserError, PageError
-from collection.browser.fleet import Fleet
-from collection.browser.observe import observe
-from collection.browser.page import Page, Viewport
-from collection.browser.settle import settle
 from data.action import Click
+from environments.browser.actions import act
+from environments.browser.faults import BrowserError, PageError
+from environments.browser.fleet import Fleet
+from environments.browser.observe import observe
+from environments.browser.page import Page, Viewport
+from environments.browser.settle import settle
 from tests.adversary.pages import HEADERS, NAVIGATIONS, SUBRESOURCES
 from tests.adversary.traps import Traps
 

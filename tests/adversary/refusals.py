@@ -6,7 +6,7 @@ import signal
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from data.errors import UserError
+from common.errors import UserError
 
 SECONDS = 10
 MEMORY_BYTES = 2**30

@@ -12,7 +12,7 @@ import pytest
 import torch
 from transformers import AutoConfig
 
-from data.errors import UserError
+from common.errors import UserError
 from models.processor import load_processor
 from server.hf_online_server import check_folder
 from server.vision_language_model import LoadOptions, VisionLanguageModel

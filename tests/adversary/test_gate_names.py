@@ -4,8 +4,8 @@ import socket
 
 import pytest
 
-from collection.browser.url_policy import UrlPolicy
 from data.task import Task
+from environments.browser.url_policy import UrlPolicy
 from tests.adversary.traps import Traps
 from tests.collection.gates import NoWall, in_process_gate, name_server
 
@@ -76,7 +76,7 @@ def test_a_name_that_changes_its_address_between_check_and_connection(
         for wall, reached in ((NoWall(), {"x"}), (UrlPolicy(), set())):
             traps.reached.clear()
             name_server(monkeypatch, {"turning.example": ["192.88.98.1", "127.0.0.1"]})
-            monkeypatch.setattr("collection.browser.gate.CONNECT_TIMEOUT_S", 0.5)
+            monkeypatch.setattr("environments.browser.gate.CONNECT_TIMEOUT_S", 0.5)
             with in_process_gate(wall) as port:
                 for _ in range(3):
                     ask(port, "turning.example", traps.ports["x"], is_tunnel)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from collection.browser.gate import Gate
-from collection.browser.url_policy import UrlPolicy
 from data.task import Task
+from environments.browser.gate import Gate
+from environments.browser.url_policy import UrlPolicy
 from tests.adversary.hostile_site import ALL_AT_ONCE, serving, visit
 from tests.adversary.pages import HEADERS, NAVIGATIONS, SUBRESOURCES
 

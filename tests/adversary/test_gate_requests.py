@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from collection.browser import gate as gate_module
-from collection.browser.gate import Gate
-from collection.browser.url_policy import UrlPolicy
 from data.task import Task
+from environments.browser import gate as gate_module
+from environments.browser.gate import Gate
+from environments.browser.url_policy import UrlPolicy
 from tests.adversary.traps import Traps
 from tests.collection.gates import in_process_gate
 
@@ -167,7 +167,7 @@ FEW = 128
 _GATE_WITH_FEW_DESCRIPTORS = f"""
 import resource, runpy
 resource.setrlimit(resource.RLIMIT_NOFILE, ({FEW}, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
-runpy.run_module("collection.browser.gate", run_name="__main__")
+runpy.run_module("environments.browser.gate", run_name="__main__")
 """
 
 

@@ -10,7 +10,7 @@ import fastapi
 import pytest
 import uvicorn
 
-from data.processes import listen
+from common.processes import listen
 from server import hf_online_server, slow_clients
 
 KEY = "s3cret"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from collection.campaign.overview import print_overview
 from collection.evaluation.summary import print_summary, summarise
-from collection.overview import print_overview
 from data.task import Task, read_tasks
 from tests.adversary.refusals import refusal
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from collection.browser import gate as gate_module
-from collection.browser.url_policy import UrlPolicy
+from environments.browser import gate as gate_module
+from environments.browser.url_policy import UrlPolicy
 
 
 class NoWall(UrlPolicy):

@@ -9,9 +9,9 @@ from typing import Any
 
 import uvicorn
 
-from collection.stand_in import create_app
-from collection.stand_in_judge import reply
-from data.processes import listen
+from collection.endpoints.stand_in import create_app
+from collection.judges.stand_in_judge import reply
+from common.processes import listen
 
 
 @contextmanager

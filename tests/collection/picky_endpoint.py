@@ -11,7 +11,7 @@ import fastapi
 import uvicorn
 from fastapi.responses import JSONResponse
 
-from data.processes import listen
+from common.processes import listen
 
 
 @contextmanager

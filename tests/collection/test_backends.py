@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from collection.backends import Backends
-from collection.environments.webarena import read_webarena
-from collection.lease import leases
-from collection.options import CollectionConfig
-from collection.schedule import Schedule
-from data.errors import UserError
+from collection.campaign.backends import Backends
+from collection.campaign.lease import leases
+from collection.campaign.options import CollectionConfig
+from collection.campaign.schedule import Schedule
+from common.errors import UserError
 from data.task import Task
 from data.trajectory import read_trajectory
+from environments.webarena.tasks import read_webarena
 from tests.collection.collector import Collector, task
 from tests.conftest import ROOT
 

@@ -6,14 +6,14 @@ from pathlib import Path
 import openai
 import pytest
 
-from collection.chat_dialect import ChatDialect
-from collection.chat_policy import ChatPolicy
-from collection.documents import DocumentReader
+from collection.agent.chat_policy import ChatPolicy
+from collection.agent.documents import DocumentReader
+from collection.agent.policy import PolicyError, Sampling
+from collection.endpoints.chat_dialect import ChatDialect
 from collection.judges.endpoint import Endpoint
 from collection.judges.faults import JudgeFault
 from collection.judges.ledger import Budget, Ledger
 from collection.judges.reply_cache import ReplyCache
-from collection.policy import PolicyError, Sampling
 from data.conversation import StepText
 from data.task import Task
 from tests.collection.picky_endpoint import picky

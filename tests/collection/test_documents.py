@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from collection.documents import DocumentReader
-from collection.pdf import excerpt, read_pdf
+from collection.agent.documents import DocumentReader
+from collection.agent.pdf import excerpt, read_pdf
 from data.trajectory import Trajectory, read_trajectory
 from tests.collection.collector import Collector, task
-from tests.collection.conftest import Harbour
+from tests.environments.conftest import Harbour
 
 PAPER = "".join(
     f"<h1 style='break-before:page'>Chapter {number}</h1><p>{text}</p>"

@@ -22,7 +22,7 @@ HIDDEN = ("OPENAI_API_KEY", "DISPLAY", "WAYLAND_DISPLAY")
 @pytest.fixture
 def teacher(spawn: Callable[..., subprocess.Popen]) -> Iterator[str]:
     """The embedded teacher's base URL."""
-    process = spawn("collection/teacher_server.py", "--port", "0", stdout=subprocess.PIPE)
+    process = spawn("environments/sites/expert/server.py", "--port", "0", stdout=subprocess.PIPE)
     yield process.stdout.readline().strip().rpartition(" ")[2]
 
 
@@ -46,7 +46,7 @@ def wait_for_verdicts(results: Path, number: int) -> list[Path]:
 
 
 def websites_of(run: subprocess.Popen) -> list[psutil.Process]:
-    return [child for child in psutil.Process(run.pid).children() if "data.sites" in child.cmdline()]
+    return [child for child in psutil.Process(run.pid).children() if "environments.sites" in child.cmdline()]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from data.seeds import derive_seed
+from common.seeds import derive_seed
 from data.trajectory import read_trajectory
 from tests.collection.collector import Collector, task
 

@@ -15,20 +15,20 @@ from pathlib import Path
 
 import pytest
 
-from collection import episode
-from collection.browser import launch
-from collection.browser.actions import act
-from collection.browser.faults import BrowserError
-from collection.browser.observe import observe
-from collection.browser.walls import describe_wall
-from collection.episode import Limits
+from collection.agent import episode
+from collection.agent.episode import Limits
 from data.action import Click
 from data.trajectory import Trajectory, read_trajectory
-from tests.collection import website
+from environments.browser import launch
+from environments.browser.actions import act
+from environments.browser.faults import BrowserError
+from environments.browser.observe import observe
+from environments.browser.walls import describe_wall
 from tests.collection.collector import Collector, task
-from tests.collection.conftest import Harbour, open_harbour
-from tests.collection.steps import click, do
-from tests.collection.website import find
+from tests.environments import website
+from tests.environments.conftest import Harbour, open_harbour
+from tests.environments.steps import click, do
+from tests.environments.website import find
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +117,7 @@ def test_a_document_that_never_comes_does_not_keep_the_page_from_being_observed(
     harbour: Harbour, url: str, monkeypatch: pytest.MonkeyPatch, is_asked_for_first: bool
 ) -> None:
     """Asked for so late that the page was at rest before; until an answer comes, Chromium draws nothing."""
-    monkeypatch.setattr("collection.browser.settle.ARRIVAL_CAP_S", 1.0)
+    monkeypatch.setattr("environments.browser.settle.ARRIVAL_CAP_S", 1.0)
 
     async def run() -> tuple[str, str]:
         async with harbour.page(f"{url}/fine") as page:

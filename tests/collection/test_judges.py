@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from collection.evaluation.auto_eval import judge_all
-from collection.judge_flags import JudgeFlags
 from collection.judges import insist, rewards
+from collection.judges.judge_flags import JudgeFlags
+from collection.judges.judging import judge_once
 from collection.judges.noisy import NoisyJudge
-from collection.judging import judge_once
-from data.errors import UserError
+from common.errors import UserError
 from data.outcome import Outcome, Verdict
-from data.sites.make_tasks import make_tasks
-from data.sites.world import build
 from data.task import Task
 from data.trajectory import FINISHED, MAX_STEPS, Step, TrajectoryWriter, folder_name, read_outcome
+from environments.sites.make_tasks import make_tasks
+from environments.sites.world import build
 from tests.collection.judge_endpoint import serving
 
 TASKS = make_tasks(build(0), "optim-1")

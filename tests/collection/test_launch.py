@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from collection.browser import launch
-from collection.browser.fleet import Fleet
-from collection.browser.page import Viewport
+from environments.browser import launch
+from environments.browser.fleet import Fleet
+from environments.browser.page import Viewport
 
 
 def test_root_is_told_once_that_there_is_no_sandbox_and_how_to_have_one(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from collection.judges.oracle import judge
-from data.errors import UserError
+from common.errors import UserError
 from data.outcome import Verdict
 from data.task import Task
 from data.trajectory import FINISHED, INVALID, MAX_STEPS, Step, TrajectoryWriter

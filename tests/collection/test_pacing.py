@@ -5,11 +5,11 @@ import time
 from http.server import ThreadingHTTPServer
 from unittest.mock import Mock
 
-from collection.browser.page import Page
-from collection.pacing import Pace
+from collection.campaign.pacing import Pace
 from data.trajectory import read_trajectory
+from environments.browser.page import Page
 from tests.collection.collector import Collector, task
-from tests.collection.conftest import Harbour
+from tests.environments.conftest import Harbour
 
 
 def test_turns_on_a_website_are_spaced_over_all_sessions_and_others_do_not_wait() -> None:

@@ -5,12 +5,12 @@ from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from collection.policy import Sampling
-from collection.predict_policy import PredictPolicy
+from collection.agent.policy import Sampling
+from collection.agent.predict_policy import PredictPolicy
+from common.errors import UserError
 from data.conversation import StepText
-from data.errors import UserError
 from data.task import Task
-from tests.collection import website
+from tests.environments import website
 
 
 def ask(urls: list[str], folders: list[str]) -> list[str]:

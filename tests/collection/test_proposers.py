@@ -11,8 +11,8 @@ from collection.proposers.filters import critic_window
 from collection.proposers.leaks import TestSplit
 from collection.proposers.parsing import parse_proposals
 from collection.proposers.similarity import Known
-from collection.stand_in_proposer import reply
-from data.errors import UserError
+from collection.proposers.stand_in_proposer import reply
+from common.errors import UserError
 from data.outcome import Outcome, Verdict
 from data.task import Task, read_tasks
 from data.trajectory import write_outcome
@@ -66,7 +66,7 @@ PRODUCT = SHOP + (
 
 
 def test_from_demonstrations_it_proposes_what_the_pages_show(tmp_path):
-    from data.sites.world import build
+    from environments.sites.world import build
 
     products = build(0).shop.of("IL")[:12]
     for number, product in enumerate(products):

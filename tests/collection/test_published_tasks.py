@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
+from collection.campaign.overview import overview, print_overview
 from collection.evaluation.summary import print_summary, summarise
-from collection.overview import overview, print_overview
 from data.outcome import Outcome, Verdict
 from data.task import read_tasks
 from data.trajectory import write_outcome

@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 
-from collection.stand_in import completion
+from collection.endpoints.stand_in import completion
+from common.processes import free_port
+from common.seeds import derive_seed
 from data.action import CANNOT_EXECUTE, FORMAT_ERROR
-from data.processes import free_port
-from data.seeds import derive_seed
 from data.trajectory import is_complete, read_trajectory
-from tests.collection import website
 from tests.collection.collector import Collector, task
 from tests.conftest import ROOT
+from tests.environments import website
 
 
 def test_a_trajectory_holds_what_the_agent_saw_and_said(

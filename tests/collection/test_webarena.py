@@ -10,13 +10,13 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from collection.browser.faults import PageError
-from collection.webarena import magento
-from collection.webarena.configurations import fill_placeholders, to_task
-from collection.webarena.final_pages import check_programs, parse_call, read_final_pages, target_url
-from collection.webarena.reset import reset_sites
-from data.errors import UserError
+from common.errors import UserError
 from data.task import Task, read_tasks
+from environments.browser.faults import PageError
+from environments.webarena import magento
+from environments.webarena.configurations import fill_placeholders, to_task
+from environments.webarena.final_pages import check_programs, parse_call, read_final_pages, target_url
+from environments.webarena.reset import reset_sites
 from tests.conftest import ROOT
 
 CONFIGURATION = {
@@ -41,7 +41,14 @@ def test_the_command_fills_addresses_and_writes_all_three(tmp_path, monkeypatch)
     raw.write_text(json.dumps([CONFIGURATION, second]))
     monkeypatch.setenv("SHOPPING", "http://shop.test:7770/")
     monkeypatch.delenv("MAP", raising=False)
-    command = [sys.executable, "collection/webarena/generate_test_data.py", "--raw_file", str(raw), "--state_dir", "/s"]
+    command = [
+        sys.executable,
+        "environments/webarena/generate_test_data.py",
+        "--raw_file",
+        str(raw),
+        "--state_dir",
+        "/s",
+    ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 2 and "needs the address of MAP" in done.stderr and len(list(tmp_path.iterdir())) == 1
     monkeypatch.setenv("MAP", "http://map.test:3000")

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from collection.judge_flags import JudgeFlags
+from collection.judges.judge_flags import JudgeFlags
 from collection.judges.webarena import WebArenaJudge
-from data.errors import UserError
+from common.errors import UserError
 from data.outcome import Verdict
 from data.task import Task
 from data.trajectory import FINISHED, Step, TrajectoryWriter

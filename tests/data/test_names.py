@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from data.errors import UserError
+from common.errors import UserError
 from data.names import check_name
 from data.shard import Sample
 from data.task import Task

@@ -10,7 +10,7 @@ import pytest
 import xxhash
 from PIL import Image
 
-from data.errors import UserError
+from common.errors import UserError
 from data.legacy import read_legacy_tar, unpickle_images
 from data.shard import Sample, read_manifest, read_shard, task_of, write_shards
 from data.tar import TarWriter, _make_header, _tarfile_header, scan

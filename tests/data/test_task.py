@@ -2,7 +2,7 @@
 
 import pytest
 
-from data.errors import UserError
+from common.errors import UserError
 from data.task import Task, move_sites, read_tasks, write_tasks
 
 GOOD = '{"id": "a--0", "ques": "q", "web": "http://x/"}'

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from data.sites.instructions import OPENERS, WORDINGS, parse
-from data.sites.make_tasks import Config, main
-from data.sites.words import SPLITS
 from data.task import Task, read_tasks
+from environments.sites.instructions import OPENERS, WORDINGS, parse
+from environments.sites.make_tasks import Config, main
+from environments.sites.words import SPLITS
 
 TASKS = Path(__file__).resolve().parent.parent.parent / "data" / "tasks"
 # What every visitor of the sites finds: not entities. All other slots name something that belongs to one split.

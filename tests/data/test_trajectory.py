@@ -6,8 +6,8 @@ import json
 import pytest
 from PIL import Image
 
+from common.errors import UserError
 from data.action import CANNOT_EXECUTE
-from data.errors import UserError
 from data.outcome import Outcome, Verdict
 from data.task import Task
 from data.trajectory import (

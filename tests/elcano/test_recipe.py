@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from data.errors import UserError
-from data.files import read_json, write_json
+from common.errors import UserError
+from common.files import read_json, write_json
 from elcano.recipe import Collection, load_recipe, remember_recipe
 from elcano.rounds import draw
 

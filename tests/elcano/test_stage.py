@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from data.errors import UserError
-from data.processes import free_port
+from common.errors import UserError
+from common.processes import free_port
 from elcano.services import service
 from elcano.stage import Logbook, last_words, python, run_command
 from tests.conftest import ROOT
@@ -63,7 +63,7 @@ def test_a_service_is_found_whatever_proxy_is_set(monkeypatch, tmp_path):
     monkeypatch.delenv("no_proxy", raising=False)
     monkeypatch.setenv("NO_PROXY", "intranet,localhost")
     script = (
-        "import os, sys; from pathlib import Path; from data import cli; from elcano import services\n"
+        "import os, sys; from pathlib import Path; from common import cli; from elcano import services\n"
         "services.START_TIMEOUT_S = 20\n"
         "def main(log):\n"
         "    with services.embedded_sites(log):\n"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from data.errors import UserError
+from common.errors import UserError
 from data.task import read_tasks
 from elcano.recipe import load_recipe
 from elcano.rounds import Voyage

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from data.sites.instructions import parse
 from data.task import read_tasks
+from environments.sites.instructions import parse
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FOLDER = ROOT / "examples" / "quickstart" / "starting_policy"

@@ -13,9 +13,9 @@ from pathlib import Path
 import torch
 from rich.table import Table
 
-from data import cli
-from data.errors import UserError
-from data.files import write_json
+from common import cli
+from common.errors import UserError
+from common.files import write_json
 from elcano.stage import console
 from tests.gpu import host
 from tests.gpu.lines import LINES, Line

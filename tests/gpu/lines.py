@@ -12,13 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from data.files import read_json
+from common.files import read_json
 from elcano.stage import python, run_command
 from tests.conftest import ROOT
 from tests.gpu import parity
 from tests.gpu.result import FailedError, Machine, Result, SkippedError
 from tests.rehearsal.checkpoints import Depth, make_checkpoint
-from training.models.kernels import look
+from training.modules.kernels import look
 
 STARTING_POLICY = ROOT / "examples" / "quickstart" / "starting_policy" / "weights"
 QUICKSTART = ROOT / "examples" / "quickstart" / "recipe.py"

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from common.errors import UserError
 from data.conversation import split_marks
-from data.errors import UserError
-from models.families import image_encoder_class
 from models.processor import (
     PUBLISHED,
     ImageSettings,
@@ -17,9 +16,9 @@ from models.processor import (
     write_chat_template,
     write_image_settings,
 )
+from models.registry import Family, family
 from models.text import escape, escape_around_marks, render, tokenize
 from tests.training import tiny_llava
-from training.models.registry import family
 
 SCREENSHOT = (768, 1024)
 MESSAGES = [
@@ -41,7 +40,7 @@ def released(field_processor: Path, tmp_path: Path) -> Path:
 def test_tokens_and_pixels_are_hugging_faces_split_or_not(released: Path, splitting: bool) -> None:
     """Two images, one of which has a word behind it: idefics2's own processor says what they must be."""
     processor = load_processor(released, ImageSettings(do_image_splitting=splitting), say=lambda _: None)
-    images = image_encoder_class("idefics2")(processor, family(released).read_config(released))
+    images = Family("idefics2").image_encoder_class(processor, family(released).read_config(released))
     pictures = [Image.effect_noise(SCREENSHOT[::-1], 90).convert("RGB") for _ in range(2)]
     plain = processor.apply_chat_template(MESSAGES, add_generation_prompt=True)
     expected = processor(text=[plain], images=pictures, return_tensors="pt")

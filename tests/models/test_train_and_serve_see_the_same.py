@@ -22,14 +22,15 @@ import uvicorn
 from PIL import Image
 from transformers import Idefics2Config, Idefics2ForConditionalGeneration
 
-from collection import chat_policy
-from collection.chat_policy import ChatPolicy
-from collection.policy import Completion, Policy, Sampling
-from collection.predict_policy import PredictPolicy
+from collection.agent import chat_policy
+from collection.agent.chat_policy import ChatPolicy
+from collection.agent.policy import Completion, Policy, Sampling
+from collection.agent.predict_policy import PredictPolicy
 from data.shard import Sample
 from data.task import Task
 from data.trajectory import Trajectory, read_trajectory
 from models.processor import load_processor, splits_images
+from models.registry import family
 from server.engine import Engine, EngineConfig
 from server.http_api import create_app
 from server.prompt import Prompt
@@ -44,8 +45,7 @@ from toolkits.convert_trajectories_to_json import samples_of
 from toolkits.tree_tokens import TreeCutter
 from training.dataset import tokenize
 from training.encoding import ConversationEncoder
-from training.models.images import encode_share
-from training.models.registry import family
+from training.modules.images import encode_share
 
 NUM_STEPS, LAST_N = 3, 3
 NUM_REPLY_TOKENS = 12

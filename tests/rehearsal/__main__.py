@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 from typing import Literal
 
-from data import cli
-from data.files import write_json
+from common import cli
+from common.files import write_json
 from elcano.stage import Logbook, console
 from tests.rehearsal.report import agreement_rows, memory_rows, print_rows, sight_rows
 from tests.rehearsal.sizes import SIZES

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from pyarrow import parquet
 
-from data.files import read_json
+from common.files import read_json
 
 ROUNDING = 2**-7 / math.sqrt(12) * math.sqrt(0.375 / math.log(2))
 """Of a number rounded to bf16, relative, root mean square: the spacing 2^-7 of [1, 2) over its logarithms."""

@@ -17,10 +17,10 @@ from transformers import (
     LlavaNextProcessor,
 )
 
-from data.files import read_json
+from common.files import read_json
+from models.registry import family
 from tests.conftest import ROOT
 from tests.rehearsal.mistral_tokenizer import RELEASED, make_tokenizer
-from training.models.registry import family
 
 SHAPES = ROOT / "training" / "shapes"
 _TEMPLATE = (  # of llava-v1.6-mistral-7b-hf: images first

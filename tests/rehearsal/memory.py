@@ -4,7 +4,7 @@ import json
 import re
 from pathlib import Path
 
-from data.files import read_lines
+from common.files import read_lines
 
 GIB = 2**30
 _ROW = re.compile(r"│ ([\w ]+?) \(GiB[^)]*\)\s*│\s*([\d.]+)")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from data.files import read_json
+from common.files import read_json
 from elcano.stage import console
 from tests.rehearsal import memory
 from tests.rehearsal.agreement import (

@@ -12,9 +12,9 @@ from data.conversation import split_marks
 from data.shard import Sample, read_manifest, read_shard
 from data.trajectory import list_trajectories, read_trajectory
 from models.processor import load_processor
+from models.registry import family
 from toolkits.convert_trajectories_to_json import sample_id
 from training.encoding import ConversationEncoder
-from training.models.registry import family
 
 _ROLES = {"human": "user", "gpt": "assistant"}
 

@@ -15,8 +15,8 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from data.files import write_atomic
-from data.processes import free_port
+from common.files import write_atomic
+from common.processes import free_port
 from elcano.services import embedded_sites, service
 from elcano.stage import Logbook, python, run_command
 from tests.conftest import ROOT

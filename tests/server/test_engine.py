@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from common.errors import UserError
 from data.conversation import split_marks
-from data.errors import UserError
 from server.engine import Engine, EngineConfig
 from server.prompt import Prompt, build_prompt
 from server.sampling import SamplingParams

@@ -11,20 +11,20 @@ from pathlib import Path
 
 import pytest
 
-from collection import keys
-from collection.chat_policy import ChatPolicy
-from collection.documents import DocumentReader
-from collection.judge_flags import JudgeFlags
+from collection.agent.chat_policy import ChatPolicy
+from collection.agent.documents import DocumentReader
+from collection.agent.policy import Completion, Policy, Sampling
+from collection.agent.predict_policy import PredictPolicy
+from collection.campaign.options import CollectionConfig
+from collection.endpoints import keys
+from collection.endpoints.keys import endpoint_key, is_openai, minds_proxies, own_server_headers, same_endpoint
 from collection.judges.endpoint import Endpoint
+from collection.judges.judge_flags import JudgeFlags
 from collection.judges.ledger import Budget, Ledger
 from collection.judges.reply_cache import ReplyCache
 from collection.judges.reward_model import RewardModelJudge
-from collection.keys import endpoint_key, is_openai, minds_proxies, own_server_headers, same_endpoint
-from collection.options import CollectionConfig
-from collection.policy import Completion, Policy, Sampling
-from collection.predict_policy import PredictPolicy
+from common.errors import UserError
 from data.conversation import StepText
-from data.errors import UserError
 from data.task import Task
 from elcano.recipe import Serving
 from elcano.services import policy_server

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from data.errors import UserError
+from common.errors import UserError
 from server.engine import Engine, EngineConfig
 from server.prompt import build_prompt
 from server.sampling import SamplingParams

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from data.errors import UserError
+from common.errors import UserError
 from server.engine import Engine, EngineConfig
 from server.engine_memory import EngineMemory
 from server.memory_budget import MemoryBudget

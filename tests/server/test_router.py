@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from data.errors import UserError
+from common.errors import UserError
 from server import fleet as fleet_module
 from server.fleet import Fleet, Replica
 from server.replicas import Router, create_router_app, session_of

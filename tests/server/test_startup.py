@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from data import cli
-from data.errors import UserError
+from common import cli
+from common.errors import UserError
 from server.hf_online_server import Config, main
 from server.vision_language_model import LoadOptions, VisionLanguageModel
 from tests.server.helpers import SERVER, RunningServer, png, screenshot, server_environment

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from data.conversation import StepText, build_conversation, split_marks
+from models.registry import Family
 from server.feature_cache import FeatureCache
 from server.prompt import build_prompt
 from server.vision_language_model import LoadOptions, VisionLanguageModel
@@ -14,7 +15,6 @@ from tests.server.helpers import observation, png, screenshot
 from tests.server.tiny_llava import save_tiny_llava
 from tests.server.tiny_model import save_tiny_idefics2
 from training.encoding import ConversationEncoder
-from training.models.registry import Family
 
 SENDERS = {"user": "human", "assistant": "gpt"}
 REPLY = "Thought: I look at 'é'.\n\nAction: Click [3]"

@@ -11,8 +11,9 @@ import sys
 import warnings
 from pathlib import Path
 
-from data.processes import die_with_parent
-from training.models import kernels
+from common.processes import die_with_parent
+from training.modules import kernels
+from training.modules.registry import model_class
 
 die_with_parent()
 warnings.simplefilter("ignore")
@@ -21,11 +22,11 @@ kernels.prepare()
 import torch  # noqa: E402  (Megatron must come after the adaptor)
 from megatron.core import parallel_state  # noqa: E402
 
+from data.checkpoint_folder import RELEASE, copy_hf_files, find_weights, write_tracker  # noqa: E402
+from models.registry import family  # noqa: E402
 from training import checkpoint, layout  # noqa: E402
-from training.models import torch_dist  # noqa: E402
-from training.models.checkpoint_folder import RELEASE, copy_hf_files, find_weights, write_tracker  # noqa: E402
-from training.models.registry import family  # noqa: E402
-from training.models.trainable import EVERYTHING  # noqa: E402
+from training.modules import torch_dist  # noqa: E402
+from training.modules.trainable import EVERYTHING  # noqa: E402
 from training.parallel import sharded_weights  # noqa: E402
 
 
@@ -34,7 +35,7 @@ def reshard(folder: Path, text: str) -> None:
     spread = layout.Layout(tensor_parallel=tensor, pipeline_parallel=pipeline)
     layout.initialize(spread, seed=0)
     kind = family(folder)
-    model = kind.model_class(kind.read_config(folder), spread, EVERYTHING)
+    model = model_class(kind)(kind.read_config(folder), spread, EVERYTHING)
     if any("bfloat16" in str(dtype) for _, dtype in torch_dist.tensor_shapes(find_weights(folder)[0]).values()):
         model.bfloat16()
     checkpoint.load_model([model], find_weights(folder)[0])

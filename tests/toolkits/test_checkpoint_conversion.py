@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForImageTextToText, AutoProcessor
 
-from data.processes import die_with_parent
+from common.processes import die_with_parent
 from tests.conftest import ROOT
 from tests.training import tiny
 

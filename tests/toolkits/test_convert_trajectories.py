@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from data.errors import UserError
+from common.errors import UserError
 from data.outcome import Outcome, Verdict
 from data.trajectory import MAX_STEPS, list_trajectories, read_trajectory, write_outcome
 from tests.toolkits.trajectories import screenshot, write_trajectory

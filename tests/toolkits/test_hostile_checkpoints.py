@@ -15,7 +15,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from data.errors import UserError
+from common.errors import UserError
 from tests.toolkits.checkpoints import build_idefics2, convert, read_hf, same
 from toolkits.model_checkpoints_convertor.torch_archive import read_archive
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from data.errors import UserError
+from common.errors import UserError
 from models.idefics2.chat_template import CHAT_TEMPLATE
 from models.processor import describe, load_processor, splitting_remark
 from tests.conftest import ROOT

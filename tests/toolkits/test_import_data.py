@@ -9,14 +9,14 @@ import numpy
 import pytest
 import torch
 
-from data.errors import UserError
+from common.errors import UserError
 from data.outcome import Verdict
 from data.shard import read_manifest, read_shard
-from data.torch_file import plain, read_torch_file
 from data.trajectory import list_trajectories, read_trajectory
 from tests.toolkits.trajectories import screenshot
 from toolkits import convert_to_tar_data, convert_trajectories_to_json
 from toolkits.import_data import Config, main
+from toolkits.torch_file import plain, read_torch_file
 
 
 def images(folder: Path, count: int) -> Path:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from data.errors import UserError
+from common.errors import UserError
 from data.shard import Sample, write_shards
 from tests.toolkits.trajectories import screenshot
 from toolkits.inspect_shards import Config, action_name, main

@@ -8,7 +8,7 @@ import pytest
 import torch
 from transformers import Idefics2Config
 
-from data.errors import UserError
+from common.errors import UserError
 from tests.toolkits.checkpoints import IDEFICS2, build_idefics2, convert, read_hf, same
 from tests.toolkits.legacy_reference import write_legacy_checkpoint
 

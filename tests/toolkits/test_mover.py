@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from data.errors import UserError
+from common.errors import UserError
 from toolkits.model_checkpoints_convertor import mover
 from toolkits.model_checkpoints_convertor.mover import Mover
 from toolkits.model_checkpoints_convertor.row_moves import Move

@@ -12,8 +12,8 @@ import pytest
 import torch
 from PIL import Image
 
-from data.errors import UserError
-from data.files import read_json, write_json
+from common.errors import UserError
+from common.files import read_json, write_json
 from data.outcome import Verdict
 from data.reward_model import reward_model_turn
 from data.trajectory import INVALID, MAX_STEPS, list_trajectories, read_trajectory

@@ -9,13 +9,13 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from data.processes import die_with_parent
+from common.processes import die_with_parent
+from models.registry import family
+from models.weight_table import find_spelling
 from tests.conftest import ROOT
 from tests.toolkits.checkpoints import convert, read_hf
 from tests.training import tiny, tiny_llava
 from tests.training.test_score import score
-from training.models.registry import family
-from training.models.weight_table import find_spelling
 
 
 def build(name: str, folder: Path) -> Path:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from data.errors import UserError
+from common.errors import UserError
 from data.legacy import read_legacy_tar
 from data.shard import Sample, read_manifest, read_shard, task_of
 from data.tar import scan

@@ -15,9 +15,9 @@ import pytest
 import webdataset
 from PIL import Image
 
-from data.errors import UserError
+from common.errors import UserError
+from common.safe_pickle import refuse, safe_unpickle
 from data.legacy import LegacyWriter, read_legacy_tar, unpickle_images
-from data.safe_pickle import refuse, safe_unpickle
 from data.shard import Sample
 from tests.toolkits.test_tar_data import pack, write_trajectories
 from tests.toolkits.trajectories import screenshot

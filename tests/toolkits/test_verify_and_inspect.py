@@ -8,7 +8,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from data.errors import UserError
+from common.errors import UserError
 from tests.conftest import ROOT
 from tests.toolkits.checkpoints import IDEFICS2, build_idefics2, convert
 from tests.training import tiny, tiny_llava

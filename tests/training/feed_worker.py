@@ -8,19 +8,19 @@ from typing import Any
 
 import torch
 
-from training.models import kernels
+from training.modules import kernels
 
 kernels.prepare()
 
 from megatron.core import parallel_state  # noqa: E402
 
 from models.processor import load_processor  # noqa: E402
+from models.registry import family  # noqa: E402
 from training import layout  # noqa: E402
 from training.collate import MicroBatch  # noqa: E402
 from training.config import Config  # noqa: E402
 from training.encoding import ConversationEncoder  # noqa: E402
-from training.models.batching import IGNORE  # noqa: E402
-from training.models.registry import family  # noqa: E402
+from training.modules.batching import IGNORE  # noqa: E402
 from training.pixel_queue import PixelQueue  # noqa: E402
 from training.train import build_collator, build_encoder, build_feed  # noqa: E402
 

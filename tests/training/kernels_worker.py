@@ -47,14 +47,14 @@ def main() -> None:
     out, hf_folder, megatron_folder, pretend = sys.argv[1:]
     if pretend == "true":
         pretend_cuda()
-    from training.models import cpu_adaptor, kernels
+    from training.modules import cpu_adaptor, kernels
 
     kernels.prepare()
     cpu_adaptor.redirect() if pretend == "true" else None
     from megatron.core import parallel_state, tensor_parallel
 
-    from training.models import attention
-    from training.models.trainable import EVERYTHING, Lora, Trainable
+    from training.modules import attention
+    from training.modules.trainable import EVERYTHING, Lora, Trainable
 
     attention.varlen_attn = plain_varlen
     store = torch.distributed.FileStore(f"{out}.store", 1)
@@ -73,13 +73,13 @@ def main() -> None:
 
 def built(hf_folder: Path, megatron_folder: Path, trainable: Any, bf16: bool) -> dict[str, Any]:
     """Of one model: what it is made of, and what its first step gives."""
+    from data.checkpoint_folder import find_weights
+    from models.registry import family
     from training import checkpoint
     from training.config import Config
     from training.layout import Layout
-    from training.models import kernels
-    from training.models.batching import NO_IMAGES
-    from training.models.checkpoint_folder import find_weights
-    from training.models.registry import family
+    from training.modules import kernels
+    from training.modules.batching import NO_IMAGES
     from training.optimization import build_optimizer
     from training.parallel import build_model, sharded_weights, unwrap
 

@@ -12,8 +12,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from data import cli
-from data.files import read_json, write_json
+from common import cli
+from common.files import read_json, write_json
 from tests.conftest import ROOT
 from tests.training import rounding
 from tests.training.rounding import Errors, TensorError

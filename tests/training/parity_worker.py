@@ -28,8 +28,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from data.processes import die_with_parent
-from training.models import kernels
+from common.processes import die_with_parent
+from training.modules import kernels
 
 die_with_parent()
 warnings.simplefilter("ignore")
@@ -41,17 +41,17 @@ from megatron.core.optimizer import MegatronOptimizer, OptimizerConfig, get_mega
 from megatron.core.pipeline_parallel import get_forward_backward_func  # noqa: E402
 from transformers import AutoModelForImageTextToText, AutoProcessor  # noqa: E402
 
+from data.checkpoint_folder import find_weights  # noqa: E402
+from models.registry import family  # noqa: E402
+from models.weight_table import find_spelling  # noqa: E402
 from tests.training import tiny  # noqa: E402
 from tests.training.rounding import Outcome, measure  # noqa: E402
 from training import checkpoint, layout  # noqa: E402
 from training.layout import Layout  # noqa: E402
-from training.models import torch_dist  # noqa: E402
-from training.models.batching import IGNORE, Images  # noqa: E402
-from training.models.checkpoint_folder import find_weights  # noqa: E402
-from training.models.context_parallel import gathered_order  # noqa: E402
-from training.models.images import encode_share, only_counted  # noqa: E402
-from training.models.registry import family  # noqa: E402
-from training.models.weight_table import find_spelling  # noqa: E402
+from training.modules import torch_dist  # noqa: E402
+from training.modules.batching import IGNORE, Images  # noqa: E402
+from training.modules.context_parallel import gathered_order  # noqa: E402
+from training.modules.images import encode_share, only_counted  # noqa: E402
 from training.parallel import Chunks, build_model, connect, sharded_weights, unwrap  # noqa: E402
 
 BATCH_SIZE, NUM_SAMPLES = 2, 8

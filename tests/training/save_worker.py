@@ -12,8 +12,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from data.processes import die_with_parent
-from training.models import kernels
+from common.processes import die_with_parent
+from training.modules import kernels
 
 die_with_parent()
 warnings.simplefilter("ignore")
@@ -22,11 +22,11 @@ kernels.prepare()
 import torch  # noqa: E402  (Megatron must come after the adaptor)
 from megatron.core.optimizer.distrib_optimizer import DistributedOptimizer  # noqa: E402
 
+from models.registry import family  # noqa: E402
 from training import layout, optimization, torch_adam  # noqa: E402
 from training.config import Config  # noqa: E402
 from training.distributed_state import METADATA  # noqa: E402
-from training.models import torch_dist  # noqa: E402
-from training.models.registry import family  # noqa: E402
+from training.modules import torch_dist  # noqa: E402
 from training.parallel import build_model, sharded_weights, unwrap  # noqa: E402
 
 SHAPE = Path(__file__).resolve().parents[2] / "training" / "shapes" / "idefics2-8b"

@@ -12,7 +12,7 @@ from typing import Any
 
 import psutil
 
-from data.processes import die_with_parent
+from common.processes import die_with_parent
 from tests.conftest import ROOT
 from tests.training import tiny
 

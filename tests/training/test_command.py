@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from data.errors import UserError
+from common.errors import UserError
+from models.registry import family
 from tests.conftest import ROOT
 from tests.training import tiny
 from training import demonstration
 from training.config import parse
 from training.memory import config_folder
-from training.models.registry import family
 from training.published_variables import check_model_size, check_published, not_needed
 
 OWN = "DATASET_PATH=SHARDS PRETRAIN_CHECKPOINT_PATH=MEGATRON_DIR OUTPUT_BASEPATH=DIR bash training/train_"
@@ -132,7 +132,7 @@ def test_which_python_a_script_takes(variables: dict[str, str], expected: str, t
     (tmp_path / "data").mkdir()
     text = (ROOT / "data" / "python.sh").read_text()
     (tmp_path / "data" / "python.sh").write_text(text.partition("export PYTHON\n")[0])
-    command = ["bash", "-c", "source data/python.sh; echo $PYTHON"]
+    command = ["bash", "-c", "source common/python.sh; echo $PYTHON"]
     done = subprocess.run(
         command, cwd=tmp_path, env={"PATH": os.environ["PATH"], **variables}, capture_output=True, text=True
     )

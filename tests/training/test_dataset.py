@@ -7,8 +7,9 @@ import pytest
 import torch
 from transformers import AutoProcessor
 
-from data.errors import UserError
+from common.errors import UserError
 from data.shard import Sample
+from models.idefics2.config import read_config
 from models.idefics2.images import ImageEncoder
 from tests.training import tiny
 from training.collate import Collator, MicroBatch, Place, Step
@@ -16,8 +17,7 @@ from training.dataset import ShareEncoder, build_loader, tokenize
 from training.encoding import ConversationEncoder
 from training.feed import Feed, Replica
 from training.loader_state import from_plain, to_plain
-from training.models.batching import IGNORE
-from training.models.idefics2.config import read_config
+from training.modules.batching import IGNORE
 from training.pixel_queue import PixelQueue
 from training.stored_sample import read_in_order
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from data.errors import UserError
+from common.errors import UserError
 from tests.conftest import ROOT
 from tests.training.test_config import PATHS
 from training.config import parse

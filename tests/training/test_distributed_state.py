@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from data.processes import die_with_parent
+from common.processes import die_with_parent
 from tests.conftest import ROOT
 from tests.training import tiny
 

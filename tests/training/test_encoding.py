@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from transformers import AutoProcessor
 
-from data.errors import UserError
+from common.errors import UserError
 from data.shard import Sample
 from models.images import ImageEncoder
+from models.registry import family
 from tests.training import tiny, tiny_llava
 from training.encoding import ConversationEncoder, Tokens
-from training.models.registry import family
 
 THREE_STEPS = tiny.sample(7, num_steps=3)
 

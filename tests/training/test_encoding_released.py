@@ -10,10 +10,10 @@ from transformers import AutoProcessor, AutoTokenizer, LlavaProcessor
 from data.conversation import split_marks
 from data.shard import Sample
 from models.processor import PUBLISHED, load_processor
+from models.registry import family
 from tests.conftest import ROOT
 from tests.training import tiny, tiny_llava
 from training.encoding import ConversationEncoder, Tokens
-from training.models.registry import family
 
 SAMPLE = tiny.sample(7, num_steps=3)
 REPLIES = [turn["value"] for turn in SAMPLE.conversations if turn["from"] == "gpt"]

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from data.errors import UserError
+from common.errors import UserError
 from training.optimization import Guard
 
 

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from data.errors import UserError
+from common.errors import UserError
 from tests.conftest import ROOT
 from tests.training import tiny
 from training.config import Config
 from training.launch import check_kernels
 from training.layout import Layout
-from training.models import kernels
-from training.models.kernels import Installed, Kernels, check_context_parallel, choose
+from training.modules import kernels
+from training.modules.kernels import Installed, Kernels, check_context_parallel, choose
 
 STAND_INS = ROOT / "tests" / "training" / "stand_ins"
 TE, APEX, OTHER_APEX = "transformer_engine", "apex", "other_apex"
@@ -133,7 +133,7 @@ LOOK = """
 import sys, torch
 from tests.training.kernels_worker import pretend_cuda
 pretend_cuda()
-from training.models import kernels
+from training.modules import kernels
 try:
     print(kernels.look(sys.argv[1]))
 except Exception as error:

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+from models.registry import family
 from tests.conftest import ROOT
 from training.config import Config
 from training.loader_memory import loader_memory
-from training.models.registry import family
 from training.pixel_queue import PIXEL_BYTES
 
 SHAPE = ROOT / "training" / "shapes" / "idefics2-8b"

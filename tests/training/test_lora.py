@@ -13,9 +13,10 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForImageTextToText, AutoProcessor
 
+from common.errors import UserError
+from common.processes import die_with_parent
+from data.checkpoint_folder import write_tracker
 from data.conversation import split_marks
-from data.errors import UserError
-from data.processes import die_with_parent
 from server.engine import Engine, EngineConfig
 from server.prompt import build_prompt
 from server.sampling import SamplingParams
@@ -29,7 +30,6 @@ from tests.training.test_score import reference, score
 from toolkits.model_checkpoints_convertor.torch_dist_weights import TorchDistReader
 from training.config import Config
 from training.launch import check, is_complete
-from training.models.checkpoint_folder import write_tracker
 
 RANK, ALPHA = 4, 8.0
 OPTIONS = {"lora_rank": RANK, "lora_alpha": ALPHA, "lr": 1e-2, "lr_warmup_iters": 0, "global_batch_size": 8}

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from data.errors import UserError
+from common.errors import UserError
+from models.registry import family
 from training.config import Config
 from training.memory import checkpoint_copies, count_parameters, plan, print_plan
-from training.models.registry import family
 
 SHAPE = Path(__file__).resolve().parents[2] / "training" / "shapes" / "idefics2-8b"
 # A layer: q and o 4096 x 4096, k and v 1024 x 4096, gate, up and down 14336 x 4096; two norms of 4096.

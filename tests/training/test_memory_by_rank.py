@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks.memory_by_rank import LAYOUTS, ROWS, SHAPE, compare, measure, one_of_each_kind
-from data.errors import UserError
+from common.errors import UserError
 from tests.training import tiny
 from training.config import Config
 

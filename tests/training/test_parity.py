@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import torch
 
-from data.processes import die_with_parent
+from common.processes import die_with_parent
 from tests.conftest import ROOT
 from tests.training import rounding, tiny, tiny_llava
 from tests.training.conftest import convert

@@ -6,8 +6,8 @@ import time
 import pytest
 import torch
 
-from data.errors import UserError
-from training.models.batching import Images
+from common.errors import UserError
+from training.modules.batching import Images
 from training.pixel_queue import LazyImages, PixelQueue
 
 UNIT = 3 * 100 * 100 * 4

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 import torch
 
-from data.errors import UserError
+from common.errors import UserError
 from data.shard import Sample, read_manifest
 from models.processor import load_processor
+from models.registry import family
 from tests.training import tiny
 from training.dataset import tokenize
 from training.encoding import ConversationEncoder
-from training.models.registry import family
 from training.survey import check_samples
 
 SAMPLE = tiny.sample(7, num_steps=3)

@@ -10,7 +10,7 @@ import torch
 from pyarrow import parquet
 from transformers import AutoModelForImageTextToText, AutoProcessor
 
-from data.errors import UserError
+from common.errors import UserError
 from data.shard import Sample
 from models.idefics2.images import ImageEncoder
 from tests.conftest import ROOT

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from transformers import AutoModelForImageTextToText, AutoProcessor
 
+from data.checkpoint_folder import read_tracker, write_tracker
 from data.shard import Sample
 from models.processor import ImageSettings, write_image_settings
 from tests.training import tiny
 from tests.training.conftest import convert
 from tests.training.script import Run, metrics, steps, wait_until_gone
-from training.models.checkpoint_folder import read_tracker, write_tracker
 from training.stop import EXIT_CODE as STOPPED
 
 

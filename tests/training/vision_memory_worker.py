@@ -19,7 +19,7 @@ from transformers.models.idefics2.modeling_idefics2 import (
 
 from benchmarks import fake_rank
 from benchmarks.memory_by_rank import SHAPE
-from training.models.registry import family
+from models.registry import family
 
 ROWS, COLUMNS = 20, 28
 

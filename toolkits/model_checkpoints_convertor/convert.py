@@ -17,9 +17,10 @@ from typing import Any, Literal
 
 import torch
 
-from data import cli
-from data.errors import UserError
-from data.files import read_json, write_json
+from common import cli
+from common.errors import UserError
+from common.files import read_json, write_json
+from data.checkpoint_folder import RELEASE, copy_hf_files, find_weights, read_tracker, write_tracker
 from models import processor
 from toolkits.model_checkpoints_convertor.destinations import write_hf, write_torch_dist
 from toolkits.model_checkpoints_convertor.inspect_checkpoint import describe
@@ -40,8 +41,7 @@ from toolkits.model_checkpoints_convertor.lora import (
 from toolkits.model_checkpoints_convertor.output_folder import complete_folder
 from toolkits.model_checkpoints_convertor.sources import HfSource, OverlaidSource, Source, TorchDistSource
 from toolkits.model_checkpoints_convertor.verify import verify
-from training.models.adapter_record import read_adapter_record
-from training.models.checkpoint_folder import RELEASE, copy_hf_files, find_weights, read_tracker, write_tracker
+from training.modules.adapter_record import read_adapter_record
 
 _DTYPES = {"auto": None, "bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 _USED_BY = {

@@ -10,13 +10,13 @@ import torch
 from rich.console import Console
 from rich.progress import track
 
-from data.errors import UserError
+from common.errors import UserError
+from models.weight_table import Weight
 from toolkits.model_checkpoints_convertor.hf_weights import SafetensorsWriter
 from toolkits.model_checkpoints_convertor.output_folder import require_space
 from toolkits.model_checkpoints_convertor.row_moves import Move, moves
 from toolkits.model_checkpoints_convertor.sources import HfSource, Source
 from toolkits.model_checkpoints_convertor.torch_dist_weights import Entry, TorchDistWriter
-from training.models.weight_table import Weight
 
 Item = TypeVar("Item")
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
-from data.errors import UserError
-from data.files import read_json, write_json
+from common.errors import UserError
+from common.files import read_json, write_json
 from toolkits.model_checkpoints_convertor.mover import Mover
 from toolkits.model_checkpoints_convertor.row_moves import Move
 from toolkits.model_checkpoints_convertor.stored_tensor import StoredTensor, write_at

@@ -8,12 +8,12 @@ from typing import Any
 
 import torch
 
-from data.errors import UserError
-from data.files import read_json
+from common.errors import UserError
+from common.files import read_json
+from data.checkpoint_folder import find_weights, read_tracker
 from toolkits.model_checkpoints_convertor.hf_weights import open_file, open_hf_folder
 from toolkits.model_checkpoints_convertor.legacy_weights import find_legacy_weights, open_ranks
 from toolkits.model_checkpoints_convertor.torch_dist_weights import TorchDistReader
-from training.models.checkpoint_folder import find_weights, read_tracker
 
 _ADAPTER = "adapter_model.safetensors"
 

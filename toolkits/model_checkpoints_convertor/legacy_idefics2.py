@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 import torch
 
-from data.errors import UserError
-from training.models.weight_table import join_qkv, join_rows, split_qkv, split_rows
+from common.errors import UserError
+from models.weight_table import join_qkv, join_rows, split_qkv, split_rows
 
 Cut = Literal["copy", "rows", "columns", "gated"]
 """Every rank has it whole; its share of the rows; of the columns; of the gate's rows, then of the up projection's."""

@@ -18,7 +18,9 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 
-from data.errors import UserError
+from common.errors import UserError
+from data.checkpoint_folder import RELEASE, iteration_name, read_tracker
+from models.registry import family
 from toolkits.model_checkpoints_convertor.destinations import in_background
 from toolkits.model_checkpoints_convertor.hf_weights import open_safetensors
 from toolkits.model_checkpoints_convertor.legacy_idefics2 import (
@@ -34,8 +36,6 @@ from toolkits.model_checkpoints_convertor.output_folder import require_space
 from toolkits.model_checkpoints_convertor.sources import Source, SplittingSource
 from toolkits.model_checkpoints_convertor.stored_tensor import StoredTensor, meta, write_at
 from toolkits.model_checkpoints_convertor.torch_archive import read_archive
-from training.models.checkpoint_folder import RELEASE, iteration_name, read_tracker
-from training.models.registry import family
 
 EXTRA_ROWS_FILE = "legacy_extra_rows.safetensors"
 _RANK = re.compile(r"mp_rank_(\d\d)(_000)?")

@@ -12,15 +12,15 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 
-from data.errors import UserError
-from data.files import read_json, write_json
+from common.errors import UserError
+from common.files import read_json, write_json
+from models.registry import Family
+from models.weight_table import LANGUAGE, Weight, find_spelling, join_rows
 from toolkits.model_checkpoints_convertor.hf_weights import open_file
 from toolkits.model_checkpoints_convertor.row_moves import Move
 from toolkits.model_checkpoints_convertor.sources import Source, TorchDistParts
 from toolkits.model_checkpoints_convertor.torch_dist_weights import Entry, TorchDistReader, TorchDistWriter
-from training.models.adapter_record import AdapterRecord, read_adapter_record, write_adapter_record
-from training.models.registry import Family
-from training.models.weight_table import LANGUAGE, Weight, find_spelling, join_rows
+from training.modules.adapter_record import AdapterRecord, read_adapter_record, write_adapter_record
 
 _PEFT_CONFIG = "adapter_config.json"
 _PEFT_WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from data.errors import UserError
+from common.errors import UserError
 from toolkits.model_checkpoints_convertor.row_moves import Move
 
 _NUM_THREADS = 2

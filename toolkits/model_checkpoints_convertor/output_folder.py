@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from data.errors import UserError
+from common.errors import UserError
 
 _RESERVE_BYTES = 64 * 1024**2
 """For headers, configuration and tokenizer."""

@@ -6,7 +6,7 @@
 # TP, PP, EXTRA_VOCAB_SIZE (otherwise), MN and MEGATRON_PATH are not needed: checkpoints are cut when they are loaded,
 # and know their model.
 set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/../../data/python.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../../common/python.sh"
 
 convert() { # convert DIRECTION FLAGS...
     local direction=$1 arguments=() unneeded=() name

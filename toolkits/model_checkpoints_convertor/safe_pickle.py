@@ -1,4 +1,4 @@
-"""Which names a checkpoint's pickle may ask for; `data/safe_pickle.py` unpickles.
+"""Which names a checkpoint's pickle may ask for; `common/safe_pickle.py` unpickles.
 
 Checkpoints of PyTorch and Megatron carry pickles. A pickle names functions and classes to call; here every name outside
 the reader's table is refused, and names that only carry what no conversion needs become an `Ignored`.
@@ -9,8 +9,8 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from data.errors import UserError
-from data.safe_pickle import safe_unpickle
+from common.errors import UserError
+from common.safe_pickle import safe_unpickle
 
 Names = Mapping[tuple[str, str], Any]
 

@@ -6,13 +6,13 @@ from typing import Any, Protocol
 
 import torch
 
-from data.errors import UserError
+from common.errors import UserError
+from models.registry import Family, family
+from models.weight_table import Weight, find_spelling
 from toolkits.model_checkpoints_convertor.hf_weights import open_hf_folder
 from toolkits.model_checkpoints_convertor.row_moves import Move, moves, whole
 from toolkits.model_checkpoints_convertor.stored_tensor import meta
 from toolkits.model_checkpoints_convertor.torch_dist_weights import TorchDistReader
-from training.models.registry import Family, family
-from training.models.weight_table import Weight, find_spelling
 
 _BUFFERS = ("rotary_emb.inv_freq", "embeddings.position_ids")
 """Old checkpoints hold them; models compute them."""

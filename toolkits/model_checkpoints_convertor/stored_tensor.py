@@ -10,8 +10,8 @@ from pathlib import Path
 
 import torch
 
-from data.errors import UserError
-from data.safe_pickle import refuse_state
+from common.errors import UserError
+from common.safe_pickle import refuse_state
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,12 +15,12 @@ from typing import Any
 
 import torch
 
-from data.errors import UserError
-from data.safe_pickle import refuse_state
-from data.torch_file import STORAGES
+from common.errors import UserError
+from common.safe_pickle import refuse_state
 from toolkits.model_checkpoints_convertor import safe_pickle
 from toolkits.model_checkpoints_convertor.safe_pickle import Ignored
 from toolkits.model_checkpoints_convertor.stored_tensor import StoredTensor
+from toolkits.torch_file import STORAGES
 
 _MAX_PICKLE_BYTES = 512 * 1024**2
 _LOCAL_HEADER = struct.Struct("<4s5H3L2H")

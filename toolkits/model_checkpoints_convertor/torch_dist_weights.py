@@ -17,8 +17,8 @@ import torch
 from torch.distributed.checkpoint import metadata as dcp
 from torch.distributed.checkpoint.filesystem import _StorageInfo
 
-from data.errors import UserError
-from data.files import write_json
+from common.errors import UserError
+from common.files import write_json
 from toolkits.model_checkpoints_convertor import safe_pickle
 from toolkits.model_checkpoints_convertor.mover import Mover
 from toolkits.model_checkpoints_convertor.row_moves import Move

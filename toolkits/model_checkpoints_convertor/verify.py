@@ -11,10 +11,10 @@ from typing import Any
 import torch
 from PIL import Image, ImageDraw
 
-from data.errors import UserError
+from common.errors import UserError
 from models.processor import load_processor
+from models.weight_table import find_spelling
 from toolkits.model_checkpoints_convertor.sources import HfSource, Source, TorchDistSource
-from training.models.weight_table import find_spelling
 
 _TOLERANCE = 1e-3
 """Of the largest logit. Two orders of summation differ by 1e-6 in fp32; a wrong weight by more than 1e-1."""
@@ -93,22 +93,23 @@ def _megatron_logits(
     inputs: dict[str, torch.Tensor],
     images: list[Image.Image],
 ) -> torch.Tensor:
-    from training.models import kernels
+    from training.modules import kernels
 
     kernels.prepare()
     from megatron.core import parallel_state
 
     from training import checkpoint, layout
-    from training.models import torch_dist
-    from training.models.adapter_record import read_adapter_record
-    from training.models.images import encode_share
-    from training.models.trainable import Trainable
+    from training.modules import torch_dist
+    from training.modules.adapter_record import read_adapter_record
+    from training.modules.images import encode_share
+    from training.modules.registry import model_class
+    from training.modules.trainable import Trainable
 
     torch_dist.initialize_alone()
     layout.initialize(layout.Layout(), seed=0)
     record = read_adapter_record(source.weights)
     trainable = Trainable(lora=record.lora if record else None)
-    model = source.family.model_class(source.config, layout.Layout(), trainable).eval()
+    model = model_class(source.family)(source.config, layout.Layout(), trainable).eval()
     checkpoint.load_model([model], source.weights)
     for parameter in model.parameters() if dtype else ():
         parameter.copy_(parameter.to(dtype))

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from common.errors import UserError
+from common.files import read_json
 from data.conversation import IMAGE
-from data.errors import UserError
-from data.files import read_json
 from toolkits.readers.steps import find_image, record
 
 _SENDERS = {"human": "human", "user": "human", "gpt": "gpt", "assistant": "gpt", "model": "gpt", "system": "system"}

@@ -9,15 +9,15 @@ import re
 from pathlib import Path
 from typing import Any
 
+from common.errors import UserError
 from data.action import ActionError, Answer, parse_reply
-from data.errors import UserError
 from data.images import opened
 from data.outcome import Outcome, Verdict
 from data.shard import image_type
 from data.task import Task
-from data.torch_file import plain
 from data.trajectory import FINISHED, MAX_STEPS, Step, TrajectoryWriter, folder_name, write_outcome
 from toolkits.readers.steps import find_image, read_trajectory_list, text_field
+from toolkits.torch_file import plain
 
 JUDGE = "pae"
 _OPENING = re.compile(r"Now given a task:(.+?)Please interact with (\S+)", re.DOTALL)

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from data.errors import UserError
-from data.files import write_atomic
+from common.errors import UserError
+from common.files import write_atomic
 from data.legacy import read_legacy_tar
 from data.shard import Sample, image_type
 

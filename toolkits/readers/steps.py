@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from data.errors import UserError
-from data.torch_file import plain, read_torch_file
+from common.errors import UserError
+from toolkits.torch_file import plain, read_torch_file
 
 RL_COLUMNS = ("reward", "done", "trajectory_reward", "mc_return", "rank_score", "task", "action_list")
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from data.errors import UserError
+from common.errors import UserError
 from toolkits.readers.steps import enumerate_steps, record, rl_columns, sample_id, text_field
 
 _HEADER = re.compile(r"<\|eot_id\|><\|start_header_id\|>(user|assistant)<\|end_header_id\|>\n")

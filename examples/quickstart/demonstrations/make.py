@@ -13,9 +13,9 @@ from pathlib import Path
 
 from PIL import Image
 
-from data import cli
-from data.defaults import ROOT
-from data.files import read_json, write_json
+from common import cli
+from common.defaults import ROOT
+from common.files import read_json, write_json
 from data.task import read_tasks, write_tasks
 from elcano.services import embedded_sites, embedded_teacher
 from elcano.stage import python, run_command

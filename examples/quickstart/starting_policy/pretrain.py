@@ -20,7 +20,7 @@ from torch import Tensor
 from transformers import Idefics2ForConditionalGeneration, Idefics2Processor
 from wiring import Wiring
 
-from data import cli
+from common import cli
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,0 +1,141 @@
+"""A policy behind any OpenAI-compatible endpoint: GPT-4o, the embedded teacher, vLLM, SGLang, our own server."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import openai
+
+from collection.agent.policy import (
+    Completion,
+    PolicyError,
+    Retries,
+    Sampling,
+    TransientError,
+    check_answers,
+    check_url,
+    given,
+    http_client,
+    refused_key,
+    retry_after_s,
+    trained_conversation,
+)
+from collection.agent.prompts import SYSTEM_PROMPT, system_prompt
+from collection.endpoints.chat_dialect import ChatDialect
+from collection.endpoints.keys import minds_proxies
+from common.errors import UserError
+from data.conversation import StepText, build_chat, split_marks
+from data.task import Task
+
+MAX_CHAT_TOKENS = 1000
+MAX_TRAINED_TOKENS = 256  # as the published server; other engines would go on to the end of the context
+
+
+class ChatPolicy:
+    """Screenshots as data URLs in whole chat messages below a system prompt, or in the very turns that a policy is
+    trained on; then the sampled tokens are asked for, too, which our server, vLLM and SGLang give.
+
+    Of their log-probabilities those are kept that belong to the distribution which was sampled (`sampling_logprob`, of
+    our server). Another engine's `logprob` is taken for it: vLLM has to be started with `--logprobs-mode
+    processed_logprobs`, for its default is the model's own. An empty `model` is whatever our server serves.
+    """
+
+    def __init__(self, model: str, key: str, base_url: str, sampling: Sampling):
+        if base_url:
+            check_url(base_url, "--api_base")
+        elif not key:
+            raise UserError("no API key: set OPENAI_API_KEY or give --api_key, or --api_localhost for your own server")
+        self.model, self.sampling = model, sampling
+        view = "text" if sampling.text_only else "marks" if sampling.marks else "tree"
+        self.system_prompt = SYSTEM_PROMPT if sampling.prompt == "trained" else system_prompt(view, sampling.restart)
+        self._http = http_client(minds_proxies(base_url, key))
+        self._client = openai.AsyncOpenAI(
+            api_key=key or "none", base_url=base_url or None, max_retries=0, http_client=self._http
+        )
+        self.url = str(self._client.base_url)
+        self.name = f"{model or 'the policy'} at {self.url}"
+        self._dialect = ChatDialect(base_url)
+        self._retries = Retries(self.url)
+
+    async def check(self) -> None:
+        headers = {"authorization": f"Bearer {self._client.api_key}"}
+        await check_answers(self._http, self.url.rstrip("/") + "/models", headers)
+
+    async def reply(
+        self, task: Task, folder: str, steps: Sequence[StepText], screenshots: dict[int, str], seed: int | None
+    ) -> Completion:
+        is_trained = self.sampling.prompt == "trained"
+        if is_trained:
+            messages = self._trained_messages(task, steps, screenshots)
+        else:
+            last_n, marks = self.sampling.last_n, self.sampling.marks
+            messages = build_chat(self.system_prompt, task.ques, task.web, steps, last_n, marks)
+            for message in messages:
+                if isinstance(message["content"], list):
+                    message["content"] = self._fill(message["content"], screenshots)
+        request = {
+            "model": self.model,
+            "messages": messages,
+            "max_tokens": MAX_TRAINED_TOKENS if is_trained else MAX_CHAT_TOKENS,
+        }
+        request |= given(temperature=self.sampling.temperature, seed=seed)
+        if is_trained:
+            request |= {"logprobs": True, "extra_body": {"return_token_ids": True}}
+        return await self._retries.run(lambda: self._create(request))
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    def _fill(self, parts: list[dict[str, Any]], screenshots: dict[int, str]) -> list[dict[str, Any]]:
+        """Put screenshots where `build_chat` left their step numbers, or drop them."""
+        filled = []
+        for part in parts:
+            if "step" not in part:
+                filled.append(part)
+            elif not self.sampling.text_only:
+                filled.append(_image_part(screenshots[part["step"]]))
+        return filled
+
+    def _trained_messages(
+        self, task: Task, steps: Sequence[StepText], screenshots: dict[int, str]
+    ) -> list[dict[str, Any]]:
+        """The turns of `build_conversation`; an image stands where its `<image>` was."""
+        conversation = trained_conversation(task, steps, self.sampling)
+        images = iter(conversation.image_steps)
+        messages = []
+        for turn in conversation.turns:
+            parts = split_marks(turn.text)
+            filled = [_image_part(screenshots[next(images)]) if part["type"] == "image" else part for part in parts]
+            messages.append({"role": turn.role, "content": turn.text if turn.role == "assistant" else filled})
+        return messages
+
+    async def _create(self, request: dict[str, Any]) -> Completion:
+        try:
+            answer = await self._dialect.create(self._client, request)
+        except (openai.AuthenticationError, openai.PermissionDeniedError) as error:
+            raise UserError(refused_key(self.url, error.status_code)) from None
+        except openai.RateLimitError as error:
+            raise TransientError("rate limit", retry_after_s(error.response.headers, default=10.0)) from None
+        except (openai.APIConnectionError, openai.InternalServerError) as error:
+            raise TransientError(str(error.__cause__ or error) or type(error).__name__) from None
+        except openai.NotFoundError as error:
+            if error.code != "model_not_found":
+                raise PolicyError(f"HTTP 404: {error.message[:200]}") from None
+            raise UserError(f"{self.url} does not know --api_model {self.model} ({error.message[:300]})") from None
+        except openai.APIStatusError as error:
+            raise PolicyError(f"HTTP {error.status_code}: {error.message[:200]}") from None
+        usage, choice = answer.usage, answer.choices[0]
+        token_ids = getattr(choice, "token_ids", None)
+        said = choice.logprobs.content or () if choice.logprobs else ()
+        logprobs = [getattr(token, "sampling_logprob", token.logprob) for token in said]
+        return Completion(
+            text=choice.message.content or "",
+            prompt_tokens=usage.prompt_tokens if usage else 0,
+            completion_tokens=usage.completion_tokens if usage else 0,
+            weights_version=answer.system_fingerprint or "",
+            token_ids=token_ids,
+            logprobs=logprobs if token_ids and len(logprobs) == len(token_ids) else None,
+        )
+
+
+def _image_part(screenshot_base64: str) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{screenshot_base64}"}}

@@ -1,0 +1,187 @@
+"""The policy: what the agent says next, asked over HTTP. What `/predict` and chat endpoints have in common."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+from urllib.parse import urlsplit
+
+import httpx
+
+from common.errors import UserError
+from data.conversation import IMAGE, Conversation, StepText, Turn, build_conversation
+from data.task import Task
+
+REPLY_TIMEOUT_S = 300.0  # a big model on a busy server
+RETRY_PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0)
+MAX_FAILED_REPLIES = 3  # in a row, over all sessions, each after all its retries: then the server is taken for dead
+
+
+Prompt = Literal["trained", "chat"]
+"""How a policy is asked: with `build_conversation`, on which it is trained, or as a general chat model."""
+
+
+class PolicyError(Exception):
+    """No reply after every retry: not the agent's fault."""
+
+
+class ServerDeadError(UserError):
+    """The server answers nobody; the run cannot go on."""
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """None leaves a choice to the server. `text_only` sends no screenshots, `last_n` is how many there would be.
+
+    `marks`: the observations are sets of marks. `restart` is the name of the action that starts over.
+    """
+
+    temperature: float | None = None
+    seed: int | None = None
+    last_n: int = 1
+    text_only: bool = False
+    marks: bool = False
+    restart: str = "Restart"
+    prompt: Prompt = "chat"
+
+
+@dataclass(frozen=True)
+class Completion:
+    """A reply and what the server said about it; token ids are kept as given, never made again from the text.
+
+    `logprobs` are of the distribution that each token was drawn from: after temperature, top-k, top-p and what was
+    forbidden.
+    """
+
+    text: str  # without halves of surrogate pairs, which a file cannot hold
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    weights_version: str = ""
+    token_ids: list[int] | None = None
+    logprobs: list[float] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", self.text.encode(errors="replace").decode())
+
+
+class Policy(Protocol):
+    """`screenshots` are base64 PNGs by step number; at least those of the last `last_n` steps are there."""
+
+    name: str
+    system_prompt: str
+
+    async def check(self) -> None:
+        """Raise UserError unless the server answers."""
+
+    async def reply(
+        self, task: Task, folder: str, steps: Sequence[StepText], screenshots: dict[int, str], seed: int | None
+    ) -> Completion:
+        """The agent's next reply."""
+
+    async def close(self) -> None:
+        """Close connections."""
+
+
+@dataclass
+class Retries:
+    """Try again with growing pauses; after `MAX_FAILED_REPLIES` replies in a row that failed for good, stop the run."""
+
+    address: str
+    failed_replies: int = field(default=0, init=False)
+
+    async def run(self, call: Callable[[], Awaitable[Completion]]) -> Completion:
+        """The result of `call`, which raises `TransientError` for what may pass.
+
+        Raises:
+            PolicyError: it failed every time.
+            ServerDeadError: so did the replies before it.
+        """
+        try:
+            completion = await self._insist(call)
+        except PolicyError as error:
+            self._count_failure(error)
+            raise
+        self.failed_replies = 0
+        return completion
+
+    async def _insist(self, call: Callable[[], Awaitable[Completion]]) -> Completion:
+        for pause_s in RETRY_PAUSES_S:
+            try:
+                return await call()
+            except TransientError as error:
+                await asyncio.sleep(max(pause_s * random.uniform(0.75, 1.25), error.pause_s))
+        try:
+            return await call()
+        except TransientError as error:
+            raise PolicyError(str(error)) from None
+
+    def _count_failure(self, error: PolicyError) -> None:
+        self.failed_replies += 1
+        if self.failed_replies >= MAX_FAILED_REPLIES:
+            raise ServerDeadError(
+                f"the model server at {self.address} does not answer ({error}); "
+                "put it right and run the same command again: what is complete is kept"
+            ) from None
+
+
+class TransientError(Exception):
+    """A failure that may pass; not tried again before `pause_s`."""
+
+    def __init__(self, message: str, pause_s: float = 0.0):
+        super().__init__(message)
+        self.pause_s = pause_s
+
+
+def trained_conversation(task: Task, steps: Sequence[StepText], sampling: Sampling) -> Conversation:
+    """What a policy is trained on, the same through every protocol: no system prompt, and as many `<image>` marks as
+    `image_steps`."""
+    conversation = build_conversation(task.ques, steps, 1 if sampling.text_only else sampling.last_n)
+    if not sampling.text_only:
+        return conversation
+    newest = conversation.turns[-1]
+    shown = Turn(newest.role, newest.text.replace(f"{IMAGE}\n", "", 1))
+    return Conversation([*conversation.turns[:-1], shown], [])
+
+
+def given(**settings: Any) -> dict[str, Any]:
+    """The settings that are not None."""
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def http_client(trust_env: bool, headers: Mapping[str, str] | None = None) -> httpx.AsyncClient:
+    """A client for as many requests at once as there are sessions; `trust_env` minds the proxies in the environment."""
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+    return httpx.AsyncClient(timeout=REPLY_TIMEOUT_S, limits=limits, trust_env=trust_env, headers=headers)
+
+
+def retry_after_s(headers: Mapping[str, str], default: float) -> float:
+    """Seconds that the server asks to wait, a minute at most; `default` when it does not say."""
+    try:
+        return min(60.0, float(headers.get("retry-after", default)))
+    except ValueError:
+        return default
+
+
+def check_url(url: str, flag: str) -> None:
+    """Raise UserError for what cannot be asked."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise UserError(f"{flag} {url!r} is not a URL; it looks like http://127.0.0.1:8080/predict")
+
+
+async def check_answers(client: httpx.AsyncClient, url: str, headers: dict[str, str] | None = None) -> None:
+    """Raise UserError unless something answers; any HTTP answer will do, except one that refuses the key."""
+    try:
+        answer = await client.get(url, headers=headers, timeout=10.0)
+    except httpx.HTTPError as error:
+        raise UserError(f"nothing answers at {url} ({error or type(error).__name__}); start the server first") from None
+    if answer.status_code in (401, 403):
+        raise UserError(refused_key(url, answer.status_code))
+
+
+def refused_key(url: str, status: int) -> str:
+    """What to do about a key that a server does not take."""
+    return (
+        f"{url} refused the API key (HTTP {status}); an Elcano server's is ELCANO_API_KEY, another endpoint's --api_key"
+    )

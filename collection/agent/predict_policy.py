@@ -1,0 +1,100 @@
+"""A policy behind OpenWebVoyager's `/predict`: the fine-tuned model's own conversation form, images as base64 PNGs.
+
+Several servers share the load: every step of a trajectory goes to the same one, which still holds what it read before,
+and only when that one fails to the next.
+"""
+
+import itertools
+import zlib
+from collections.abc import Iterator, Sequence
+
+import httpx
+import orjson
+
+from collection.agent.policy import (
+    Completion,
+    PolicyError,
+    Retries,
+    Sampling,
+    TransientError,
+    check_answers,
+    check_url,
+    given,
+    http_client,
+    refused_key,
+    retry_after_s,
+    trained_conversation,
+)
+from collection.agent.prompts import SYSTEM_PROMPT
+from collection.endpoints.keys import own_server_headers
+from common.errors import UserError
+from data.conversation import StepText
+from data.task import Task
+
+
+class PredictPolicy:
+    """Conversations as released models were trained on, no system prompt.
+
+    The log-probabilities that are kept are of the distribution that the server sampled (`sampling_logprobs`), not the
+    model's own."""
+
+    system_prompt = SYSTEM_PROMPT
+
+    def __init__(self, urls: Sequence[str], sampling: Sampling):
+        for url in urls:
+            check_url(url, "--api_localhost")
+        self.urls, self.sampling, self.name = urls, sampling, ", ".join(urls)
+        self._client = http_client(trust_env=False, headers=own_server_headers())
+        self._retries = Retries(self.name)
+
+    async def check(self) -> None:
+        for url in self.urls:
+            await check_answers(self._client, url)
+
+    async def reply(
+        self, task: Task, folder: str, steps: Sequence[StepText], screenshots: dict[int, str], seed: int | None
+    ) -> Completion:
+        conversation = trained_conversation(task, steps, self.sampling)
+        turns = [{"role": turn.role, "content": turn.text} for turn in conversation.turns]
+        images = [screenshots[step] for step in conversation.image_steps]
+        request = {"id": folder, "conversations": turns, "images": images, "return_tokens": True}
+        request |= given(temperature=self.sampling.temperature, seed=seed)
+        body = orjson.dumps(request)
+        urls = self._urls_for(folder)
+        return await self._retries.run(lambda: self._post(next(urls), body))
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+    def _urls_for(self, folder: str) -> Iterator[str]:
+        """The trajectory's own server, then the others in turn."""
+        home = zlib.crc32(folder.encode()) % len(self.urls)
+        return itertools.cycle([*self.urls[home:], *self.urls[:home]])
+
+    async def _post(self, url: str, body: bytes) -> Completion:
+        try:
+            answer = await self._client.post(url, content=body, headers={"content-type": "application/json"})
+        except httpx.HTTPError as error:
+            raise TransientError(str(error) or type(error).__name__) from None
+        if answer.status_code == 429 or answer.status_code >= 500:
+            pause_s = retry_after_s(answer.headers, default=0.0)
+            raise TransientError(f"HTTP {answer.status_code}: {answer.text[:200]}", pause_s)
+        if answer.status_code in (401, 403):
+            raise UserError(refused_key(url, answer.status_code))
+        if answer.status_code == 404:
+            raise UserError(f"{url} is no policy's address (HTTP 404); a server of ours answers at /predict")
+        if answer.status_code != 200:
+            raise PolicyError(f"HTTP {answer.status_code}: {answer.text[:200]}")
+        try:
+            fields = orjson.loads(answer.content)
+            text = str(fields["text"])
+        except (ValueError, KeyError, TypeError):
+            raise PolicyError(f"no reply in the server's answer: {answer.text[:200]}") from None
+        return Completion(
+            text=text,
+            prompt_tokens=fields.get("prompt_tokens", 0),
+            completion_tokens=fields.get("completion_tokens", 0),
+            weights_version=str(fields.get("weights_version", "")),
+            token_ids=fields.get("token_ids"),
+            logprobs=fields.get("sampling_logprobs"),
+        )

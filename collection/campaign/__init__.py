@@ -1,0 +1,1 @@
+"""Many tasks, several at a time."""

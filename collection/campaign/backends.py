@@ -1,0 +1,62 @@
+"""Servers whose state all their tasks share: reset after a task that changed it, and a mark where that was not done.
+
+`backends.json` in the output folder names the task that changed a backend last and was not followed by a reset. It is
+written before such a task begins, so that a collector that is killed in the middle leaves the truth behind.
+"""
+
+import asyncio
+import os
+from pathlib import Path
+
+from common.files import read_json, write_json
+from data.task import Task
+
+RESET_TIMEOUT_S = 1800.0
+
+
+class Backends:
+    """The state of all backends, as far as it is known. The shell runs `command` with BACKEND in its environment."""
+
+    def __init__(self, output_dir: Path, command: str = ""):
+        self._path, self._command = output_dir / "backends.json", command
+
+    async def before(self, task: Task) -> None:
+        """Call when the task may begin; a backend left dirty is reset first where that can be done."""
+        if self.contaminated_by(task) and task.changes_backend:  # alone there, so nobody is disturbed
+            await self._reset(task.backend)
+
+    def begin(self, task: Task) -> None:
+        """From now on the backend may be changed."""
+        if task.backend and task.changes_backend:
+            self._note(task.backend, self.contaminated_by(task) or task.id)
+
+    async def after(self, task: Task) -> None:
+        """Call when the task is judged."""
+        if task.backend and task.changes_backend:
+            await self._reset(task.backend)
+
+    def contaminated_by(self, task: Task) -> str:
+        """The task that may have changed what this one finds, "" when there is none."""
+        return self._changed_by().get(task.backend, "") if task.backend else ""
+
+    async def _reset(self, backend: str) -> None:
+        if not self._command:
+            return
+        environment = {**os.environ, "BACKEND": backend}
+        process = await asyncio.create_subprocess_shell(self._command, env=environment)
+        try:
+            async with asyncio.timeout(RESET_TIMEOUT_S):
+                code = await process.wait()
+        finally:
+            if process.returncode is None:
+                process.kill()
+        if code == 0:
+            self._note(backend, "")
+
+    def _changed_by(self) -> dict[str, str]:
+        """Read anew each time: another collector may share the folder."""
+        return read_json(self._path) if self._path.exists() else {}
+
+    def _note(self, backend: str, task_id: str) -> None:
+        changed = self._changed_by() | {backend: task_id}
+        write_json(self._path, {name: by for name, by in changed.items() if by})

@@ -1,0 +1,251 @@
+"""Collect trajectories of many tasks at once, resume where a run stopped, and never lose or repeat one.
+
+A folder is complete once `trajectory.json` is there. On a restart complete folders are kept, incomplete ones discarded
+and taken again, and so are those that ended by a fault (`invalid`): nobody learns from them, and it may have passed.
+Any number of collectors may work on one output folder; a lease on each task keeps them apart.
+"""
+
+import asyncio
+import re
+import shutil
+import socket
+import traceback
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from collection.agent.episode import run_episode
+from collection.agent.policy import Policy, PolicyError
+from collection.campaign.accounting import note_tasks
+from collection.campaign.backends import Backends
+from collection.campaign.lease import leases
+from collection.campaign.options import CollectionConfig
+from collection.campaign.pacing import PacedPolicy, site_of
+from collection.campaign.progress import CampaignProgress
+from collection.campaign.schedule import Schedule
+from collection.judges import Judge
+from collection.judges.judging import is_judge_fault, judge_once
+from common.errors import UserError
+from common.files import read_json
+from common.seeds import derive_seed
+from data.outcome import Outcome, Verdict
+from data.task import Task
+from data.trajectory import BLOCKED, INVALID, TrajectoryWriter, folder_name, is_complete, read_outcome, write_outcome
+from environments.browser.faults import BlockedError, PageError
+from environments.browser.fleet import Fleet
+from environments.browser.gate import Gate
+from environments.browser.page import Page
+from environments.browser.storage_state import read_storage_state, restore
+from environments.sites.order import order_cookie
+from environments.webarena.final_pages import check_programs
+
+_USERINFO = re.compile(r"//[^/@\s]+@")  # user and password in an address are nobody's business
+MAX_FAULTS = 5  # in a row, of the browser or of websites on this machine: then something here is broken
+
+
+async def collect(
+    config: CollectionConfig, tasks: Sequence[Task], runs: Sequence[int | None], judge: Judge | None
+) -> None:
+    """Take each task's `runs` one after another until one succeeds, different tasks at the same time.
+
+    Raises:
+        UserError: the model server, the browsers or the websites do not work; what is complete is kept.
+    """
+    check_programs(tasks)
+    policy = config.policy()
+    try:
+        await policy.check()
+        check_embedded_sites(tasks)
+        with leases(config.output_dir) as held, Gate(config.url_policy(tasks)) as gate:
+            note_tasks(config.output_dir, tasks)
+            schedule = Schedule(tasks, held, config.site_concurrency)
+            sessions = min(config.sessions(), len(tasks))
+            async with config.fleet(sessions, gate.flags()) as fleet:
+                await Campaign(config, schedule, runs, judge, policy, fleet, sessions).sail()
+    finally:
+        await policy.close()
+
+
+def check_embedded_sites(tasks: Sequence[Task]) -> None:
+    """Raise UserError unless something listens where tasks on `<site>.localhost` begin."""
+    addresses = [urlsplit(task.web) for task in tasks]
+    for port in {address.port or 80 for address in addresses if (address.hostname or "").endswith(".localhost")}:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=5).close()
+        except OSError as error:
+            raise UserError(
+                f"no websites answer on port {port} ({error.strerror}); start them by python -m environments.sites "
+                f"--port {port}, or tell by --sites_port where they are"
+            ) from None
+
+
+@dataclass
+class Campaign:
+    """The work left, shared by all sessions."""
+
+    config: CollectionConfig
+    schedule: Schedule
+    runs: Sequence[int | None]
+    judge: Judge | None
+    policy: Policy
+    fleet: Fleet
+    num_sessions: int
+    faults: set[int] = field(default_factory=set, init=False)
+    retries: Counter[str] = field(default_factory=Counter, init=False)
+
+    def __post_init__(self) -> None:
+        self._pace = self.config.pace()
+        self._backends = Backends(self.config.output_dir, self.config.reset_command)
+        self._progress = CampaignProgress(len(self.schedule.tasks), self._pace)
+        # A slow judge holds up the sessions that wait for it, and nothing else.
+        self._judging = ThreadPoolExecutor(self.num_sessions, thread_name_prefix="judging")
+
+    async def sail(self) -> None:
+        """Start every session and wait until no task is left."""
+        with self._progress:
+            sessions = [asyncio.create_task(self._session(number)) for number in range(self.num_sessions)]
+            try:
+                await asyncio.gather(*sessions)
+            finally:
+                for session in sessions:
+                    session.cancel()
+                await asyncio.gather(*sessions, return_exceptions=True)
+                self._judging.shutdown(wait=False, cancel_futures=True)
+
+    async def _session(self, number: int) -> None:
+        while task := await self.schedule.take():
+            again = False
+            try:
+                again = await self._work_on(number, task)
+            finally:
+                await self.schedule.done(task, again)
+
+    async def _work_on(self, session: int, task: Task) -> bool:
+        """All tries of a task; whether a fault of its last one should be tried again later."""
+        folders = {run: self.config.output_dir / folder_name(task.id, run) for run in self.runs}
+        outcome: Outcome | None = None
+        solved = any(_is_success(read_outcome(folder)) for folder in folders.values() if is_complete(folder))
+        for run, folder in folders.items():
+            if solved:
+                break
+            outcome = await self._try(session, task, run, folder)
+            solved = _is_success(outcome)
+            if outcome is not None and is_judge_fault(outcome):
+                break  # perhaps it is solved: it is judged again before it is tried again
+        is_fault = outcome is not None and outcome.verdict is Verdict.INVALID and not solved
+        if is_fault and self.retries[task.id] < self.config.max_fault_retries:
+            self.retries[task.id] += 1
+            return True
+        self._progress.task_done("solved" if solved else outcome.verdict if outcome else "taken")
+        return False
+
+    async def _try(self, session: int, task: Task, run: int | None, folder: Path) -> Outcome | None:
+        """The outcome of one try, kept from an earlier run or taken now; None when nobody judges."""
+        is_new = not _is_kept(folder)
+        if is_new:
+            shutil.rmtree(folder, ignore_errors=True)
+            await self._backends.before(task)
+            await self._take(session, task, run, folder)
+        if (outcome := _fault_of(folder)) is None and self.judge is not None:
+            asked = asyncio.get_running_loop().run_in_executor(self._judging, judge_once, self.judge, task, folder)
+            outcome = await asked
+        if is_new:
+            await self._backends.after(task)
+        return outcome
+
+    async def _take(self, session: int, task: Task, run: int | None, folder: Path) -> None:
+        """One trajectory; faults end it as invalid."""
+        downloads = self.config.download_dir / folder.name
+        shutil.rmtree(downloads, ignore_errors=True)
+        seed = None if self.config.seed is None else derive_seed(self.config.seed, task.id, run)
+        writer: TrajectoryWriter | None = None
+        page: Page | None = None
+        try:
+            async with self._pace.seat(), self.fleet.page(session, downloads) as page:
+                writer = TrajectoryWriter(
+                    folder, task, self._provenance(page, seed, task), self.policy.system_prompt, run
+                )
+                policy = PacedPolicy(self.policy, page, self._pace)
+                self._backends.begin(task)
+                if task.storage_state:
+                    await restore(page, read_storage_state(Path(task.storage_state)))
+                if seed is not None and (cookie := order_cookie(task, seed)):
+                    await restore(page, {"cookies": [cookie]})
+                with self._progress.active():
+                    await self._pace.turn(site_of(task))
+                    await run_episode(page, policy, task, writer, self.config.limits(), seed)
+            self.faults.clear()
+            self._say(folder, f"{len(writer.steps)} steps")
+        except BlockedError as wall:
+            writer.finish(BLOCKED, reason=str(wall))
+            write_outcome(folder, Outcome(Verdict.BLOCKED, str(wall)))
+            self.faults.clear()
+            self._say(folder, f"blocked, {wall}")
+        except UserError:
+            raise
+        except OSError as error:  # a full disk, say
+            raise UserError(f"{folder} cannot be written: {error}; what is complete is kept") from error
+        except Exception as fault:  # the three known kinds, and our own bugs: neither is the agent's fault
+            writer = writer or TrajectoryWriter(folder, task, {}, self.policy.system_prompt, run)
+            writer.log(traceback.format_exc())
+            reason = f"{type(fault).__name__.removesuffix('Error').lower()}: {fault}"  # such as "page: ..."
+            writer.finish(INVALID, reason=reason)
+            write_outcome(folder, Outcome(Verdict.INVALID, reason))
+            self._say(folder, f"invalid, {reason}")
+            self._count(fault, task, page)
+        finally:
+            if writer is not None:
+                writer.close()
+
+    def _count(self, fault: Exception, task: Task, page: Page | None) -> None:
+        """Stop when nothing works here any more. A browser that died is one fault, however many sessions it had."""
+        host = urlsplit(task.web).hostname or ""
+        elsewhere = isinstance(fault, PageError) and not (host.endswith("localhost") or host.startswith("127."))
+        if not elsewhere and not isinstance(fault, PolicyError):  # the policy counts its own
+            is_dead = page is not None and page.browser.connection.closed.is_set()
+            self.faults.add(id(page.browser) if is_dead else len(self.faults))
+        if len(self.faults) >= MAX_FAULTS:
+            raise UserError(
+                f"{len(self.faults)} faults on this machine in a row, the last one: {fault}; "
+                "put it right and run the same command again: what is complete is kept"
+            )
+
+    def _provenance(self, page: Page, seed: int | None, task: Task) -> dict[str, Any]:
+        config = self.config
+        spoiled = self._backends.contaminated_by(task)
+        return {
+            **({"contaminated_by": spoiled} if spoiled else {}),
+            "policy": _USERINFO.sub("//", self.policy.name),
+            "temperature": config.temperature,
+            "seed": seed,
+            "max_iter": config.max_iter,
+            "max_attached_imgs": config.max_attached_imgs,
+            "text_only": config.text_only,
+            "prompt": config.asked_with,
+            "browser": page.browser.version,
+            "viewport": [config.window_width, config.window_height],
+            "observation": config.observation,
+            "tree_visibility": config.tree_visibility,
+        }
+
+    def _say(self, folder: Path, text: str) -> None:
+        self._progress.say(f"{folder.name}: {text}")
+
+
+def _is_success(outcome: Outcome | None) -> bool:
+    return outcome is not None and outcome.success
+
+
+def _is_kept(folder: Path) -> bool:
+    return is_complete(folder) and _fault_of(folder) is None
+
+
+def _fault_of(folder: Path) -> Outcome | None:
+    """The outcome of a trajectory that ended by a fault."""
+    path = folder / "trajectory.json"
+    summary = read_json(path) if path.exists() else {}
+    return Outcome(Verdict.INVALID, summary["reason"]) if summary.get("status") == INVALID else None

@@ -1,0 +1,1 @@
+"""How endpoints are asked, and stand-ins for them."""

@@ -1,0 +1,55 @@
+"""Writing files so that a crash at any instant leaves the old file or the new one, never half of one."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from common.errors import UserError
+
+
+def write_atomic(path: Path, content: str | bytes, flush: bool = True) -> None:
+    """Write beside `path`, flush to disk, rename over it.
+
+    Without `flush` that holds against kills only; after a power cut the file may be empty. It is for what is made from
+    other files and can be made again: flushing waits for the disk.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with open(temporary, "wb") as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+        if flush:
+            file.flush()
+            os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def write_json(path: Path, value: Any, indent: int | None = 2, flush: bool = True) -> None:
+    """`write_atomic` of `value` as JSON."""
+    write_atomic(path, json.dumps(value, indent=indent, ensure_ascii=False) + "\n", flush)
+
+
+def parse_json(text: str | bytes) -> Any:
+    """`json.loads` that raises nothing but ValueError: also for what is nested too deeply."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def read_json(path: Path) -> Any:
+    """Parse a JSON file; `UserError` says which file and where it breaks."""
+    try:
+        return parse_json(Path(path).read_bytes().decode())
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise UserError(f"{path}: a folder, not a JSON file") from None
+    except ValueError as error:
+        raise UserError(f"{path}: not valid JSON ({error})") from None
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a UTF-8 file. `str.splitlines` would also cut inside JSON strings, at U+2028 and its like."""
+    with open(path, encoding="utf-8") as file:
+        return [line.rstrip("\n") for line in file]

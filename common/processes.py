@@ -1,0 +1,88 @@
+"""Child processes that never outlive the run that started them, and how they are reached."""
+
+import contextlib
+import ctypes
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+
+from common.defaults import ROOT
+from common.errors import UserError
+
+_PR_SET_PDEATHSIG = 1
+_OWN_HOSTS = ("127.0.0.1", "localhost", ".localhost", "::1")
+
+
+def die_with_parent() -> None:
+    """Ask Linux to kill this process when its parent dies, however it dies. Also usable as `preexec_fn`."""
+    if not sys.platform.startswith("linux"):
+        return
+    with contextlib.suppress(OSError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def allow_many_descriptors() -> None:
+    """Raise this process's limit of open files and connections to what the system allows: shells give 1,024, which a
+    hostile page or a few hundred clients use up."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    with contextlib.suppress(ValueError, OSError):  # where the hard limit says "unlimited" and the system does not
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def reach_own_hosts_directly() -> None:
+    """Ask no proxy for this machine, in this process and its children: chromedriver, services and endpoints are on it.
+
+    Clusters set http_proxy, and urllib, httpx and Selenium mind it unless no_proxy names a host.
+    """
+    present = (os.environ.get("no_proxy") or os.environ.get("NO_PROXY", "")).split(",")
+    names = list(dict.fromkeys(name for name in (*map(str.strip, present), *_OWN_HOSTS) if name))
+    os.environ["no_proxy"] = os.environ["NO_PROXY"] = "*" if "*" in names else ",".join(names)
+
+
+def free_port(preferred: int = 0) -> int:
+    """A TCP port on 127.0.0.1 that was free a moment ago: `preferred`, if it was."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", preferred))
+        except OSError:
+            probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def listen(port: int, host: str = "127.0.0.1") -> socket.socket:
+    """A socket listening on `port`, or on a free one when that is 0; `UserError` when the port is taken."""
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(1024)
+    except (OSError, OverflowError) as error:
+        listener.close()
+        raise UserError(f"cannot listen on {host}:{port} ({error}); give another --port") from None
+    return listener
+
+
+@contextlib.contextmanager
+def served(module: str, preferred: int = 0) -> Iterator[int]:
+    """Serve websites by `python -m module --port PORT` in a process that dies with this one; gives the port, which ends
+    the first line that it prints: `preferred`, if that is free."""
+    for port in (free_port(preferred), 0):  # another may take it in this moment
+        command = [sys.executable, "-m", module, "--port", str(port)]
+        process = subprocess.Popen(
+            command, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=die_with_parent
+        )
+        if line := process.stdout.readline():
+            break
+        process.wait()
+    else:
+        raise UserError(f"{module} did not start; python -m {module} says why")
+    try:
+        yield int(line.rsplit(":", 1)[1].strip(" /\n"))
+    finally:
+        process.kill()
+        process.wait()

@@ -1,0 +1,68 @@
+"""The layout of a Megatron checkpoint folder, shared by the trainer and the converters.
+
+<folder>/latest_checkpointed_iteration.txt   "release" (converted from Hugging Face) or an iteration number
+<folder>/release/ or <folder>/iter_0000100/  megatron-core `torch_dist` checkpoints
+<folder>/config.json, tokenizer.json, ...    the Hugging Face files, so that the way back needs nothing else
+"""
+
+import shutil
+from pathlib import Path
+
+from common.errors import UserError
+from common.files import write_atomic
+
+RELEASE = "release"
+IDENTITY_FILE = "run.json"
+"""In an iteration's folder: the data and the layout it was made with."""
+_TRACKER = "latest_checkpointed_iteration.txt"
+_HF_SUFFIXES = {".json", ".jinja", ".model", ".txt"}
+
+
+def iteration_name(iteration: int) -> str:
+    """The folder of a checkpoint made in training."""
+    return f"iter_{iteration:07d}"
+
+
+def read_tracker(folder: Path) -> str | None:
+    """ "release" or an iteration number as text; None when nothing was completed in `folder`."""
+    path = Path(folder) / _TRACKER
+    return path.read_text().strip() if path.exists() else None
+
+
+def write_tracker(folder: Path, latest: str) -> None:
+    """Declare `latest` complete; the last act of saving."""
+    write_atomic(Path(folder) / _TRACKER, latest)
+
+
+def find_weights(folder: Path) -> tuple[Path, Path]:
+    """(folder of the weights, folder of the Hugging Face files); `folder` is a checkpoint folder or one iteration.
+
+    Raises:
+        UserError: `folder` is not a complete Megatron checkpoint.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise UserError(f"{folder}: no such checkpoint folder")
+    if (folder / "metadata.json").exists():
+        return folder, folder.parent
+    latest = read_tracker(folder)
+    if latest is None:
+        hint = "; this is a Hugging Face folder, convert it with hf2mg.sh" if any(folder.glob("*.safetensors")) else ""
+        raise UserError(f"{folder}: not a Megatron checkpoint (no {_TRACKER}){hint}")
+    weights = folder / (RELEASE if latest == RELEASE else iteration_name(int(latest)))
+    if not (weights / "metadata.json").exists():
+        raise UserError(f"{weights}: named by {_TRACKER}, but missing or incomplete")
+    return weights, folder
+
+
+def copy_hf_files(source: Path, destination: Path) -> None:
+    """Copy configuration, processor and tokenizer files, but no weights."""
+    for path in sorted(Path(source).iterdir()):
+        is_index = path.name.endswith(".index.json")
+        if (
+            path.is_file()
+            and path.suffix in _HF_SUFFIXES
+            and not is_index
+            and path.name not in (_TRACKER, "manifest.json")
+        ):
+            shutil.copyfile(path, Path(destination) / path.name)

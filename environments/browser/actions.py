@@ -1,0 +1,203 @@
+"""Carry out one action of the agent on a page, with real mouse and keyboard events, and say what came of it."""
+
+import contextlib
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+
+from data.action import (
+    CANNOT_EXECUTE,
+    Action,
+    ActionError,
+    Answer,
+    Click,
+    Drag,
+    GoBack,
+    Restart,
+    Scroll,
+    Type,
+    Wait,
+)
+from environments.browser.cdp import RefusedError
+from environments.browser.faults import PageError
+from environments.browser.keyboard import ENTER, keystrokes, press
+from environments.browser.observe import Observation
+from environments.browser.page import Page, script
+from environments.browser.pointer import Place, click, drag, locate
+from environments.browser.settle import settle
+from environments.browser.tree import AXNode
+from environments.browser.widgets import choose, give_file, list_files, slide
+
+WAIT_S = 2.0  # `Wait` on a page where nothing moves; what loads by itself was waited for before
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What an action refers to: the observation whose labels it uses, where `Restart` leads, files for file inputs."""
+
+    seen: Observation
+    start_url: str
+    upload_dir: Path | None = None
+
+
+async def act(page: Page, action: Action, seen: Observation, start_url: str, upload_dir: Path | None = None) -> str:
+    """Act and let the page settle. Returns notes: truths about the action a chat model may read next, or "".
+
+    `Restart` goes to `start_url`, by default the task's own start page; the seeds went to a web search, which a task on
+    one site cannot use. `upload_dir` holds the files that may be given to file inputs.
+
+    Raises:
+        ActionError: the action could not be carried out; its message is the feedback.
+        BrowserError, PageError: not the agent's fault.
+    """
+    if isinstance(action, Answer):
+        return ""
+    note, failure = "", None
+    try:
+        note = await _carry_out(action, page, Scene(seen, start_url, upload_dir))
+    except ActionError as error:
+        failure = error
+    except RefusedError:
+        failure = ActionError(CANNOT_EXECUTE, "The element is gone.")
+    await settle(page)  # also after a failure: its first half, a click, may have moved the page
+    await _fold_new_tabs(page)
+    notes = " ".join(filter(None, [note, *page.take_messages(), _still_loading(page)]))
+    if failure is not None:
+        raise ActionError(str(failure), " ".join(filter(None, [failure.reason, notes])))
+    return notes
+
+
+def _still_loading(page: Page) -> str:
+    return "The page is still loading." if page.activity.loading else ""
+
+
+@functools.singledispatch
+async def _carry_out(action: Action, page: Page, scene: Scene) -> str:
+    """A note or ""; ActionError when it cannot be done."""
+    raise TypeError(f"no such action: {action!r}")
+
+
+@_carry_out.register
+async def _(action: Click, page: Page, scene: Scene) -> str:
+    node = _node(scene, action.label)
+    place = await _locate(page, node)
+    if place.tag == "select":  # its menu is drawn outside the page; the options are in the tree
+        return "The options of this menu are listed below it: click one, or type its text into the menu."
+    if place.tag == "option" and not place.listbox:
+        return await choose(page, node, None)
+    if place.type == "file":  # its dialog is no part of the page either
+        return f"This element takes a file. {list_files(scene.upload_dir)}"
+    page.chooser = None
+    await click(page, place.at)
+    if place.covered is not None:
+        return f"Something else covers the element: the click went to {place.covered}."
+    return ""
+
+
+@_carry_out.register
+async def _(action: Type, page: Page, scene: Scene) -> str:
+    node = _node(scene, action.label)
+    place = await _locate(page, node)
+    if place.tag == "select":
+        return await choose(page, node, action.content)
+    if place.type == "file":
+        return await give_file(page, node, action.content, scene.upload_dir)
+    if page.chooser is not None:  # the last click, on a button that stands for a hidden file input, asked for it
+        asked, page.chooser = page.chooser, None
+        return await give_file(page, asked, action.content, scene.upload_dir)
+    if place.slider:
+        return await slide(page, node, place, action.content)
+    return await _type(page, node, place, action.content)
+
+
+async def _type(page: Page, node: AXNode, place: Place, text: str) -> str:
+    frame = page.frame_of(node)
+    await click(page, place.at)
+    way = await page.run(script("focus.js"), frame=frame)
+    if way is None:
+        raise ActionError(CANNOT_EXECUTE, f"Text cannot be typed into this <{place.tag}>.")
+    if way == "value" and not await page.run(script("set_value.js"), text, frame=frame):
+        raise ActionError(CANNOT_EXECUTE, f"This <input type={place.type}> does not take such a value.")
+    notes = []
+    if way != "value":
+        await page.send_all(keystrokes(text, lines=way == "lines"))
+        reads = await page.run(script("typed.js"), frame=frame)
+        if reads is not None and reads != " ".join(text.split()):
+            notes.append(f'The textbox reads "{reads}" now.')
+    await page.send_all(press(ENTER))
+    if place.tag not in ("input", "textarea"):
+        notes.append(f"The element you typed into is a <{place.tag}>; the text went to the textbox it stands for.")
+    return " ".join(notes)
+
+
+@_carry_out.register
+async def _(action: Scroll, page: Page, scene: Scene) -> str:
+    moved = None
+    if action.label is not None:
+        moved = await page.run_on(_node(scene, action.label), script("scroll.js"), action.direction)
+    if moved is None:  # the window, or an element in a frame that has nothing to scroll
+        moved = await page.run(script("scroll.js"), action.direction)
+    return "" if moved else f"Nothing moved: it cannot be scrolled further {action.direction}."
+
+
+@_carry_out.register
+async def _(action: Drag, page: Page, scene: Scene) -> str:
+    start = await _locate(page, _node(scene, action.label))
+    end = await _locate(page, _node(scene, action.target))
+    await drag(page, start.at, end.at)
+    return ""
+
+
+@_carry_out.register
+async def _(action: Wait, page: Page, scene: Scene) -> str:
+    with contextlib.suppress(RefusedError):  # a new document is a change too
+        await page.run(script("change.js"), round(WAIT_S * 1000))
+    return ""
+
+
+@_carry_out.register
+async def _(action: GoBack, page: Page, scene: Scene) -> str:
+    history = await page.send("Page.getNavigationHistory")
+    before = history["entries"][: history["currentIndex"]]
+    if not before or before[-1]["url"] == "about:blank":  # the blank page the tab began with
+        raise ActionError(CANNOT_EXECUTE, "There is no page to go back to.")
+    await page.send("Page.navigateToHistoryEntry", {"entryId": before[-1]["id"]})
+    return ""
+
+
+@_carry_out.register
+async def _(action: Restart, page: Page, scene: Scene) -> str:
+    await page.goto(scene.start_url)
+    return ""
+
+
+def _node(scene: Scene, label: int) -> AXNode:
+    if label not in scene.seen.nodes:
+        raise ActionError(CANNOT_EXECUTE, f"There is no element with the number {label}.")
+    return scene.seen.nodes[label]
+
+
+async def _locate(page: Page, node: AXNode) -> Place:
+    place = await locate(page, node)
+    if place is None:
+        raise ActionError(CANNOT_EXECUTE, "The element is not on the page any more.")
+    if place.disabled:
+        raise ActionError(CANNOT_EXECUTE, "The element is disabled.")
+    return place
+
+
+async def _fold_new_tabs(page: Page) -> None:
+    """One tab only: what opened in a new one is loaded in ours instead."""
+    while page.new_tabs:
+        url = page.new_tabs[-1]
+        page.new_tabs.clear()
+        targets = (await page.browser.connection.send("Target.getTargets"))["targetInfos"]
+        for target in targets:
+            is_tab = target["type"] == "page" and target["targetId"] != page.target_id
+            if is_tab and target.get("browserContextId") == page.context_id:
+                url = url or target["url"]  # opened blank, then sent somewhere by a script
+                await page.browser.connection.send("Target.closeTarget", {"targetId": target["targetId"]})
+        if url not in ("", "about:blank"):
+            with contextlib.suppress(PageError):  # the tab shows the browser's error page, as a tab of its own would
+                await page.goto(url)
+            await settle(page)

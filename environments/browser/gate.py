@@ -1,0 +1,227 @@
+"""The one door to the network: a forward proxy of our own, which every request of every page passes.
+
+Redirects, frames, scripts, workers, new tabs and websockets all go through a browser's proxy, so none gets round it.
+The gate resolves names itself and connects to the very address it checked: a name that resolves to a public address
+first and to 127.0.0.1 the next time (DNS rebinding) opens nothing, also where a task begins. What is refused gets no
+answer: the page shows the browser's error page. A process of its own, so that hundreds of pages loading never delay the
+collector's loop:
+
+    python -m environments.browser.gate       reads {"port": 0, "policy": {fields of UrlPolicy}} from its input, prints
+                                            its port and serves until its parent ends
+"""
+
+import asyncio
+import contextlib
+import dataclasses
+import json
+import re
+import socket
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import aiohappyeyeballs
+
+from common.processes import allow_many_descriptors, die_with_parent, listen
+from environments.browser.url_policy import LOOPBACK_ADDRESSES, UrlPolicy, is_localhost
+
+HEAD_LIMIT = 256 * 1024
+CONNECT_TIMEOUT_S = 20.0
+HEAD_TIMEOUT_S = 60.0
+"""For a request's head, from the connection on: Chromium connects ahead of need, and anew when it waited too long."""
+MAX_LOOKUPS = 512
+"""Names looked up at a time. Each takes a thread for as long as its name server is silent, and pages name hundreds."""
+IDLE_TIMEOUT_S = 600.0
+"""A connection on which nothing moves for so long is closed; Chromium closes its own idle ones after five minutes."""
+NEXT_ADDRESS_DELAY_S = 0.25
+"""Head start of each address of a host over the next (RFC 8305), so that a dead IPv6 does not hide a living IPv4."""
+CHUNK = 64 * 1024
+_HOP_HEADERS = re.compile(rb"(?im)^(?:proxy-[\w-]+|connection|keep-alive)[ \t]*:[^\r\n]*\r\n")
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class RefusedError(Exception):
+    """The policy says no, or nothing answers there."""
+
+
+class Gate:
+    """The collector's handle of the process, which is replaced when it dies. Use as `with Gate(policy) as gate`."""
+
+    def __init__(self, policy: UrlPolicy):
+        self._policy = policy
+        self.port = 0
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> "Gate":
+        self._closing = threading.Event()
+        self._start()
+        threading.Thread(target=self._replace, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closing.set()
+        with self._lock:
+            self._process.kill()
+            self._process.wait()
+
+    def _start(self) -> None:
+        """On the same port as before: browsers know no other."""
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "environments.browser.gate"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd=Path(__file__).resolve().parent.parent.parent,
+            start_new_session=True,  # Ctrl-C is for the collector, which still needs the gate to end in good order
+        )
+        fields = {name: sorted(values) for name, values in dataclasses.asdict(self._policy).items()}
+        rules = {"port": self.port, "policy": fields}
+        self._process.stdin.write(json.dumps(rules).encode() + b"\n")
+        self._process.stdin.flush()
+        self.port = int(self._process.stdout.readline() or 0) or self.port
+
+    def _replace(self) -> None:
+        while not self._closing.is_set():
+            self._process.wait()
+            with self._lock:
+                if not self._closing.is_set():
+                    self._start()
+            self._closing.wait(0.2)  # no hurry where it cannot start at all
+
+    def flags(self) -> tuple[str, ...]:
+        """Chromium's switches."""
+        return chromium_flags(self._policy, self.port)
+
+
+def chromium_flags(policy: UrlPolicy, port: int) -> tuple[str, ...]:
+    """The switches that send all of Chromium's requests to a gate. Loopback names where tasks begin go straight there:
+    Chromium asks no name server for them, and they are one host and port each."""
+    straight = ";".join(["<-loopback>", *policy.past_the_gate])
+    return (
+        f"--proxy-server=http://127.0.0.1:{port}",
+        f"--proxy-bypass-list={straight}",
+        "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",  # else WebRTC goes round every proxy
+    )
+
+
+async def serve(policy: UrlPolicy, port: int) -> None:
+    """Print the port, then serve until cancelled."""
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(MAX_LOOKUPS, "lookup"))
+    listener = listen(port)
+    server = await asyncio.start_server(lambda *streams: _handle(streams, policy), sock=listener, limit=HEAD_LIMIT)
+    print(listener.getsockname()[1], flush=True)
+    async with server:
+        await server.serve_forever()
+
+
+async def _handle(client: Streams, policy: UrlPolicy) -> None:
+    reader, writer = client
+    try:
+        async with asyncio.timeout(HEAD_TIMEOUT_S):
+            head = await reader.readuntil(b"\r\n\r\n")
+        method, target, _ = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ", 2)
+        if method == "CONNECT":
+            await _tunnel(client, *_split_host(target), policy)
+        else:
+            await _forward(client, head, target, policy)
+    except (RefusedError, OSError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+        pass  # closing without a word is the answer
+    finally:
+        writer.close()
+
+
+async def _tunnel(client: Streams, host: str, port: int, policy: UrlPolicy) -> None:
+    """TLS and websockets."""
+    upstream = await _connect(host, port, policy)
+    client[1].write(b"HTTP/1.1 200 OK\r\n\r\n")
+    await _carry_both_ways(client, upstream)
+
+
+async def _forward(client: Streams, head: bytes, target: str, policy: UrlPolicy) -> None:
+    """Plain http: one request with its body, one answer, and the connection ends, so that the next is looked at too."""
+    parts = urlsplit(target)
+    if parts.scheme != "http" or not parts.hostname:
+        raise RefusedError(target)
+    upstream = await _connect(parts.hostname, parts.port or 80, policy)
+    line, headers = head.split(b"\r\n", 1)
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    opening = f"{line.split(b' ', 1)[0].decode('latin-1')} {path} HTTP/1.1\r\nConnection: close\r\n"
+    upstream[1].write(opening.encode("latin-1") + _HOP_HEADERS.sub(b"", headers))
+    length = re.search(rb"(?im)^content-length:[ \t]*(\d+)", headers)
+    await _carry_both_ways(client, upstream, most_up=int(length[1]) if length else 0)
+
+
+async def _connect(host: str, port: int, policy: UrlPolicy) -> Streams:
+    """A connection to the first address of the host that may be reached and answers."""
+    if reason := policy.refuses_name(host, port):
+        raise RefusedError(reason)
+    async with asyncio.timeout(CONNECT_TIMEOUT_S):
+        found = await _resolve(host, port)
+        allowed = [entry for entry in found if not policy.refuses_address(host, port, str(entry[4][0]))]
+        if not allowed:
+            raise RefusedError(host)
+        connected = await aiohappyeyeballs.start_connection(
+            allowed, happy_eyeballs_delay=NEXT_ADDRESS_DELAY_S, interleave=1
+        )
+        return await asyncio.open_connection(sock=connected, limit=HEAD_LIMIT)
+
+
+async def _resolve(host: str, port: int) -> list[Any]:
+    """What `getaddrinfo` gives, each address once; `localhost` is this machine, whatever a name server says."""
+    loop = asyncio.get_running_loop()
+    names = LOOPBACK_ADDRESSES if is_localhost(host) else (host,)
+    found = [entry for name in names for entry in await loop.getaddrinfo(name, port, type=socket.SOCK_STREAM)]
+    return list({entry[4][0]: entry for entry in found}.values())
+
+
+async def _carry_both_ways(client: Streams, upstream: Streams, most_up: int | None = None) -> None:
+    """Until either side ends, or nothing moves for `IDLE_TIMEOUT_S` or a little longer; then `upstream` is closed."""
+    moved = asyncio.Event()
+    up, down = _carry(client[0], upstream[1], moved, most_up), _carry(upstream[0], client[1], moved)
+    tasks = [asyncio.create_task(up), asyncio.create_task(down)]
+    try:
+        while True:
+            ended, _ = await asyncio.wait(tasks, timeout=IDLE_TIMEOUT_S, return_when=asyncio.FIRST_COMPLETED)
+            if ended or not moved.is_set():
+                return
+            moved.clear()
+    finally:
+        for task in tasks:
+            task.cancel()
+        upstream[1].close()
+
+
+async def _carry(
+    source: asyncio.StreamReader, sink: asyncio.StreamWriter, moved: asyncio.Event, most: int | None = None
+) -> None:
+    """Copy until the source ends; what comes after the first `most` bytes is dropped."""
+    with contextlib.suppress(OSError):
+        while data := await source.read(CHUNK):
+            moved.set()
+            if most is not None:
+                data = data[:most]
+                most -= len(data)
+            sink.write(data)
+            await sink.drain()
+
+
+def _split_host(target: str) -> tuple[str, int]:
+    host, _, port = target.rpartition(":")
+    return host.strip("[]"), int(port)
+
+
+async def _main() -> None:
+    rules = json.loads(sys.stdin.readline())
+    fields = rules["policy"]
+    origins = {name: frozenset(fields[name]) for name in ("starts", "loopback", "private")}
+    await serve(UrlPolicy(**origins, allow=tuple(fields["allow"]), deny=tuple(fields["deny"])), rules["port"])
+
+
+if __name__ == "__main__":
+    die_with_parent()
+    allow_many_descriptors()
+    asyncio.run(_main())

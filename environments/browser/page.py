@@ -1,0 +1,275 @@
+"""One page in a browser context of its own: its own cookies, storage and cache, one tab, a fixed viewport."""
+
+import asyncio
+import contextlib
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from environments.browser.activity import Activity
+from environments.browser.cdp import Params, RefusedError
+from environments.browser.downloads import MAX_DOWNLOAD_MB, Downloads
+from environments.browser.faults import BrowserError, PageError
+from environments.browser.frames import Frame, Frames
+from environments.browser.launch import Browser
+from environments.browser.url_policy import may_open
+from environments.browser.worlds import Worlds
+
+NAVIGATION_TIMEOUT_S = 30.0
+MAX_DIALOGS = 100  # between two observations; a page with more never ends
+MAX_DIALOGS_TOLD = 5
+MAX_DIALOG_CHARS = 300
+ATTACH_FRAMES = {
+    "autoAttach": True,
+    "waitForDebuggerOnStart": False,
+    "flatten": True,
+    "filter": [{"type": "iframe", "exclude": False}],
+}
+
+
+@dataclass(frozen=True)
+class Viewport:
+    """CSS pixels; `scale` is device pixels per CSS pixel, 0 the screen's own."""
+
+    width: int = 1024
+    height: int = 768
+    scale: float = 1.0
+
+
+@functools.cache
+def script(name: str) -> str:
+    """The JavaScript function kept in a file beside this one."""
+    return (Path(__file__).parent / name).read_text(encoding="utf-8")
+
+
+class Page:
+    """Open with `Page.open`, close with `close`. `new_tabs` are addresses it opened elsewhere since last looked at.
+
+    A node is what an observation labels: `backendDOMNodeId`, or `mark`, and `frameId` where not in the main frame.
+    """
+
+    def __init__(self, browser: Browser, context_id: str, target_id: str, session_id: str, viewport: Viewport):
+        self.browser, self.viewport = browser, viewport
+        self.downloads = Downloads(Path(), MAX_DOWNLOAD_MB)
+        self.context_id, self.target_id, self.session_id = context_id, target_id, session_id
+        self.activity = Activity(main_frame=target_id)  # a page's main frame bears its target's id
+        self.frames = Frames(target_id, session_id)
+        self._worlds = Worlds(self.send)
+        self._document = ""
+        self._statuses: dict[str, int] = {}
+        self.new_tabs: list[str] = []
+        self.chooser: Params | None = None  # the file input whose dialog the page asked for
+        self._messages: list[str] = []
+        self._num_dialogs = 0
+        self._broken = ""
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._sessions: set[str] = set()
+        self._listen(session_id)
+
+    @classmethod
+    async def open(
+        cls, browser: Browser, viewport: Viewport, download_dir: Path, max_download_mb: float = MAX_DOWNLOAD_MB
+    ) -> "Page":
+        """A blank page in a new context; its downloads go to `download_dir`, as far as they are not too large."""
+        send = browser.connection.send
+        context_id = (await send("Target.createBrowserContext", {"disposeOnDetach": True}))["browserContextId"]
+        target = {"url": "about:blank", "browserContextId": context_id, "width": viewport.width}
+        target_id = (await send("Target.createTarget", {**target, "height": viewport.height}))["targetId"]
+        session_id = (await send("Target.attachToTarget", {"targetId": target_id, "flatten": True}))["sessionId"]
+        page = cls(browser, context_id, target_id, session_id, viewport)
+        folder = download_dir.resolve()
+        page.downloads = Downloads(folder, max_download_mb)
+        metrics = {"width": viewport.width, "height": viewport.height, "mobile": False}
+        downloads = {"behavior": "allow", "browserContextId": context_id, "downloadPath": str(folder)}
+        await send("Browser.setDownloadBehavior", downloads)
+        await browser.connection.send_all(
+            [
+                ("Emulation.setDeviceMetricsOverride", {**metrics, "deviceScaleFactor": viewport.scale}),
+                ("Emulation.setUserAgentOverride", {"userAgent": browser.user_agent}),
+                ("Emulation.setFocusEmulationEnabled", {"enabled": True}),
+                ("Page.enable", {}),
+                ("Page.setLifecycleEventsEnabled", {"enabled": True}),
+                ("Network.enable", {"maxTotalBufferSize": 0, "maxResourceBufferSize": 0}),
+                ("Inspector.enable", {}),
+                ("Target.setAutoAttach", ATTACH_FRAMES),
+                ("Page.setInterceptFileChooserDialog", {"enabled": True}),
+            ],
+            session_id,
+        )
+        return page
+
+    async def close(self) -> None:
+        """Dispose of the context; never raises, the page may be long dead."""
+        for session_id in self._sessions:
+            self.browser.connection.on_event(session_id, None)
+        with contextlib.suppress(BrowserError, RefusedError):
+            context = {"browserContextId": self.context_id}
+            await self.browser.connection.send("Target.disposeBrowserContext", context, timeout_s=10)
+
+    async def send(
+        self, method: str, params: Params | None = None, timeout_s: float = 30.0, frame: Frame | None = None
+    ) -> Params:
+        """One DevTools request to the process that draws the frame, by default the main one."""
+        return (await self.send_all([(method, params or {})], timeout_s, frame))[0]
+
+    async def send_all(
+        self, requests: list[tuple[str, Params]], timeout_s: float = 30.0, frame: Frame | None = None
+    ) -> list[Params]:
+        """Several requests, in order, without waiting in between."""
+        if self._broken:
+            raise BrowserError(self._broken)
+        session_id = frame.session_id if frame else self.session_id
+        try:
+            return await self.browser.connection.send_all(requests, session_id, timeout_s)
+        except RefusedError:
+            if self._broken:
+                raise BrowserError(self._broken) from None
+            raise
+
+    @property
+    def status(self) -> int:
+        """HTTP status of the present document, 0 when it has none."""
+        return self._statuses.get(self._document, 0)
+
+    async def goto(self, url: str) -> None:
+        """Navigate; returns when the new document is there (not yet settled).
+
+        Raises:
+            PageError: the address could not be loaded.
+        """
+        if not may_open(url):  # a page may ask for a tab with any address
+            raise PageError(f"{url}: only http and https pages are opened")
+        try:
+            answer = await self.send("Page.navigate", {"url": url}, NAVIGATION_TIMEOUT_S)
+        except RefusedError as error:
+            raise PageError(f"{url}: {error}") from None
+        except BrowserError:
+            if self._broken or self.browser.connection.closed.is_set():
+                raise
+            raise PageError(f"{url}: no answer in {NAVIGATION_TIMEOUT_S:.0f} s") from None
+        error = answer.get("errorText", "")
+        if error and error != "net::ERR_ABORTED":  # aborted: the address was a download
+            raise PageError(f"{url}: {error}")
+
+    def say(self, message: str) -> None:
+        """Add a sentence to what the agent is told of the page."""
+        self._messages.append(message)
+
+    def take_messages(self) -> list[str]:
+        """What the page did outside itself since last asked: dialogs and downloads, a sentence each."""
+        messages, self._messages, self._num_dialogs = self._messages, [], 0
+        return [*messages, *self.downloads.take_messages()]
+
+    async def run(self, function: str, *arguments: Any, timeout_s: float = 30.0, frame: Frame | None = None) -> Any:
+        """Call a JavaScript function in our isolated world and return its JSON value, awaited if it is a promise."""
+        return await self._worlds.run(frame or self.frames.main, function, arguments, timeout_s)
+
+    async def run_on(self, node: Params, function: str, *arguments: Any) -> Any:
+        """The same with `this` = the node's DOM node; RefusedError when it is gone."""
+        return await self._worlds.run_on(self.frame_of(node), await self.resolve(node), function, arguments)
+
+    def frame_of(self, node: Params) -> Frame:
+        """Where the node lies; RefusedError when that is gone."""
+        frame = self.frames.get(node.get("frameId", self.target_id))
+        if frame is None:
+            raise RefusedError("the frame is gone")
+        return frame
+
+    async def resolve(self, node: Params) -> str:
+        """The node as a DevTools object of our isolated world; RefusedError when it is gone."""
+        frame = self.frame_of(node)
+        if "mark" in node:
+            return await self._worlds.resolve_mark(frame, int(node["mark"]))
+        return await self._worlds.resolve(frame, node["backendDOMNodeId"])
+
+    async def address(self) -> str:
+        """The address of the tab, also when it shows the browser's error page."""
+        history = await self.send("Page.getNavigationHistory")
+        return history["entries"][history["currentIndex"]]["url"]
+
+    async def fetch_json(self, url: str) -> Any:
+        """GET with this context's cookies, from a page of the same origin."""
+        origin = "{0.scheme}://{0.netloc}/".format(urlsplit(url))
+        if not (await self.address()).startswith(origin):
+            await self.goto(origin)
+        try:
+            return await self.run("(url) => fetch(url).then((answer) => answer.json())", url)
+        except RefusedError as error:
+            raise PageError(f"{url}: {error}") from None
+
+    def _listen(self, session_id: str) -> None:
+        self._sessions.add(session_id)
+        self.browser.connection.on_event(session_id, functools.partial(self._on_event, session_id))
+
+    def _on_event(self, session_id: str, method: str, params: Params) -> None:
+        self.activity.take(method, params)
+        self.frames.take(session_id, method, params)
+        if method == "Page.frameNavigated":
+            self._worlds.forget(params["frame"]["id"])
+            if params["frame"]["id"] == self.target_id:
+                self._document = params["frame"]["loaderId"]
+                self._statuses = {
+                    loader: status for loader, status in self._statuses.items() if loader == self._document
+                }
+        elif method == "Network.responseReceived":
+            if params["type"] == "Document" and params.get("frameId") == self.target_id:
+                self._statuses[params["loaderId"]] = params["response"]["status"]
+        elif method == "Target.attachedToTarget":
+            self._join(params["sessionId"])
+        elif method == "Page.javascriptDialogOpening":
+            self._take_dialog(params)
+        elif method == "Page.fileChooserOpened":
+            if "backendNodeId" in params:
+                self.chooser = {"backendDOMNodeId": params["backendNodeId"], "frameId": params["frameId"]}
+                self._messages.append("The page asks for a file: type its name into the element you clicked.")
+        elif method == "Page.windowOpen":
+            self.new_tabs.append(params["url"])
+        elif refused := self.downloads.take(method, params):
+            cancel = {"guid": refused, "browserContextId": self.context_id}
+            self._later(self.browser.connection.send("Browser.cancelDownload", cancel))
+            if self.downloads.are_too_many:  # small ones come faster than they are cancelled
+                deny = {"behavior": "deny", "browserContextId": self.context_id}
+                self._later(self.browser.connection.send("Browser.setDownloadBehavior", deny))
+        elif method == "Inspector.targetCrashed" and session_id == self.session_id:
+            self._give_up("the page crashed")
+
+    def _take_dialog(self, params: Params) -> None:
+        """Accept it. A page that never stops asking hangs; its trajectory ends here, not at a deadline."""
+        self._num_dialogs += 1
+        if self._num_dialogs <= MAX_DIALOGS_TOLD and params["type"] != "beforeunload":
+            message = params["message"][:MAX_DIALOG_CHARS]
+            self._messages.append(f'The page showed a dialog, which was accepted: "{message}".')
+        if self._num_dialogs > MAX_DIALOGS:
+            self._give_up(f"the page showed {MAX_DIALOGS} dialogs in a row")
+            return
+        answer = {"accept": True, "promptText": params.get("defaultPrompt", "")}
+        self._later(self.send("Page.handleJavaScriptDialog", answer))
+
+    def _give_up(self, reason: str) -> None:
+        """The page can be used no more; requests that wait for it fail with this reason."""
+        self._broken = reason
+        self.browser.connection.fail_session(self.session_id, reason)
+
+    def _join(self, session_id: str) -> None:
+        """A frame drawn by a process of its own: it tells what happens in it from now on."""
+        self._listen(session_id)
+        requests = [
+            ("Emulation.setUserAgentOverride", {"userAgent": self.browser.user_agent}),
+            ("Page.enable", {}),
+            ("Network.enable", {"maxTotalBufferSize": 0, "maxResourceBufferSize": 0}),
+            ("Target.setAutoAttach", ATTACH_FRAMES),
+        ]
+        self._later(self.browser.connection.send_all(requests, session_id))
+
+    def _later(self, request: Any) -> None:
+        """Send without waiting; the answer does not matter."""
+
+        async def quietly() -> None:
+            with contextlib.suppress(BrowserError, RefusedError):
+                await request
+
+        task = asyncio.create_task(quietly())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

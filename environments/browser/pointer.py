@@ -1,0 +1,89 @@
+"""The mouse: where a node of the page is to be clicked, also inside frames, and real mouse events there."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+from environments.browser.cdp import Params, RefusedError
+from environments.browser.frames import Frame
+from environments.browser.layout import Box, overlap
+from environments.browser.page import Page, script
+
+INPUT_TIMEOUT_S = 10.0  # a page that does not even take a click hangs
+DRAG_STEPS = 8  # pages follow the mouse on its way, not only where it ends
+DRAG_PAUSE_S = 0.02
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where to click a node, in the viewport, and what `locate.js` says of it."""
+
+    at: Point
+    tag: str
+    type: str
+    listbox: bool
+    disabled: bool
+    slider: bool
+    covered: str | None
+
+
+async def locate(page: Page, node: Params) -> Place | None:
+    """Where the node is, scrolled to if need be; None when it has no place any more. RefusedError when it is gone."""
+    frame = page.frame_of(node)
+    for _ in range(2):
+        origin, shown = await _place_of(page, frame)
+        left, top = shown[0] - origin[0], shown[1] - origin[1]
+        visible = None if frame is page.frames.main else [left, top, left + shown[2], top + shown[3]]
+        found: dict[str, Any] | None = await page.run_on(node, script("locate.js"), visible)
+        if found is None or "scrolled" not in found:
+            break
+    if found is None or "scrolled" in found:
+        return None
+    return Place((found.pop("x") + origin[0], found.pop("y") + origin[1]), **found)
+
+
+async def _place_of(page: Page, frame: Frame) -> tuple[Point, Box]:
+    """Where a frame's document begins in the viewport, and the part of the viewport it is seen in."""
+    if frame is page.frames.main:
+        return (0.0, 0.0), (0.0, 0.0, page.viewport.width, page.viewport.height)
+    parent = page.frames.get(frame.parent_id)
+    if parent is None:
+        raise RefusedError("the frame is gone")
+    (x, y), shown = await _place_of(page, parent)
+    owner = await page.send("DOM.getFrameOwner", {"frameId": frame.id}, frame=parent)
+    node = {"backendDOMNodeId": owner["backendNodeId"], "frameId": parent.id}
+    left, top, width, height = await page.run_on(node, script("content_box.js"))
+    box = (x + left, y + top, width, height)
+    return box[:2], overlap(box, shown)
+
+
+async def click(page: Page, at: Point) -> None:
+    """Move there, press and let go."""
+    button = {"button": "left", "clickCount": 1}
+    await page.send_all(
+        [_mouse("mouseMoved", at), _mouse("mousePressed", at, **button), _released(at)], INPUT_TIMEOUT_S
+    )
+
+
+async def drag(page: Page, start: Point, end: Point) -> None:
+    """Press at `start`, move to `end` in steps, let go."""
+    held = {"button": "left", "buttons": 1}
+    await page.send_all(
+        [_mouse("mouseMoved", start), _mouse("mousePressed", start, button="left", clickCount=1)], INPUT_TIMEOUT_S
+    )
+    for step in range(1, DRAG_STEPS + 1):
+        share = step / DRAG_STEPS
+        at = start[0] + (end[0] - start[0]) * share, start[1] + (end[1] - start[1]) * share
+        await page.send_all([_mouse("mouseMoved", at, **held)], INPUT_TIMEOUT_S)
+        await asyncio.sleep(DRAG_PAUSE_S)
+    await page.send_all([_mouse("mouseMoved", end, **held), _released(end)], INPUT_TIMEOUT_S)
+
+
+def _released(at: Point) -> tuple[str, Params]:
+    return _mouse("mouseReleased", at, button="left", clickCount=1)
+
+
+def _mouse(kind: str, at: Point, **more: Any) -> tuple[str, Params]:
+    return "Input.dispatchMouseEvent", {"type": kind, "x": at[0], "y": at[1], **more}

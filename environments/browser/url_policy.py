@@ -1,0 +1,236 @@
+"""Which addresses a task set lets its browsers reach. Pure rules; `gate.py` enforces them.
+
+Anything on the public internet may be reached, less the deny-list, or only the allow-list and where tasks begin, when
+there is an allow-list. Loopback, private, link-local and other special addresses may not. Two exceptions, each for one
+host and port: a loopback name (`shop.localhost`, `127.0.0.1`) where a task begins, and what `--private_hosts` lists. A
+name is judged again by the address it has at every connection. Deny wins over everything.
+"""
+
+import ipaddress
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from common.errors import UserError
+from data.task import Task
+
+LOOPBACK_ADDRESSES = ("127.0.0.1", "::1")
+_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
+_LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
+_NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\.?")
+
+_IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+# IANA's special-purpose registries, as of 2026, and what clouds use of public ranges. Python's `is_global` differs
+# between versions (192.0.0.192, Oracle's metadata, is global in some).
+_NOT_PUBLIC_V4 = [
+    ipaddress.ip_network(network)
+    for network in (
+        "0.0.0.0/8",  # this network: 0.0.0.0 reaches this machine
+        "10.0.0.0/8",
+        "100.64.0.0/10",  # shared by carriers; 100.100.100.200 is Alibaba's metadata
+        "127.0.0.0/8",
+        "168.63.129.16/32",  # Azure's host
+        "169.254.0.0/16",  # link-local; 169.254.169.254 is the metadata of most clouds
+        "172.16.0.0/12",
+        "192.0.0.0/24",  # 192.0.0.192 is Oracle's metadata
+        "192.0.2.0/24",
+        "192.31.196.0/24",
+        "192.52.193.0/24",
+        "192.88.99.0/24",
+        "192.168.0.0/16",
+        "192.175.48.0/24",
+        "198.18.0.0/15",
+        "198.51.100.0/24",
+        "203.0.113.0/24",
+        "224.0.0.0/4",
+        "240.0.0.0/4",
+    )
+]
+_PUBLIC_V6 = ipaddress.ip_network("2000::/3")
+_NOT_PUBLIC_V6 = [
+    ipaddress.ip_network(network)
+    for network in (
+        "2001::/23",  # Teredo, benchmarks, ORCHID and other protocol assignments
+        "2001:db8::/32",
+        "2002::/16",  # 6to4: any IPv4 address may be written in it
+        "2620:4f:8000::/48",
+        "3fff::/20",
+    )
+]
+_METADATA_V6 = [ipaddress.ip_network(network) for network in ("fd00:ec2::/32", "fd20:ce::/32")]  # Amazon's, Google's
+_V4_MAPPED = ipaddress.ip_network("::ffff:0:0/96")
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+
+
+@dataclass(frozen=True)
+class UrlPolicy:
+    """`allow` and `deny` hold names in lower case and cover their subdomains. The others hold `host:port`.
+
+    `starts`: where tasks begin; allowed beside the allow-list. `loopback`: those of them that are this machine by their
+    very name, whatever a name server says. `private`: what the user listed.
+    """
+
+    starts: frozenset[str] = frozenset()
+    loopback: frozenset[str] = frozenset()
+    private: frozenset[str] = frozenset()
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls, tasks: Sequence[Task], allow: Iterable[str] = (), deny: Iterable[str] = (), private: Iterable[str] = ()
+    ) -> "UrlPolicy":
+        """The policy of a task set.
+
+        Raises:
+            UserError: a task begins at something that is not http(s), on the deny-list, or at a private address that
+                `private` does not list; or a list holds something that is no host.
+        """
+        begins = {task.id: _origin(task) for task in tasks}
+        policy = cls(
+            starts=frozenset(host_and_port(*origin) for origin in begins.values()),
+            loopback=frozenset(host_and_port(*origin) for origin in begins.values() if is_loopback_name(origin[0])),
+            private=frozenset(map(_private_host, private)),
+            allow=tuple(map(_listed_name, allow)),
+            deny=tuple(map(_listed_name, deny)),
+        )
+        for task_id, (host, port) in begins.items():
+            if reason := policy.refuses_name(host, port):
+                raise UserError(f"task {task_id}: begins at {host}, but {reason}")
+            if (literal := _as_address(host)) and (reason := policy.refuses_address(host, port, str(literal))):
+                raise UserError(
+                    f"task {task_id}: begins at {host}, but {reason}; if it is yours, add --private_hosts "
+                    f"{host_and_port(host, port)}"
+                )
+        return policy
+
+    def refuses_name(self, host: str, port: int) -> str:
+        """Why this host may not be reached, whatever its address; "" when it may."""
+        host = _normal(host)
+        if not _is_host(host):
+            return "it is not a host"
+        if _matches(host, self.deny):
+            return "it is on the deny-list"
+        if host_and_port(host, port) in self.starts | self.private:
+            return ""
+        if self.allow and not _matches(host, self.allow):
+            return "it is not on the allow-list"
+        return ""
+
+    def refuses_address(self, host: str, port: int, address: str) -> str:
+        """Why this address, which `host` has at this moment, may not be connected to; "" when it may."""
+        origin, ip = host_and_port(host, port), _plain(ipaddress.ip_address(address.partition("%")[0]))
+        is_public_address = is_public(str(ip))
+        if origin in self.loopback and ip.is_loopback:
+            return ""
+        if origin in self.private and (is_public_address or _may_be_private(ip) or ip == _as_address(_normal(host))):
+            return ""
+        return "" if is_public_address else f"{address} is not on the public internet"
+
+    @property
+    def past_the_gate(self) -> list[str]:
+        """`host:port`s that a browser may reach by itself: their names are this machine's in every browser."""
+        open_ones = {origin for origin in self.loopback if not _matches(origin.rpartition(":")[0], self.deny)}
+        return sorted(open_ones)
+
+
+def host_and_port(host: str, port: int) -> str:
+    """How an origin is written in a policy and in Chromium's list of what needs no proxy."""
+    host = _normal(host)
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def is_loopback_name(host: str) -> bool:
+    """Whether a host is this machine without asking a name server (RFC 6761 for `localhost`, or a literal address)."""
+    address = _as_address(_normal(host))
+    return is_localhost(host) or bool(address and address.is_loopback)
+
+
+def is_localhost(host: str) -> bool:
+    """Whether a host is `localhost` or a name below it."""
+    return f".{_normal(host)}".endswith(".localhost")
+
+
+def is_public(address: str) -> bool:
+    """Whether an IP address is an ordinary one of the public internet, also when it is written inside another."""
+    ip = _plain(ipaddress.ip_address(address.partition("%")[0]))
+    if isinstance(ip, ipaddress.IPv4Address):
+        return not any(ip in network for network in _NOT_PUBLIC_V4)
+    if ip in _NAT64:
+        return is_public(str(ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)))
+    is_isatap = int(ip) >> 32 & 0xFCFFFFFF == 0x00005EFE  # an IPv4 address behind 0:5efe or 200:5efe
+    return ip in _PUBLIC_V6 and not is_isatap and not any(ip in network for network in _NOT_PUBLIC_V6)
+
+
+def may_open(url: str) -> bool:
+    """Whether we ourselves may send a tab there: pages ask for new tabs, and DevTools would open any file."""
+    return urlsplit(url).scheme in ("http", "https", "blob") or url == "about:blank"
+
+
+def _may_be_private(ip: _IPAddress) -> bool:
+    """What a name that the user listed may lead to: a private network or this machine, but no metadata service."""
+    is_metadata = any(ip in network for network in _METADATA_V6)  # of IPv4 they are link-local or not private
+    is_special = ip.is_link_local or ip.is_unspecified or ip.is_multicast or is_metadata
+    return (ip.is_private or ip.is_loopback) and not is_special
+
+
+def _plain(ip: _IPAddress) -> _IPAddress:
+    """An IPv4 address that is written as an IPv6 one."""
+    return ip.ipv4_mapped if isinstance(ip, ipaddress.IPv6Address) and ip in _V4_MAPPED and ip.ipv4_mapped else ip
+
+
+def _origin(task: Task) -> tuple[str, int]:
+    try:
+        parts = urlsplit(task.web)
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise UserError(f"task {task.id}: {task.web!r} is not an address ({error})") from None
+    if parts.scheme not in ("http", "https") or not host:
+        raise UserError(f"task {task.id}: {task.web!r} is no place to begin; it must be http:// or https://")
+    if not _is_host(_normal(host)):
+        raise UserError(f"task {task.id}: {host!r} in {task.web!r} is not the name of a host")
+    return _normal(host), port or _PORTS[parts.scheme]
+
+
+def _private_host(text: str) -> str:
+    """`host:port` as the user wrote it."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal() or not 0 < int(port) < 65536 or not _is_host(_normal(host.strip("[]"))):
+        raise UserError(f"--private_hosts {text}: give host and port, such as 10.0.0.5:8080 or [fd00::5]:8080")
+    return host_and_port(host.strip("[]"), int(port))
+
+
+def _listed_name(text: str) -> str:
+    """A name of the allow- or deny-list; `*.` in front says no more than the name itself."""
+    name = _normal(text.removeprefix("*."))
+    if not _is_host(name):
+        raise UserError(f"{text!r} is not a host; write example.com, or 10.0.0.5:8080 for --private_hosts")
+    return name
+
+
+def _normal(host: str) -> str:
+    """Lower case, without the root's dot, names of other scripts as browsers send them."""
+    host = host.strip("[]").lower().rstrip(".")
+    if host.isascii():
+        return host
+    try:
+        return host.encode("idna").decode()
+    except UnicodeError:
+        return host
+
+
+def _is_host(host: str) -> bool:
+    return _as_address(host) is not None or (len(host) <= 253 and _NAME.fullmatch(host) is not None)
+
+
+def _as_address(host: str) -> _IPAddress | None:
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None
+
+
+def _matches(host: str, names: Sequence[str]) -> bool:
+    return any(host == name or host.endswith(f".{name}") for name in names)

@@ -1,0 +1,73 @@
+"""What is neither clicked nor typed into in the plain way: menus, sliders, file inputs."""
+
+from pathlib import Path
+
+from data.action import CANNOT_EXECUTE, ActionError
+from environments.browser.cdp import Params
+from environments.browser.keyboard import ARROW_LEFT, ARROW_RIGHT, press
+from environments.browser.page import Page, script
+from environments.browser.pointer import Place, drag
+
+MAX_ARROWS = 200  # presses that move a slider; a longer way is dragged
+
+
+async def choose(page: Page, node: Params, text: str | None) -> str:
+    """Choose the option of a `<select>` that reads `text`, or the option `node` itself when None."""
+    if not await page.run_on(node, script("choose.js"), text):
+        raise ActionError(CANNOT_EXECUTE, "The menu has no such option." if text else "The option is disabled.")
+    return ""
+
+
+async def slide(page: Page, node: Params, place: Place, text: str) -> str:
+    """Set a slider that is made of elements: by the arrow keys, or by dragging where these do nothing."""
+    try:
+        wanted = float(text)
+    except ValueError:
+        raise ActionError(CANNOT_EXECUTE, "A slider takes a number.") from None
+    before = await page.run_on(node, script("slider.js"))
+    wanted = min(max(wanted, before["min"]), before["max"])
+    arrow = ARROW_RIGHT if wanted > before["now"] else ARROW_LEFT
+    now = before["now"]
+    if now != wanted:
+        await page.send_all(press(arrow))
+        now = (await page.run_on(node, script("slider.js")))["now"]
+    if step := abs(now - before["now"]):
+        presses = min(MAX_ARROWS, round(abs(wanted - now) / step))
+        if presses:
+            await page.send_all(press(arrow) * presses)
+    elif now != wanted and before["max"] > before["min"]:
+        await _drag_thumb(page, place, before, wanted)
+    now = (await page.run_on(node, script("slider.js")))["now"]
+    return f"The slider stands at {now:g} now."
+
+
+async def _drag_thumb(page: Page, place: Place, slider: Params, wanted: float) -> None:
+    """The way in pixels is that of the value along the rail, which is taken to be the thumb's parent."""
+    share = (wanted - slider["now"]) / (slider["max"] - slider["min"])
+    _, _, width, height = slider["rail"]
+    x, y = place.at
+    end = (x + share * width, y) if width >= height else (x, y - share * height)
+    await drag(page, place.at, end)
+
+
+async def give_file(page: Page, node: Params, name: str, upload_dir: Path | None) -> str:
+    """Put a file of the task into a file input, by its name."""
+    files = offered(upload_dir)
+    if name.strip() not in files:
+        raise ActionError(CANNOT_EXECUTE, f"There is no such file. {list_files(upload_dir)}")
+    request = {"files": [str(files[name.strip()])], "objectId": await page.resolve(node)}
+    await page.send("DOM.setFileInputFiles", request, frame=page.frame_of(node))
+    return f"The file {name.strip()} was chosen."
+
+
+def offered(upload_dir: Path | None) -> dict[str, Path]:
+    """The files an agent may give to a page, by name."""
+    if upload_dir is None:
+        return {}
+    return {path.name: path.resolve() for path in sorted(upload_dir.iterdir()) if path.is_file()}
+
+
+def list_files(upload_dir: Path | None) -> str:
+    """A sentence for the agent."""
+    names = ", ".join(offered(upload_dir))
+    return f"Type the name of one of these into it: {names}." if names else "There are no files to give to it."

@@ -1,0 +1,38 @@
+"""Serve the embedded websites: python -m environments.sites --port 7070
+
+They answer at http://shop.localhost:7070/, http://encyclopedia.localhost:7070/ and so on; http://localhost:7070/ lists
+them. Every browser context starts from a fresh state.
+"""
+
+import dataclasses
+
+import uvicorn
+
+from common import cli
+from common.processes import listen
+from data.task import SITES_PORT
+from environments.sites.app import SITES, create_app
+from environments.sites.world import build
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """Serve the embedded websites."""
+
+    port: int = SITES_PORT
+    """Port to listen on; 0 picks a free one."""
+    seed: int = 0
+    """Seed of everything the sites show; the task files belong to 0."""
+
+
+def main(config: Config) -> None:
+    """Serve until stopped."""
+    listener = listen(config.port)
+    app = create_app(build(config.seed))
+    port = listener.getsockname()[1]
+    print(f"sites {', '.join(SITES)} on http://localhost:{port}/", flush=True)
+    uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).run(sockets=[listener])
+
+
+if __name__ == "__main__":
+    cli.run(Config, main, description=__doc__)

@@ -1,0 +1,142 @@
+"""Plans: how an expert solves each family of tasks, from whatever page it is on.
+
+Rules stand from the end of the way to its beginning, so that each page decides the next step by itself.
+"""
+
+from collections.abc import Callable
+
+from environments.sites.expert.graded_plans import GRADED_PLANS
+from environments.sites.expert.rules import (
+    Rule,
+    choose,
+    click,
+    done,
+    fill,
+    first,
+    on,
+    tell,
+    tell_first_below,
+    type_into,
+    wait,
+)
+
+
+def aim(family: str) -> str:
+    """What a family of tasks is about, in a few words."""
+    return _FAMILIES[family][0]
+
+
+def plan(family: str, slots: dict[str, str]) -> Rule:
+    """The rule for an instruction; lost, it waits for what is loading and else starts over from the front page."""
+    return first(_FAMILIES[family][1](**slots), wait, *map(click, _FRONT_PAGES))
+
+
+_FRONT_PAGES = ("Cargo", "Almanac", "Campfire", "Railhead")
+
+
+def _find_product(product: str) -> Rule:
+    return first(click(product), type_into("Search products", product))
+
+
+def _browse(department: str, category: str) -> Rule:
+    return first(click(category), click(department))
+
+
+def _shop_price(product: str) -> Rule:
+    return first(on(product, tell("Price")), _find_product(product))
+
+
+def _shop_attribute(department: str, category: str, attribute: str, product: str) -> Rule:
+    on_category = on(category, click(product), click("Next page", goal=product))
+    return first(on(product, tell(attribute)), on_category, _browse(department, category))
+
+
+def _shop_cart(product: str) -> Rule:
+    return first(done("Added to the cart"), on(product, click("Add to cart")), _find_product(product))
+
+
+def _shop_options(product: str, colour: str, quantity: str) -> Rule:
+    order = on(product, choose("Colour", colour), choose("Quantity", quantity), click("Add to cart"))
+    return first(done("Added to the cart"), order, _find_product(product))
+
+
+def _shop_cheapest(department: str, category: str) -> Rule:
+    compare = on(category, choose("Sort by", "Lowest price"), tell_first_below("Products"))
+    return first(compare, _browse(department, category))
+
+
+def _look_up(article: str) -> Rule:
+    return type_into("Search articles", article)
+
+
+def _wiki_fact(article: str, attribute: str) -> Rule:
+    return first(on(article, tell(attribute)), _look_up(article))
+
+
+def _wiki_link(source: str, article: str, attribute: str) -> Rule:
+    return first(on(article, tell(attribute)), on(source, click(article)), _look_up(source))
+
+
+def _wiki_tab(article: str, tab: str, attribute: str) -> Rule:
+    return first(on(article, tell(attribute), wait, click(tab)), _look_up(article))
+
+
+def _open_thread(board: str, thread: str) -> Rule:
+    return first(on(board, click(thread), click("Next page", goal=thread)), click(board))
+
+
+def _forum_author(board: str, thread: str) -> Rule:
+    return first(on(thread, tell("Author")), _open_thread(board, thread))
+
+
+def _forum_views(thread: str) -> Rule:
+    return first(on(thread, tell("Views")), click(thread), type_into("Search threads", thread))
+
+
+def _forum_reply(text: str, thread: str, board: str) -> Rule:
+    answer = on(thread, fill("Your reply", text), click("Post reply"))
+    return first(done("Reply posted"), answer, _open_thread(board, thread))
+
+
+def _forum_upvote(thread: str, board: str) -> Rule:
+    return first(done("Vote counted"), on(thread, click("Upvote")), _open_thread(board, thread))
+
+
+def _rail_departure(origin: str, destination: str) -> Rule:
+    ask = on("Journeys", fill("From", origin), fill("To", destination), click("Find trains"))
+    return first(on("Timetable", tell("Departs")), ask)
+
+
+def _find_train(train: str) -> Rule:
+    return first(click(train), type_into("Train number", train))
+
+
+def _rail_platform(train: str) -> Rule:
+    return first(on(train, tell("Platform")), _find_train(train))
+
+
+def _rail_book(train: str, passenger: str, travel_class: str) -> Rule:
+    book = on("Book a seat", fill("Passenger", passenger), choose("Class", travel_class), click("Confirm booking"))
+    return first(done("Seat booked"), book, on(train, click("Book a seat")), _find_train(train))
+
+
+# For each family the aim, as the thoughts name it, and the plan.
+_PLANS: dict[str, tuple[str, Callable[..., Rule]]] = {
+    "Shop-price": ("find a price", _shop_price),
+    "Shop-attribute": ("browse to a product and read it", _shop_attribute),
+    "Shop-cart": ("put a product into the cart", _shop_cart),
+    "Shop-options": ("order a product with options", _shop_options),
+    "Shop-cheapest": ("browse to the cheapest product", _shop_cheapest),
+    "Wiki-fact": ("look up a fact", _wiki_fact),
+    "Wiki-link": ("follow a link to a fact", _wiki_link),
+    "Wiki-tab": ("read a tab", _wiki_tab),
+    "Forum-author": ("find an author", _forum_author),
+    "Forum-views": ("find the views", _forum_views),
+    "Forum-reply": ("write a reply", _forum_reply),
+    "Forum-upvote": ("give a vote", _forum_upvote),
+    "Rail-departure": ("find a departure", _rail_departure),
+    "Rail-platform": ("find a platform", _rail_platform),
+    "Rail-book": ("book a seat", _rail_book),
+}
+
+_FAMILIES = _PLANS | GRADED_PLANS

@@ -1,0 +1,23 @@
+"""The world behind the embedded sites: everything they show, drawn from one seed."""
+
+import dataclasses
+
+from environments.sites.encyclopedia import content as encyclopedia
+from environments.sites.forum import content as forum
+from environments.sites.shop import content as shop
+from environments.sites.timetable import content as timetable
+from environments.sites.words import Words
+
+
+@dataclasses.dataclass(frozen=True)
+class World:
+    shop: shop.Shop
+    encyclopedia: encyclopedia.Encyclopedia
+    forum: forum.Forum
+    timetable: timetable.Timetable
+
+
+def build(seed: int) -> World:
+    """The same world for the same seed; all sites draw from one source of names, so no name occurs twice."""
+    words = Words(seed)
+    return World(shop.build(words), encyclopedia.build(words), forum.build(words), timetable.build(words))

@@ -1,0 +1,75 @@
+"""What WebArena's ground truth asks of its shop's own API (Magento's REST): the newest order, or product review.
+
+SHOPPING is the shop's address, SHOPPING_API_LOGIN=user:password an administrator of it; WebArena's documentation names
+the one of its images. Source: WebArena's `helper_functions.py` (arXiv 2307.13854).
+"""
+
+import os
+from collections.abc import Awaitable, Callable
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from common.errors import UserError
+from environments.browser.faults import PageError
+
+ADDRESS, LOGIN = "SHOPPING", "SHOPPING_API_LOGIN"
+TIMEOUT_S = 60.0
+
+
+def check_login(task_id: str) -> None:
+    """Raise UserError unless the shop's API can be asked."""
+    if not os.environ.get(ADDRESS, "").startswith(("http://", "https://")) or ":" not in os.environ.get(LOGIN, ""):
+        raise UserError(
+            f"task {task_id}: its ground truth asks the shop's API; set {ADDRESS}=http://... and {LOGIN}=user:password"
+        )
+
+
+async def latest_order_url() -> str:
+    """The page of the newest order; the list of orders when there is none."""
+    newest = {
+        "searchCriteria[sortOrders][0][field]": "created_at",
+        "searchCriteria[sortOrders][0][direction]": "DESC",
+        "searchCriteria[pageSize]": "1",
+    }
+    orders = (await _ask("orders", newest)).get("items") or []
+    page = f"view/order_id/{int(orders[0]['increment_id'])}/" if orders else "history/"
+    return f"{_address()}/sales/order/{page}"
+
+
+async def latest_review_author(sku: str) -> str:
+    """Who wrote the product's newest review; "" without one."""
+    reviews = await _ask(f"products/{quote(sku, safe='')}/reviews")
+    return reviews[-1]["nickname"] if reviews else ""
+
+
+async def latest_review_rating(sku: str) -> str:
+    """The rating of the product's newest review in per cent; "" without one."""
+    reviews = await _ask(f"products/{quote(sku, safe='')}/reviews")
+    return str(reviews[-1]["ratings"][0]["percent"]) if reviews else ""
+
+
+async def _ask(path: str, parameters: dict[str, str] | None = None) -> Any:
+    """The API's answer. Raises PageError, no agent's fault, when there is none."""
+    user, _, password = os.environ[LOGIN].partition(":")
+    try:
+        async with httpx.AsyncClient(base_url=f"{_address()}/rest/", timeout=TIMEOUT_S, trust_env=False) as client:
+            credentials = {"username": user, "password": password}
+            token = await client.post("default/V1/integration/admin/token", json=credentials)
+            headers = {"Authorization": f"Bearer {token.raise_for_status().json()}"}
+            answer = await client.get(f"V1/{path}", params=parameters, headers=headers)
+            return answer.raise_for_status().json()
+    except (httpx.HTTPError, ValueError) as error:
+        raise PageError(f"the shop's API gave no answer to {path}: {error}") from None
+
+
+def _address() -> str:
+    return os.environ[ADDRESS].rstrip("/")
+
+
+PROGRAMS: dict[str, Callable[..., Awaitable[str]]] = {
+    "shopping_get_latest_order_url": latest_order_url,
+    "shopping_get_sku_latest_review_author": latest_review_author,
+    "shopping_get_sku_latest_review_rating": latest_review_rating,
+}

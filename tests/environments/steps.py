@@ -1,0 +1,33 @@
+"""Actions one after another on a page of the module's browser."""
+
+from typing import Any
+
+from data.action import Click, Type
+from environments.browser.actions import act
+from environments.browser.observe import observe
+from tests.environments.conftest import Harbour
+from tests.environments.website import find
+
+
+def do(harbour: Harbour, url: str, *steps: Any, **options: Any) -> tuple[str, str]:
+    """The tree and the notes after these actions on the page; a step is an action or a function from a tree to one."""
+
+    async def run() -> tuple[str, str]:
+        async with harbour.page(url) as page:
+            notes = ""
+            for step in steps:
+                seen = await observe(page, "released")
+                notes = await act(page, step(seen.tree) if callable(step) else step, seen, url, **options)
+            return (await observe(page, "released")).tree, notes
+
+    return harbour.wait(run())
+
+
+def click(name: str) -> Any:
+    """Click what reads `name`."""
+    return lambda tree: Click(int(find(tree, name)))
+
+
+def write(name: str, text: str) -> Any:
+    """Type into what reads `name`."""
+    return lambda tree: Type(int(find(tree, name)), text)

@@ -1,0 +1,115 @@
+"""What lies in iframes and shadow roots is seen, clicked and typed into, whoever's process draws it."""
+
+from collections.abc import Iterator
+from http.server import ThreadingHTTPServer
+
+import pytest
+
+from data.action import Scroll
+from environments.browser import launch
+from environments.browser.observe import observe
+from environments.browser.settle import settle
+from tests.environments import website
+from tests.environments.conftest import Harbour, open_harbour
+from tests.environments.steps import click, do, write
+from tests.environments.website import find
+
+PAGES = {
+    "/framed": """<title>Framed</title><h1>Outside</h1><p style="margin-top:150px">
+        <iframe src="/inner" width="300" height="200" style="border:5px solid; padding:3px; margin-left:200px"></iframe>
+        <iframe src="http://other.localhost:PORT/cross" width="300" height="200"></iframe>
+        <iframe src="/inner?hidden" style="display:none"></iframe>
+        <p style="margin-top:600px"><iframe src="/leaf" width="300" height="200"></iframe>""",
+    "/inner": """<title>Inner</title><p>inner text</p><p style="margin-top:300px">
+        <iframe src="http://third.localhost:PORT/leaf" height="60" style="border:0"></iframe>""",
+    "/leaf": """<title>Leaf</title><button onclick="this.textContent = 'leaf pressed'">Press the leaf</button>""",
+    "/cross": """<title>Cross</title><form action="/found"><input name="q" placeholder="Search there"></form>
+        <button onclick="setTimeout(() => this.textContent = 'cross pressed', 250)">Press there</button>""",
+    "/shadow": """<title>Shadow</title><h1>Light</h1><x-outer></x-outer><script>
+        customElements.define("x-inner", class extends HTMLElement { connectedCallback() {
+            this.attachShadow({mode: "open"}).innerHTML =
+                `<a href="/second" target="_blank">Deep link</a> <input placeholder="Deep search">
+                <button onclick="this.textContent = 'deep pressed'">Press deep</button>`; } });
+        customElements.define("x-outer", class extends HTMLElement { connectedCallback() {
+            this.attachShadow({mode: "open"}).innerHTML = "<p>outer</p><x-inner></x-inner>"; } });
+        </script>""",
+}
+
+
+@pytest.fixture(scope="module", params=["one process", "a process a site"])
+def harbour(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harbour]:
+    """A browser that draws frames of other sites as the headless shell does, and one that does as a full chromium."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "a process a site":
+            patch.setattr(launch, "FLAGS", (*launch.FLAGS, "--site-per-process"))
+        yield from open_harbour(tmp_path_factory)
+
+
+@pytest.fixture
+def url(site: ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch) -> str:
+    port = site.server_address[1]
+    for path, page in PAGES.items():
+        monkeypatch.setitem(website.PAGES, path, page.replace("PORT", str(port)))
+    return f"http://127.0.0.1:{port}"
+
+
+def test_frames_stand_where_their_iframe_does(harbour: Harbour, url: str) -> None:
+    tree, _ = do(harbour, f"{url}/framed")
+    lines = [line.split("] ", 1)[1] for line in tree.splitlines()]
+    assert [line for line in lines if line.startswith("RootWebArea")] == [
+        "RootWebArea 'Framed' focused: True",
+        "RootWebArea 'Inner'",
+        "RootWebArea 'Cross'",
+    ]
+    assert (
+        lines.index("RootWebArea 'Inner'") < lines.index("StaticText 'inner text'") < lines.index("RootWebArea 'Cross'")
+    )
+    assert "Press there" in tree
+    assert "Press the leaf" not in tree  # scrolled out of sight, in a frame and in the window
+
+
+def test_boxes_of_frames_are_those_of_the_window(harbour: Harbour, url: str) -> None:
+    async def run() -> tuple[list[float], list[float]]:
+        async with harbour.page(f"{url}/framed") as page:
+            seen = await observe(page, "released")
+            iframe = await page.run(
+                "() => { const box = document.querySelector('iframe').getBoundingClientRect(); return [box.x, box.y] }"
+            )
+            return seen.nodes[int(find(seen.tree, "inner text"))]["union_bound"], iframe
+
+    (x, y, _, _), (left, top) = harbour.wait(run())
+    assert (x - left, y - top) == (5 + 3 + 8, 5 + 3 + 8)  # border, padding, margin of the inner body
+
+
+def test_actions_reach_into_frames(harbour: Harbour, url: str) -> None:
+    tree, _ = do(harbour, f"{url}/framed", click("Press there"))
+    assert "button 'cross pressed'" in tree
+    tree, _ = do(harbour, f"{url}/framed", write("Search there", "new words"))
+    assert "Results for new words" in tree and "heading 'Outside'" in tree
+    scroll = lambda tree: Scroll(int(find(tree, "RootWebArea 'Inner'")), "down")  # noqa: E731
+    tree, notes = do(harbour, f"{url}/framed", scroll, scroll, click("Press the leaf"))
+    assert "leaf pressed" in tree and notes == ""
+    tree, _ = do(harbour, f"{url}/framed", Scroll(None, "down"), click("Press the leaf"))
+    assert "leaf pressed" in tree
+
+
+def test_open_shadow_roots_are_part_of_the_page(harbour: Harbour, url: str) -> None:
+    tree, notes = do(harbour, f"{url}/shadow", click("Press deep"))
+    assert "button 'deep pressed'" in tree and notes == ""
+    tree, notes = do(harbour, f"{url}/shadow", write("Deep search", "deep words"))
+    assert "deep words" in tree and notes == ""
+    tree, _ = do(harbour, f"{url}/shadow", click("Deep link"))
+    assert "heading 'Second page'" in tree
+
+
+def test_frames_that_go_away_are_forgotten(harbour: Harbour, url: str) -> None:
+    async def run() -> tuple[int, int]:
+        async with harbour.page(f"{url}/framed") as page:
+            before = len(list(page.frames))
+            await page.run("() => document.querySelector('iframe').remove()")
+            between = len(list(page.frames))
+            await page.goto(f"{url}/second")
+            await settle(page)
+            return before - between, len(list(page.frames))
+
+    assert harbour.wait(run()) == (2, 1)

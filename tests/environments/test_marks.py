@@ -1,0 +1,128 @@
+"""Set-of-marks as WebVoyager's agents know it: which elements, which numbers, which words, drawn on the image."""
+
+import base64
+import io
+from http.server import ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from data.action import Click, Type
+from data.trajectory import read_trajectory
+from environments.browser.actions import act
+from environments.browser.frames import Frame
+from environments.browser.layout import Region
+from environments.browser.marks import Found, draw, number
+from environments.browser.observe import Observation, observe
+from tests.collection.collector import Collector, task
+from tests.environments import website
+from tests.environments.conftest import Harbour
+
+PAGE = """<title>Marks</title><h1>Heading</h1>
+<a href="/second">Plain link</a>
+<button aria-label="Close"><span>x</span></button>
+<input placeholder="Search"><input type="checkbox"><textarea>words</textarea>
+<div style="cursor:pointer" onclick="note.textContent = 'hand pressed'">Hand here</div>
+<ul><li>Item <a href="/">inner</a></li><li>Leaf</li></ul>
+<div style="position:relative"><button>Hidden</button>
+<div style="position:absolute;inset:0;background:#eee">cover</div></div>
+<p id="note">nothing</p><x-box></x-box>
+<iframe src="http://other.localhost:PORT/framed" height="60"></iframe>
+<p style="margin-top:900px"><a href="/">Far below</a></p>
+<script>document.querySelector("x-box").attachShadow({mode: "open"}).innerHTML = "<button>Shadowed</button>"</script>"""
+
+
+@pytest.fixture
+def url(site: ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch) -> str:
+    port = site.server_address[1]
+    monkeypatch.setitem(website.PAGES, "/marks", PAGE.replace("PORT", str(port)))
+    monkeypatch.setitem(website.PAGES, "/framed", "<form action='/found'><input name=q aria-label='Inside'></form>")
+    return f"http://127.0.0.1:{port}"
+
+
+def look(harbour: Harbour, url: str, *actions: Any) -> Observation:
+    async def run() -> Observation:
+        async with harbour.page(url) as page:
+            for action in actions:
+                await act(page, action, await observe(page, "released", "marks"), url)
+            return await observe(page, "released", "marks", fix_box_color=True)
+
+    return harbour.wait(run())
+
+
+def test_elements_are_numbered_and_described_as_webvoyager_does(harbour: Harbour, url: str) -> None:
+    seen = look(harbour, f"{url}/marks")
+    assert seen.tree.split("\t") == [
+        '[0]: "Plain link";',
+        '[1]: <button> "x", "Close";',
+        '[2]: <input> "";',
+        '[4]: <textarea> "words";',
+        '[5]: "Hand here";',
+        '[6]: "inner";',
+        '[7]: "Leaf";',
+        '[8]: <button> "Shadowed";',
+        '[9]: <input> "Inside";',
+    ]
+    assert len(seen.nodes) == 10  # the checkbox has a number and no words
+
+
+def test_marks_are_drawn_on_the_image_and_not_into_the_page(harbour: Harbour, url: str) -> None:
+    seen = look(harbour, f"{url}/marks")
+    image = Image.open(io.BytesIO(seen.screenshot_png)).convert("RGB")
+    x, y, _width, _ = seen.nodes[0]["union_bound"]
+    assert image.size == (1024, 768)
+    assert image.getpixel((round(x) + 1, round(y))) == (0, 0, 0)
+    assert image.getpixel((round(x + 5), round(y) - 16)) == (0, 0, 0)  # behind the number, above the box
+
+    async def run() -> int:
+        async with harbour.page(f"{url}/marks") as page:
+            await observe(page, "released", "marks")
+            return await page.run("() => document.querySelectorAll('*').length")
+
+    assert harbour.wait(run()) == PAGE.count("<") - PAGE.count("</") + 3 - 1  # html, head, body; not the shadow's
+
+
+def test_marked_elements_are_acted_on(harbour: Harbour, url: str) -> None:
+    assert look(harbour, f"{url}/marks", Click(0)).url.endswith("/second")
+    assert "Results for deep" in _text(harbour, f"{url}/marks", Type(9, "deep"))
+    assert "hand pressed" in _text(harbour, f"{url}/marks", Click(5))
+
+
+def _text(harbour: Harbour, url: str, action: Any) -> str:
+    async def run() -> str:
+        async with harbour.page(url) as page:
+            await act(page, action, await observe(page, "released", "marks"), url)
+            return (await observe(page, "released")).tree
+
+    return harbour.wait(run())
+
+
+def test_a_trajectory_of_marks(collector: Collector, site: ThreadingHTTPServer, url: str) -> None:
+    tasks = [task(1, f"{url}/marks", "Click [0] | ANSWER; done")]
+    flags = {"observation": "marks", "restart_action": "Google"}
+    done = collector.run(tasks, api_base=f"{url}/v1", api_model="some-model", **flags)
+    assert done.returncode == 0, done.stderr
+    trajectory = read_trajectory(collector.results / "taskT--1")
+    assert trajectory.answer == "done" and trajectory.provenance["observation"] == "marks"
+    assert trajectory.trees[0].startswith('[0]: "Plain link";')
+    system, first = site.requests[0]["messages"][:2]
+    assert "- Google: go to the Google search page" in system["content"] and "- Restart" not in system["content"]
+    assert "attached screenshot" in first["content"][0]["text"]
+
+
+def test_boxes_of_a_frame_end_where_it_does() -> None:
+    marks = [{"tag": "a", "type": "", "text": name, "label": "", "boxes": [box]} for name, box in
+             [("in", [0, 0, 50, 20]), ("half", [0, 90, 50, 110]), ("out", [0, 150, 50, 170])]]  # fmt: skip
+    region = Region((100, 200, 300, 400), (100, 200, 300, 100), {}, set())
+    text, nodes = number([Found(Frame("f", "main", "s"), region, marks)])
+    assert [node["boxes"][0] for node in nodes.values()] == [[100, 200, 150, 220], [100, 290, 150, 300]]
+    assert text == '[0]: "in";\t[1]: "half";' and nodes[1]["frameId"] == "f"
+
+
+def test_colours_are_the_same_every_time() -> None:
+    buffer = io.BytesIO()
+    Image.new("RGB", (200, 100), "white").save(buffer, "PNG")
+    blank = base64.b64encode(buffer.getvalue()).decode()
+    nodes = {label: {"boxes": [[20 + 60 * label, 40, 60 + 60 * label, 80]]} for label in range(2)}
+    assert draw(blank, nodes, 200) == draw(blank, nodes, 200) != draw(blank, nodes, 200, fixed_color=True)

@@ -1,0 +1,69 @@
+"""Files, sliders and things to drag: what a plain click or a key does not do."""
+
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from data.action import ActionError, Drag
+from tests.environments.conftest import Harbour
+from tests.environments.steps import click, do, write
+from tests.environments.website import find
+
+
+@pytest.fixture
+def url(wild: ThreadingHTTPServer) -> str:
+    return f"http://127.0.0.1:{wild.server_address[1]}"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    (tmp_path / "letter.txt").write_text("Dear reader")
+    (tmp_path / "photo.png").write_bytes(b"no picture")
+    return tmp_path
+
+
+def test_a_file_is_given_by_its_name(harbour: Harbour, url: str, files: Path) -> None:
+    _, notes = do(harbour, f"{url}/upload", click("Your file"), upload_dir=files)
+    assert "letter.txt, photo.png" in notes
+    tree, notes = do(harbour, f"{url}/upload", write("Your file", "photo.png"), upload_dir=files)
+    assert "StaticText 'photo.png'" in tree and "photo.png was chosen" in notes
+
+
+def test_a_button_may_stand_for_a_file_input(harbour: Harbour, url: str, files: Path) -> None:
+    steps = click("Attach"), write("Attach", "letter.txt")
+    tree, _ = do(harbour, f"{url}/upload", *steps, upload_dir=files)
+    assert "attached letter.txt" in tree
+
+
+@pytest.mark.parametrize("name", ["/etc/passwd", "../secret", "nothing.txt"])
+def test_no_other_file_is_given(harbour: Harbour, url: str, files: Path, name: str) -> None:
+    with pytest.raises(ActionError) as error:
+        do(harbour, f"{url}/upload", write("Your file", name), upload_dir=files)
+    assert "There is no such file" in error.value.reason
+
+
+@pytest.mark.parametrize(("text", "value"), [("45", "45"), ("-3", "0")])
+def test_a_slider_is_moved_by_its_keys(harbour: Harbour, url: str, text: str, value: str) -> None:
+    tree, notes = do(harbour, f"{url}/drag", write("slider 'Price'", text))
+    assert f"stands at {value}" in notes and "slider 'Price' focused: True orientation: horizontal" in tree
+
+
+def test_a_slider_without_keys_is_dragged(harbour: Harbour, url: str) -> None:
+    _, notes = do(harbour, f"{url}/drag", write("slider 'Volume'", "50"))
+    assert "stands at 50" in notes
+
+
+def test_things_are_dragged(harbour: Harbour, url: str) -> None:
+    def drag(what: str, onto: str):
+        return lambda tree: Drag(int(find(tree, what)), int(find(tree, onto)))
+
+    tree, _ = do(harbour, f"{url}/drag", drag("'Thing'", "'Card'"))
+    assert "moved by -98" in tree
+    tree, _ = do(harbour, f"{url}/drag", drag("'Card'", "'Box'"))
+    assert "dropped the card" in tree
+
+
+def test_a_covered_element_is_told(harbour: Harbour, wild: ThreadingHTTPServer, url: str) -> None:
+    _, notes = do(harbour, f"{url}/covered", click("Behind"))
+    assert 'covers the element: the click went to <div> "Cookies?' in notes

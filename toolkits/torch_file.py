@@ -1,0 +1,143 @@
+"""`torch.save` files of plain data, read without torch and without running what they say.
+
+PAE, DigiRL, Digi-Q and WebRL keep trajectories so: a zip whose `data.pkl` holds lists and dicts of strings, numbers,
+numpy arrays and tensors. Everything else is refused.
+"""
+
+import collections
+import math
+import re
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy
+
+from common.errors import UserError
+from common.safe_pickle import refuse, refuse_state, safe_unpickle
+
+STORAGES = {
+    "DoubleStorage": "float64", "FloatStorage": "float32", "HalfStorage": "float16", "BFloat16Storage": "bfloat16",
+    "LongStorage": "int64", "IntStorage": "int32", "ShortStorage": "int16", "CharStorage": "int8",
+    "ByteStorage": "uint8", "BoolStorage": "bool",
+}  # fmt: skip
+"""What torch.save calls the memory of each of torch's types; also for readers of checkpoints."""
+_PLAIN_DTYPE = re.compile(r"[<>|=]?(?:[biufc]\d+|[SU]\d+|\?)")
+
+
+def read_torch_file(path: str | Path) -> Any:
+    """The object of a `torch.save` file; tensors become numpy arrays.
+
+    Raises:
+        UserError: naming the file, when it is none, is damaged, or holds anything but plain data.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return _Reader(archive).load()
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise UserError(f"{path}: a folder, not a file of torch.save") from None
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+    except (zipfile.BadZipFile, NotImplementedError, EOFError, OSError, ValueError) as error:
+        hint = "if torch < 1.6 wrote it, load and save it with a newer one where you trust it"
+        raise UserError(f"{path}: not a file of torch.save, or damaged ({error}); {hint}") from None
+
+
+class _Reader:
+    def __init__(self, archive: zipfile.ZipFile):
+        self.archive = archive
+        names = [name for name in archive.namelist() if name.rpartition("/")[2] == "data.pkl"]
+        if len(names) != 1:
+            raise UserError("not a file of torch.save: it holds no data.pkl")
+        self.prefix = names[0].removesuffix("data.pkl")
+
+    def load(self) -> Any:
+        order = f"{self.prefix}byteorder"
+        if order in self.archive.namelist() and self._read(order) != b"little":
+            raise UserError("written on a big-endian machine, which is not supported")
+        return safe_unpickle(self._read(f"{self.prefix}data.pkl"), _find, self._storage)
+
+    def _read(self, name: str) -> bytes:
+        if self.archive.getinfo(name).compress_type != zipfile.ZIP_STORED:
+            raise UserError(f"its {name} is compressed, which torch.save never does")
+        return self.archive.read(name)  # checks the zip's checksum
+
+    def _storage(self, pid: Any) -> numpy.ndarray:
+        kind, storage, key, _, _ = pid
+        if kind != "storage" or not isinstance(storage, _StorageType) or not str(key).isdecimal():
+            raise UserError("refused: the pickle refers to something that is no tensor")
+        content = self._read(f"{self.prefix}data/{key}")
+        if storage.dtype == "bfloat16":  # which numpy has not
+            return (numpy.frombuffer(content, "<u2").astype("<u4") << 16).view("<f4")
+        return numpy.frombuffer(content, numpy.dtype(storage.dtype).newbyteorder("<"))
+
+
+class _StorageType:
+    def __init__(self, dtype: str):
+        self.dtype = dtype
+
+    __setstate__ = refuse_state
+
+
+class _Array:
+    """What numpy's pickles build: made empty, then told its shape and bytes."""
+
+    def __setstate__(self, state: Any) -> None:
+        _, shape, dtype, fortran, content = state
+        order = "F" if fortran else "C"
+        self.value = numpy.frombuffer(content, dtype.value).reshape(shape, order=order)
+
+
+class _DType:
+    def __init__(self, code: str, *_: Any):
+        if not _PLAIN_DTYPE.fullmatch(code):
+            raise UserError(f"refused: an array of {code!r}, which is not plain numbers")
+        self.value = numpy.dtype(code)
+
+    def __setstate__(self, state: Any) -> None:
+        if state[1] in "<>":
+            self.value = self.value.newbyteorder(state[1])
+
+
+def _scalar(dtype: _DType, content: bytes) -> Any:
+    return numpy.frombuffer(content, dtype.value, count=1)[0].item()
+
+
+def _encode(text: str, encoding: str) -> bytes:
+    if encoding != "latin1":
+        raise UserError(f"refused: the pickle encodes to {encoding!r}")
+    return text.encode("latin1")
+
+
+def _tensor(storage: numpy.ndarray, offset: int, size: tuple, stride: tuple, *_: Any) -> numpy.ndarray:
+    if min((offset, *size, *stride), default=0) < 0 or math.prod(size) > storage.size or len(size) != len(stride):
+        raise UserError("a tensor does not fit its storage")
+    strides = [step * storage.itemsize for step in stride]
+    return numpy.ndarray(size, storage.dtype, storage, offset * storage.itemsize, strides).copy()
+
+
+_GLOBALS: dict[tuple[str, str], Any] = {
+    ("collections", "OrderedDict"): collections.OrderedDict,
+    ("_codecs", "encode"): _encode,
+    ("numpy", "ndarray"): _Array,
+    ("numpy", "dtype"): _DType,
+    ("torch._utils", "_rebuild_tensor_v2"): _tensor,
+    **{(f"numpy.{core}.multiarray", "_reconstruct"): lambda *_: _Array() for core in ("core", "_core")},
+    **{(f"numpy.{core}.multiarray", "scalar"): _scalar for core in ("core", "_core")},
+    **{("torch", name): _StorageType(dtype) for name, dtype in STORAGES.items()},
+}
+
+
+def _find(module: str, name: str) -> Any:
+    return _GLOBALS[module, name] if (module, name) in _GLOBALS else refuse(module, name)
+
+
+def plain(value: Any) -> Any:
+    """An array of `read_torch_file` as nested lists, one of a single number as that number."""
+    if isinstance(value, _Array):
+        value = value.value
+    if isinstance(value, numpy.ndarray):
+        return value.item() if value.size == 1 else value.tolist()
+    return value

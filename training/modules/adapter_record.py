@@ -1,0 +1,56 @@
+"""What stands in `adapter.json`, beside the weights of an iteration that holds low-rank adapters."""
+
+import dataclasses
+import math
+from pathlib import Path
+
+from common.errors import UserError
+from common.files import read_json, write_json
+from training.modules.trainable import Lora
+
+_FILE = "adapter.json"
+
+
+@dataclasses.dataclass(frozen=True)
+class AdapterRecord:
+    """W + alpha / rank * B A is computed in place of W."""
+
+    rank: int
+    alpha: float
+    base: Path | None = None
+    """The iteration that holds every W, where the adapters' own holds only what learnt: them, and what was not frozen
+    besides. None: they lie together."""
+
+    @property
+    def lora(self) -> Lora:
+        """What a model needs to have."""
+        return Lora(self.rank, self.alpha)
+
+
+def read_adapter_record(weights: Path) -> AdapterRecord | None:
+    """Of an iteration's folder; None where it has none. `UserError` when the file is damaged."""
+    path = Path(weights) / _FILE
+    if not path.exists():
+        return None
+    fields = read_json(path)
+    rank, alpha, base = (fields.get(name) if isinstance(fields, dict) else None for name in ("rank", "alpha", "base"))
+    is_number = type(alpha) in (int, float) and math.isfinite(alpha)
+    if type(rank) is not int or rank < 1 or not is_number or not isinstance(base, str | None):
+        raise UserError(f"{path}: says rank {rank!r}, alpha {alpha!r}, base {base!r}")
+    return AdapterRecord(rank, float(alpha), Path(base) if base else None)
+
+
+def write_adapter_record(record: AdapterRecord, weights: Path) -> None:
+    """Into an iteration's folder."""
+    fields = {"rank": record.rank, "alpha": record.alpha}
+    write_json(Path(weights) / _FILE, {**fields, "base": str(record.base)} if record.base else fields)
+
+
+def check_adapters(weights: Path, lora: Lora | None) -> None:
+    """`UserError` when an iteration holds adapters that a model with `lora` cannot take."""
+    record = read_adapter_record(weights)
+    if record and record.lora != lora:
+        raise UserError(
+            f"{weights}: holds adapters; train on with LORA_RANK={record.rank} LORA_ALPHA={record.alpha:g}, or merge "
+            "them with mg2hf.sh and convert the result with hf2mg.sh"
+        )

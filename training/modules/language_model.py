@@ -1,0 +1,87 @@
+"""The language model: Megatron's `GPTModel`, with the loss taken only where there is a label."""
+
+from typing import Any
+
+import torch
+from megatron.core import parallel_state, tensor_parallel
+from megatron.core.models.gpt import GPTModel
+from megatron.core.transformer.transformer_config import TransformerConfig
+
+from models.language import tied_embeddings
+from models.weight_table import padded_vocab_size
+from training.modules.batching import IGNORE
+from training.modules.kernels import Kernels
+from training.modules.layers import layer_spec
+from training.modules.trainable import Trainable
+
+_CUT = (
+    *("word_embeddings.weight", "output_layer.weight"),
+    *("linear_qkv.weight", "linear_qkv.lora_b", "linear_fc1.weight", "linear_fc1.lora_b"),
+    *("linear_proj.weight", "linear_proj.lora_a", "linear_fc2.weight", "linear_fc2.lora_a"),
+)
+"""Parameters of which every tensor-parallel rank holds a part."""
+
+
+class LanguageModel(GPTModel):
+    """`GPTModel` that computes logits only where there is a label, and never for the rows that pad the vocabulary."""
+
+    def __init__(
+        self,
+        hf: Any,
+        config: TransformerConfig,
+        trainable: Trainable,
+        kernels: Kernels,
+        pre_process: bool,
+        post_process: bool,
+        vp_stage: int | None,
+    ) -> None:
+        text = hf.text_config
+        super().__init__(
+            config,
+            layer_spec(config, vp_stage, trainable.lora, kernels),
+            vocab_size=padded_vocab_size(text.vocab_size, config.tensor_model_parallel_size),
+            max_sequence_length=text.max_position_embeddings,
+            pre_process=pre_process,
+            post_process=post_process,
+            share_embeddings_and_output_weights=tied_embeddings(hf),
+            position_embedding_type="rope",
+            rotary_base=text.rope_parameters["rope_theta"],
+            scatter_embedding_sequence_parallel=False,
+            vp_stage=vp_stage,
+        )
+        self.num_real_tokens = text.vocab_size
+        for module in (getattr(self, "embedding", None), getattr(self, "output_layer", None)):
+            for parameter in module.parameters() if module is not None else ():
+                parameter.data.zero_()  # a checkpoint may have fewer padding rows than this layout
+        for name, parameter in self.named_parameters():
+            parameter.requires_grad_(".lora_" in name if trainable.lora else trainable.language)
+            # Megatron marks what it cuts where it draws initial weights, which are never drawn here; without the mark
+            # the norm of the gradient misses every rank's part but the first's.
+            parameter.tensor_model_parallel = name.endswith(_CUT)
+
+    def _postprocess(
+        self, hidden_states: torch.Tensor, *args: object, labels: torch.Tensor | None = None, **kwargs: object
+    ) -> torch.Tensor:
+        if not self.post_process:
+            return hidden_states
+        if self.config.sequence_parallel:
+            hidden_states = tensor_parallel.gather_from_sequence_parallel_region(
+                hidden_states, tensor_parallel_output_grad=False
+            )
+        hidden_states = hidden_states.transpose(0, 1)  # [b, s, h]
+        if labels is None:
+            return self._logits(hidden_states)
+        labelled = labels != IGNORE
+        losses = tensor_parallel.vocab_parallel_cross_entropy(self._logits(hidden_states[labelled]), labels[labelled])
+        return torch.zeros(labels.shape, device=labels.device).masked_scatter(labelled, losses)
+
+    def _logits(self, hidden_states: torch.Tensor) -> torch.Tensor:
+        """This rank's columns of the logits in fp32, -inf for padding rows: [..., h] -> [..., vocabulary / TP]."""
+        weight = self.shared_embedding_or_output_weight() if self.share_embeddings_and_output_weights else None
+        self.output_layer.sequence_parallel = False  # the sequence is whole already
+        logits = self.output_layer(hidden_states, weight=weight)[0].float()
+        num_columns = logits.size(-1)
+        num_real = self.num_real_tokens - parallel_state.get_tensor_model_parallel_rank() * num_columns
+        if num_real < num_columns:
+            logits[..., max(0, num_real) :] = -torch.inf
+        return logits

@@ -1,0 +1,68 @@
+"""The layers of a language model, of the kernels that were chosen (`kernels.py`): TransformerEngine's, or Megatron's
+local ones with what those lack, an RMSNorm that knows sequence parallelism and an attention on fused kernels.
+"""
+
+from typing import Any
+
+import torch
+from megatron.core.models.gpt.gpt_layer_specs import (
+    get_gpt_layer_local_spec,
+    get_gpt_layer_with_transformer_engine_spec,
+)
+from megatron.core.transformer.spec_utils import ModuleSpec
+from megatron.core.transformer.transformer_block import TransformerBlockSubmodules, get_num_layers_to_build
+from megatron.core.transformer.transformer_config import TransformerConfig
+
+from training.modules.attention import CausalAttention
+from training.modules.kernels import Kernels
+from training.modules.lora import add_adapters
+from training.modules.trainable import Lora
+
+
+def layer_spec(
+    config: TransformerConfig, vp_stage: int | None, lora: Lora | None, kernels: Kernels
+) -> TransformerBlockSubmodules:
+    """The pre-norm decoder layers of this chunk, with RMSNorm and causal self-attention, and adapters if asked for."""
+    norm = _norm(kernels)
+    if kernels.layers == "te":
+        layer = get_gpt_layer_with_transformer_engine_spec()  # its norms are parts of the projections behind them
+    else:
+        layer = get_gpt_layer_local_spec(normalization="RMSNorm")
+        layer.submodules.input_layernorm = layer.submodules.pre_mlp_layernorm = norm
+    layer.submodules.self_attention.submodules.core_attention = _attention(kernels)
+    if lora is not None:
+        add_adapters(layer.submodules, lora)
+    return TransformerBlockSubmodules([layer] * get_num_layers_to_build(config, vp_stage), norm)
+
+
+def _norm(kernels: Kernels) -> type:
+    if kernels.norm == "te":
+        from megatron.core.extensions.transformer_engine import TENorm
+
+        return TENorm
+    return ApexRMSNorm if kernels.norm == "apex" else RMSNorm
+
+
+def _attention(kernels: Kernels) -> type | ModuleSpec:
+    if kernels.attention == "te":
+        from megatron.core.extensions.transformer_engine import TEDotProductAttention
+
+        return TEDotProductAttention
+    return ModuleSpec(CausalAttention, params={"varlen": kernels.attention == "varlen"})
+
+
+class RMSNorm(torch.nn.RMSNorm):
+    """RMSNorm whose gradient Megatron sums over the ranks that share a sequence."""
+
+    def __init__(self, config: TransformerConfig, hidden_size: int, eps: float = 1e-5, **_: Any) -> None:
+        super().__init__(hidden_size, eps=eps, device=torch.cuda.current_device(), dtype=config.params_dtype)
+        self.weight.sequence_parallel = config.sequence_parallel
+
+
+class ApexRMSNorm(RMSNorm):
+    """The same on apex's fused kernel."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        from apex.normalization.fused_layer_norm import fused_rms_norm_affine
+
+        return fused_rms_norm_affine(x, self.weight, self.normalized_shape, self.eps)

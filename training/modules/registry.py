@@ -1,0 +1,10 @@
+"""The Megatron model of each family."""
+
+import importlib
+
+from models.registry import Family
+
+
+def model_class(family: Family) -> type:
+    """A `VisionLanguageModel`; ask for it after `kernels.prepare()`."""
+    return importlib.import_module(f"training.modules.{family.name}.model").Model

@@ -1,0 +1,168 @@
+"""A vision-language model on megatron-core: what all families have in common.
+
+The vision tower and the connector are Hugging Face modules, whole on every rank of the first pipeline stage; each of
+the ranks that work on a sequence together (tensor and context parallel) encodes its share of a micro-batch's images,
+and the features are gathered. The language model is Megatron's `GPTModel`, cut by every kind of parallelism.
+"""
+
+import contextlib
+from typing import Any
+
+import torch
+from megatron.core import parallel_state, tensor_parallel
+from megatron.core.transformer.enums import ModelType
+from megatron.core.transformer.module import MegatronModule
+from transformers.initialization import no_init_weights
+
+from models.language import tied_embeddings
+from training.layout import Layout
+from training.modules import kernels
+from training.modules.batching import NO_IMAGES, Images, Pixels
+from training.modules.collectives import AllGather
+from training.modules.context_parallel import local_positions
+from training.modules.language import transformer_config
+from training.modules.language_model import LanguageModel
+from training.modules.packed import PackedSamples
+from training.modules.trainable import Trainable
+
+
+class VisionLanguageModel(MegatronModule):
+    """This rank's part of a model, or one chunk of it. Weights are uninitialised: load a checkpoint.
+
+    A family says which modules its vision side has and how they make features of pixels.
+    """
+
+    tower_names: tuple[str, ...]
+    connector_names: tuple[str, ...]
+
+    def __init__(self, hf: Any, layout: Layout, trainable: Trainable, vp_stage: int | None = None) -> None:
+        self.kernels = kernels.chosen(hf, layout, trainable.lora is not None)
+        config = transformer_config(hf, layout, self.kernels)
+        super().__init__(config)
+        self.hf, self.trainable, self.vp_stage = hf, trainable, vp_stage
+        self.model_type = ModelType.encoder_or_decoder
+        self.pre_process = parallel_state.is_pipeline_first_stage(ignore_virtual=False, vp_stage=vp_stage)
+        self.post_process = parallel_state.is_pipeline_last_stage(ignore_virtual=False, vp_stage=vp_stage)
+        self.share_embeddings_and_output_weights = tied_embeddings(hf)
+        if self.pre_process:
+            with no_init_weights():
+                self.build_vision(hf)
+            self._prepare_vision(layout)
+        self.language_model = LanguageModel(
+            hf, config, trainable, self.kernels, self.pre_process, self.post_process, vp_stage
+        )
+        self.to(torch.cuda.current_device(), config.params_dtype)  # Hugging Face's parts come in the checkpoint's own
+
+    def build_vision(self, hf: Any) -> None:
+        """Set the modules named by `tower_names` and `connector_names`."""
+        raise NotImplementedError
+
+    def blank_pixels(self, device: Any) -> Pixels:
+        """The smallest unit there is."""
+        raise NotImplementedError
+
+    def run_tower(self, pixels: Pixels) -> torch.Tensor:
+        """[n, patches, hidden of the tower]."""
+        raise NotImplementedError
+
+    def run_connector(self, hidden: torch.Tensor, pixels: Pixels) -> torch.Tensor:
+        """[n, features of a unit, h]."""
+        raise NotImplementedError
+
+    def assemble(self, units: torch.Tensor, image_sizes: torch.Tensor) -> torch.Tensor:
+        """All units' features [n, features of a unit, h] -> the images' [features, h], in the order of `<image>`s."""
+        return units.flatten(0, 1)
+
+    def vision_modules(self) -> list[torch.nn.Module]:
+        """Tower and connector; none but on the first pipeline stage."""
+        names = (*self.tower_names, *self.connector_names)
+        return [part for name in names if isinstance(part := getattr(self, name, None), torch.nn.Module)]
+
+    def set_input_tensor(self, input_tensor: torch.Tensor | list[torch.Tensor]) -> None:
+        """The hidden states [s, b, h] of the pipeline stage before; called by Megatron's schedules."""
+        self.language_model.set_input_tensor(input_tensor[0] if isinstance(input_tensor, list) else input_tensor)
+
+    def shared_embedding_or_output_weight(self) -> torch.Tensor:
+        """The tied word embedding, whose gradient Megatron sums over the first and last pipeline stages."""
+        return self.language_model.shared_embedding_or_output_weight()
+
+    def forward(
+        self,
+        tokens: torch.Tensor,
+        labels: torch.Tensor | None = None,
+        images: Images = NO_IMAGES,
+        segment_lengths: tuple[int, ...] | None = None,
+    ) -> torch.Tensor:
+        """
+        Args:
+            tokens: [b, s], whole on every rank; s a multiple of `Layout.sequence_multiple`. Padded on the right.
+            labels: [b, s], already shifted; `IGNORE` where no loss is wanted. None asks for logits.
+            segment_lengths: of the samples packed into the one row of `tokens`, s in all; each attends to itself only
+                and counts its positions from 0. With context parallelism multiples of twice its size.
+
+        Returns:
+            On the last pipeline stage the cross entropy [b, s] in fp32, 0 at `IGNORE` and at what other
+            context-parallel ranks hold; or without labels this rank's part of the logits
+            [b, s / CP, vocabulary / TP]. On other stages the hidden states [s / CP (/ TP), b, h].
+        """
+        group = parallel_state.get_context_parallel_group()
+        held = local_positions(segment_lengths or (tokens.size(1),), group.rank(), group.size(), tokens.device)
+        packed = PackedSamples.of(segment_lengths, tokens.device) if segment_lengths else None
+        embeddings = self._embed(tokens, images, held) if self.pre_process else None
+        own_labels = None if labels is None else labels.index_select(1, held)
+        output = self.language_model(
+            tokens, None, None, decoder_input=embeddings, labels=own_labels, packed_seq_params=packed
+        )
+        if labels is None or not self.post_process or group.size() == 1:
+            return output
+        return torch.zeros(labels.shape, device=labels.device).index_copy(1, held, output)
+
+    def _embed(self, tokens: torch.Tensor, images: Images, held: torch.Tensor) -> torch.Tensor:
+        """Text and image features of the positions this rank holds: [s / CP (/ TP), b, h]."""
+        embeddings = self.language_model.embedding(tokens, None)  # [s, b, h]
+        features = self._encode(images).to(embeddings.dtype)  # [features, h]
+        is_image = (tokens == self.hf.image_token_id).unsqueeze(-1)
+        embeddings = embeddings.transpose(0, 1).masked_scatter(is_image, features).transpose(0, 1)
+        if held.numel() < tokens.size(1):
+            embeddings = embeddings.index_select(0, held)
+        if self.config.sequence_parallel:
+            embeddings = tensor_parallel.scatter_to_sequence_parallel_region(embeddings.contiguous())
+        if torch.is_grad_enabled() and not embeddings.requires_grad:
+            embeddings = embeddings.detach().requires_grad_()  # recomputed layers pass gradients on to this only
+        # One row transposed is contiguous whatever its strides say, but `matmul` obeys them, and multiplies frozen
+        # weights with one position at a time, in every layer.
+        return embeddings.contiguous().view(embeddings.shape)
+
+    def _encode(self, images: Images) -> torch.Tensor:
+        """The features of all images of the micro-batch, in order: [features, h].
+
+        A rank without a unit encodes a blank one, whose features land in the padding of the gather: so every
+        parameter takes part in every backward pass.
+        """
+        device = torch.cuda.current_device()
+        pixels = images.pixels if images.pixels is not None else self.blank_pixels(device)
+        with torch.no_grad() if not self.trainable.vision else contextlib.nullcontext():
+            hidden = self.run_tower(pixels)
+        units = self.run_connector(hidden, pixels)
+        group = parallel_state.get_tensor_and_context_parallel_group()
+        share = max(1, -(-images.num_units // group.size()))
+        padding = units.new_zeros(share - units.size(0), *units.shape[1:])
+        # Tensor-parallel ranks hold equal gradients of the gathered features, context-parallel ranks parts of them. The
+        # backward pass sums both; the averages that Megatron takes of parameter gradients undo the equal copies.
+        gathered = AllGather.apply(torch.cat([units, padding]), group)  # [share * ranks, features of a unit, h]
+        return self.assemble(gathered[: images.num_units], images.sizes)
+
+    def _prepare_vision(self, layout: Layout) -> None:
+        """Which parameters learn; their gradients differ by rank, since each saw its own images, and are averaged."""
+        for names, learns in (
+            (self.tower_names, self.trainable.vision),
+            (self.connector_names, self.trainable.connector),
+        ):
+            for part in (getattr(self, name) for name in names):
+                parameters = [part] if isinstance(part, torch.nn.Parameter) else list(part.parameters())
+                for parameter in parameters:
+                    parameter.requires_grad_(learns and parameter.requires_grad)
+                    parameter.average_gradients_across_tp_domain = True
+        if layout.recompute == "full" and self.trainable.vision:
+            for name in self.tower_names:
+                getattr(self, name).gradient_checkpointing_enable({"use_reentrant": False})
