@@ -14,20 +14,24 @@ import tyro
 from common import cli
 from common.errors import UserError
 from common.files import read_json
+from elcano.console import console
+from elcano.executors.executor import load_executor
 from elcano.recipe import load_recipe, remember_recipe
 from elcano.report import Result, print_table, write_report
-from elcano.rounds import sail
-from elcano.stage import Logbook, console
+from elcano.rounds import run_rounds
+from elcano.stage import Logbook
 
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """Sail a recipe's rounds, or continue them."""
+    """Go through a recipe's rounds, or continue them."""
 
     recipe: tyro.conf.Positional[Path]
     """Python file that defines `recipe() -> Recipe`."""
     output_dir: Path = Path("runs/elcano")
     """Where everything of the run is kept."""
+    executor: str = "local"
+    """Where its commands run: a file's name in elcano/executors/."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +52,7 @@ def main() -> None:
 
 
 def _run(command: Run) -> int:
-    recipe = load_recipe(command.recipe)
+    recipe, executor = load_recipe(command.recipe), load_executor(command.executor)
     run_dir = command.output_dir.resolve()
     run_dir.mkdir(parents=True, exist_ok=True)
     with open(run_dir / ".lock", "w") as lock:
@@ -59,7 +63,7 @@ def _run(command: Run) -> int:
         remember_recipe(recipe, run_dir)
         results = []
         try:
-            for result in sail(recipe, run_dir):
+            for result in run_rounds(recipe, run_dir, executor):
                 results.append(result)
                 write_report(run_dir, results, Logbook(run_dir).seconds())
         except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""Recipe: all that defines a voyage, as one typed value. A recipe file is Python with `def recipe() -> Recipe`."""
+"""Recipe: all that defines a run, as one typed value. A recipe file is Python with `def recipe() -> Recipe`."""
 
 import dataclasses
 import importlib.util
@@ -6,10 +6,9 @@ import json
 from pathlib import Path
 from typing import Any, Literal
 
+from common.defaults import ROOT
 from common.errors import UserError
 from common.files import read_json, write_json
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,7 +104,7 @@ class Teacher:
 
 @dataclasses.dataclass(frozen=True)
 class Recipe:
-    """A voyage: a starting policy, test tasks, and the rounds that train on from there."""
+    """A run: a starting policy, test tasks, and the rounds that train on from there."""
 
     name: str
     starting_policy: Path
@@ -136,7 +135,13 @@ class Recipe:
             raise UserError(f"recipe {self.name}: the first round must imitate a teacher (agent='teacher')")
 
     def to_json(self) -> dict[str, Any]:
-        return json.loads(json.dumps(dataclasses.asdict(self), default=str))
+        """With paths within the checkout relative to it, so that a run moves together with its checkout."""
+        return json.loads(json.dumps(dataclasses.asdict(self), default=_portable))
+
+
+def _portable(path: Path) -> str:
+    path = path.resolve()
+    return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
 
 
 def files(tasks: Path | tuple[Path, ...]) -> tuple[Path, ...]:

@@ -1,4 +1,4 @@
-"""What a voyage brought home: a table, `summary.json` and `success.png`."""
+"""What came of a run: a table, `summary.json` and `success.png`."""
 
 import dataclasses
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 from rich.table import Table
 
 from common.files import write_json
-from elcano.stage import console
+from elcano.console import console
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +40,7 @@ def write_report(run_dir: Path, results: list[Result], seconds: dict[str, float]
 
 
 def print_table(results: list[Result], seconds: dict[str, float]) -> None:
-    """The table at the end of a voyage."""
+    """The table at the end of a run."""
     table = Table(title="Success on the test tasks, by round")
     table.add_column("round")
     for title in ("success rate", "succeeded", "tasks", "invalid", "mean steps", "minutes"):

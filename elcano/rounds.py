@@ -1,4 +1,4 @@
-"""The rounds: explore, keep what succeeded, train on it, serve the better agent, sail again.
+"""The rounds: explore, keep what succeeded, train on it, serve the better agent, explore again.
 
 Every stage is one or two commands a person would type, leaves a folder behind, and is skipped when it is complete:
 
@@ -22,31 +22,32 @@ from typing import Any
 from common.files import read_json, write_atomic, write_json
 from common.seeds import derive_seed
 from data.shard import task_of
+from elcano.executors.executor import Command, Executor, python
 from elcano.recipe import Judging, Recipe, Round, files
 from elcano.report import Result
 from elcano.services import embedded_sites, embedded_teacher, policy_server
-from elcano.stage import Logbook, python, run_command
+from elcano.stage import Logbook
 
 CONVERTOR = "toolkits/model_checkpoints_convertor"
 
 
-def sail(recipe: Recipe, run_dir: Path) -> Iterator[Result]:
-    """The voyage: yields one result for the untrained policy and one after each round.
+def run_rounds(recipe: Recipe, run_dir: Path, executor: Executor) -> Iterator[Result]:
+    """Yields one result for the untrained policy and one after each round.
 
     Round j trains on D_IL ∪ D_j, starting from the weights of round j - 1 (OpenWebVoyager, exploration-feedback-
     optimization).
     """
-    voyage = Voyage(recipe, run_dir, Logbook(run_dir))
+    stages = Stages(recipe, run_dir, Logbook(run_dir), executor)
     policy = recipe.starting_policy
-    yield voyage.test("untrained", policy)
+    yield stages.test("untrained", policy)
     demonstrations = None
     for number, round in enumerate(recipe.rounds):
-        trajectories = voyage.explore(round, policy)
-        samples = voyage.select(round, trajectories, number)
+        trajectories = stages.explore(round, policy)
+        samples = stages.select(round, trajectories, number)
         demonstrations = demonstrations or samples
-        shards = voyage.pack(round, [demonstrations, samples])
-        policy = voyage.learn(round, policy, shards)
-        yield voyage.test(round.name, policy)
+        shards = stages.pack(round, [demonstrations, samples])
+        policy = stages.learn(round, policy, shards)
+        yield stages.test(round.name, policy)
 
 
 def draw(samples: Path, share: float, seed: str, target: Path) -> Path:
@@ -61,12 +62,13 @@ def draw(samples: Path, share: float, seed: str, target: Path) -> Path:
 
 
 @dataclasses.dataclass(frozen=True)
-class Voyage:
+class Stages:
     """The stages of a run; each returns the folder or file it leaves behind."""
 
     recipe: Recipe
     run_dir: Path
     logbook: Logbook
+    executor: Executor
 
     def explore(self, round: Round, policy: Path) -> Path:
         """Trajectories on the round's tasks: one try each by the teacher, up to `max_rerun_times` by the policy."""
@@ -105,7 +107,7 @@ class Voyage:
                     last_n=self.recipe.collection.max_attached_imgs,
                     only_success=True,
                 )
-                run_command(command, self._log(round.name, "select"))
+                self.executor.run(Command(command, self._log(round.name, "select")))
         return samples
 
     def pack(self, round: Round, sample_files: list[Path]) -> Path:
@@ -123,7 +125,7 @@ class Voyage:
                     image_dirs=folders,
                     save_dir=shards,
                 )
-                run_command(command, self._log(round.name, "pack"))
+                self.executor.run(Command(command, self._log(round.name, "pack")))
         return shards
 
     def learn(self, round: Round, policy: Path, shards: Path) -> Path:
@@ -134,7 +136,7 @@ class Voyage:
         with self.logbook.stage(f"{round.name}/hf2mg") as needed:
             if needed:
                 command = self._convert(model, "hf2mg", policy, folder / "megatron")
-                run_command(command, self._log(round.name, "hf2mg"))
+                self.executor.run(Command(command, self._log(round.name, "hf2mg")))
         with self.logbook.stage(f"{round.name}/train") as needed:
             if needed:
                 paths = {
@@ -144,12 +146,13 @@ class Voyage:
                     "RUN_NAME": round.name,
                 }
                 command = ["bash", f"training/train_{model}.sh"]
-                run_command(command, self._log(round.name, "train"), {**paths, **variables})
+                log = self._log(round.name, "train")
+                self.executor.run(Command(command, log, {**paths, **variables}))
         with self.logbook.stage(f"{round.name}/mg2hf") as needed:
             if needed:
                 trained = folder / "training" / "checkpoint" / round.name
                 command = self._convert(model, "mg2hf", trained, better)
-                run_command(command, self._log(round.name, "mg2hf"))
+                self.executor.run(Command(command, self._log(round.name, "mg2hf")))
         return better
 
     def test(self, name: str, policy: Path) -> Result:
@@ -164,7 +167,7 @@ class Voyage:
                     self._browse("collection/run.py", name, tasks, output_dir, port, **how)
                 script = "collection/evaluation/auto_eval.py"
                 command = python(script, process_dir=output_dir, test_file=tasks, **judging)
-                run_command(command, self._log(name, "evaluation"))
+                self.executor.run(Command(command, self._log(name, "evaluation")))
         return Result.from_summary(name, read_json(output_dir / "summary.json"))
 
     def _judging(self, judging: Judging | None) -> dict[str, Any]:
@@ -202,7 +205,7 @@ class Voyage:
             sites_port=sites_port,
             **more,
         )
-        run_command(command, self._log(name, output_dir.name))
+        self.executor.run(Command(command, self._log(name, output_dir.name)))
 
     def _convert(self, model: str, direction: str, source: Path, target: Path) -> list[str]:
         flags = ["--load_path", str(source), "--save_path", str(target), "--image_recipe", self.recipe.image_recipe]
@@ -216,7 +219,7 @@ class Voyage:
         if not self.recipe.embedded_sites:
             yield None
             return
-        with embedded_sites(self._log(name, "sites")) as port:
+        with embedded_sites(self.executor, self._log(name, "sites")) as port:
             yield port
 
     @contextlib.contextmanager
@@ -224,10 +227,11 @@ class Voyage:
         if self.recipe.teacher.api_base:
             yield self.recipe.teacher.api_base
             return
-        with embedded_teacher(self._log(name, "teacher")) as api_base:
+        with embedded_teacher(self.executor, self._log(name, "teacher")) as api_base:
             yield api_base
 
     @contextlib.contextmanager
     def _policy(self, name: str, policy: Path) -> Iterator[str]:
-        with policy_server(policy, self.recipe.serving, self.recipe.image_recipe, self._log(name, "server")) as url:
+        recipe, log = self.recipe, self._log(name, "server")
+        with policy_server(self.executor, policy, recipe.serving, recipe.image_recipe, log) as url:
             yield url

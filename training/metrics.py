@@ -18,6 +18,7 @@ import torch
 from megatron.core import parallel_state
 from torch.utils.tensorboard import SummaryWriter
 
+from common.progress import Reporter
 from training.clock import Clock
 from training.collate import Step
 from training.config import Config
@@ -120,6 +121,7 @@ class StepReporter:
         self.wandb = _start_wandb(config)
         config.log_path.mkdir(parents=True, exist_ok=True)
         self.lines = open(config.log_path / "metrics.jsonl", "a", buffering=1)  # noqa: SIM115 (until `close`)
+        self.progress: Reporter | None = None
         _log_to(config.log_path / time.strftime("log_%m-%d_%H:%M:%S.txt"))
 
     def report(self, iteration: int, metrics: StepMetrics) -> None:
@@ -136,6 +138,8 @@ class StepReporter:
             f"lr {metrics.lr:.3e} | {tokens_per_s:.0f} tokens/s | {tflops:.3g} TFLOP/s per rank{utilisation} | "
             f"{metrics.memory_gb:.1f} GB | {metrics.step_seconds:.2f} s ({times})"
         )
+        self.progress = self.progress or Reporter("steps", self.train_iters, iteration - 1)
+        self.progress(iteration, f"loss {metrics.loss:.3f}, {tokens_per_s:.0f} tokens/s")
         if metrics.skipped:
             log.info(f"iteration {iteration}: weights unchanged, because of {metrics.skipped}")
         scalars = {"loss": metrics.loss, "grad_norm": metrics.grad_norm, "lr": metrics.lr, "tokens_per_s": tokens_per_s}

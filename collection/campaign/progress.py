@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from collection.campaign.pacing import Pace
+from common.progress import Reporter
 from data.terminal import printable
 
 
@@ -18,6 +19,7 @@ class CampaignProgress:
         self._pace = pace
         self._outcomes: Counter[str] = Counter()
         self._active = 0
+        self._report = Reporter("tasks", num_tasks)
         columns = (
             TextColumn("tasks"),
             BarColumn(),
@@ -60,3 +62,4 @@ class CampaignProgress:
         tally = ", ".join(f"{count} {outcome}" for outcome, count in sorted(self._outcomes.items()))
         speed = f"{self._pace.steps_per_s():.1f} steps/s, {self._active} active"
         self._progress.update(self._bar, description=f"{speed}; {tally}" if tally else speed)
+        self._report(sum(self._outcomes.values()), f"{tally}, {speed}" if tally else speed)

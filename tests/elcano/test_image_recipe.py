@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from elcano.executors.local import Executor
 from elcano.recipe import Serving, load_recipe
-from elcano.rounds import Voyage
+from elcano.rounds import Stages
 from elcano.services import policy_server
 from elcano.stage import Logbook
 from tests.conftest import ROOT
@@ -29,10 +30,12 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [("published", "--image_size 980 --do_image_splitting False differs from"), ("keep", "splits each image into 5")],
 )
 def test_the_server_and_the_converter_are_told_the_same(released: Path, tmp_path: Path, recipe: str, said: str) -> None:
-    voyage_recipe = load_recipe(ROOT / "examples" / "quickstart" / "recipe.py")
-    assert voyage_recipe.image_recipe == "published"
-    voyage = Voyage(dataclasses.replace(voyage_recipe, image_recipe=recipe), tmp_path, Logbook(tmp_path))
-    assert voyage._convert("idefics2", "hf2mg", released, tmp_path / "mg")[-2:] == ["--image_recipe", recipe]
+    quickstart = load_recipe(ROOT / "examples" / "quickstart" / "recipe.py")
+    assert quickstart.image_recipe == "published"
+    stages = Stages(dataclasses.replace(quickstart, image_recipe=recipe), tmp_path, Logbook(tmp_path), Executor())
+    assert stages._convert("idefics2", "hf2mg", released, tmp_path / "mg")[-2:] == ["--image_recipe", recipe]
     log = tmp_path / "server.log"
-    with policy_server(released, Serving(device="cpu", num_threads=1), voyage.recipe.image_recipe, log):
+    with policy_server(
+        stages.executor, released, Serving(device="cpu", num_threads=1), stages.recipe.image_recipe, log
+    ):
         assert said in log.read_text()

@@ -1,16 +1,22 @@
 """Stages: complete once, never twice; a failure is one line that names the log."""
 
+import os
+import signal
 import subprocess
 import sys
+import time
 import urllib.request
 from pathlib import Path
 
 import pytest
 
+from common import progress
 from common.errors import UserError
-from common.processes import free_port
-from elcano.services import service
-from elcano.stage import Logbook, last_words, python, run_command
+from elcano import executors
+from elcano.console import line
+from elcano.executors.executor import Command, load_executor, python
+from elcano.executors.local import Executor, last_words
+from elcano.stage import Logbook
 from tests.conftest import ROOT
 
 
@@ -31,7 +37,7 @@ def test_a_failed_command_tells_its_last_words(tmp_path):
         "import sys; print('noise'); print('error: no such shard folder', file=sys.stderr); print('after'); sys.exit(2)"
     )
     with pytest.raises(UserError, match="ended with code 2: no such shard folder"):
-        run_command([sys.executable, "-c", script], tmp_path / "x.log")
+        Executor().run(Command([sys.executable, "-c", script], tmp_path / "x.log"))
     assert last_words(tmp_path / "x.log") == "no such shard folder"
 
 
@@ -43,17 +49,22 @@ def test_flags_as_a_person_types_them():
 
 
 def test_a_service_is_reaped_and_an_early_death_is_reported(tmp_path):
-    port = free_port()
-    command = [sys.executable, "-m", "http.server", str(port), "--bind", "127.0.0.1"]
-    url = f"http://127.0.0.1:{port}/"
-    with service(command, url, tmp_path / "s.log"):
+    def files(host: str, port: int) -> Command:
+        return Command([sys.executable, "-m", "http.server", str(port), "--bind", host], tmp_path / "s.log")
+
+    with Executor().service(files, "/") as url:
         assert urllib.request.urlopen(url).status == 200
     with pytest.raises(OSError):
         urllib.request.urlopen(url, timeout=1)
-    with pytest.raises(UserError, match="a service ended at start with code 2: port in use"):
-        dying = [sys.executable, "-c", "print('error: port in use'); raise SystemExit(2)"]
-        with service(dying, url, tmp_path / "d.log"):
-            pass
+
+    def dying(host: str, port: int) -> Command:
+        return Command([sys.executable, "-c", "print('error: port in use'); raise SystemExit(2)"], tmp_path / "d.log")
+
+    with (
+        pytest.raises(UserError, match="a service ended at start with code 2: port in use"),
+        Executor().service(dying, "/"),
+    ):
+        pass
 
 
 def test_a_service_is_found_whatever_proxy_is_set(monkeypatch, tmp_path):
@@ -64,9 +75,10 @@ def test_a_service_is_found_whatever_proxy_is_set(monkeypatch, tmp_path):
     monkeypatch.setenv("NO_PROXY", "intranet,localhost")
     script = (
         "import os, sys; from pathlib import Path; from common import cli; from elcano import services\n"
-        "services.START_TIMEOUT_S = 20\n"
+        "from elcano.executors import local\n"
+        "local.START_TIMEOUT_S = 20\n"
         "def main(log):\n"
-        "    with services.embedded_sites(log):\n"
+        "    with services.embedded_sites(local.Executor(), log):\n"
         "        print(os.environ['no_proxy'], os.environ['NO_PROXY'])\n"
         "sys.exit(cli.guarded(main, Path(sys.argv[1])))\n"
     )
@@ -74,3 +86,64 @@ def test_a_service_is_found_whatever_proxy_is_set(monkeypatch, tmp_path):
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["intranet,localhost,127.0.0.1,.localhost,::1"] * 2
+
+
+SLOW_TO_END = """
+import signal, sys, time
+from pathlib import Path
+from common.progress import Reporter
+report = Reporter("steps", 40, before=10)
+def end(*_):
+    time.sleep(1)
+    Path(sys.argv[1]).write_text("saved")
+    raise SystemExit(143)
+signal.signal(signal.SIGTERM, end)
+for step in range(11, 21):
+    report(step, "loss 0.5")
+Path(sys.argv[2]).write_text("begun")
+time.sleep(60)
+"""
+
+
+def test_an_interrupted_command_may_save_what_it_has(tmp_path):
+    """Ctrl-C reaches the run only, which asks the command to end and waits for it."""
+    saved, begun = tmp_path / "saved", tmp_path / "begun"
+    command = Command([sys.executable, "-c", SLOW_TO_END, str(saved), str(begun)], tmp_path / "x.log")
+    script = (
+        "import sys; from elcano.executors.executor import Command; from elcano.executors.local import Executor\n"
+        "from pathlib import Path\n"
+        "Executor().run(Command(sys.argv[2:], Path(sys.argv[1])))"
+    )
+    words = [sys.executable, "-c", script, str(command.log), *command.words]
+    process = subprocess.Popen(words, cwd=ROOT, start_new_session=True, stderr=subprocess.DEVNULL)
+    while not begun.exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(20) != 0
+    assert saved.read_text() == "saved"
+
+
+def test_a_stage_shows_what_its_command_knows(tmp_path):
+    path = tmp_path / "progress.json"
+    assert progress.read(path) is None
+    script = "from common.progress import Reporter; Reporter('tasks', 40, before=10)(20, '7 solved, 3.1 steps/s')"
+    environment = {**os.environ, progress.VARIABLE: str(path)}
+    subprocess.run([sys.executable, "-c", script], cwd=ROOT, env={**environment, "PYTHONPATH": str(ROOT)}, check=True)
+    found = progress.read(path)
+    assert line(found, found.begun_at + 100) == "20/40 tasks, 7 solved, 3.1 steps/s, 3 min left"
+    assert line(found, found.begun_at + 10) == "20/40 tasks, 7 solved, 3.1 steps/s, 20 s left"
+
+
+def test_an_executor_is_one_file(tmp_path, monkeypatch):
+    """A machine of another kind: nothing else of the repository is touched."""
+    (tmp_path / "paper.py").write_text(
+        "class Executor:\n"
+        "    def run(self, command, resources=None):\n"
+        "        command.log.write_text(' '.join(command.words))\n"
+    )
+    monkeypatch.setattr(executors, "__path__", [*executors.__path__, str(tmp_path)])
+    load_executor("paper").run(Command(["bash", "train.sh"], tmp_path / "x.log"))
+    assert (tmp_path / "x.log").read_text() == "bash train.sh"
+    with pytest.raises(UserError, match="there are local, paper"):
+        load_executor("cluster")

@@ -1,13 +1,15 @@
 """The published recipe, whose task files are all found and whose commands are what a person would type; and ours."""
 
-from pathlib import Path
+import contextlib
+from collections.abc import Iterator
 
 import pytest
 
 from common.errors import UserError
 from data.task import read_tasks
+from elcano.executors.executor import Command
 from elcano.recipe import load_recipe
-from elcano.rounds import Voyage
+from elcano.rounds import Stages
 from elcano.stage import Logbook
 from tests.conftest import ROOT
 
@@ -23,20 +25,18 @@ def recipe(field_files, tmp_path, monkeypatch):
 
 def test_four_stages_with_the_published_numbers_of_queries(recipe, tmp_path):
     assert [round.name for round in recipe.rounds] == ["IL", "optim-1", "optim-2", "optim-3"]
-    voyage = Voyage(recipe, tmp_path / "run", Logbook(tmp_path / "run"))
-    sizes = [len(read_tasks(voyage._tasks(round.name, "tasks", round.tasks))) for round in recipe.rounds]
+    stages = Stages(recipe, tmp_path / "run", Logbook(tmp_path / "run"), Noted())
+    sizes = [len(read_tasks(stages._tasks(round.name, "tasks", round.tasks))) for round in recipe.rounds]
     assert sizes == [1516, 480, 480, 480]
-    assert len(read_tasks(voyage._tasks("test", "test_tasks", recipe.test_tasks))) == 643 + 112 + 106
+    assert len(read_tasks(stages._tasks("test", "test_tasks", recipe.test_tasks))) == 643 + 112 + 106
 
 
-def test_the_stages_are_the_published_commands(recipe, tmp_path, monkeypatch):
-    commands = []
-    monkeypatch.setattr("elcano.rounds.run_command", lambda command, log, env=None: commands.append(" ".join(command)))
-    monkeypatch.setattr("elcano.rounds.policy_server", _somewhere)
-    voyage = Voyage(recipe, tmp_path / "run", Logbook(tmp_path / "run"))
+def test_the_stages_are_the_published_commands(recipe, tmp_path):
+    noted = Noted()
+    stages = Stages(recipe, tmp_path / "run", Logbook(tmp_path / "run"), noted)
     for round in recipe.rounds[:2]:
-        voyage.explore(round, tmp_path)
-    teacher, policy = commands
+        stages.explore(round, tmp_path)
+    teacher, policy = noted.commands
     assert "exploration_feedback.py" in teacher and "--judge finished" in teacher and "--max_rerun_times 2" in teacher
     assert "--api_eval_model gpt-4o" in policy and "--max_rerun_times 5" in policy and "--temperature 1.2" in policy
     assert "--max_iter 15" in policy and "--max_attached_imgs 3" in policy and "api_key" not in teacher + policy
@@ -48,15 +48,18 @@ def test_what_is_not_set_is_named(monkeypatch):
         load_recipe(RECIPE)
 
 
-class _somewhere:  # noqa: N801 - stands for the context manager `policy_server`
-    def __init__(self, policy: Path, serving: object, image_recipe: str, log: Path):
-        """Nothing is started."""
+class Noted:
+    """An executor that starts nothing."""
 
-    def __enter__(self) -> str:
-        return "http://127.0.0.1:8080/predict"
+    def __init__(self) -> None:
+        self.commands: list[str] = []
 
-    def __exit__(self, *_: object) -> None:
-        """Nothing to stop."""
+    def run(self, command: Command, resources: object = None) -> None:
+        self.commands.append(" ".join(command.words))
+
+    @contextlib.contextmanager
+    def service(self, command: object, health: str, **_: object) -> Iterator[str]:
+        yield "http://127.0.0.1:8080"
 
 
 def test_the_feedback_recipe_is_the_quickstart_with_a_third_round_and_a_judge_that_errs(monkeypatch):

@@ -16,7 +16,7 @@ from rich.table import Table
 from common import cli
 from common.errors import UserError
 from common.files import write_json
-from elcano.stage import console
+from elcano.console import console
 from tests.gpu import host
 from tests.gpu.lines import LINES, Line
 from tests.gpu.result import FailedError, Machine, Result, SkippedError

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from common.files import read_json
-from elcano.stage import python, run_command
+from elcano.executors.executor import Command, python
+from elcano.executors.local import Executor
 from tests.conftest import ROOT
 from tests.gpu import parity
 from tests.gpu.result import FailedError, Machine, Result, SkippedError
@@ -125,7 +126,7 @@ LINES: dict[str, Line] = {
 
 def _run(machine: Machine, result: Result, command: list[str], name: str) -> None:
     result.commands.append(shlex.join(command))
-    run_command(command, machine.folder / "logs" / f"{name}.log")
+    Executor().run(Command(command, machine.folder / "logs" / f"{name}.log"))
 
 
 def _policy_of_8b(machine: Machine) -> Path:

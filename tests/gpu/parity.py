@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from elcano.stage import run_command
+from elcano.executors.executor import Command
+from elcano.executors.local import Executor
 from tests.conftest import ROOT
 from tests.gpu.result import FailedError, Machine, Result
 from tests.training import rounding, tiny, tiny_llava
@@ -71,7 +72,7 @@ def _compare(
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
     command += [str(WORKER), str(output), *arguments]
     environment = {"PYTHONPATH": str(ROOT), "TE": te, "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
-    run_command(command, output.with_suffix(".log"), environment)
+    Executor().run(Command(command, output.with_suffix(".log"), environment))
     result.commands.append(" ".join(command))
     return dict(zip(models, json.loads(output.read_text()), strict=True))
 

@@ -13,7 +13,8 @@ from typing import Literal
 
 from common import cli
 from common.files import write_json
-from elcano.stage import Logbook, console
+from elcano.console import console
+from elcano.stage import Logbook
 from tests.rehearsal.report import agreement_rows, memory_rows, print_rows, sight_rows
 from tests.rehearsal.sizes import SIZES
 from tests.rehearsal.voyage import Voyage

@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.table import Table
 
 from common.files import read_json
-from elcano.stage import console
+from elcano.console import console
 from tests.rehearsal import memory
 from tests.rehearsal.agreement import (
     FP32_BOUND,

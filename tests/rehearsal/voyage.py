@@ -16,15 +16,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from common.files import write_atomic
-from common.processes import free_port
-from elcano.services import embedded_sites, service
-from elcano.stage import Logbook, python, run_command
+from elcano.executors.executor import Command, python
+from elcano.executors.local import Executor
+from elcano.services import embedded_sites
+from elcano.stage import Logbook
 from tests.conftest import ROOT
 from tests.rehearsal.checkpoints import Depth, make_checkpoint
 
 CONVERTOR = "toolkits/model_checkpoints_convertor"
 HOOK = Path(__file__).resolve().parent / "hook"
 TASKS = ROOT / "data" / "tasks" / "test.jsonl"
+EXECUTOR = Executor()
 IMAGES = 3  # screenshots of a sample, as published
 
 
@@ -87,9 +89,9 @@ class Voyage:
                 "PAD_TO_LONGEST": "false",  # as on a GPU
                 **variables,
             }
-            run_command([*script, "--dry_run"], self._log(f"{run}_dry_run"), variables)
+            EXECUTOR.run(Command([*script, "--dry_run"], self._log(f"{run}_dry_run"), variables))
             watched = {"PYTHONPATH": str(HOOK), "LIVE_TENSORS": str(live_tensors)}
-            run_command(script, self._log(run), variables | watched)
+            EXECUTOR.run(Command(script, self._log(run), variables | watched))
             before = checkpoint
 
     def mg2hf(self) -> None:
@@ -118,7 +120,7 @@ class Voyage:
         tasks = folder / "tasks.jsonl"
         write_atomic(tasks, "".join(TASKS.read_text().splitlines(keepends=True)[:num_tasks]))
         with (
-            embedded_sites(self._log(f"{prefix}sites")) as sites,
+            embedded_sites(EXECUTOR, self._log(f"{prefix}sites")) as sites,
             self._serve(policy, f"{prefix}server", **flags) as url,
         ):
             command = python(
@@ -133,23 +135,25 @@ class Voyage:
                 sites_port=sites,
                 judge="oracle",
             )
-            run_command(command, self._log(f"{prefix}collect"))
+            EXECUTOR.run(Command(command, self._log(f"{prefix}collect")))
 
     @contextlib.contextmanager
     def _serve(self, policy: Path, log: str, **flags: str) -> Iterator[str]:
-        port = free_port()
-        command = python(
-            "server/hf_online_server.py",
-            model_name_or_path=policy,
-            port=port,
-            max_new_tokens=64,
-            temperature=1.0,
-            top_k=0,
-            min_new_tokens=0,
-            **flags,
-        )
-        url = f"http://127.0.0.1:{port}"
-        with service(command, f"{url}/health", self._log(log)):
+        def command(host: str, port: int) -> Command:
+            words = python(
+                "server/hf_online_server.py",
+                model_name_or_path=policy,
+                host=host,
+                port=port,
+                max_new_tokens=64,
+                temperature=1.0,
+                top_k=0,
+                min_new_tokens=0,
+                **flags,
+            )
+            return Command(words, self._log(log))
+
+        with EXECUTOR.service(command, "/health") as url:
             yield url
 
     def _pack(self, folder: Path) -> None:
@@ -161,26 +165,26 @@ class Voyage:
             last_n=IMAGES,
             keep_unfinished=True,
         )
-        run_command(command, self._log(f"{folder.name}_samples"))
+        EXECUTOR.run(Command(command, self._log(f"{folder.name}_samples")))
         command = python(
             "toolkits/convert_to_tar_data.py",
             json_files=folder / "samples.json",
             image_dirs=folder / "images",
             save_dir=folder / "shards",
         )
-        run_command(command, self._log(f"{folder.name}_shards"))
+        EXECUTOR.run(Command(command, self._log(f"{folder.name}_shards")))
 
     def _convert(self, direction: str, source: Path, target: Path) -> None:
         script = f"{CONVERTOR}/{self.model}/{direction}.sh"
         command = ["bash", script, "--load_path", str(source), "--save_path", str(target)]
-        run_command(command, self._log(direction))
+        EXECUTOR.run(Command(command, self._log(direction)))
 
     def _score(self, checkpoint: Path, shards: Path, name: str, **variables: str) -> None:
         output = self.folder / "scores" / f"{name}.parquet"
         output.parent.mkdir(parents=True, exist_ok=True)
         paths = {"CHECKPOINT": checkpoint, "DATASET_PATH": shards, "OUTPUT": output}
         variables |= {name: str(path) for name, path in paths.items()} | {"TP": "2", "TOKEN_LOGPROBS": "true"}
-        run_command(["bash", "training/score.sh"], self._log(f"score_{name}"), variables)
+        EXECUTOR.run(Command(["bash", "training/score.sh"], self._log(f"score_{name}"), variables))
 
     def _log(self, stage: str) -> Path:
         return self.folder / "logs" / f"{stage.replace('/', '_')}.log"

@@ -23,6 +23,8 @@ MODEL = "teacher"
 class Config:
     """Serve the embedded teacher."""
 
+    host: str = "127.0.0.1"
+    """Address to listen on."""
     port: int = 7090
     """Port to listen on; 0 picks a free one."""
 
@@ -67,8 +69,8 @@ def _completion(text: str, messages: list[dict[str, Any]]) -> dict[str, Any]:
 
 def main(config: Config) -> None:
     """Serve until stopped."""
-    listener = listen(config.port)
-    print(f"teacher on http://127.0.0.1:{listener.getsockname()[1]}/v1", flush=True)
+    listener = listen(config.port, config.host)
+    print(f"teacher on http://{config.host}:{listener.getsockname()[1]}/v1", flush=True)
     uvicorn.Server(uvicorn.Config(create_app(), log_level="warning", access_log=False)).run(sockets=[listener])
 
 

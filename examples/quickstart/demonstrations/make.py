@@ -17,8 +17,9 @@ from common import cli
 from common.defaults import ROOT
 from common.files import read_json, write_json
 from data.task import read_tasks, write_tasks
+from elcano.executors.executor import Command, python
+from elcano.executors.local import Executor
 from elcano.services import embedded_sites, embedded_teacher
-from elcano.stage import python, run_command
 
 HERE = Path(__file__).resolve().parent
 WORK = Path("runs/demonstrations")
@@ -29,11 +30,15 @@ def main(work: Path) -> None:
     shutil.rmtree(work, ignore_errors=True)
     first = [task for task in read_tasks(ROOT / "data" / "tasks" / "IL.jsonl") if task.id.endswith("--000")]
     write_tasks(work / "tasks.jsonl", first)
-    with embedded_sites(work / "sites.log") as port, embedded_teacher(work / "teacher.log") as api_base:
+    executor = Executor()
+    with (
+        embedded_sites(executor, work / "sites.log") as port,
+        embedded_teacher(executor, work / "teacher.log") as api_base,
+    ):
         where = {"test_file": work / "tasks.jsonl", "output_dir": work / "trajectories", "sites_port": port}
         how = {"max_iter": 8, "max_attached_imgs": 1, "headless": True, "judge": "oracle", "seed": 0}
         teacher = {"api_base": api_base, "api_model": "teacher"}
-        run_command(python("collection/run.py", **where, **how, **teacher), work / "collect.log")
+        executor.run(Command(python("collection/run.py", **where, **how, **teacher), work / "collect.log"))
     converter = python(
         "toolkits/convert_trajectories_to_json.py",
         result_dir=work / "trajectories",
@@ -42,7 +47,7 @@ def main(work: Path) -> None:
         last_n=1,
         only_success=True,
     )
-    run_command(converter, work / "convert.log")
+    executor.run(Command(converter, work / "convert.log"))
     write_json(work / "samples.json", json.loads(json.dumps(read_json(work / "samples.json")).replace(".png", ".webp")))
     for picture in (work / "images").glob("*.png"):
         with Image.open(picture) as image:
@@ -53,7 +58,7 @@ def main(work: Path) -> None:
         image_dirs=work / "images",
         save_dir=HERE / "shards",
     )
-    run_command(packer, work / "pack.log")
+    executor.run(Command(packer, work / "pack.log"))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,46 @@
+"""What a run says: lines that stay, and one below them that is kept up to date on a terminal."""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+
+from rich.console import Console
+
+from common.progress import Progress
+
+console = Console(highlight=False)
+_QUIET_S = 60.0
+"""Where there is no terminal, such as in a log, a line so often."""
+
+Show = Callable[[Progress | None], None]
+
+
+@contextlib.contextmanager
+def live_line() -> Iterator[Show]:
+    """Call what it yields with the newest progress."""
+    if console.is_terminal:
+        with console.status("") as status:
+            yield lambda found: status.update(f"  {line(found, time.time())}" if found else "  starting")
+        return
+    said_at = time.monotonic()
+
+    def say(found: Progress | None) -> None:
+        nonlocal said_at
+        if found and time.monotonic() - said_at > _QUIET_S:
+            said_at = time.monotonic()
+            console.print(f"  {line(found, time.time())}", soft_wrap=True, markup=False)
+
+    yield say
+
+
+def line(progress: Progress, now: float) -> str:
+    """`12/40 tasks, 7 success, 3.1 steps/s, 2 min left`."""
+    left_s = progress.left_s(now)
+    left = "" if left_s is None or progress.done == progress.total else f"{_duration(left_s)} left"
+    return ", ".join(filter(None, [f"{progress.done}/{progress.total} {progress.unit}", progress.facts, left]))
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

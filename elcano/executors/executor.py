@@ -1,0 +1,73 @@
+"""What a run asks of the machines it uses: commands that end, and services beside them."""
+
+import dataclasses
+import importlib
+import pkgutil
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Protocol
+
+from common.errors import UserError
+from elcano import executors
+
+
+@dataclasses.dataclass(frozen=True)
+class Resources:
+    """What a command needs to itself; 0 leaves it to the executor."""
+
+    num_gpus: int = 0
+    num_cores: int = 0
+    memory_gb: float = 0.0
+    num_nodes: int = 1
+
+
+ANY = Resources()
+
+
+@dataclasses.dataclass(frozen=True)
+class Command:
+    """What a person could type in the repository's root, `variables` before the words; all output goes to `log`."""
+
+    words: list[str]
+    log: Path
+    variables: dict[str, str] = dataclasses.field(default_factory=dict)
+
+
+class Executor(Protocol):
+    """Both raise `UserError` for a command that fails; its line names the log and has the command's own last words."""
+
+    def run(self, command: Command, resources: Resources = ANY) -> None:
+        """Return when the command has ended; one that is still running when this is interrupted is asked to end."""
+
+    def service(
+        self, command: Callable[[str, int], Command], health: str, resources: Resources = ANY, wanted_port: int = 0
+    ) -> AbstractContextManager[str]:
+        """The base URL of a service that runs until the block ends and answers at the path `health`.
+
+        Args:
+            command: of the address and port to listen at, which the executor chooses: `wanted_port` where it is free.
+        """
+
+
+def load_executor(name: str) -> Executor:
+    """`UserError` when there is no such file."""
+    names = [module.name for module in pkgutil.iter_modules(executors.__path__) if module.name != "executor"]
+    if name not in names:
+        raise UserError(f"--executor {name}: there is none of that name; there are {', '.join(sorted(names))}")
+    return importlib.import_module(f"elcano.executors.{name}").Executor()
+
+
+def python(script: str, **flags: object) -> list[str]:
+    """`python script --flag value ...`; True is a bare flag, None and False leave it out, a list repeats the value."""
+    command = [sys.executable, script]
+    for name, value in flags.items():
+        if value is None or value is False:
+            continue
+        command.append(f"--{name}")
+        if isinstance(value, (list, tuple)):
+            command += [str(item) for item in value]
+        elif value is not True:
+            command.append(str(value))
+    return command

@@ -1,0 +1,116 @@
+"""On this machine, as child processes that end with this one."""
+
+import contextlib
+import os
+import shlex
+import signal
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections import deque
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from common import progress
+from common.defaults import ROOT
+from common.errors import UserError
+from common.processes import die_with_parent, free_port
+from elcano.console import console, live_line
+from elcano.executors.executor import ANY, Command, Resources
+
+START_TIMEOUT_S = 300.0
+END_TIMEOUT_S = 300.0
+"""For a command that was asked to end: training saves a checkpoint first."""
+_LOOP = "127.0.0.1"
+
+
+class Executor:
+    """The resources are this machine's: what a command needs is not counted."""
+
+    def run(self, command: Command, resources: Resources = ANY) -> None:
+        """As `elcano.executors.executor.Executor`."""
+        typed = _typed(command)
+        console.print(f"  [dim]$ {typed}[/dim]\n  [dim]log: {command.log}[/dim]", soft_wrap=True)
+        report = command.log.with_suffix(".progress.json")
+        report.unlink(missing_ok=True)
+        with _started(command, typed, {progress.VARIABLE: str(report)}) as process:
+            try:
+                with live_line() as show:
+                    while process.poll() is None:
+                        show(progress.read(report))
+                        with contextlib.suppress(subprocess.TimeoutExpired):
+                            process.wait(0.5)
+            except BaseException:
+                _end(process)
+                raise
+        if process.returncode:
+            what = f"`{shlex.join(command.words[:3])} ...` ended with code {process.returncode}"
+            raise UserError(f"{what}: {last_words(command.log)} (log: {command.log})")
+
+    @contextlib.contextmanager
+    def service(self, command: Callable[[str, int], Command], health: str, resources: Resources = ANY) -> Iterator[str]:
+        """As `elcano.executors.executor.Executor`."""
+        port = free_port(wanted_port)
+        started, url = command(_LOOP, port), f"http://{_LOOP}:{port}"
+        with _started(started, _typed(started)) as process:
+            try:
+                _wait_until_healthy(process, url + health, started.log)
+                yield url
+            finally:
+                _end(process, timeout_s=10)
+
+
+@contextlib.contextmanager
+def _started(command: Command, typed: str, more: dict[str, str] | None = None) -> Iterator[subprocess.Popen]:
+    """The process, in a session of its own: Ctrl-C is for us, who end commands and services in their order."""
+    command.log.parent.mkdir(parents=True, exist_ok=True)
+    with open(command.log, "a") as file:
+        file.write(f"$ {typed}\n")
+        file.flush()
+        yield subprocess.Popen(
+            command.words,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            cwd=ROOT,
+            env={**os.environ, **command.variables, **(more or {})},
+            start_new_session=True,
+            preexec_fn=die_with_parent,
+        )
+
+
+def _end(process: subprocess.Popen, timeout_s: float = END_TIMEOUT_S) -> None:
+    """Ask it to end, wait while it saves what it has, and leave nothing of it behind."""
+    try:
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired, KeyboardInterrupt):  # a second Ctrl-C waits no longer
+            process.wait(timeout_s)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _wait_until_healthy(process: subprocess.Popen, url: str, log: Path) -> None:
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise UserError(f"a service ended at start with code {process.returncode}: {last_words(log)} (log: {log})")
+        with contextlib.suppress(urllib.error.URLError, OSError), urllib.request.urlopen(url, timeout=5):
+            return
+        time.sleep(0.1)
+    raise UserError(f"no answer from {url} within {START_TIMEOUT_S:.0f} s (log: {log})")
+
+
+def _typed(command: Command) -> str:
+    variables = [f"{name}={shlex.quote(value)}" for name, value in command.variables.items()]
+    return " ".join([*variables, shlex.join(command.words)])
+
+
+def last_words(log: Path) -> str:
+    """The last `error: ...` line of a log, else its last line that is not blank."""
+    with open(log, errors="replace") as file:
+        lines = [line.strip() for line in deque(file, maxlen=200) if line.strip()]
+    errors = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
+    return (errors or lines or ["no output"])[-1]
