@@ -16,6 +16,7 @@ from common.errors import UserError
 from common.files import read_json
 from elcano.console import console
 from elcano.executors.executor import load_executor
+from elcano.folders import describe_folder
 from elcano.recipe import load_recipe, remember_recipe
 from elcano.report import Result, print_table, write_report
 from elcano.rounds import run_rounds
@@ -76,7 +77,7 @@ def _run(command: Run) -> int:
 
 def _show(command: Show) -> int:
     if not (command.output_dir / "stages").is_dir():
-        raise UserError(f"{command.output_dir}: not the folder of a run (it has no stages/)")
+        raise UserError(f"{command.output_dir}: not a run's folder; {describe_folder(command.output_dir)}")
     seconds, path = Logbook(command.output_dir).seconds(), command.output_dir / "summary.json"
     if path.exists():
         print_table([Result(**fields) for fields in read_json(path)["rounds"]], seconds)
