@@ -49,7 +49,9 @@ class Executor:
             raise UserError(f"{what}: {last_words(command.log)} (log: {command.log})")
 
     @contextlib.contextmanager
-    def service(self, command: Callable[[str, int], Command], health: str, resources: Resources = ANY) -> Iterator[str]:
+    def service(
+        self, command: Callable[[str, int], Command], health: str, resources: Resources = ANY, wanted_port: int = 0
+    ) -> Iterator[str]:
         """As `elcano.executors.executor.Executor`."""
         port = free_port(wanted_port)
         started, url = command(_LOOP, port), f"http://{_LOOP}:{port}"
