@@ -1,9 +1,9 @@
 """How good proposed tasks are, by the embedded sites' oracle.
 
-    python benchmarks/proposals.py [--num_tasks 100] [--voyage runs/quickstart]
+    python benchmarks/proposals.py [--num_tasks 100] [--run_dir runs/quickstart]
 
 Starts the stand-in proposer and proposes from names and from examples, with the model's feasibility check; with the
-output folder of a voyage also from its teacher's demonstrations (as text, the stand-in sees no images)
+output folder of a run also from its teacher's demonstrations (as text, the stand-in sees no images)
 and from the tasks that it failed in its first exploration. Prints what came out beside the same proposals before the
 filters (the baseline).
 """
@@ -33,15 +33,15 @@ class Config:
 
     num_tasks: int = 100
     """Tasks wanted from each method."""
-    voyage: Path | None = None
+    run_dir: Path | None = None
     """Output folder of the quickstart, whose trajectories demos and evolve start from."""
 
     def methods(self) -> dict[str, list[str]]:
         """The flags of each method."""
-        if self.voyage is None:
+        if self.run_dir is None:
             return METHODS
-        demos = ["--results_dir", str(self.voyage / "IL" / "trajectories"), "--num_trees", "3", "--num_imgs", "0"]
-        failed = ["--results_dir", str(self.voyage / "optim-1" / "trajectories")]
+        demos = ["--results_dir", str(self.run_dir / "IL" / "trajectories"), "--num_trees", "3", "--num_imgs", "0"]
+        failed = ["--results_dir", str(self.run_dir / "optim-1" / "trajectories")]
         return METHODS | {
             "demos": [*demos, "--seed_files", str(TASKS / "IL.jsonl")],
             "evolve": [*failed, "--seed_files", str(TASKS / "optim-1.jsonl")],

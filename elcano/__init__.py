@@ -1,1 +1,1 @@
-"""The captain: recipes and rounds, run as the commands a person would type."""
+"""The `elcano` command: recipes and rounds, run as the commands a person would type."""

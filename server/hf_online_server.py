@@ -275,7 +275,7 @@ def http_server(app: "FastAPI", config: Config) -> "uvicorn.Server":
     """The server of an application, with its walls."""
     import uvicorn
 
-    from server.manners import AccessLog, Manners
+    from server.middleware import AccessLog, RequestLimits
     from server.slow_clients import PromptHTTPProtocol
 
     walls = {
@@ -284,7 +284,7 @@ def http_server(app: "FastAPI", config: Config) -> "uvicorn.Server":
         "body_timeout_s": config.request_timeout_s,
         "log": AccessLog(config.access_log),
     }
-    app.add_middleware(Manners, **walls)
+    app.add_middleware(RequestLimits, **walls)
     options = {"log_level": "warning", "access_log": False, "timeout_keep_alive": _KEEP_ALIVE_S}
     return uvicorn.Server(uvicorn.Config(app, http=PromptHTTPProtocol, **options))
 

@@ -9,7 +9,7 @@ HEAD_TIMEOUT_S = 90.0
 
 
 class PromptHTTPProtocol(AutoHTTPProtocol):
-    """uvicorn's protocol with a deadline for heads. Bodies have theirs in `Manners`, which can answer by then."""
+    """uvicorn's protocol with a deadline for heads. Bodies have theirs in `RequestLimits`, which can answer by then."""
 
     _head_deadline: asyncio.TimerHandle | None = None
 

@@ -98,14 +98,14 @@ class Retries:
             ServerDeadError: so did the replies before it.
         """
         try:
-            completion = await self._insist(call)
+            completion = await self._retry(call)
         except PolicyError as error:
             self._count_failure(error)
             raise
         self.failed_replies = 0
         return completion
 
-    async def _insist(self, call: Callable[[], Awaitable[Completion]]) -> Completion:
+    async def _retry(self, call: Callable[[], Awaitable[Completion]]) -> Completion:
         for pause_s in RETRY_PAUSES_S:
             try:
                 return await call()

@@ -65,7 +65,7 @@ async def collect(
             schedule = Schedule(tasks, held, config.site_concurrency)
             sessions = min(config.sessions(), len(tasks))
             async with config.fleet(sessions, gate.flags()) as fleet:
-                await Campaign(config, schedule, runs, judge, policy, fleet, sessions).sail()
+                await Campaign(config, schedule, runs, judge, policy, fleet, sessions).run()
     finally:
         await policy.close()
 
@@ -104,7 +104,7 @@ class Campaign:
         # A slow judge holds up the sessions that wait for it, and nothing else.
         self._judging = ThreadPoolExecutor(self.num_sessions, thread_name_prefix="judging")
 
-    async def sail(self) -> None:
+    async def run(self) -> None:
         """Start every session and wait until no task is left."""
         with self._progress:
             sessions = [asyncio.create_task(self._session(number)) for number in range(self.num_sessions)]

@@ -12,9 +12,9 @@ import openai
 from collection.endpoints.chat_dialect import ChatDialect
 from collection.endpoints.keys import minds_proxies
 from collection.judges.faults import JudgeFault
-from collection.judges.insist import LONGEST_PAUSE_S, MAX_ATTEMPTS, Transient, backoff_s
 from collection.judges.ledger import Ledger, estimate_tokens
 from collection.judges.reply_cache import ReplyCache
+from collection.judges.retry import LONGEST_PAUSE_S, MAX_ATTEMPTS, Transient, backoff_s
 from common.errors import UserError
 
 Meaning = TypeVar("Meaning")

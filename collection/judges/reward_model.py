@@ -13,8 +13,8 @@ import httpx
 
 from collection.endpoints.keys import own_server_headers
 from collection.judges.faults import JudgeFault
-from collection.judges.insist import Transient, insist
 from collection.judges.prompts import prompt_hash
+from collection.judges.retry import Transient, retry
 from collection.judges.verdict_judge import settled_without_judge
 from common.errors import UserError
 from data.outcome import Outcome, Verdict
@@ -54,7 +54,7 @@ class RewardModelJudge:
         """(P(YES) / (P(YES) + P(NO)), version of the weights) for a user turn."""
         conversations = [{"role": "user", "content": text}]
         request = {"id": name, "conversations": conversations, "images": images, "answers": [YES, NO]}
-        answer = insist(lambda: self._post(request))
+        answer = retry(lambda: self._post(request))
         try:
             yes, no = (float(score["logprob"]) for score in answer["scores"])
         except (KeyError, TypeError, ValueError):

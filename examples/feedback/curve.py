@@ -1,4 +1,4 @@
-"""Success by round of several voyages in one picture, with what exploration found: S@1 ... S@k and F@1 by round.
+"""Success by round of several runs in one picture, with what exploration found: S@1 ... S@k and F@1 by round.
 
 python examples/feedback/curve.py --runs runs/feedback runs/feedback-noisy --labels "judge is right" "1 in 10 wrong" \
     --plot docs/feedback.png --summary docs/feedback_summary.json
@@ -21,7 +21,7 @@ COLOURS = ("#14606b", "#c2571a", "#6b4c9a", "#777777")
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-    """Compare voyages."""
+    """Compare runs."""
 
     runs: tuple[Path, ...]
     """Output folders of `elcano run`."""
@@ -37,14 +37,14 @@ def main(config: Config) -> None:
     """Read, write, print the tables."""
     if len(config.runs) != len(config.labels):
         raise UserError(f"--runs names {len(config.runs)} folders, --labels {len(config.labels)}")
-    voyages = {label: read_voyage(run) for label, run in zip(config.labels, config.runs, strict=True)}
-    write_json(config.summary, voyages)
-    draw(voyages, config.plot)
-    for label, rounds in voyages.items():
+    runs = {label: read_run(run) for label, run in zip(config.labels, config.runs, strict=True)}
+    write_json(config.summary, runs)
+    draw(runs, config.plot)
+    for label, rounds in runs.items():
         print_rounds(label, rounds)
 
 
-def read_voyage(run: Path) -> list[dict[str, Any]]:
+def read_run(run: Path) -> list[dict[str, Any]]:
     """One entry a round: its test result, and `exploration` where the agent explored."""
     rounds = read_json(run / "summary.json")["rounds"]
     for entry in rounds:
@@ -54,15 +54,15 @@ def read_voyage(run: Path) -> list[dict[str, Any]]:
     return rounds
 
 
-def draw(voyages: dict[str, list[dict[str, Any]]], path: Path) -> None:
-    """Success on the test tasks by round, a line a voyage; bars are the standard error of a proportion."""
+def draw(runs: dict[str, list[dict[str, Any]]], path: Path) -> None:
+    """Success on the test tasks by round, a line a run; bars are the standard error of a proportion."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(figsize=(7, 4.2), dpi=150)
-    for number, ((label, rounds), colour) in enumerate(zip(voyages.items(), COLOURS, strict=False)):
+    for number, ((label, rounds), colour) in enumerate(zip(runs.items(), COLOURS, strict=False)):
         rates = [entry["success_rate"] for entry in rounds]
         errors = [
             100 * (rate * (1 - rate) / entry["num_tasks"]) ** 0.5 for rate, entry in zip(rates, rounds, strict=True)
@@ -84,7 +84,7 @@ def draw(voyages: dict[str, list[dict[str, Any]]], path: Path) -> None:
                 fontsize=9,
                 bbox=paper,
             )
-    names = [entry["name"] for entry in next(iter(voyages.values()))]
+    names = [entry["name"] for entry in next(iter(runs.values()))]
     axes.set_xticks(range(len(names)), names)
     axes.set_xlim(-0.5, len(names) - 0.4)
     axes.set_ylim(0, 100)

@@ -1,4 +1,4 @@
-"""The quickstart's voyage: untrained, imitation learning, two rounds of exploration and feedback, on two CPU cores."""
+"""The quickstart's run: untrained, imitation learning, two rounds of exploration and feedback, on two CPU cores."""
 
 from pathlib import Path
 

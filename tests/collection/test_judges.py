@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from collection.evaluation.auto_eval import judge_all
-from collection.judges import insist, rewards
+from collection.judges import retry, rewards
 from collection.judges.judge_flags import JudgeFlags
 from collection.judges.judging import judge_once
 from collection.judges.noisy import NoisyJudge
@@ -53,7 +53,7 @@ def flags(url: str, **more) -> JudgeFlags:
 @pytest.fixture(autouse=True)
 def hurry(monkeypatch):
     """Pauses of a fiftieth, and no key in the environment."""
-    monkeypatch.setattr(insist, "FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr(retry, "FIRST_PAUSE_S", 0.01)
     for name in ("EVAL_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
 
@@ -105,7 +105,7 @@ def test_the_judge_sees_the_last_screenshots_and_task_text_cannot_pose_as_a_fiel
         (["SUCCESS", "SUCCESS", "NOT SUCCESS"], "success", 2),
         (["NOT SUCCESS", "SUCCESS", "SUCCESS"], "success", 3),
         (["SUCCESS", "NOT SUCCESS", "UNSUCCESSFUL"], "failure", 3),
-        (["SUCCESS", "hm", "SUCCESS"], "success", 3 + insist.MAX_ATTEMPTS - 1),
+        (["SUCCESS", "hm", "SUCCESS"], "success", 3 + retry.MAX_ATTEMPTS - 1),
     ],
 )
 def test_the_majority_of_votes_decides_and_ends_the_voting(tmp_path, votes, verdict, num_calls):
@@ -157,7 +157,7 @@ def test_an_outage_is_invalid_quickly_and_judged_once_it_is_over(tmp_path):
     assert {read_outcome(folder).verdict for folder in folders} == {Verdict.INVALID}
     assert not list(tmp_path.glob("*/eval_res.json"))  # which knows only success and failure
     report = json.loads("[" + ",".join((tmp_path / ".judge" / "costs.jsonl").read_text().split("\n")[:-1]) + "]")
-    assert len(report) == 3 * insist.MAX_ATTEMPTS + len(tasks) - 3  # three insist, then each asks once
+    assert len(report) == 3 * retry.MAX_ATTEMPTS + len(tasks) - 3  # three retry, then each asks once
     assert all(entry["usd"] == 0 for entry in report)
     with serving() as endpoint:
         judge, _ = flags(endpoint.url).make_judge(tmp_path, tasks)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from collection import propose_tasks
-from collection.judges import insist
+from collection.judges import retry
 from collection.proposers.filters import critic_window
 from collection.proposers.leaks import TestSplit
 from collection.proposers.parsing import parse_proposals
@@ -26,7 +26,7 @@ TASKS = ROOT / "data" / "tasks"
 @pytest.fixture(autouse=True)
 def hurry(monkeypatch):
     """Pauses of a fiftieth."""
-    monkeypatch.setattr(insist, "FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr(retry, "FIRST_PAUSE_S", 0.01)
 
 
 def propose(folder: Path, url: str, method: str, **more) -> tuple[list[Task], dict]:

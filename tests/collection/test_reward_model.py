@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from collection.judges import insist
+from collection.judges import retry
 from collection.judges.faults import JudgeFault
 from collection.judges.reward_model import RewardModelJudge
 from data.outcome import Outcome, Verdict
@@ -44,7 +44,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server(monkeypatch):
-    monkeypatch.setattr(insist, "FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr(retry, "FIRST_PAUSE_S", 0.01)
     server = Server()
     yield server
     server.shutdown()
@@ -85,4 +85,4 @@ def test_a_server_that_does_not_answer_well_is_no_failure(tmp_path, server, answ
     server.answer = answer
     with pytest.raises(JudgeFault):
         judge_of(server)(PRICE, record(tmp_path, PRICE, "42"))
-    assert len(server.requests) == (insist.MAX_ATTEMPTS if answer[0] == 503 else 1)
+    assert len(server.requests) == (retry.MAX_ATTEMPTS if answer[0] == 503 else 1)

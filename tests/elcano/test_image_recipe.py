@@ -18,7 +18,7 @@ from tests.training import tiny
 @pytest.fixture(scope="module")
 def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Its processor splits images."""
-    folder = tiny.build_policy(tmp_path_factory.mktemp("voyage") / "released", layers=1)
+    folder = tiny.build_policy(tmp_path_factory.mktemp("run") / "released", layers=1)
     fields = json.loads((folder / "processor_config.json").read_text())
     fields["image_processor"]["do_image_splitting"] = True
     (folder / "processor_config.json").write_text(json.dumps(fields))

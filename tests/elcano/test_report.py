@@ -1,4 +1,4 @@
-"""The report of a voyage: what summary.json promises, and a picture."""
+"""The report of a run: what summary.json promises, and a picture."""
 
 import json
 

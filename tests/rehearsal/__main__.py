@@ -17,7 +17,7 @@ from elcano.console import console
 from elcano.stage import Logbook
 from tests.rehearsal.report import agreement_rows, memory_rows, print_rows, sight_rows
 from tests.rehearsal.sizes import SIZES
-from tests.rehearsal.voyage import Voyage
+from tests.rehearsal.stages import Rehearsal
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +39,7 @@ def main(config: Config) -> int:
     found, holds = {}, True
     for model in config.models:
         folder = output / model
-        Voyage(model, SIZES[config.size][model], folder).run()
+        Rehearsal(model, SIZES[config.size][model], folder).run()
         rows = sight_rows(folder) + agreement_rows(folder)
         if config.size == "full":  # a tiny model is smaller than what surrounds it
             rows += memory_rows(folder)

@@ -8,7 +8,7 @@ samples do not fill either); LLaVA in one.
 """
 
 from tests.rehearsal.checkpoints import Depth
-from tests.rehearsal.voyage import Size
+from tests.rehearsal.stages import Size
 
 _FEW = {"GLOBAL_BATCH_SIZE": "1", "TRAIN_ITERS": "2", "NUM_WORKERS": "1"}
 

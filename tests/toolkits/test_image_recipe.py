@@ -74,7 +74,7 @@ def test_what_was_trained_is_kept(trained: Path, tmp_path: Path, capsys: pytest.
 
 
 def test_what_was_trained_split_stays_split(released: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Around again, as every round of a voyage goes, without telling each conversion; nothing remarks on it either."""
+    """Around again, as every round of a run goes, without telling each conversion; nothing remarks on it either."""
     convert(released, tmp_path / "mg", image_recipe="keep")
     assert convert(tmp_path / "mg", tmp_path / "hf", "mg2hf") == f"{OWN}, split into 5"
     assert convert(tmp_path / "hf", tmp_path / "again") == f"{OWN}, split into 5"

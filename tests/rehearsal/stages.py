@@ -41,7 +41,7 @@ class Size:
     """One after the other; of each the training script's variables where they are not the published ones."""
 
 
-class Voyage:
+class Rehearsal:
     """One model's rehearsal; a stage that is done is not done again."""
 
     def __init__(self, model: str, size: Size, folder: Path) -> None:

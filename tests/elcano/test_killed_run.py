@@ -1,4 +1,4 @@
-"""A whole voyage, small, killed with SIGKILL in stage after stage: it arrives, nothing lost, doubled or running on."""
+"""A whole run, small, killed with SIGKILL in stage after stage: it arrives, nothing lost, doubled or running on."""
 
 import contextlib
 import json
@@ -16,7 +16,7 @@ from data.task import read_tasks, write_tasks
 from data.trajectory import is_complete, list_trajectories
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-MARK = "ELCANO_TEST_VOYAGE"
+MARK = "ELCANO_TEST_RUN"
 KILLED_IN = ("untrained/test", "IL/explore", "IL/train", "optim-1/explore", "optim-1/mg2hf")
 
 RECIPE = """
@@ -55,7 +55,7 @@ def recipe(tmp_path) -> Path:
     return path
 
 
-def _sail(recipe: Path, run_dir: Path, log: Path) -> subprocess.Popen:
+def _start(recipe: Path, run_dir: Path, log: Path) -> subprocess.Popen:
     command = [sys.executable, "-m", "elcano.cli", "run", str(recipe), "--output_dir", str(run_dir)]
     environment = {**os.environ, MARK: str(log)}
     with open(log, "w") as output:
@@ -64,13 +64,13 @@ def _sail(recipe: Path, run_dir: Path, log: Path) -> subprocess.Popen:
         )
 
 
-def _wait_for(stage: str, log: Path, run_dir: Path, voyage: subprocess.Popen) -> None:
+def _wait_for(stage: str, log: Path, run_dir: Path, process: subprocess.Popen) -> None:
     """Until the stage is under way: for browsing, until a trajectory has begun."""
     deadline = time.monotonic() + 600
     name, kind = stage.split("/")
     folder = run_dir / name / {"explore": "trajectories", "test": "test"}.get(kind, "logs")
     while time.monotonic() < deadline:
-        assert voyage.poll() is None, log.read_text()
+        assert process.poll() is None, log.read_text()
         if f"▶ {stage}" in log.read_text() and folder.is_dir() and any(folder.iterdir()):
             time.sleep(2)
             return
@@ -79,7 +79,7 @@ def _wait_for(stage: str, log: Path, run_dir: Path, voyage: subprocess.Popen) ->
 
 
 def _left_running(mark: str) -> list[str]:
-    """Command lines of the processes, by the mark in their environment, that a voyage left behind."""
+    """Command lines of the processes, by the mark in their environment, that a run left behind."""
     left = []
     for process in psutil.process_iter(["cmdline", "status"]):
         with contextlib.suppress(psutil.Error):
@@ -89,25 +89,25 @@ def _left_running(mark: str) -> list[str]:
 
 
 @pytest.mark.timeout(2700)
-def test_a_voyage_killed_in_stage_after_stage_arrives(recipe, tmp_path):
+def test_a_run_killed_in_stage_after_stage_arrives(recipe, tmp_path):
     run_dir, log = tmp_path / "run", tmp_path / "log.txt"
     for stage in KILLED_IN:
-        voyage = _sail(recipe, run_dir, log)
+        process = _start(recipe, run_dir, log)
         try:
-            _wait_for(stage, log, run_dir, voyage)
+            _wait_for(stage, log, run_dir, process)
         finally:
-            os.killpg(voyage.pid, signal.SIGKILL)
-            voyage.wait()
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
         deadline = time.monotonic() + 15
         while (left := _left_running(str(log))) and time.monotonic() < deadline:
             time.sleep(0.2)
         assert not left, f"still running after a kill in {stage}: {left}"
-    voyage = _sail(recipe, run_dir, log)
+    process = _start(recipe, run_dir, log)
     try:
-        assert voyage.wait(900) == 0, log.read_text()
+        assert process.wait(900) == 0, log.read_text()
     finally:
-        if voyage.poll() is None:
-            os.killpg(voyage.pid, signal.SIGKILL)
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
 
     summary = json.loads((run_dir / "summary.json").read_text())
     assert [result["name"] for result in summary["rounds"]] == ["untrained", "IL", "optim-1"]

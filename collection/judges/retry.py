@@ -27,7 +27,7 @@ def backoff_s(attempt: int, at_least_s: float = 0.0) -> float:
     return max(at_least_s, min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2**attempt) * random.uniform(0.75, 1.25))
 
 
-def insist(call: Callable[[], Result], max_attempts: int = MAX_ATTEMPTS) -> Result:
+def retry(call: Callable[[], Result], max_attempts: int = MAX_ATTEMPTS) -> Result:
     """The result of `call`, which raises Transient for what may pass; JudgeFault when it never did."""
     for attempt in range(max_attempts):
         try:

@@ -1,4 +1,4 @@
-"""Manners: what every request meets before it is read: the password, the size limit, the access log."""
+"""Middleware: what every request meets before it is read: the password, the size limit, the access log."""
 
 import asyncio
 import collections
