@@ -19,6 +19,7 @@ from megatron.core.optimizer_param_scheduler import OptimizerParamScheduler
 from megatron.core.tensor_parallel import get_cuda_rng_tracker
 
 from common.files import write_json
+from data.adapter_record import AdapterRecord, read_adapter_record, write_adapter_record
 from data.checkpoint_folder import IDENTITY_FILE, find_weights, iteration_name, write_tracker
 from training import async_save, torch_adam
 from training.distributed_state import METADATA
@@ -26,7 +27,7 @@ from training.feed import Feed
 from training.layout import Layout
 from training.loader_state import from_plain, to_plain
 from training.modules import torch_dist
-from training.modules.adapter_record import AdapterRecord, check_adapters, read_adapter_record, write_adapter_record
+from training.modules.trainable import check_adapters
 from training.modules.vision_language import VisionLanguageModel
 from training.optimization import Guard
 from training.parallel import learnt_weights, set_weights, sharded_weights

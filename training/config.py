@@ -15,10 +15,11 @@ from typing import Any, Literal, TypeVar
 import torch
 import tyro
 
+from data.adapter_record import Lora
 from data.checkpoint_folder import find_weights, read_tracker
 from data.shard import checksum
 from training.layout import Layout
-from training.modules.trainable import Lora, Trainable
+from training.modules.trainable import Trainable
 
 Switch = Literal["true", "false"]
 Options = TypeVar("Options")

@@ -19,8 +19,8 @@ from training.config import Config
 from training.devices import Ranks, plan_ranks
 from training.memory import print_plan
 from training.modules import kernels
-from training.modules.adapter_record import check_adapters
 from training.modules.language import check_layout
+from training.modules.trainable import check_adapters
 from training.stop import EXIT_CODE
 from training.survey import check_samples
 

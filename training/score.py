@@ -19,6 +19,7 @@ from typing import Literal
 
 from common import cli
 from common.errors import UserError
+from data.adapter_record import read_adapter_record
 from data.checkpoint_folder import find_weights
 from data.shard import read_manifest
 from models.registry import family
@@ -26,7 +27,6 @@ from training import torchrun
 from training.config import Config, Switch, parse_with_environment
 from training.devices import plan_ranks
 from training.launch import check_counts, check_kernels, check_sizes
-from training.modules.adapter_record import read_adapter_record
 from training.modules.language import check_layout
 from training.survey import check_samples
 

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from megatron.core import parallel_state
 
+from data.adapter_record import AdapterRecord
 from data.checkpoint_folder import copy_hf_files, find_weights, read_tracker
 from data.shard import read_manifest
 from models.images import ImageEncoder
@@ -25,7 +26,6 @@ from training.evaluate import Evaluator
 from training.feed import Feed, Replica
 from training.metrics import StepMetrics, StepReporter
 from training.modules import kernels
-from training.modules.adapter_record import AdapterRecord
 from training.optimization import Guard, build_optimizer, build_scheduler, guarded_step
 from training.parallel import Chunks, build_model, finish_param_sync, unwrap
 from training.pixel_queue import PixelQueue

@@ -8,12 +8,12 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from common.errors import UserError
+from data.adapter_record import AdapterRecord, write_adapter_record
 from data.checkpoint_folder import copy_hf_files, write_tracker
 from tests.toolkits.checkpoints import build_idefics2, convert, read_hf, same
 from toolkits.model_checkpoints_convertor.lora import read_peft_adapter, write_megatron_adapter
 from toolkits.model_checkpoints_convertor.sources import HfSource
 from toolkits.model_checkpoints_convertor.torch_dist_weights import Entry, TorchDistWriter
-from training.modules.adapter_record import AdapterRecord, write_adapter_record
 
 RANK, ALPHA = 3, 12
 PREFIX = "base_model.model."

@@ -53,8 +53,9 @@ def main() -> None:
     cpu_adaptor.redirect() if pretend == "true" else None
     from megatron.core import parallel_state, tensor_parallel
 
+    from data.adapter_record import Lora
     from training.modules import attention
-    from training.modules.trainable import EVERYTHING, Lora, Trainable
+    from training.modules.trainable import EVERYTHING, Trainable
 
     attention.varlen_attn = plain_varlen
     store = torch.distributed.FileStore(f"{out}.store", 1)

@@ -21,11 +21,12 @@ from tests.training import parity_worker as parity
 import torch
 from megatron.core import parallel_state
 
+from data.adapter_record import Lora
 from data.checkpoint_folder import find_weights
 from models.registry import family
 from models.weight_table import find_spelling
 from training import checkpoint, layout
-from training.modules.trainable import Lora, Trainable
+from training.modules.trainable import Trainable
 from training.parallel import Chunks, build_model, unwrap
 
 LORA = Lora(rank=4, alpha=8.0)

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from common.errors import UserError
+from data.adapter_record import Lora
 from tests.training import tiny
 from training.config import Config, parse
 from training.launch import check, is_complete, main
-from training.modules.trainable import Lora
 
 PATHS = ["--dataset_path", "d", "--pretrain_checkpoint_path", "p"]
 

@@ -20,6 +20,7 @@ import torch
 from common import cli
 from common.errors import UserError
 from common.files import read_json, write_json
+from data.adapter_record import read_adapter_record
 from data.checkpoint_folder import RELEASE, copy_hf_files, find_weights, read_tracker, write_tracker
 from models import processor
 from toolkits.model_checkpoints_convertor.destinations import write_hf, write_torch_dist
@@ -41,7 +42,6 @@ from toolkits.model_checkpoints_convertor.lora import (
 from toolkits.model_checkpoints_convertor.output_folder import complete_folder
 from toolkits.model_checkpoints_convertor.sources import HfSource, OverlaidSource, Source, TorchDistSource
 from toolkits.model_checkpoints_convertor.verify import verify
-from training.modules.adapter_record import read_adapter_record
 
 _DTYPES = {"auto": None, "bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 _USED_BY = {

@@ -12,6 +12,7 @@ import torch
 from PIL import Image, ImageDraw
 
 from common.errors import UserError
+from data.adapter_record import read_adapter_record
 from models.processor import load_processor
 from models.weight_table import find_spelling
 from toolkits.model_checkpoints_convertor.sources import HfSource, Source, TorchDistSource
@@ -100,7 +101,6 @@ def _megatron_logits(
 
     from training import checkpoint, layout
     from training.modules import torch_dist
-    from training.modules.adapter_record import read_adapter_record
     from training.modules.images import encode_share
     from training.modules.registry import model_class
     from training.modules.trainable import Trainable

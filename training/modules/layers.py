@@ -13,10 +13,10 @@ from megatron.core.transformer.spec_utils import ModuleSpec
 from megatron.core.transformer.transformer_block import TransformerBlockSubmodules, get_num_layers_to_build
 from megatron.core.transformer.transformer_config import TransformerConfig
 
+from data.adapter_record import Lora
 from training.modules.attention import CausalAttention
 from training.modules.kernels import Kernels
 from training.modules.lora import add_adapters
-from training.modules.trainable import Lora
 
 
 def layer_spec(

@@ -18,7 +18,7 @@ from megatron.core.transformer.transformer_layer import TransformerLayerSubmodul
 from megatron.core.transformer.utils import make_sharded_tensors_for_checkpoint
 from torch.nn import functional
 
-from training.modules.trainable import Lora
+from data.adapter_record import Lora
 
 
 def add_adapters(layer: TransformerLayerSubmodules, lora: Lora) -> None:

@@ -1,19 +1,10 @@
 """Which parts of a model learn."""
 
 import dataclasses
+from pathlib import Path
 
-
-@dataclasses.dataclass(frozen=True)
-class Lora:
-    """Low-rank adapters on every projection of the language model: W + alpha / rank * B A (Hu et al., 2021)."""
-
-    rank: int
-    alpha: float
-
-    @property
-    def scale(self) -> float:
-        """What B A is multiplied by."""
-        return self.alpha / self.rank
+from common.errors import UserError
+from data.adapter_record import Lora, read_adapter_record
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,3 +18,13 @@ class Trainable:
 
 
 EVERYTHING = Trainable()
+
+
+def check_adapters(weights: Path, lora: Lora | None) -> None:
+    """`UserError` when an iteration holds adapters that a model with `lora` cannot take."""
+    record = read_adapter_record(weights)
+    if record and record.lora != lora:
+        raise UserError(
+            f"{weights}: holds adapters; train on with LORA_RANK={record.rank} LORA_ALPHA={record.alpha:g}, or merge "
+            "them with mg2hf.sh and convert the result with hf2mg.sh"
+        )

@@ -6,9 +6,21 @@ from pathlib import Path
 
 from common.errors import UserError
 from common.files import read_json, write_json
-from training.modules.trainable import Lora
 
 _FILE = "adapter.json"
+
+
+@dataclasses.dataclass(frozen=True)
+class Lora:
+    """Low-rank adapters on every projection of the language model: W + alpha / rank * B A (Hu et al., 2021)."""
+
+    rank: int
+    alpha: float
+
+    @property
+    def scale(self) -> float:
+        """What B A is multiplied by."""
+        return self.alpha / self.rank
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,7 +30,7 @@ class AdapterRecord:
     rank: int
     alpha: float
     base: Path | None = None
-    """The iteration that holds every W, where the adapters' own holds only what learnt: them, and what was not frozen
+    """The iteration that holds every W, where the adapters' own holds only what learned: them, and what was not frozen
     besides. None: they lie together."""
 
     @property
@@ -44,13 +56,3 @@ def write_adapter_record(record: AdapterRecord, weights: Path) -> None:
     """Into an iteration's folder."""
     fields = {"rank": record.rank, "alpha": record.alpha}
     write_json(Path(weights) / _FILE, {**fields, "base": str(record.base)} if record.base else fields)
-
-
-def check_adapters(weights: Path, lora: Lora | None) -> None:
-    """`UserError` when an iteration holds adapters that a model with `lora` cannot take."""
-    record = read_adapter_record(weights)
-    if record and record.lora != lora:
-        raise UserError(
-            f"{weights}: holds adapters; train on with LORA_RANK={record.rank} LORA_ALPHA={record.alpha:g}, or merge "
-            "them with mg2hf.sh and convert the result with hf2mg.sh"
-        )

@@ -1,0 +1,39 @@
+"""Every import wall of pyproject.toml really stands: an import through it, of each forbidden thing, is found."""
+
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+from tests.conftest import ROOT
+
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+FOUND = re.compile(r"(\w+)\.probe_(\w+) -> (\w+) \(l\.1\)")
+
+
+def test_every_wall_forbids_what_it_names(tmp_path: Path) -> None:
+    """A module of one import for each (room, what it must not import), all in one copy of the rooms."""
+    for room in SETTINGS["root_packages"]:
+        shutil.copytree(ROOT / room, tmp_path / room, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copyfile(ROOT / "pyproject.toml", tmp_path / "pyproject.toml")
+    forbidden = {
+        (room, other)
+        for contract in SETTINGS["contracts"]
+        for room in contract["source_modules"]
+        for other in contract["forbidden_modules"]
+    }
+    for room, other in forbidden:
+        (tmp_path / room / f"probe_{other}.py").write_text(f"import {other}\n")
+    command = [Path(sys.executable).parent / "lint-imports", "--no-cache"]
+    environment = {"PYTHONPATH": str(tmp_path), "COLUMNS": "300", "PATH": ""}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert f"{len(SETTINGS['contracts'])} broken" in done.stdout
+    assert {(room, other) for room, name, other in FOUND.findall(done.stdout) if name == other} == forbidden
+
+
+def test_the_walls_stand_as_the_rooms_are() -> None:
+    done = subprocess.run([Path(sys.executable).parent / "lint-imports"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
