@@ -35,9 +35,9 @@ from torch.testing._internal.distributed.fake_pg import FakeStore  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 from torch.utils._pytree import tree_leaves  # noqa: E402
 
-from models.registry import family  # noqa: E402
+from models.registry import family, family_of  # noqa: E402
 from training import layout  # noqa: E402
-from training.activations import num_labelled, patch_grid, units_per_image  # noqa: E402
+from training.activations import num_labelled  # noqa: E402
 from training.collate import MicroBatch  # noqa: E402
 from training.config import Config  # noqa: E402
 from training.modules import attention as language_attention  # noqa: E402
@@ -227,7 +227,7 @@ def _buffers(chunk: Any) -> list[Any]:
 def _micro_batch(config: Config, hf: Any, chunks: Chunks) -> MicroBatch:
     """Rows of `seq_len` tokens with `image_num` screenshots each, of which this rank encodes its share."""
     rows, length = config.batch_size, config.seq_len
-    units = rows * config.image_num * units_per_image(hf)
+    units = rows * config.image_num * family_of(hf).vision_side(hf).units_per_image
     rank = parallel_state.get_tensor_and_context_parallel_rank()
     share = len(image_share(units, rank, parallel_state.get_tensor_and_context_parallel_world_size()))
     pixels = None
@@ -251,7 +251,7 @@ def _micro_batch(config: Config, hf: Any, chunks: Chunks) -> MicroBatch:
 
 def _screenshots(blank: dict[str, torch.Tensor], hf: Any, count: int) -> dict[str, torch.Tensor]:
     """A model's smallest unit, as many times and as large as `count` screenshots are."""
-    rows, columns = patch_grid(hf)
+    rows, columns = family_of(hf).vision_side(hf).patch_grid
     size = (rows * hf.vision_config.patch_size, columns * hf.vision_config.patch_size)
     sizes = {"pixel_values": (3, *size), "patch_mask": (rows, columns)}
     return {name: torch.zeros(count, *sizes[name], dtype=tensor.dtype) for name, tensor in blank.items()}

@@ -22,7 +22,7 @@ from PIL import Image
 from common import cli
 from common.errors import UserError
 from common.files import write_json
-from models.registry import family
+from models.registry import family, family_of
 from training import config as train_config
 from training import torchrun
 from training.collate import Collator, MicroBatch, TokenizedSample
@@ -167,7 +167,7 @@ def _measure(options: train_config.Config, hf: Any, steps: int) -> dict[str, flo
     optimizer.reload_model_params()
     scheduler = build_scheduler(options, optimizer, train_iters=1000)
     state = checkpoint.TrainingState(models, optimizer, scheduler, Guard(0.0), None, options.layout)
-    clock = Clock(VisionMeter(models[0].vision_modules(), hf.vision_config))
+    clock = Clock(VisionMeter(models[0].vision_modules(), family_of(hf).vision_side(hf)))
     collator = build_collator(options, Screenshots(hf.perceiver_config.resampler_n_latents))
     batches = _micro_batches(collator, hf, options)
     step = Step(batches, [])

@@ -108,7 +108,7 @@ def main(config: Config) -> None:
     kind = family(config.policy)
     options = train_config.Config(config.dataset_path, config.policy)
     processor = load_processor(config.policy)
-    images = kind.image_encoder_class(processor, kind.read_config(config.policy))
+    images = kind.image_encoder(processor, kind.read_config(config.policy))
     samples = read(config.dataset_path, None, build_encoder(options, processor, images))
     lengths = [len(sample.ids) for sample in samples]
     counted = {"samples": len(samples), "lengths": count_lengths(samples, config.bin_size)}

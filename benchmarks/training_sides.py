@@ -84,7 +84,7 @@ class Models:
         if self.dataset_path is None:
             text, latents = hf.text_config, hf.perceiver_config.resampler_n_latents
             return training_samples.draw(job.lengths, job.num_samples, text.vocab_size, hf.image_token_id, latents)
-        encoder = ConversationEncoder(processor, kind.image_encoder_class(processor, hf), job.seq_len, 1, "answer")
+        encoder = ConversationEncoder(processor, kind.image_encoder(processor, hf), job.seq_len, 1, "answer")
         return training_samples.read(self.dataset_path, job.num_samples, encoder)
 
 
@@ -95,7 +95,7 @@ class Reference:
         self.models = models
         folder = models.hf(name)
         kind = family(folder)
-        self.encoder = kind.image_encoder_class(AutoProcessor.from_pretrained(folder), kind.read_config(folder))
+        self.encoder = kind.image_encoder(AutoProcessor.from_pretrained(folder), kind.read_config(folder))
         self.model = AutoModelForImageTextToText.from_pretrained(folder, dtype=torch.float32).train()
         parameters = list(self.model.parameters())
         self.adams = {
@@ -164,7 +164,7 @@ class Elcano:
             layout.initialize(self.config.layout, seed=0)
         kind = family(models.hf(name))
         self.hf = kind.read_config(models.hf(name))
-        self.encoder = kind.image_encoder_class(AutoProcessor.from_pretrained(models.hf(name)), self.hf)
+        self.encoder = kind.image_encoder(AutoProcessor.from_pretrained(models.hf(name)), self.hf)
         self.chunks = build_model(kind, self.hf, self.config.layout)
         optimizer = build_optimizer(self.config, self.chunks)
         scheduler = build_scheduler(self.config, optimizer, train_iters=1000)
@@ -172,7 +172,7 @@ class Elcano:
         self.state = checkpoint.TrainingState(inner, optimizer, scheduler, Guard(50.0), None, self.config.layout)
         checkpoint.load_model(inner, checkpoint_weights(models.megatron(name)))
         optimizer.reload_model_params()
-        self.clock = Clock(VisionMeter(inner[0].vision_modules(), self.hf.vision_config))
+        self.clock = Clock(VisionMeter(inner[0].vision_modules(), kind.vision_side(self.hf)))
 
     def micro_batches(self, job: Job) -> list[MicroBatch]:
         from training.train import build_collator

@@ -6,9 +6,9 @@ Every stage is one or two commands a person would type, leaves a folder behind, 
     <run_dir>/<round>/samples.json    what is worth learning      toolkits/convert_trajectories_to_json.py
     <run_dir>/<round>/replay.json     the part of D_IL to mix in, where the recipe asks for less than all
     <run_dir>/<round>/shards/         D_IL ∪ D_j                  toolkits/convert_to_tar_data.py
-    <run_dir>/<round>/megatron/       the weights before          toolkits/model_checkpoints_convertor/<model>/hf2mg.sh
-    <run_dir>/<round>/training/       and after                   training/train_<model>.sh
-    <run_dir>/<round>/policy/         the better agent            toolkits/model_checkpoints_convertor/<model>/mg2hf.sh
+    <run_dir>/<round>/megatron/       the weights before          toolkits/model_checkpoints_convertor/hf2mg.sh
+    <run_dir>/<round>/training/       and after                   training/train.sh
+    <run_dir>/<round>/policy/         the better agent            toolkits/model_checkpoints_convertor/mg2hf.sh
     <run_dir>/<round>/test/           what it can do              collection/run.py, collection/evaluation/auto_eval.py
 """
 
@@ -130,12 +130,12 @@ class Stages:
 
     def learn(self, round: Round, policy: Path, shards: Path) -> Path:
         """Fine-tune `policy` on `shards` under Megatron; returns the better policy as a Hugging Face folder."""
-        folder, model = self.run_dir / round.name, read_json(policy / "config.json")["model_type"]
+        folder = self.run_dir / round.name
         better = folder / "policy"
         variables = {**self.recipe.training.variables, **round.training}
         with self.logbook.stage(f"{round.name}/hf2mg") as needed:
             if needed:
-                command = self._convert(model, "hf2mg", policy, folder / "megatron")
+                command = self._convert("hf2mg", policy, folder / "megatron")
                 self.executor.run(Command(command, self._log(round.name, "hf2mg")))
         with self.logbook.stage(f"{round.name}/train") as needed:
             if needed:
@@ -145,13 +145,13 @@ class Stages:
                     "OUTPUT_BASEPATH": str(folder / "training"),
                     "RUN_NAME": round.name,
                 }
-                command = ["bash", f"training/train_{model}.sh"]
+                command = ["bash", "training/train.sh"]
                 log = self._log(round.name, "train")
                 self.executor.run(Command(command, log, {**paths, **variables}))
         with self.logbook.stage(f"{round.name}/mg2hf") as needed:
             if needed:
                 trained = folder / "training" / "checkpoint" / round.name
-                command = self._convert(model, "mg2hf", trained, better)
+                command = self._convert("mg2hf", trained, better)
                 self.executor.run(Command(command, self._log(round.name, "mg2hf")))
         return better
 
@@ -207,9 +207,9 @@ class Stages:
         )
         self.executor.run(Command(command, self._log(name, output_dir.name)))
 
-    def _convert(self, model: str, direction: str, source: Path, target: Path) -> list[str]:
+    def _convert(self, direction: str, source: Path, target: Path) -> list[str]:
         flags = ["--load_path", str(source), "--save_path", str(target), "--image_recipe", self.recipe.image_recipe]
-        return ["bash", f"{CONVERTOR}/{model}/{direction}.sh", *flags]
+        return ["bash", f"{CONVERTOR}/{direction}.sh", *flags]
 
     def _log(self, name: str, stage: str) -> Path:
         return self.run_dir / name / "logs" / f"{stage}.log"

@@ -1,37 +1,53 @@
 """What a family says about its images: how many tokens they take, and the pixels that its vision tower gets."""
 
+import abc
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from PIL import Image
+
+from data.conversation import IMAGE
 
 Pixels = dict[str, torch.Tensor]
 """What a vision tower takes, by name; the first axis of every tensor counts units."""
 
 
-class ImageEncoder(Protocol):
-    """What a model's `images.py` has: sizes are in pixels, units are what its vision tower takes one of.
+class ImageEncoder(abc.ABC):
+    """Sizes are (height, width) in pixels; units are what the family's vision tower takes one of."""
 
-    `expand` puts for the marks of a text's images, of which the first `sizes` are, what the model is to see there.
-    `process` is Hugging Face's own output for one image, as its models take it; `encode` that of many, by units.
-    """
+    mark = IMAGE
+    """What the chat template writes for an image, and the token that each of its features takes the place of."""
 
-    def __init__(self, processor: Any, hf: Any) -> None: ...
+    def __init__(self, processor: Any, hf: Any) -> None:
+        self.image_processor = processor.image_processor
+        self.token_id: int = hf.image_token_id
 
-    def num_units(self, height: int, width: int) -> int: ...
+    @abc.abstractmethod
+    def num_units(self, height: int, width: int) -> int:
+        """Of an image of this size."""
 
-    def num_tokens(self, height: int, width: int) -> int: ...
+    @abc.abstractmethod
+    def num_tokens(self, height: int, width: int) -> int:
+        """`mark` tokens of an image of this size."""
 
-    def expand(self, text: str, sizes: Sequence[tuple[int, int]]) -> str: ...
+    @abc.abstractmethod
+    def process(self, image: Image.Image) -> Any:
+        """Hugging Face's own output for one image, as its models take it."""
 
-    def process(self, image: Image.Image) -> Any: ...
+    @abc.abstractmethod
+    def encode(self, images: list[Image.Image]) -> Pixels:
+        """That of many images, by units."""
 
-    def encode(self, images: list[Image.Image]) -> Pixels: ...
+    def expand(self, text: str, sizes: Sequence[tuple[int, int]]) -> str:
+        """`text` in which what the model is to see stands for its marks, of which the first are of images of `sizes`:
+        by default the mark once for each feature."""
+        pieces = text.split(self.mark)
+        counts = [self.num_tokens(*size) for size in sizes[: len(pieces) - 1]]
+        parts = (self.mark * count + piece for count, piece in zip(counts, pieces[1:], strict=True))
+        return pieces[0] + "".join(parts)
 
-
-def repeat_marks(encoder: ImageEncoder, mark: str, text: str, sizes: Sequence[tuple[int, int]]) -> str:
-    """`text` in which every `mark` stands as often as its image has tokens."""
-    pieces = text.split(mark)
-    counts = [encoder.num_tokens(*size) for size in sizes[: len(pieces) - 1]]
-    return pieces[0] + "".join(mark * count + piece for count, piece in zip(counts, pieces[1:], strict=True))
+    def position_ids(self, token_ids: torch.Tensor, sizes: Sequence[tuple[int, int]]) -> torch.Tensor | None:
+        """[rows, tokens]: where `token_ids` [tokens], with images of `sizes`, stand for the rotary embedding; what
+        follows counts on from the largest, in all rows alike. None, as by default: one row that counts from 0."""
+        return None

@@ -13,8 +13,9 @@ from typing import Any, Literal
 
 from common.errors import UserError
 from common.files import read_json, write_json
-from models.idefics2 import published
-from models.idefics2.chat_template import CHAT_TEMPLATE
+from models.family import Family
+from models.image_settings import ImageSettings
+from models.registry import NAMES, named
 
 _PROCESSOR = "processor_config.json"  # transformers 5 keeps the image processor's values in it, under this name:
 _NESTED = "image_processor"
@@ -24,28 +25,6 @@ _MARK = "elcano.json"
 
 ImageRecipe = Literal["published", "keep"]
 """What a release is to see: what OpenWebVoyager trained with, or what its files say."""
-
-
-@dataclasses.dataclass(frozen=True)
-class ImageSettings:
-    """What may be changed of how images are prepared; None leaves it as the folder says.
-
-    `image_size` is the longest and the shortest edge in pixels.
-    """
-
-    image_size: int | None = None
-    do_image_splitting: bool | None = None
-
-    def given(self) -> dict[str, Any]:
-        """Those that are not None, by name."""
-        return {name: value for name, value in vars(self).items() if value is not None}
-
-    def flags(self) -> str:
-        """As they are typed."""
-        return " ".join(f"--{name} {value}" for name, value in self.given().items())
-
-
-PUBLISHED = ImageSettings(published.IMAGE_SIZE, published.DO_IMAGE_SPLITTING)
 
 
 def to_stderr(line: str) -> None:
@@ -70,28 +49,33 @@ def load_processor(folder: Path, override: ImageSettings | None = None, say: Cal
     except Exception as error:  # transformers raises many kinds; to the user they all mean a folder that is not whole
         line = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise UserError(f"{folder}: its processor does not load ({line})") from None
-    if processor.chat_template is None and _is_idefics2(folder):
-        processor.chat_template = CHAT_TEMPLATE
+    kind = _family(folder)
+    if processor.chat_template is None and kind is not None:
+        processor.chat_template = kind.chat_template
     if override is not None:
         _change(processor.image_processor, override, folder, say)
     return processor
 
 
-def describe(processor: Any) -> str:
-    """Size and splitting, on one line."""
-    images = processor.image_processor
+def describe(folder: Path, processor: Any) -> str:
+    """Size and splitting, on one line, of the processor of `folder`."""
+    images, kind = processor.image_processor, _family(folder)
     size = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in dict(images.size).items() if value)
     splits = getattr(images, "do_image_splitting", None)
-    return size if splits is None else f"{size}, {'split into 5' if splits else 'not split'}"
+    if splits is None:
+        return size
+    return f"{size}, split into {kind.parts_of_split_image if kind else 'parts'}" if splits else f"{size}, not split"
 
 
 def splitting_remark(folder: Path, processor: Any) -> str | None:
-    """One line for an idefics2 as it was released, which splits images; OpenWebVoyager's models were not trained so."""
-    if not getattr(processor.image_processor, "do_image_splitting", False) or not is_release(folder):
+    """One line for a release that splits images, where the models that this project continues were not trained so."""
+    published = _published(folder)
+    if not getattr(processor.image_processor, "do_image_splitting", False) or published is None:
         return None
+    seen = describe(folder, processor)
     return (
-        f"{folder} splits each image into 5 ({describe(processor)}); released OpenWebVoyager models were trained with "
-        f"{PUBLISHED.flags()}, which hf2mg.sh writes into what it converts and a server takes with "
+        f"{folder} splits each image into {seen.rpartition(' ')[2]} ({seen}); released OpenWebVoyager models were "
+        f"trained with {published.flags()}, which hf2mg.sh writes into what it converts and a server takes with "
         "--image_recipe published"
     )
 
@@ -101,17 +85,11 @@ def mark_as_trained(folder: Path) -> None:
     write_json(Path(folder) / _MARK, {"images": "as trained"})
 
 
-def is_release(folder: Path) -> bool:
-    """Whether the files in `folder` still say what an idefics2 was released with: images are split, and no mark."""
-    return splits_images(folder) and not (Path(folder) / _MARK).exists()
-
-
 def settings_for(folder: Path, recipe: ImageRecipe, asked: ImageSettings) -> ImageSettings:
     """What is to differ from the files in `folder`: in a release the published values, unless they are kept, and on top
     of them what was asked for."""
-    if recipe == "published" and is_release(folder):
-        return dataclasses.replace(PUBLISHED, **asked.given())
-    return asked
+    published = _published(folder) if recipe == "published" else None
+    return dataclasses.replace(published, **asked.given()) if published else asked
 
 
 def write_image_settings(folder: Path, settings: ImageSettings) -> None:
@@ -135,13 +113,13 @@ def splits_images(folder: Path) -> bool:
 
 
 def write_chat_template(folder: Path) -> None:
-    """Put the chat template of an old idefics2, which `load_processor` fills in, into `folder` where it has none."""
-    folder = Path(folder)
+    """Put the family's chat template, which `load_processor` fills in, into `folder` where it has none."""
+    folder, kind = Path(folder), _family(folder)
     own = any((folder / name).exists() for name in (_TEMPLATE, "chat_template.json"))
     if (folder / _PROCESSOR).exists():
         own = own or "chat_template" in read_json(folder / _PROCESSOR)
-    if not own and _is_idefics2(folder):
-        (folder / _TEMPLATE).write_text(CHAT_TEMPLATE)
+    if not own and kind is not None and kind.chat_template is not None:
+        (folder / _TEMPLATE).write_text(kind.chat_template)
 
 
 def _image_values(folder: Path) -> list[tuple[Path, dict[str, Any], dict[str, Any]]]:
@@ -186,6 +164,16 @@ def _check_changeable(values: dict[str, Any], settings: ImageSettings, where: Pa
         raise UserError(f"--do_image_splitting: the images of {where} are never split")
 
 
-def _is_idefics2(folder: Path) -> bool:
+def _published(folder: Path) -> ImageSettings | None:
+    """The published values of a release that still says its own: its images are split, and nobody marked it."""
+    kind = _family(folder)
+    if kind is None or (Path(folder) / _MARK).exists() or not splits_images(folder):
+        return None
+    return kind.published_images
+
+
+def _family(folder: Path) -> Family | None:
+    """None where there is no configuration of a family that is known here."""
     path = Path(folder) / "config.json"
-    return path.exists() and read_json(path).get("model_type") == "idefics2"
+    name = read_json(path).get("model_type") if path.exists() else None
+    return named(name) if name in NAMES else None

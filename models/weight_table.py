@@ -16,6 +16,7 @@ VOCAB_DIVISOR = 128
 
 LANGUAGE = "language_model."
 """What stands before every key of the language model in a Megatron checkpoint."""
+EMBEDDING, OUTPUT_LAYER = LANGUAGE + "embedding.word_embeddings.weight", LANGUAGE + "output_layer.weight"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,14 +49,14 @@ def copy(megatron: str, hf: str) -> Weight:
 
 def language_weights(config: Any, decoder: str, lm_head: str) -> Iterator[Weight]:
     """A Llama's or Mistral's, whose Hugging Face names start with `decoder`; `config.text_config` has its sizes."""
-    yield Weight(LANGUAGE + "embedding.word_embeddings.weight", (decoder + "embed_tokens.weight",), *_VOCAB)
+    yield Weight(EMBEDDING, (decoder + "embed_tokens.weight",), *_VOCAB)
     for layer in range(config.text_config.num_hidden_layers):
         for megatron, names, rule in _LAYER:
             hf = tuple(f"{decoder}layers.{layer}.{name}" for name in names)
             yield Weight(f"{LANGUAGE}decoder.layers.{megatron}", hf, *rule, layer=layer)
     yield Weight(LANGUAGE + "decoder.final_layernorm.weight", (decoder + "norm.weight",), *_COPY)
     if not config.tie_word_embeddings:
-        yield Weight(LANGUAGE + "output_layer.weight", (lm_head,), *_VOCAB)
+        yield Weight(OUTPUT_LAYER, (lm_head,), *_VOCAB)
 
 
 def _join_one(parts: Sequence[torch.Tensor], config: Any) -> torch.Tensor:

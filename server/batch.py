@@ -18,7 +18,9 @@ class Reply:
 
     @property
     def chunk(self) -> Chunk:
-        return Chunk(self.sequence.row, self.sequence.position, 1 + len(self.draft))
+        sequence, length = self.sequence, 1 + len(self.draft)
+        positions = sequence.prompt.positions(sequence.position, sequence.position + length)
+        return Chunk(sequence.row, sequence.position, length, positions)
 
     @property
     def new_tokens(self) -> list[int]:

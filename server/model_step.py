@@ -87,7 +87,8 @@ class ModelStep:
             try:
                 end, may_encode = self._encode_images(sequence, sequence.num_read + length, may_encode)
                 if end > sequence.num_read:
-                    chunk = Chunk(sequence.row, sequence.num_read, end - sequence.num_read)
+                    positions = sequence.prompt.positions(sequence.num_read, end)
+                    chunk = Chunk(sequence.row, sequence.num_read, end - sequence.num_read, positions)
                     readings.append(Reading(sequence, chunk, chunk_features(sequence, chunk)))
             except Exception as error:
                 if is_out_of_memory(error):

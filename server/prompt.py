@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from transformers import BatchFeature
 
 from common.errors import UserError
@@ -41,6 +42,8 @@ class Prompt:
     images: list[ImageInput] = dataclasses.field(default_factory=list)
     image_token_id: int = -1
     adapter: str = ""
+    position_ids: torch.Tensor | None = None
+    """[rows, tokens]; None: they count from 0 (`models.images.ImageEncoder.position_ids`)."""
 
     @functools.cached_property
     def image_positions(self) -> np.ndarray:
@@ -62,6 +65,15 @@ class Prompt:
         if self.adapter:
             keys[0] ^= _hash(self.adapter)
         return keys
+
+    def positions(self, start: int, end: int) -> torch.Tensor | None:
+        """[rows, end - start] of the prompt and what follows it, which counts on from the prompt's largest."""
+        if self.position_ids is None:
+            return None
+        length = len(self.token_ids)
+        offset = int(self.position_ids.max()) + 1 - length
+        beyond = torch.arange(max(start, length), max(end, length)) + offset
+        return torch.cat([self.position_ids[:, start:end], beyond.expand(len(self.position_ids), -1)], dim=1)
 
     def check(self) -> None:
         """Raises `UserError` unless the images fill the `<image>` tokens."""
@@ -112,8 +124,8 @@ def build_prompt(
     """
     check_size(messages, len(images), model)
     read = {image.key: _image_input(image, model, cache) for image in {image.key: image for image in images}.values()}
-    token_ids = model.prompt_ids(list(messages), [image.size for image in images])
-    return Prompt(token_ids, [read[image.key] for image in images], model.image_token_id, adapter)
+    token_ids, positions = _tokens(messages, images, model)
+    return Prompt(token_ids, [read[image.key] for image in images], model.image_token_id, adapter, positions)
 
 
 def with_reply(
@@ -126,8 +138,17 @@ def with_reply(
     """`prompt`, which was built from these messages and images, with its reply to the end; its images are shared."""
     turn = {"role": "assistant", "content": [{"type": "text", "text": reply}]}
     check_size([*messages, turn], len(images), model)
-    token_ids = model.prompt_ids([*messages, turn], [image.size for image in images], complete=True)
-    return Prompt(token_ids, prompt.images, prompt.image_token_id, prompt.adapter)
+    token_ids, positions = _tokens([*messages, turn], images, model, complete=True)
+    return Prompt(token_ids, prompt.images, prompt.image_token_id, prompt.adapter, positions)
+
+
+def _tokens(
+    messages: Sequence[dict[str, Any]], images: Sequence[WireImage], model: VisionLanguageModel, complete: bool = False
+) -> tuple[list[int], torch.Tensor | None]:
+    """Token ids and their position ids."""
+    sizes = [image.size for image in images]
+    token_ids = model.prompt_ids(list(messages), sizes, complete)
+    return token_ids, model.images.position_ids(torch.tensor(token_ids), sizes)
 
 
 def _image_input(image: WireImage, model: VisionLanguageModel, cache: FeatureCache) -> ImageInput:

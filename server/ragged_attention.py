@@ -26,11 +26,15 @@ Kernel = Callable[..., torch.Tensor]  # (query, key, value, attn_mask=..., is_ca
 
 @dataclasses.dataclass(frozen=True)
 class Chunk:
-    """`length` new tokens of the sequence in `row`, of which `start` positions are in the slots already."""
+    """`length` new tokens of the sequence in `row`, of which `start` positions are in the slots already.
+
+    `position_ids` [rows, length] are for the rotary embedding; None: they count on from `start`.
+    """
 
     row: int
     start: int
     length: int
+    position_ids: torch.Tensor | None = dataclasses.field(default=None, compare=False)
 
     @property
     def end(self) -> int:
@@ -49,9 +53,12 @@ class Step:
 
     @cached_property
     def position_ids(self) -> torch.Tensor:
-        """[1, tokens]"""
-        positions = [position for chunk in (*self.decoding, *self.chunks) for position in range(chunk.start, chunk.end)]
-        return torch.tensor([positions], device=self._device)
+        """[1, tokens], or of a family with several rows of them [rows, 1, tokens], as its text model takes them."""
+        chunks = (*self.decoding, *self.chunks)
+        if chunks[0].position_ids is None:  # all of a model's or none
+            return torch.tensor([[n for chunk in chunks for n in range(chunk.start, chunk.end)]], device=self._device)
+        positions = torch.cat([chunk.position_ids for chunk in chunks], dim=1).to(self._device)
+        return positions if len(positions) == 1 else positions[:, None]
 
     def attend(
         self, layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scale: float

@@ -1,7 +1,7 @@
 """Vision-language model: a Hugging Face checkpoint folder as the few operations that the engine needs.
 
-Image in, features out; the new tokens of all running sequences in, logits out. Works for idefics2, LLaVA and
-LLaVA-NeXT: all of them put image features where their `<image>` tokens stand.
+Image in, features out; the new tokens of all running sequences in, logits out. Works for every family of
+`models/registry.py`: all of them put image features where their image tokens stand.
 """
 
 import dataclasses
@@ -18,8 +18,10 @@ from transformers import AutoModelForImageTextToText, BatchFeature, BitsAndBytes
 from transformers.utils import logging
 
 from common.errors import UserError
-from models.processor import ImageRecipe, ImageSettings, load_processor, settings_for, splitting_remark, to_stderr
-from models.registry import Family
+from models.family import Family
+from models.image_settings import ImageSettings
+from models.processor import ImageRecipe, load_processor, settings_for, splitting_remark, to_stderr
+from models.registry import family
 from models.text import decode_reply, render, tokenize
 from server import ragged_attention
 from server.kv_slots import KVSlots
@@ -50,25 +52,25 @@ class VisionLanguageModel:
     def __init__(self, folder: Path, options: LoadOptions):
         logging.set_verbosity_error()
         logging.disable_progress_bar()
-        self.device = _device(options.device)
+        self.device, self.family = _device(options.device), family(folder)
         asked = ImageSettings(options.image_size, options.do_image_splitting)
         self.processor = load_processor(folder, settings_for(folder, options.image_recipe, asked))
         self._tokenizing = threading.Lock()  # a fast tokenizer refuses to be set up by two threads at once
-        self.hf_model = _load_model(folder, self.device, options)
+        self.hf_model = _load_model(folder, self.family, self.device, options)
         self._text_model = self.hf_model.get_decoder()
         ragged_attention.install(self._text_model)
         self._kernel = KERNELS[options.attn_implementation]
         self._no_mask = torch.zeros(1, 1, 1, 1, device=self.device)  # 4-D masks are passed on; steps bring their own
         self.adapters = Adapters(self.hf_model, options.adapters)
         config, generation = self.hf_model.config, self.hf_model.generation_config
-        self.images = Family(config.model_type).image_encoder_class(self.processor, config)
+        self.images = self.family.image_encoder(self.processor, config)
         if options.do_image_splitting is None and (remark := splitting_remark(folder, self.processor)):
             to_stderr(remark)
         self.sliding_window: int | None = getattr(config.get_text_config(), "sliding_window", None)
         self.context_length: int = config.get_text_config().max_position_embeddings
-        self.image_token_id: int = config.image_token_id
-        self.eos_ids = _eos_ids(self.processor.tokenizer, generation)
-        self.banned_ids = [word[0] for word in generation.bad_words_ids or [] if len(word) == 1]
+        self.image_token_id = self.images.token_id
+        self.eos_ids = self.family.end_ids(self.processor.tokenizer, generation)
+        self.banned_ids = self.family.forbidden_ids(generation)
         self.weights_version = f"{folder.resolve().name}@{fingerprint(folder)}"
 
     def pixels(self, image: Image.Image) -> BatchFeature:
@@ -90,9 +92,7 @@ class VisionLanguageModel:
 
     def encode_image(self, pixels: BatchFeature) -> torch.Tensor:
         """[image_tokens, hidden] features that stand for one image in the language model's input."""
-        pixels = pixels.to(self.device, self.hf_model.dtype)
-        features = self.hf_model.get_image_features(**pixels, return_dict=True).pooler_output
-        return torch.cat([feature.reshape(-1, feature.shape[-1]) for feature in features])
+        return self.family.image_features(self.hf_model, pixels.to(self.device, self.hf_model.dtype))
 
     def forward(
         self, token_ids: Sequence[int], features: Sequence[torch.Tensor], step: Step, wanted: Sequence[int]
@@ -155,11 +155,11 @@ def _device(name: str) -> torch.device:
     return device
 
 
-def _load_model(folder: Path, device: torch.device, options: LoadOptions) -> Any:
+def _load_model(folder: Path, kind: Family, device: torch.device, options: LoadOptions) -> Any:
     dtype = options.dtype
     if dtype == "auto" and device.type == "cpu":
         dtype = "float32"  # bfloat16 decodes slower on CPUs
-    quantized = {"quantization_config": _four_bits(device), "device_map": device} if options.load_in_4bit else {}
+    quantized = {"quantization_config": _four_bits(kind, device), "device_map": device} if options.load_in_4bit else {}
     try:
         model, report = AutoModelForImageTextToText.from_pretrained(
             folder,
@@ -180,25 +180,16 @@ def _load_model(folder: Path, device: torch.device, options: LoadOptions) -> Any
     return model.eval() if quantized else model.to(device).eval()
 
 
-def _four_bits(device: torch.device) -> BitsAndBytesConfig:
+def _four_bits(kind: Family, device: torch.device) -> BitsAndBytesConfig:
     if importlib.util.find_spec("bitsandbytes") is None or device.type != "cuda":
         raise UserError("--load_in_4bit needs a GPU and the bitsandbytes package")
     return BitsAndBytesConfig(
         load_in_4bit=True,
         bnb_4bit_quant_type="nf4",
         bnb_4bit_compute_dtype=torch.bfloat16,
-        llm_int8_skip_modules=["vision_model", "vision_tower", "connector", "multi_modal_projector", "lm_head"],
+        llm_int8_skip_modules=[*kind.tower_names, *kind.connector_names, "lm_head"],
     )
 
 
 def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
-
-
-def _eos_ids(tokenizer: Any, generation: Any) -> list[int]:
-    """`</s>`, `<end_of_utterance>` and whatever else the checkpoint's generation config ends a reply with."""
-    listed = generation.eos_token_id
-    ids = set(listed if isinstance(listed, list) else [] if listed is None else [listed])
-    ids.add(tokenizer.eos_token_id)
-    ids.add(tokenizer.get_vocab().get("<end_of_utterance>"))
-    return sorted(ids - {None})

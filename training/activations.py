@@ -6,6 +6,8 @@ holds it against the trainer's own code on fake tensors. Numbers are counted per
 
 from typing import Any
 
+from models.registry import family_of
+from models.vision import VisionSide
 from training.config import Config
 from training.layout import Layout
 
@@ -17,20 +19,6 @@ _REPLY = {"answer": 1 / 16, "all_answers": 1 / 4, "all": 1.0}
 def num_labelled(config: Config) -> int:
     """Tokens of a micro-batch whose logits are computed; an assumption, for the data are not read."""
     return max(1, int(config.batch_size * config.seq_len * _REPLY[config.loss]))
-
-
-def patch_grid(hf: Any) -> tuple[int, int]:
-    """Rows and columns of patches of a unit: a square, as the published recipes make of every page. A processor that
-    keeps the shape of the page (docs/models.md) makes fewer.
-    """
-    side = hf.vision_config.image_size // hf.vision_config.patch_size
-    return side, side
-
-
-def units_per_image(hf: Any) -> int:
-    """The most tiles an image is cut into, and the image itself."""
-    largest = max((height * width for height, width in getattr(hf, "image_grid_pinpoints", None) or ()), default=0)
-    return 1 + largest // hf.vision_config.image_size**2
 
 
 def activation_bytes(config: Config, hf: Any, stage: int, units: int | None = None) -> int:
@@ -54,10 +42,11 @@ def activation_bytes(config: Config, hf: Any, stage: int, units: int | None = No
         return language + once
     if layout.sequence_parallel:  # this rank's part of the embeddings is a view of them all
         language += in_flight * tokens * each * (text.hidden_size - hidden)
-    rows, columns = patch_grid(hf)
-    patches = rows * columns * (largest_share(config, hf) if units is None else units)
-    tower, one_layer = _tower_bytes(config, hf, each)
-    kept_of_patch = tower + _connector_bytes(config, hf, each)
+    vision = family_of(hf).vision_side(hf)
+    patches = vision.patches * (largest_share(config, vision) if units is None else units)
+    tower, one_layer = _tower_bytes(config, vision, each)
+    learns = config.trainable.vision or config.trainable.connector  # a connector is not recomputed
+    kept_of_patch = tower + (vision.connector_bytes(each) if learns else 0)
     return in_flight * patches * kept_of_patch + max(language + once, patches * one_layer)
 
 
@@ -91,36 +80,17 @@ def _logit_bytes(config: Config, text: Any, each: int) -> int:
     return (each + _FP32) * num_labelled(config) * text.vocab_size // config.tp
 
 
-def largest_share(config: Config, hf: Any) -> int:
+def largest_share(config: Config, vision: VisionSide) -> int:
     """Units of a micro-batch that the fullest of the ranks encodes that work on it together."""
-    units = config.batch_size * config.image_num * units_per_image(hf)
+    units = config.batch_size * config.image_num * vision.units_per_image
     return -(-units // (config.tp * config.cp))
 
 
-def _tower_bytes(config: Config, hf: Any, each: int) -> tuple[int, int]:
+def _tower_bytes(config: Config, vision: VisionSide, each: int) -> tuple[int, int]:
     """Of a patch: (kept, of the layer in the works); nothing of a frozen tower."""
-    vision = hf.vision_config
     if not config.trainable.vision:
         return 0, 0
-    whole = 8 * vision.hidden_size + 2 * vision.intermediate_size
-    kept = vision.hidden_size if config.layout.recompute == "full" else whole
-    backward = 2 * (vision.hidden_size + vision.intermediate_size)
-    return each * vision.num_hidden_layers * kept, each * (whole + backward)
-
-
-def _connector_bytes(config: Config, hf: Any, each: int) -> int:
-    """Kept of a patch; a connector is not recomputed."""
-    if not (config.trainable.vision or config.trainable.connector):
-        return 0
-    hidden = hf.text_config.hidden_size
-    if not _has_resampler(hf):
-        return each * (hf.vision_config.hidden_size + 2 * hidden)
-    resampler = hf.perceiver_config
-    heads = resampler.resampler_n_heads * resampler.resampler_head_dim
-    # A gated projection, then layers that normalize all patches in fp32 and repeat their keys and values.
-    layer = each * (2 * hidden + 2 * heads) + (_FP32 * hidden if each < _FP32 else 0)
-    return each * 4 * hf.text_config.intermediate_size + resampler.resampler_depth * layer
-
-
-def _has_resampler(hf: Any) -> bool:
-    return hasattr(hf, "perceiver_config")
+    whole = 8 * vision.hidden + 2 * vision.intermediate
+    kept = vision.hidden if config.layout.recompute == "full" else whole
+    backward = 2 * (vision.hidden + vision.intermediate)
+    return each * vision.layers * kept, each * (whole + backward)

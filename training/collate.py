@@ -44,6 +44,7 @@ class MicroBatch:
     images: all are counted, this rank's share of them is made as the vision tower takes it.
     lengths [n]: of the samples.
     mean_num_samples: samples of a micro-batch, on average over the step: the loss's denominator.
+    position_ids [rows, b, s]: of a family whose tokens do not simply count (`ImageEncoder.position_ids`), 0 at padding.
     """
 
     tokens: torch.Tensor
@@ -56,6 +57,7 @@ class MicroBatch:
     images: LazyImages
     lengths: tuple[int, ...]
     mean_num_samples: float
+    position_ids: torch.Tensor | None = None
 
     @property
     def num_tokens(self) -> int:
@@ -166,6 +168,7 @@ class Collator:
         labels = torch.full_like(tokens, IGNORE)
         loss_weights = torch.zeros(len(rows), length)
         sample_index = torch.zeros_like(tokens)
+        position_ids: torch.Tensor | None = None
         number = 0
         for row, members in enumerate(rows):
             start = 0
@@ -176,6 +179,12 @@ class Collator:
                 labels[row, start : end - 1] = torch.where(learn, sample.ids[1:], IGNORE)
                 loss_weights[row, start : end - 1] = learn / learn.sum() * sample.weight
                 sample_index[row, start:] = number
+                positions = self.image_encoder.position_ids(sample.ids, [image.size for image in sample.images])
+                if positions is not None:
+                    position_ids = (
+                        tokens.new_zeros(len(positions), *tokens.shape) if position_ids is None else position_ids
+                    )
+                    position_ids[:, row, start:end] = positions
                 start, number = start + self._segment(len(sample.ids)), number + 1
         images = [(sample.key, picture) for sample in samples for picture in sample.images]
         return MicroBatch(
@@ -189,6 +198,7 @@ class Collator:
             images=self._own_images(images),
             lengths=tuple(len(sample.ids) for sample in samples),
             mean_num_samples=mean_num_samples,
+            position_ids=position_ids,
         )
 
     def _segment(self, length: int) -> int:

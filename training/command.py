@@ -1,23 +1,33 @@
-"""The command behind train_idefics2.sh, train_llava.sh and train_llava_next.sh."""
+"""The command behind train.sh, and behind train_idefics2.sh and its like, which name a family."""
 
 import os
 import sys
 
 from common import cli
-from models.registry import family
+from common.errors import UserError
+from models.family import Family
+from models.registry import NAMES, family, named
 from training import demonstration, launch
-from training.config import parse
+from training.config import Config, parse
 from training.memory import config_folder
 from training.published_variables import check_model_size, check_published, not_needed
 
 
 def main(arguments: list[str]) -> int:
     """Check what only this command knows, then train; with nothing set, demonstrate."""
-    model = os.environ.get("MODEL_TYPE") or "idefics2"
-    demonstrates = not {"-h", "--help"} & set(arguments) and demonstration.is_wanted(model, arguments)
+    model = os.environ.get("MODEL_TYPE", "")
+    if model:
+        if model not in NAMES:
+            raise UserError(f"MODEL_TYPE={model}: supported are {', '.join(NAMES)}")
+        _set_published(named(model))
+    asks = bool({"-h", "--help"} & set(arguments))
+    demonstrates = not asks and demonstration.is_wanted(model, arguments)
     if demonstrates:
         demonstration.prepare(arguments)
     config = parse(arguments)
+    if not model:
+        _set_published(family_of_run(config))
+        config = parse(arguments)
     check_published(os.environ, config)
     if os.environ.get("MODEL_SIZE"):
         folder = config_folder(config.pretrain_checkpoint_path)
@@ -28,6 +38,17 @@ def main(arguments: list[str]) -> int:
     if demonstrates and code == 0:
         demonstration.finish(config)
     return code
+
+
+def family_of_run(config: Config) -> Family:
+    """That of the checkpoint."""
+    return family(config_folder(config.pretrain_checkpoint_path) if config.dry_run else config.hf_files)
+
+
+def _set_published(kind: Family) -> None:
+    """The family and its training's published values, for this process and the ranks; what is set already wins."""
+    for name, value in {**kind.training, "MODEL_TYPE": kind.name}.items():
+        os.environ[name] = os.environ.get(name) or value
 
 
 if __name__ == "__main__":

@@ -228,9 +228,15 @@ class Config:
 
 def parse(arguments: list[str] | None = None) -> Config:
     """The options from `arguments` (`sys.argv` by default) over those from the environment."""
-    script = f"train_{os.environ.get('MODEL_TYPE') or 'idefics2'}.sh"
-    config = parse_with_environment(Config, script, arguments)
-    return dataclasses.replace(config, model_type=os.environ.get("MODEL_TYPE", ""))
+    model = os.environ.get("MODEL_TYPE", "")
+    config = parse_with_environment(Config, script_of(model), arguments)
+    return dataclasses.replace(config, model_type=model)
+
+
+def script_of(model: str) -> str:
+    """The script in this folder that trains a family."""
+    name = f"train_{model}.sh"
+    return name if Path(__file__).with_name(name).exists() else "train.sh"
 
 
 def parse_with_environment(config_type: type[Options], program: str, arguments: list[str] | None = None) -> Options:

@@ -16,7 +16,8 @@ from common.defaults import DEMONSTRATIONS, ROOT, STARTING_POLICY, shipped, shor
 from common.errors import UserError
 from data.checkpoint_folder import read_tracker
 from data.shard import read_manifest
-from training.config import Config, parse
+from models.registry import family
+from training.config import Config, parse, script_of
 
 PATHS = ("DATASET_PATH", "PRETRAIN_CHECKPOINT_PATH")
 _UNSET = "unset"
@@ -35,10 +36,10 @@ VARIABLES = {
     "NUM_WORKERS": "0",
     "RUN_NAME": "demonstration",
 }
-_OWN = "DATASET_PATH=SHARDS PRETRAIN_CHECKPOINT_PATH=MEGATRON_DIR OUTPUT_BASEPATH=DIR bash training/train_{}.sh"
+_OWN = "DATASET_PATH=SHARDS PRETRAIN_CHECKPOINT_PATH=MEGATRON_DIR OUTPUT_BASEPATH=DIR bash training/{}"
 _MADE_BY = {
     "DATASET_PATH": "a shard folder made by toolkits/convert_to_tar_data.py",
-    "PRETRAIN_CHECKPOINT_PATH": "a Megatron checkpoint made by toolkits/model_checkpoints_convertor/{}/hf2mg.sh",
+    "PRETRAIN_CHECKPOINT_PATH": "a Megatron checkpoint made by toolkits/model_checkpoints_convertor/{}hf2mg.sh",
 }
 
 
@@ -54,11 +55,13 @@ def is_wanted(model: str, arguments: Sequence[str]) -> bool:
         return _dry_run_is_wanted(missing)
     if not missing:
         return False
-    what = " and ".join(f"{name} ({_MADE_BY[name].format(model)})" for name in missing)
+    converters = f"{model}/" if model else ""
+    what = " and ".join(f"{name} ({_MADE_BY[name].format(converters)})" for name in missing)
+    own = _OWN.format(script_of(model))
     if len(missing) == 1:
-        raise UserError(f"{what} is missing; both or neither: {_OWN.format(model)}")
-    if model != "idefics2":
-        raise UserError(f"no weights of {model} come with the repository: set {what}: {_OWN.format(model)}")
+        raise UserError(f"{what} is missing; both or neither: {own}")
+    if model not in ("", family(_starting_policy()).name):
+        raise UserError(f"no weights of {model} come with the repository: set {what}: {own}")
     if config.host_num != 1:
         raise UserError(f"the demonstration runs on one host; for several set {what}")
     return True
@@ -81,7 +84,7 @@ def _dry_run_is_wanted(missing: Sequence[str]) -> bool:
 
 def prepare(arguments: Sequence[str]) -> None:
     """Set the variables of the run, which its ranks read too, and convert the starting policy once."""
-    policy = shipped(STARTING_POLICY, "set DATASET_PATH and PRETRAIN_CHECKPOINT_PATH")
+    policy = _starting_policy()
     num_gpus, num_cores = torch.cuda.device_count(), len(os.sched_getaffinity(0))
     layout = {"TP": str(min(2, num_gpus or num_cores))}
     for name, value in {**VARIABLES, **layout, "OUTPUT_BASEPATH": str(OUTPUT)}.items():
@@ -109,8 +112,12 @@ def finish(config: Config) -> None:
     server = short(ROOT / "server" / "hf_online_server.py")
     print(
         f"trained checkpoint: {short(policy)}; serve it: python {server} --model_name_or_path {short(policy)}; "
-        f"train your own: {_OWN.format('idefics2')}"
+        f"train your own: {_OWN.format(script_of(config.model_type))}"
     )
+
+
+def _starting_policy() -> Path:
+    return shipped(STARTING_POLICY, "set DATASET_PATH and PRETRAIN_CHECKPOINT_PATH")
 
 
 def _is_newer(made: Path, source: Path) -> bool:
@@ -120,7 +127,7 @@ def _is_newer(made: Path, source: Path) -> bool:
 
 
 def _convert(direction: str, source: Path, target: Path) -> None:
-    script = ROOT / "toolkits" / "model_checkpoints_convertor" / "idefics2" / f"{direction}.sh"
+    script = ROOT / "toolkits" / "model_checkpoints_convertor" / f"{direction}.sh"
     target.parent.mkdir(parents=True, exist_ok=True)
     command = ["bash", str(script), "--load_path", str(source), "--save_path", str(target)]
     print(f"$ {' '.join(command)}", flush=True)

@@ -48,7 +48,6 @@ class ConversationEncoder:
         """`UserError` when the processor has no chat template, or nothing says where a reply ends."""
         self.processor, self.image_encoder, self.tokenizer = processor, image_encoder, processor.tokenizer
         self.seq_len, self.image_num, self.loss = seq_len, image_num, loss
-        self.image_id = self.tokenizer.convert_tokens_to_ids(IMAGE)
         if not processor.chat_template:
             raise UserError("the checkpoint has no chat template (chat_template.jinja); take it from its release")
         self.end = self._end_of_reply()
@@ -75,7 +74,7 @@ class ConversationEncoder:
                 (_ROLES[turn["from"]], escape_around_marks(self.tokenizer, turn["value"])) for turn in conversations
             ]
             self._check(turns, len(image_sizes))
-            if sampled and not sampled.says(self.tokenizer, turns[-1][1]):
+            if sampled and not sampled.says(self.tokenizer, turns[-1][1], self.image_encoder.token_id):
                 sampled = None
             return self._encode_within_limit(turns, image_sizes, sampled)
         except KeyError as error:
@@ -135,7 +134,7 @@ class ConversationEncoder:
     def _learn(self, turns: Turns, sizes: Sizes, rendered: Tokenized, reads_last: bool) -> list[bool]:
         """Which of the rendered tokens to predict; the last reply is among them when `reads_last`."""
         if self.loss == "all":
-            return [token != self.image_id for token in rendered.ids]
+            return [token != self.image_encoder.token_id for token in rendered.ids]
         replies = [*range(1, len(turns), 2)] if self.loss == "all_answers" else [len(turns) - 1]
         replies = replies if reads_last else [turn for turn in replies if turn < len(turns) - 1]
         spans = [self._span(turns[: turn + 1], sizes, rendered, is_last=turn == len(turns) - 1) for turn in replies]

@@ -15,7 +15,7 @@ from data.shard import read_manifest
 from models.language import sliding_window
 from models.registry import family
 from training import torchrun
-from training.config import Config
+from training.config import Config, script_of
 from training.devices import Ranks, plan_ranks
 from training.memory import print_plan
 from training.modules import kernels
@@ -118,7 +118,9 @@ def check_model(config: Config, hf_files: Path) -> None:
     """`UserError` when the model is not what was asked for, does not fit the layout, or nothing of it learns."""
     kind = family(hf_files)
     if config.model_type not in ("", kind.name):
-        raise UserError(f"{hf_files}: this is {kind.name}, not {config.model_type}; see training/train_{kind.name}.sh")
+        raise UserError(
+            f"{hf_files}: this is {kind.name}, not {config.model_type}; see training/{script_of(kind.name)}"
+        )
     hf = kind.read_config(hf_files)
     check_layout(hf, config.layout)
     check_kernels(config, hf)

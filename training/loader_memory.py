@@ -3,7 +3,8 @@
 import dataclasses
 from typing import Any
 
-from training.activations import units_per_image
+from models.registry import family_of
+from training.activations import largest_share
 from training.config import Config
 from training.pixel_queue import PIXEL_BYTES
 
@@ -32,9 +33,8 @@ def loader_memory(config: Config, hf: Any, data_parallel: int) -> LoaderMemory:
 
     A sample counts with `image_num` images of the largest size and `seq_len` tokens.
     """
-    layout, units = config.layout, config.batch_size * config.image_num * units_per_image(hf)
-    share = -(-units // (layout.tensor_parallel * layout.context_parallel))
-    micro_batch = share * 3 * hf.vision_config.image_size**2 * 4
+    vision = family_of(hf).vision_side(hf)
+    micro_batch = largest_share(config, vision) * vision.pixel_bytes
     ahead = max(PIXEL_BYTES, micro_batch) if config.num_workers else 0
     steps = _STEPS_AHEAD + _STEPS_PER_PROCESS * config.num_workers if config.num_workers else 1
     samples = -(-config.global_batch_size // data_parallel)

@@ -7,7 +7,7 @@ of their own for a moment, when there are no activations. Workspaces of librarie
 """
 
 import dataclasses
-import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,10 @@ from rich.console import Console
 from rich.table import Table
 
 from common.errors import UserError
-from models.registry import family
-from models.weight_table import padded_vocab_size
+from models.family import Family
+from models.language import tied_embeddings
+from models.registry import family, family_of
+from models.weight_table import EMBEDDING, LANGUAGE, OUTPUT_LAYER, Weight, find_spelling, padded_vocab_size
 from training.activations import activation_bytes
 from training.config import Config
 from training.host_memory import Written, checkpoint_bytes
@@ -26,9 +28,6 @@ from training.loader_memory import loader_memory
 from training.modules.language import check_layout
 
 _GIB = 2**30
-_TEXT = re.compile(r"(^|\.)(text_model|language_model)\.")
-_LAYER = re.compile(r"(text_model|language_model)\.(?:model\.)?layers\.(\d+)\.")
-_CONNECTOR = re.compile(r"connector|projector|image_newline")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,22 +89,24 @@ def count_parameters(hf: Any, layout: Layout) -> list[Count]:
     last = layout.pipeline_parallel - 1
     starts = layout.layers_of_stage(hf.text_config.num_hidden_layers)
     stage_of = [stage for stage, layers in enumerate(starts) for _ in range(layers)]
-    for name, shape in _shapes(hf).items():
-        size = shape.numel()
-        if layer := _LAYER.search(name):
-            share = size // layout.tensor_parallel if len(shape) > 1 else size
-            stage = stage_of[int(layer[2])] if layout.virtual_pipeline == 1 else _interleaved(int(layer[2]), hf, layout)
+    kind = family_of(hf)
+    for weight, shapes in _shapes(kind, hf):
+        size = sum(shape.numel() for shape in shapes)
+        if weight.layer is not None:
+            share = size // layout.tensor_parallel if len(shapes[0]) > 1 else size
+            stage = stage_of[weight.layer] if layout.virtual_pipeline == 1 else _interleaved(weight.layer, hf, layout)
             stages[stage] += Count(language=share)
-        elif "embed_tokens" in name or name.startswith("lm_head") or name.endswith(".lm_head.weight"):
+        elif weight.megatron in (EMBEDDING, OUTPUT_LAYER):
             rows = padded_vocab_size(hf.text_config.vocab_size, layout.tensor_parallel) // layout.tensor_parallel
             part = Count(language=rows * hf.text_config.hidden_size)
-            tied_copy = hf.tie_word_embeddings and last > 0
-            for stage in {0, last} if tied_copy else {0 if "embed_tokens" in name else last}:
+            tied_copy = tied_embeddings(hf) and last > 0
+            for stage in {0, last} if tied_copy else {0 if weight.megatron == EMBEDDING else last}:
                 stages[stage] += part
-        elif _TEXT.search(name):
+        elif weight.megatron.startswith(LANGUAGE):
             stages[last] += Count(language=size)  # the final norm
         else:
-            stages[0] += Count(connector=size) if _CONNECTOR.search(name) else Count(vision=size)
+            connects = weight.megatron.split(".")[0] in kind.connector_names
+            stages[0] += Count(connector=size) if connects else Count(vision=size)
     return stages
 
 
@@ -115,13 +116,15 @@ def _interleaved(layer: int, hf: Any, layout: Layout) -> int:
     return layer // per_chunk % layout.pipeline_parallel
 
 
-def _shapes(hf: Any) -> dict[str, Any]:
-    """Every parameter's shape, by Hugging Face's name; nothing is allocated."""
+def _shapes(kind: Family, hf: Any) -> Iterator[tuple[Weight, list[torch.Size]]]:
+    """Every weight with the shapes of its parts in Hugging Face's model; nothing is allocated."""
     from transformers import AutoModelForImageTextToText
 
     with torch.device("meta"):
-        model = AutoModelForImageTextToText.from_config(hf)
-    return {name: parameter.shape for name, parameter in model.named_parameters()}
+        parameters = AutoModelForImageTextToText.from_config(hf).state_dict()
+    for weight in kind.weight_table(hf):
+        names = [find_spelling(name, kind.spellings, parameters) for name in weight.hf]
+        yield weight, [parameters[name].shape for name in names if name is not None]
 
 
 def _stage(config: Config, hf: Any, count: Count, stage: int, data_parallel: int) -> Stage:

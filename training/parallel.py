@@ -11,7 +11,7 @@ from megatron.core.distributed import DistributedDataParallel, DistributedDataPa
 from megatron.core.optimizer import MegatronOptimizer
 from megatron.core.transformer.module import Float16Module
 
-from models.registry import Family
+from models.family import Family
 from training.layout import Layout
 from training.modules import lora
 from training.modules.registry import model_class

@@ -46,7 +46,7 @@ def score(config: ScoreConfig) -> None:
     checkpoint.load_model([model], weights)
     chunk = Float16Module(model.config, model) if training.layout.bf16 else model
     processor = load_processor(hf_files)
-    image_encoder = kind.image_encoder_class(processor, hf)
+    image_encoder = kind.image_encoder(processor, hf)
     collator = build_collator(training, image_encoder)
     encoder, place = build_encoder(training, processor, image_encoder), collator.place
     shares = (

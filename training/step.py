@@ -59,7 +59,13 @@ def _forward_step(loss: LossFunction, batches: Iterator[MicroBatch], model: Any)
     batch = next(batches).on(layout.device())
     sees = get_attr_wrapped_model(model, "pre_process")
     images = batch.images.load().to(layout.device()) if sees else NO_IMAGES
-    output = model(batch.tokens, labels=batch.labels, images=images, segment_lengths=batch.segment_lengths)
+    output = model(
+        batch.tokens,
+        labels=batch.labels,
+        images=images,
+        segment_lengths=batch.segment_lengths,
+        position_ids=batch.position_ids,
+    )
     return output, partial(loss, batch)
 
 

@@ -11,6 +11,7 @@ from data.conversation import IMAGE
 from data.shard import parse_fields
 from data.tar import scan
 from models.processor import load_processor, to_stderr
+from models.registry import family
 from training.sampled import SampledReply
 
 
@@ -37,7 +38,7 @@ class _SampledTokens:
     """How many samples hold the tokens that were sampled, and how many of these say another reply."""
 
     def __init__(self, hf_files: Path) -> None:
-        self._hf_files, self._tokenizer = hf_files, None
+        self._hf_files, self._tokenizer, self._image_token = hf_files, None, -1
         self.num, self.num_unlike = 0, 0
 
     def count(self, fields: dict[str, Any]) -> None:
@@ -46,9 +47,16 @@ class _SampledTokens:
         except UserError as error:
             raise UserError(f"sample {fields['id']}: {error}") from None
         if sampled:
-            self._tokenizer = self._tokenizer or load_processor(self._hf_files).tokenizer
+            self._load()
             self.num += 1
-            self.num_unlike += not sampled.says(self._tokenizer, fields["conversations"][-1]["value"])
+            self.num_unlike += not sampled.says(
+                self._tokenizer, fields["conversations"][-1]["value"], self._image_token
+            )
+
+    def _load(self) -> None:
+        if self._tokenizer is None:
+            self._tokenizer = load_processor(self._hf_files).tokenizer
+            self._image_token = family(self._hf_files).read_config(self._hf_files).image_token_id
 
     def report(self, folder: Path) -> None:
         if self.num:

@@ -52,7 +52,7 @@ def train(config: Config) -> bool:
     scheduler = build_scheduler(config, optimizer, train_iters)
     processor = load_processor(hf_files)
     say_what_is_seen(hf_files, processor)
-    image_encoder = kind.image_encoder_class(processor, hf)
+    image_encoder = kind.image_encoder(processor, hf)
     encoder = build_encoder(config, processor, image_encoder)
     feed = build_feed(config, encoder, build_collator(config, image_encoder, PixelQueue(config.num_workers)))
     guard = Guard(config.spike_factor)
@@ -64,7 +64,7 @@ def train(config: Config) -> bool:
     )
     evaluator = Evaluator(config, model, encoder, build_collator(config, image_encoder), feed.replica)
     reporter = StepReporter(config, train_iters)
-    clock = Clock(VisionMeter(unwrap(model)[0].vision_modules(), hf.vision_config))
+    clock = Clock(VisionMeter(unwrap(model)[0].vision_modules(), kind.vision_side(hf)))
 
     while iteration < train_iters and not stop.requested():
         clock.restart()
@@ -95,7 +95,9 @@ def train(config: Config) -> bool:
 def say_what_is_seen(hf_files: Path, processor: Any) -> None:
     """How images are prepared, on the first rank."""
     if torch.distributed.get_rank() == 0:
-        to_stderr(splitting_remark(hf_files, processor) or f"images: {describe(processor)} (as {hf_files} says)")
+        to_stderr(
+            splitting_remark(hf_files, processor) or f"images: {describe(hf_files, processor)} (as {hf_files} says)"
+        )
 
 
 def report_kernels(model: Chunks) -> None:

@@ -4,7 +4,4 @@
 #   DATASET_PATH=shards PRETRAIN_CHECKPOINT_PATH=mg bash training/train_idefics2.sh
 #   bash training/train_idefics2.sh --dataset_path shards --pretrain_checkpoint_path mg --tp 2 --pr fp32
 # Every option is an environment variable and a flag: bash training/train_idefics2.sh --help
-set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/../common/python.sh"
-export MODEL_TYPE=idefics2
-exec "$PYTHON" -m training.command "$@"
+MODEL_TYPE=idefics2 exec bash "$(dirname "${BASH_SOURCE[0]}")/train.sh" "$@"

@@ -3,9 +3,5 @@
 #   DATASET_PATH=shards PRETRAIN_CHECKPOINT_PATH=mg bash training/train_llava_next.sh
 #   Yi-34B on 16 GPUs: HOST_NUM=2 ... bash training/train_llava_next.sh --tp 8 --pp 2 --first_stage_layers 28 --seq_len 4096
 # Every option is an environment variable and a flag: bash training/train_llava_next.sh --help
-# The whole model learns, as in LLaVA-NeXT's own training; its other values are those of train_idefics2.sh.
-set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/../common/python.sh"
-export MODEL_TYPE=llava_next
-export SEQ_LEN=${SEQ_LEN:-16384} # an image of 1024 x 768 takes 2340; Vicuna and Yi count to 4096 only
-exec "$PYTHON" -m training.command "$@"
+# Published values, where nothing else is set: SEQ_LEN=16384 (models/llava_next/family.py).
+MODEL_TYPE=llava_next exec bash "$(dirname "${BASH_SOURCE[0]}")/train.sh" "$@"

@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from models.vision import VisionSide
+
 
 class VisionMeter:
     """What the vision tower and the connector do in the forward passes of a step: seconds and FLOPs.
@@ -14,8 +16,8 @@ class VisionMeter:
     Recomputation in the backward pass happens outside their forward passes and is not counted.
     """
 
-    def __init__(self, modules: Sequence[torch.nn.Module], vision: Any) -> None:
-        """`modules`: tower and connector, where this rank has them. `vision`: the tower's configuration."""
+    def __init__(self, modules: Sequence[torch.nn.Module], vision: VisionSide) -> None:
+        """`modules`: tower and connector, where this rank has them. `vision`: the family's numbers of them."""
         self.vision = vision
         self.stopwatch = _Stopwatch()
         self.inside = False
@@ -40,12 +42,8 @@ class VisionMeter:
     def _enter(self, module: torch.nn.Module, args: Any, kwargs: dict[str, Any], is_tower: bool) -> None:
         self.inside = True
         self.stopwatch.mark()
-        pixels = kwargs.get("pixel_values")
-        if is_tower and pixels is not None:
-            patches = pixels.size(-1) * pixels.size(-2) // self.vision.patch_size**2
-            num_images = pixels.numel() // (pixels.size(-1) * pixels.size(-2) * pixels.size(-3))
-            layers, hidden = self.vision.num_hidden_layers, self.vision.hidden_size
-            self.forward_flops += num_images * layers * 4 * hidden * patches**2
+        if is_tower:
+            self.forward_flops += self.vision.attention_flops(kwargs)
 
     def _leave(self, *_: Any) -> None:
         self.inside = False

@@ -7,20 +7,20 @@ from typing import Any
 from PIL import Image
 
 from common.errors import UserError
-from data.conversation import IMAGE
+from models import images
+from models.idefics2.family import FAMILY
 from models.images import Pixels
 
 _FENCE = "<fake_token_around_image>"
-_PARTS = 5
-"""Units of an image that is split: its four quarters, then the whole."""
+_PARTS = FAMILY.parts_of_split_image  # its four quarters, then the whole
 
 
-class ImageEncoder:
+class ImageEncoder(images.ImageEncoder):
     """An image is one unit, or five where the processor splits images; those of one batch are padded to the largest."""
 
     def __init__(self, processor: Any, hf: Any) -> None:
         """`UserError` when the processor writes another number of `<image>` tokens than the model has latents."""
-        self.image_processor = processor.image_processor
+        super().__init__(processor, hf)
         self.patch_size = hf.vision_config.patch_size
         self.latents = hf.perceiver_config.resampler_n_latents
         if processor.image_seq_len != self.latents:
@@ -38,9 +38,9 @@ class ImageEncoder:
 
     def expand(self, text: str, sizes: Sequence[tuple[int, int]]) -> str:
         """As Hugging Face's processor: a unit stands between two fences, neighbours share one, a word keeps off."""
-        unit = _FENCE + IMAGE * self.latents + _FENCE
+        unit = _FENCE + self.mark * self.latents + _FENCE
         image = unit * (_PARTS if self.image_processor.do_image_splitting else 1)
-        text = text.replace(IMAGE, image).replace(_FENCE * 2, _FENCE)
+        text = text.replace(self.mark, image).replace(_FENCE * 2, _FENCE)
         return re.sub(rf"{_FENCE}(?=[^\s<])", f"{_FENCE} ", text)
 
     def process(self, image: Image.Image) -> Any:

@@ -4,5 +4,6 @@ Shortest and longest edge are the same, so a 1024x768 screenshot becomes a squar
 Source: OpenWebVoyager, `hf_online_server.py` and its training data set.
 """
 
-IMAGE_SIZE = 980
-DO_IMAGE_SPLITTING = False
+from models.image_settings import ImageSettings
+
+IMAGES = ImageSettings(image_size=980, do_image_splitting=False)

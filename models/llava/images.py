@@ -1,19 +1,18 @@
 """How LLaVA's images become what its vision tower takes."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from PIL import Image
 
-from data.conversation import IMAGE
-from models.images import Pixels, repeat_marks
+from models import images
+from models.images import Pixels
 
 
-class ImageEncoder:
+class ImageEncoder(images.ImageEncoder):
     """Every image is one unit: scaled, cut to a square, one feature for each patch."""
 
     def __init__(self, processor: Any, hf: Any) -> None:
-        self.image_processor = processor.image_processor
+        super().__init__(processor, hf)
         self.patches = num_patches(hf)
 
     def num_units(self, height: int, width: int) -> int:
@@ -23,10 +22,6 @@ class ImageEncoder:
     def num_tokens(self, height: int, width: int) -> int:
         """`<image>` tokens of an image of this size in pixels."""
         return self.patches
-
-    def expand(self, text: str, sizes: Sequence[tuple[int, int]]) -> str:
-        """`text` in which each `<image>` stands once for every feature."""
-        return repeat_marks(self, IMAGE, text, sizes)
 
     def process(self, image: Image.Image) -> Any:
         """pixel_values [1, 3, size, size]."""

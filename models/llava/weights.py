@@ -17,7 +17,7 @@ _VISION_LAYER = (
 def weight_table(config: "LlavaConfig") -> list[Weight]:
     """Every weight of the model, once."""
     language = language_weights(config, decoder="language_model.model.", lm_head="language_model.lm_head.weight")
-    vision = (copy(f"vision_tower.{name}", f"vision_tower.vision_model.{name}") for name in _vision_names(config))
+    vision = (copy(f"vision_tower.{name}", f"vision_tower.vision_model.{name}") for name in vision_names(config))
     return [*language, *vision, *(copy(name, name) for name in _projector_names(config))]
 
 
@@ -33,7 +33,7 @@ def spellings(name: str) -> Iterator[str]:
         yield from (in_memory, in_memory.replace("model.vision_tower.", "model.vision_tower.vision_model."))
 
 
-def _vision_names(config: "LlavaConfig") -> Iterator[str]:
+def vision_names(config: "LlavaConfig") -> Iterator[str]:
     """A CLIP tower's tensors."""
     yield from ("embeddings.class_embedding", "embeddings.patch_embedding.weight")
     yield "embeddings.position_embedding.weight"

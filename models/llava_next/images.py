@@ -1,21 +1,21 @@
 """How LLaVA-NeXT's images become tiles, and how many features are left of them."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
 from PIL import Image
 from transformers.image_processing_utils import select_best_resolution
 
-from data.conversation import IMAGE
-from models.images import Pixels, repeat_marks
+from models import images
+from models.images import Pixels
 
 
-class ImageEncoder:
+class ImageEncoder(images.ImageEncoder):
     """An image is a thumbnail and the tiles of the grid that wastes the least of it; every one of them is a unit."""
 
     def __init__(self, processor: Any, hf: Any) -> None:
-        self.image_processor, self.hf = processor.image_processor, hf
+        super().__init__(processor, hf)
+        self.hf = hf
 
     def num_units(self, height: int, width: int) -> int:
         """Of an image of this size in pixels."""
@@ -24,10 +24,6 @@ class ImageEncoder:
     def num_tokens(self, height: int, width: int) -> int:
         """`<image>` tokens of an image of this size in pixels."""
         return num_features(self.hf, height, width)
-
-    def expand(self, text: str, sizes: Sequence[tuple[int, int]]) -> str:
-        """`text` in which each `<image>` stands once for every feature."""
-        return repeat_marks(self, IMAGE, text, sizes)
 
     def process(self, image: Image.Image) -> Any:
         """pixel_values [1, tiles, 3, size, size] and image_sizes."""

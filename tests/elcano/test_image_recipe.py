@@ -33,7 +33,7 @@ def test_the_server_and_the_converter_are_told_the_same(released: Path, tmp_path
     quickstart = load_recipe(ROOT / "examples" / "quickstart" / "recipe.py")
     assert quickstart.image_recipe == "published"
     stages = Stages(dataclasses.replace(quickstart, image_recipe=recipe), tmp_path, Logbook(tmp_path), Executor())
-    assert stages._convert("idefics2", "hf2mg", released, tmp_path / "mg")[-2:] == ["--image_recipe", recipe]
+    assert stages._convert("hf2mg", released, tmp_path / "mg")[-2:] == ["--image_recipe", recipe]
     log = tmp_path / "server.log"
     with policy_server(
         stages.executor, released, Serving(device="cpu", num_threads=1), stages.recipe.image_recipe, log

@@ -8,15 +8,15 @@ from PIL import Image
 
 from common.errors import UserError
 from data.conversation import split_marks
+from models.idefics2 import published
+from models.image_settings import ImageSettings
 from models.processor import (
-    PUBLISHED,
-    ImageSettings,
     load_processor,
     splits_images,
     write_chat_template,
     write_image_settings,
 )
-from models.registry import Family, family
+from models.registry import family
 from models.text import escape, escape_around_marks, render, tokenize
 from tests.training import tiny_llava
 
@@ -40,7 +40,7 @@ def released(field_processor: Path, tmp_path: Path) -> Path:
 def test_tokens_and_pixels_are_hugging_faces_split_or_not(released: Path, splitting: bool) -> None:
     """Two images, one of which has a word behind it: idefics2's own processor says what they must be."""
     processor = load_processor(released, ImageSettings(do_image_splitting=splitting), say=lambda _: None)
-    images = Family("idefics2").image_encoder_class(processor, family(released).read_config(released))
+    images = family(released).image_encoder(processor, family(released).read_config(released))
     pictures = [Image.effect_noise(SCREENSHOT[::-1], 90).convert("RGB") for _ in range(2)]
     plain = processor.apply_chat_template(MESSAGES, add_generation_prompt=True)
     expected = processor(text=[plain], images=pictures, return_tensors="pt")
@@ -77,7 +77,7 @@ def test_published_values_are_written_where_transformers_reads_them(released: Pa
     shutil.copyfile(released / "config.json", saved / "config.json")
     for folder in (released, saved):
         assert splits_images(folder)
-        write_image_settings(folder, PUBLISHED)
+        write_image_settings(folder, published.IMAGES)
         images = load_processor(folder).image_processor
         assert not splits_images(folder) and not images.do_image_splitting
         screenshot = Image.new("RGB", SCREENSHOT[::-1])
@@ -86,8 +86,8 @@ def test_published_values_are_written_where_transformers_reads_them(released: Pa
 
 def test_an_override_says_in_one_line_how_it_differs_from_the_folder(released: Path) -> None:
     lines: list[str] = []
-    write_image_settings(released, PUBLISHED)
-    load_processor(released, PUBLISHED, lines.append)
+    write_image_settings(released, published.IMAGES)
+    load_processor(released, published.IMAGES, lines.append)
     assert lines == []
     load_processor(released, ImageSettings(image_size=490), lines.append)
     load_processor(released, ImageSettings(do_image_splitting=True), lines.append)

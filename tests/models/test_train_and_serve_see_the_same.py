@@ -109,7 +109,7 @@ def trained_on(folder: Path, sample: Sample, reply: Completion | None = None) ->
     """(prompt and pixels, reply) as trainer and scorer make them with the files in `folder`."""
     hf = family(folder).read_config(folder)
     processor = load_processor(folder)
-    images = family(folder).image_encoder_class(processor, hf)
+    images = family(folder).image_encoder(processor, hf)
     encoder = ConversationEncoder(processor, images, 16384, LAST_N, "answer")
     fields: dict[str, Any] = {"conversations": sample.conversations}
     if reply:

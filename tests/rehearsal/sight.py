@@ -37,7 +37,7 @@ def compare(trained: Path, served: Path, shards: Path, trajectories: Path) -> Si
     kind = family(trained)
     hf = kind.read_config(trained)
     own, reference = load_processor(trained), load_processor(served)
-    images = kind.image_encoder_class(own, hf)
+    images = kind.image_encoder(own, hf)
     encoder = ConversationEncoder(own, images, 10**6, 10**6, "answer")
     counted, sight = _prompt_tokens(trajectories), Sight()
     for entry in read_manifest(shards)["shards"]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from data.conversation import StepText, build_conversation, split_marks
-from models.registry import Family
+from models.registry import family_of
 from server.feature_cache import FeatureCache
 from server.prompt import build_prompt
 from server.vision_language_model import LoadOptions, VisionLanguageModel
@@ -37,8 +37,8 @@ def trained_ids(model: VisionLanguageModel, steps: list[StepText], last_n: int) 
     conversation = build_conversation("Find <image> shoes.", steps, last_n)
     sample = [{"from": SENDERS[turn.role], "value": turn.text} for turn in conversation.turns]
     sizes = [screenshot(step).size[::-1] for step in conversation.image_steps]
-    kind = Family(model.hf_model.config.model_type)
-    images = kind.image_encoder_class(model.processor, model.hf_model.config)
+    kind = family_of(model.hf_model.config)
+    images = kind.image_encoder(model.processor, model.hf_model.config)
     return ConversationEncoder(model.processor, images, 8192, 3, "answer").encode("x", sample, sizes).ids.tolist()
 
 
@@ -81,7 +81,7 @@ def test_text_that_spells_special_tokens(model: VisionLanguageModel, text: str, 
         return [("user", f"<image> {asked}"), ("assistant", said), ("user", "And now?"), ("assistant", "Done.")]
 
     def trained(text: str) -> list[int]:
-        images = Family(model.hf_model.config.model_type).image_encoder_class(model.processor, model.hf_model.config)
+        images = family_of(model.hf_model.config).image_encoder(model.processor, model.hf_model.config)
         encoder = ConversationEncoder(model.processor, images, 8192, 3, "answer")
         sample = [{"from": SENDERS[role], "value": value} for role, value in turns(text)]
         return encoder.encode("x", sample, [screenshot(1).size[::-1]]).ids.tolist()

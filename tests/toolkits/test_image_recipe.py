@@ -38,7 +38,7 @@ def released(trained: Path) -> Path:
 def convert(source: Path, target: Path, direction: str = "hf2mg", **flags: Any) -> str:
     """What the processor in `target` says after it."""
     main(Config(direction=direction, load_path=source, save_path=target, **flags))  # type: ignore[arg-type]
-    return describe(load_processor(target))
+    return describe(target, load_processor(target))
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_an_unmarked_megatron_checkpoint_gets_what_it_was_trained_with(
 
 def test_llava_is_kept_and_has_nothing_to_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tiny_llava.build_policy(tmp_path / "llava", is_next=False)
-    before = describe(load_processor(folder))
+    before = describe(folder, load_processor(folder))
     assert convert(folder, tmp_path / "mg") == before
     assert "images:" not in capsys.readouterr().out
     with pytest.raises(UserError, match="--image_size"):

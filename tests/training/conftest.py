@@ -21,15 +21,19 @@ def convert(
     return save_path
 
 
-def train(model: str, shards: Path, megatron: Path, output: Path, **options: object) -> list[float]:
-    """A run of `train_<model>.sh`, called "run", as a user starts it; its losses."""
+def train(
+    model: str, shards: Path, megatron: Path, output: Path, variables: dict[str, str] | None = None, **options: object
+) -> list[float]:
+    """A run of `train_<model>.sh`, or of train.sh, called "run", as a user starts it; its losses."""
     flags = {
         **{"dataset_path": shards, "pretrain_checkpoint_path": megatron, "output_basepath": output, "run_name": "run"},
         **{"tp": 2, "pr": "fp32", "batch_size": 2, "num_workers": 0, "seq_len": 2048, "ac": "none", **options},
     }
     arguments = [text for name, value in flags.items() for text in (f"--{name}", str(value))]
-    command = ["bash", str(ROOT / "training" / f"train_{model}.sh"), *arguments]
-    done = subprocess.run(command, env=tiny.environment(), capture_output=True, text=True, timeout=900)
+    script = f"train_{model}.sh" if model else "train.sh"
+    command = ["bash", str(ROOT / "training" / script), *arguments]
+    environment = tiny.environment(**variables or {})
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stdout + done.stderr
     lines = (output / "log" / "run" / "metrics.jsonl").read_text().splitlines()
     return [json.loads(line)["loss"] for line in lines]

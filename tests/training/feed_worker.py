@@ -41,7 +41,7 @@ def main(job: dict[str, Any]) -> None:
     layout.initialize(config.layout, seed=0)
     kind = family(config.pretrain_checkpoint_path)
     processor = load_processor(config.pretrain_checkpoint_path)
-    images = kind.image_encoder_class(processor, kind.read_config(config.pretrain_checkpoint_path))
+    images = kind.image_encoder(processor, kind.read_config(config.pretrain_checkpoint_path))
     encoder = build_encoder(config, processor, images)
     count = count_calls(encoder)
     collator = build_collator(config, images, PixelQueue(config.num_workers))

@@ -104,7 +104,7 @@ class Reference:
         self.hf = self.family.read_config(folder)
         options = {"do_image_splitting": False} if self.family.name == "idefics2" else {}
         self.processor = AutoProcessor.from_pretrained(folder, **options)
-        self.image_encoder = self.family.image_encoder_class(self.processor, self.hf)
+        self.image_encoder = self.family.image_encoder(self.processor, self.hf)
         self.samples = [Sample(index, self.processor) for index in range(NUM_SAMPLES)]
         model = AutoModelForImageTextToText.from_pretrained(folder, dtype=torch.float32)
         with torch.no_grad():

@@ -9,8 +9,8 @@ from transformers import AutoProcessor
 
 from common.errors import UserError
 from data.shard import Sample
-from models.idefics2.config import read_config
 from models.idefics2.images import ImageEncoder
+from models.registry import family
 from tests.training import tiny
 from training.collate import Collator, MicroBatch, Place, Step
 from training.dataset import ShareEncoder, build_loader, tokenize
@@ -29,7 +29,7 @@ class Reader:
 
     def __init__(self, policy: Path) -> None:
         processor = AutoProcessor.from_pretrained(policy)
-        self.images = ImageEncoder(processor, read_config(policy))
+        self.images = ImageEncoder(processor, family(policy).read_config(policy))
         self.encoder = ConversationEncoder(processor, self.images, 4096, 3, "answer")
 
     def feed(self, folder: Path, place: Place, num_workers: int = 0, **options: object) -> Feed:

@@ -31,7 +31,7 @@ def image_encoder(processor: Any) -> ImageEncoder:
     """For a processor that `AutoProcessor` read from a policy's folder."""
     folder = Path(processor.tokenizer.name_or_path)
     kind = family(folder)
-    return kind.image_encoder_class(processor, kind.read_config(folder))
+    return kind.image_encoder(processor, kind.read_config(folder))
 
 
 def sizes(sample: Sample) -> list[tuple[int, int]]:

@@ -9,7 +9,8 @@ from transformers import AutoProcessor, AutoTokenizer, LlavaProcessor
 
 from data.conversation import split_marks
 from data.shard import Sample
-from models.processor import PUBLISHED, load_processor
+from models.idefics2 import published
+from models.processor import load_processor
 from models.registry import family
 from tests.conftest import ROOT
 from tests.training import tiny, tiny_llava
@@ -59,7 +60,7 @@ class Llava:
         kind = family(folder)
         images = AutoProcessor.from_pretrained(folder).image_processor
         self.processor = LlavaProcessor(images, tokenizer, chat_template=template)
-        self.images = kind.image_encoder_class(self.processor, kind.read_config(folder))
+        self.images = kind.image_encoder(self.processor, kind.read_config(folder))
 
     def encode(self, seq_len: int = 8192, loss: str = "answer") -> Tokens:
         encoder = ConversationEncoder(self.processor, self.images, seq_len, 3, loss)
@@ -122,10 +123,10 @@ def test_what_is_too_long_loses_the_end_of_its_newest_tree_only(llava: Any) -> N
 
 def test_idefics2_learns_what_openwebvoyagers_mask_marks(field_processor: Path) -> None:
     """Theirs: what follows a newline and "Assistant:", which follow the end of an utterance, up to the next end."""
-    processor = load_processor(field_processor, PUBLISHED)
+    processor = load_processor(field_processor, published.IMAGES)
     shape = ROOT / "training" / "shapes" / "idefics2-8b"
     kind = family(shape)
-    images = kind.image_encoder_class(processor, kind.read_config(shape))
+    images = kind.image_encoder(processor, kind.read_config(shape))
     encoder = ConversationEncoder(processor, images, 8192, 3, "all_answers")
     tokens = encoder.encode(SAMPLE.id, SAMPLE.conversations, sizes(SAMPLE))
     colon = processor.tokenizer.convert_tokens_to_ids(":")

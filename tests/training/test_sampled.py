@@ -26,7 +26,7 @@ def processor(policy: Path) -> Any:
 
 def tokenized(processor: Any, seq_len: int = 4096, loss: str = "answer", **fields: Any) -> Any:
     folder = Path(processor.tokenizer.name_or_path)
-    images = family(folder).image_encoder_class(processor, family(folder).read_config(folder))
+    images = family(folder).image_encoder(processor, family(folder).read_config(folder))
     encoder = ConversationEncoder(processor, images, seq_len, 3, loss)
     return tokenize(encoder, SAMPLE.id, {"conversations": SAMPLE.conversations, **fields}, SAMPLE.images)
 

@@ -23,6 +23,7 @@ from common.files import read_json, write_json
 from data.adapter_record import read_adapter_record
 from data.checkpoint_folder import RELEASE, copy_hf_files, find_weights, read_tracker, write_tracker
 from models import processor
+from models.image_settings import ImageSettings
 from toolkits.model_checkpoints_convertor.destinations import write_hf, write_torch_dist
 from toolkits.model_checkpoints_convertor.inspect_checkpoint import describe
 from toolkits.model_checkpoints_convertor.legacy_weights import (
@@ -177,7 +178,7 @@ def _write_image_settings(config: Config, folder: Path) -> None:
     Checkpoints of ours are marked and say it already, but for older ones, which were trained as published whatever they
     say. The legacy layout is for OpenWebVoyager's trainer, which does not ask the files: no mark.
     """
-    asked = processor.ImageSettings(config.image_size, config.do_image_splitting)
+    asked = ImageSettings(config.image_size, config.do_image_splitting)
     if config.direction == "mg2hf" and asked.flags():
         raise UserError(f"{asked.flags()}: what a trained model sees is kept by mg2hf; give it to hf2mg")
     processor.write_chat_template(folder)
@@ -219,7 +220,7 @@ def _write_megatron(
 
 
 def _record(source: Source, folder: Path, dtype: torch.dtype | None) -> None:
-    """Bring the copied config.json in line with the weights: precision, and how many heads the perceiver has."""
+    """Bring the copied config.json in line with the weights: precision, and what else the family says."""
     path = folder / "config.json"
     fields: dict[str, Any] = read_json(path)
     name = source.family.weight_table(source.config)[0].hf[0]
@@ -227,9 +228,8 @@ def _record(source: Source, folder: Path, dtype: torch.dtype | None) -> None:
     fields["dtype"] = precision
     if "torch_dtype" in fields:  # read by transformers before 4.56
         fields["torch_dtype"] = precision
-    if source.family.name == "idefics2":
-        heads = source.config.perceiver_config.num_key_value_heads
-        fields.setdefault("perceiver_config", {})["num_key_value_heads"] = heads
+    for part, values in source.family.written_fields(source.config).items():
+        fields.setdefault(part, {}).update(values)
     write_json(path, fields)
 
 

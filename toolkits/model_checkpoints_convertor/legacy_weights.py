@@ -20,18 +20,11 @@ from safetensors.torch import save_file
 
 from common.errors import UserError
 from data.checkpoint_folder import RELEASE, iteration_name, read_tracker
-from models.registry import family
+from models.family import Family
+from models.legacy_layout import LegacyWeight, cut, uncut
+from models.registry import NAMES, family, named
 from toolkits.model_checkpoints_convertor.destinations import in_background
 from toolkits.model_checkpoints_convertor.hf_weights import open_safetensors
-from toolkits.model_checkpoints_convertor.legacy_idefics2 import (
-    VOCABULARY,
-    LegacyWeight,
-    check_tensor_parallel,
-    cut,
-    legacy_table,
-    perceiver_key_value_heads,
-    uncut,
-)
 from toolkits.model_checkpoints_convertor.output_folder import require_space
 from toolkits.model_checkpoints_convertor.sources import Source, SplittingSource
 from toolkits.model_checkpoints_convertor.stored_tensor import StoredTensor, meta, write_at
@@ -61,18 +54,17 @@ class LegacySource(SplittingSource):
     def __init__(self, weights: Path, hf_files: Path) -> None:
         """`UserError`: a rank or a tensor is missing, or a file is damaged or hostile."""
         self.hf_files, self.family, self._folder = hf_files, family(hf_files), weights
-        if self.family.name != "idefics2":
-            raise UserError(f"{hf_files}: legacy Megatron checkpoints exist of idefics2, not of {self.family.name}")
-        self.config = copy.deepcopy(self.family.read_config(hf_files))
-        self._table = [weight for weight in legacy_table(self.config) if not self._is_tied(weight)]
+        legacy = legacy_of(self.family, hf_files)
+        self.vocabulary, self.config = legacy.VOCABULARY, copy.deepcopy(self.family.read_config(hf_files))
+        self._table = [weight for weight in legacy.legacy_table(self.config) if not self._is_tied(weight)]
         super().__init__(self._table)
         self._ranks = open_ranks(weights)
-        self.config.perceiver_config.num_key_value_heads = self._perceiver_heads()
+        legacy.settle(self.config, self._table, self._whole, weights)
 
     def extra_rows(self) -> dict[str, torch.Tensor]:
         """The rows below the vocabulary, by Hugging Face name."""
         start = self.config.text_config.vocab_size
-        vocabulary = [weight for weight in self._table if weight.hf[0] in VOCABULARY]
+        vocabulary = [weight for weight in self._table if weight.hf[0] in self.vocabulary]
         return {weight.hf[0]: self._whole(weight)[start:].clone() for weight in vocabulary}
 
     def joined_meta(self, weight: LegacyWeight) -> torch.Tensor:
@@ -85,7 +77,7 @@ class LegacySource(SplittingSource):
         return self._without_extra_rows(weight, self._whole(weight))
 
     def _is_tied(self, weight: LegacyWeight) -> bool:
-        return bool(self.config.tie_word_embeddings) and weight.hf == VOCABULARY[1:]
+        return bool(self.config.tie_word_embeddings) and weight.hf == self.vocabulary[1:]
 
     def _pieces(self, weight: LegacyWeight) -> list[StoredTensor]:
         """What each rank has of it."""
@@ -101,27 +93,20 @@ class LegacySource(SplittingSource):
         return uncut([piece.read() for piece in self._pieces(weight)], weight.cut)
 
     def _without_extra_rows(self, weight: LegacyWeight, tensor: torch.Tensor) -> torch.Tensor:
-        if weight.hf[0] not in VOCABULARY:
+        if weight.hf[0] not in self.vocabulary:
             return tensor
         vocab_size = self.config.text_config.vocab_size
         if tensor.size(0) < vocab_size:
             raise UserError(f"{self._folder}: has {tensor.size(0)} tokens, its config.json says {vocab_size}")
         return tensor[:vocab_size]
 
-    def _perceiver_heads(self) -> int:
-        """The configuration's if the stored heads are copies of so many; else all of them: they were trained apart."""
-        original = self.config.perceiver_config.num_key_value_heads
-        stored = original
-        for weight in self._table:
-            if weight.megatron.endswith("self_attention.key_value.weight"):
-                tensor = self._whole(weight)
-                stored = perceiver_key_value_heads(tensor, self.config)
-                heads = tensor.unflatten(0, (stored, -1))
-                if stored % original:
-                    raise UserError(f"{self._folder}: {stored} perceiver heads, its config.json says {original}")
-                if not heads[:: stored // original].repeat_interleave(stored // original, dim=0).equal(heads):
-                    return stored
-        return original
+
+def legacy_of(kind: Family, hf_files: Path) -> Any:
+    """The family's table (`models/legacy_layout.py`); `UserError` where no legacy checkpoints exist of it."""
+    if kind.legacy is None:
+        known = ", ".join(name for name in NAMES if named(name).legacy is not None)
+        raise UserError(f"{hf_files}: legacy Megatron checkpoints exist of {known}, not of {kind.name}")
+    return kind.legacy
 
 
 def open_ranks(weights: Path) -> list[dict[str, StoredTensor]]:
@@ -137,14 +122,11 @@ def write_legacy(
 
     `num_extra_rows` None fills the vocabulary up to a multiple of 128, which for idefics2 are the published 125.
     """
-    if source.family.name != "idefics2":
-        raise UserError(
-            f"{source.hf_files}: the legacy Megatron layout exists of idefics2, not of {source.family.name}"
-        )
-    check_tensor_parallel(source.config, tensor_parallel)
-    table = legacy_table(source.config)
-    extra_rows = _extra_rows(source, num_extra_rows)
-    writer = _LegacyWriter(source, table, dtype, extra_rows, tensor_parallel)
+    legacy = legacy_of(source.family, source.hf_files)
+    legacy.check_tensor_parallel(source.config, tensor_parallel)
+    table = legacy.legacy_table(source.config)
+    extra_rows = _extra_rows(source, legacy.VOCABULARY, num_extra_rows)
+    writer = _LegacyWriter(source, table, legacy.VOCABULARY, dtype, extra_rows, tensor_parallel)
     require_space(folder, writer.num_bytes)
     with writer.open(folder) as write:
         tensors = (writer.whole(weight) for weight in table)
@@ -159,12 +141,13 @@ class _LegacyWriter:
         self,
         source: Source,
         table: list[LegacyWeight],
+        vocabulary: tuple[str, str],
         dtype: torch.dtype | None,
         extra_rows: Mapping[str, torch.Tensor],
         num_ranks: int,
     ) -> None:
         self._source, self._dtype, self._num_ranks = source, dtype, num_ranks
-        self._extra_rows = extra_rows
+        self._vocabulary, self._extra_rows = vocabulary, extra_rows
         self._cuts = {weight.megatron: self._cut(weight, self._whole(weight, source.meta)) for weight in table}
         self._also = {weight.megatron: weight.also for weight in table if weight.duplicated}
         self.num_bytes = sum(piece.nbytes for pieces in self._cuts.values() for piece in pieces)
@@ -193,8 +176,8 @@ class _LegacyWriter:
 
     def _whole(self, weight: LegacyWeight, get: Any) -> torch.Tensor:
         name = weight.hf[0]
-        tied_head = self._source.config.tie_word_embeddings and name == VOCABULARY[1]
-        parts = [get(part) for part in (VOCABULARY[:1] if tied_head else weight.hf)]
+        tied_head = self._source.config.tie_word_embeddings and name == self._vocabulary[1]
+        parts = [get(part) for part in (self._vocabulary[:1] if tied_head else weight.hf)]
         tensor = weight.join(parts, self._source.config)
         if name in self._extra_rows:
             extra = self._extra_rows[name].to(device=tensor.device, dtype=tensor.dtype)
@@ -247,15 +230,15 @@ def _read_extra_rows(hf_files: Path) -> dict[str, torch.Tensor]:
     return {name: tensor.read() for name, tensor in open_safetensors(path).items()} if path.exists() else {}
 
 
-def _extra_rows(source: Source, number: int | None) -> dict[str, torch.Tensor]:
+def _extra_rows(source: Source, vocabulary: tuple[str, str], number: int | None) -> dict[str, torch.Tensor]:
     """Those that the source was converted with, else random ones as published: N(0, 0.02), the same in both tensors."""
     text = source.config.text_config
     number = -text.vocab_size % _VOCABULARY_DIVISOR if number is None else number
     kept = _read_extra_rows(source.hf_files)
     if kept and all(rows.shape == (number, text.hidden_size) for rows in kept.values()):
-        return {VOCABULARY[1]: kept[VOCABULARY[0]], **kept}  # the output layer has none of its own where it is tied
+        return {vocabulary[1]: kept[vocabulary[0]], **kept}  # the output layer has none of its own where it is tied
     rows = torch.empty(number, text.hidden_size).normal_(std=0.02, generator=torch.Generator().manual_seed(0))
-    return dict.fromkeys(VOCABULARY, rows)
+    return dict.fromkeys(vocabulary, rows)
 
 
 def _rank_files(weights: Path) -> list[Path]:

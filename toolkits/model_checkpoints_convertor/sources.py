@@ -7,7 +7,8 @@ from typing import Any, Protocol
 import torch
 
 from common.errors import UserError
-from models.registry import Family, family
+from models.family import Family
+from models.registry import family
 from models.weight_table import Weight, find_spelling
 from toolkits.model_checkpoints_convertor.hf_weights import open_hf_folder
 from toolkits.model_checkpoints_convertor.row_moves import Move, moves, whole

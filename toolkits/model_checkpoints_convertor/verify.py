@@ -13,6 +13,7 @@ from PIL import Image, ImageDraw
 
 from common.errors import UserError
 from data.adapter_record import read_adapter_record
+from data.conversation import IMAGE
 from models.processor import load_processor
 from models.weight_table import find_spelling
 from toolkits.model_checkpoints_convertor.sources import HfSource, Source, TorchDistSource
@@ -30,7 +31,7 @@ def verify(source: Source, written: Source, dtype: torch.dtype | None) -> str:
     """
     warnings.simplefilter("ignore")  # about kernels that are not there
     processor = load_processor(written.hf_files)  # whose images may be others than the source's: hf2mg writes them
-    inputs, images = _prompt(processor)
+    inputs, images = _prompt(processor, source.family.image_encoder(processor, source.config).mark)
     expected, found = (_logits(side, dtype, processor, inputs, images) for side in (source, written))
     difference, largest = (expected - found).abs().max().item(), expected.abs().max().item()
     tokens = f"{inputs['input_ids'].size(1)} tokens with {len(images)} images"
@@ -39,10 +40,10 @@ def verify(source: Source, written: Source, dtype: torch.dtype | None) -> str:
     return f"verify: logits of {tokens} agree to {difference:.1e} (largest {largest:.2f})"
 
 
-def _prompt(processor: Any) -> tuple[dict[str, torch.Tensor], list[Image.Image]]:
+def _prompt(processor: Any, mark: str) -> tuple[dict[str, torch.Tensor], list[Image.Image]]:
     """Two screenshots of different sizes and what stands on them."""
     images = [_screenshot(seed, size) for seed, size in enumerate(((512, 384), (300, 420)))]
-    inputs = processor(text=_TEXT * len(images), images=images, return_tensors="pt")
+    inputs = processor(text=_TEXT.replace(IMAGE, mark) * len(images), images=images, return_tensors="pt")
     return dict(inputs), images
 
 
@@ -113,7 +114,7 @@ def _megatron_logits(
     checkpoint.load_model([model], source.weights)
     for parameter in model.parameters() if dtype else ():
         parameter.copy_(parameter.to(dtype))
-    encoder = source.family.image_encoder_class(processor, source.config)
+    encoder = source.family.image_encoder(processor, source.config)
     sizes = [(image.height, image.width) for image in images]
     encoded = encode_share(encoder, sizes, images.__getitem__, rank=0, size=1).to(layout.device())
     logits = model(inputs["input_ids"].to(layout.device()), images=encoded)[0]

@@ -2,7 +2,7 @@
 
 import importlib
 
-from models.registry import Family
+from models.family import Family
 
 
 def model_class(family: Family) -> type:

@@ -15,6 +15,7 @@ from megatron.core.transformer.module import MegatronModule
 from transformers.initialization import no_init_weights
 
 from models.language import tied_embeddings
+from models.registry import family_of
 from training.layout import Layout
 from training.modules import kernels
 from training.modules.batching import NO_IMAGES, Images, Pixels
@@ -29,17 +30,17 @@ from training.modules.trainable import Trainable
 class VisionLanguageModel(MegatronModule):
     """This rank's part of a model, or one chunk of it. Weights are uninitialised: load a checkpoint.
 
-    A family says which modules its vision side has and how they make features of pixels.
+    `models/<family>/family.py` names the modules of its vision side; a subclass builds them and says how they make
+    features of pixels.
     """
-
-    tower_names: tuple[str, ...]
-    connector_names: tuple[str, ...]
 
     def __init__(self, hf: Any, layout: Layout, trainable: Trainable, vp_stage: int | None = None) -> None:
         self.kernels = kernels.chosen(hf, layout, trainable.lora is not None)
         config = transformer_config(hf, layout, self.kernels)
         super().__init__(config)
         self.hf, self.trainable, self.vp_stage = hf, trainable, vp_stage
+        kind = family_of(hf)
+        self.tower_names, self.connector_names = kind.tower_names, kind.connector_names
         self.model_type = ModelType.encoder_or_decoder
         self.pre_process = parallel_state.is_pipeline_first_stage(ignore_virtual=False, vp_stage=vp_stage)
         self.post_process = parallel_state.is_pipeline_last_stage(ignore_virtual=False, vp_stage=vp_stage)
@@ -54,7 +55,7 @@ class VisionLanguageModel(MegatronModule):
         self.to(torch.cuda.current_device(), config.params_dtype)  # Hugging Face's parts come in the checkpoint's own
 
     def build_vision(self, hf: Any) -> None:
-        """Set the modules named by `tower_names` and `connector_names`."""
+        """Set the modules that the family names."""
         raise NotImplementedError
 
     def blank_pixels(self, device: Any) -> Pixels:
@@ -92,6 +93,7 @@ class VisionLanguageModel(MegatronModule):
         labels: torch.Tensor | None = None,
         images: Images = NO_IMAGES,
         segment_lengths: tuple[int, ...] | None = None,
+        position_ids: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """
         Args:
@@ -99,6 +101,8 @@ class VisionLanguageModel(MegatronModule):
             labels: [b, s], already shifted; `IGNORE` where no loss is wanted. None asks for logits.
             segment_lengths: of the samples packed into the one row of `tokens`, s in all; each attends to itself only
                 and counts its positions from 0. With context parallelism multiples of twice its size.
+            position_ids: [rows, b, s] of a family whose tokens do not count (`ImageEncoder.position_ids`), for the
+                rotary embedding of its Megatron module; Megatron's plain one counts whatever they say.
 
         Returns:
             On the last pipeline stage the cross entropy [b, s] in fp32, 0 at `IGNORE` and at what other
@@ -111,7 +115,7 @@ class VisionLanguageModel(MegatronModule):
         embeddings = self._embed(tokens, images, held) if self.pre_process else None
         own_labels = None if labels is None else labels.index_select(1, held)
         output = self.language_model(
-            tokens, None, None, decoder_input=embeddings, labels=own_labels, packed_seq_params=packed
+            tokens, position_ids, None, decoder_input=embeddings, labels=own_labels, packed_seq_params=packed
         )
         if labels is None or not self.post_process or group.size() == 1:
             return output

@@ -13,9 +13,6 @@ from training.modules.vision_language import VisionLanguageModel
 class Model(VisionLanguageModel):
     """A unit is an image; the connector makes as many features of each as it has latents."""
 
-    tower_names = ("vision_model",)
-    connector_names = ("connector",)
-
     def build_vision(self, hf: Idefics2Config) -> None:
         hf.vision_config._attn_implementation = hf.perceiver_config._attn_implementation = "sdpa"
         self.vision_model = Idefics2VisionTransformer(hf.vision_config)

@@ -34,9 +34,6 @@ class ClipTower(CLIPVisionModel):
 class Model(VisionLanguageModel):
     """A unit is an image; each of its patches is a feature."""
 
-    tower_names = ("vision_tower",)
-    connector_names = ("multi_modal_projector",)
-
     def build_vision(self, hf: LlavaConfig) -> None:
         self.vision_tower = ClipTower(hf)
         self.multi_modal_projector = LlavaMultiModalProjector(hf)

@@ -11,8 +11,6 @@ from training.modules.llava import model as llava
 class Model(llava.Model):
     """A unit is a tile; the first of an image is the whole of it, small."""
 
-    connector_names = ("multi_modal_projector", "image_newline")
-
     def build_vision(self, hf: LlavaNextConfig) -> None:
         super().build_vision(hf)
         self.image_newline = torch.nn.Parameter(torch.empty(hf.text_config.hidden_size))

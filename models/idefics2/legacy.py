@@ -4,34 +4,18 @@ Their model is Pai-Megatron-Patch's of April 2024 (legacy `ParallelTransformer`;
 too), so everything large is cut by tensor parallelism.
 """
 
-import dataclasses
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any
 
 import torch
 
 from common.errors import UserError
+from models.legacy_layout import Cut, LegacyWeight
 from models.weight_table import join_qkv, join_rows, split_qkv, split_rows
-
-Cut = Literal["copy", "rows", "columns", "gated"]
-"""Every rank has it whole; its share of the rows; of the columns; of the gate's rows, then of the up projection's."""
 
 VOCABULARY = ("model.text_model.embed_tokens.weight", "lm_head.weight")
 """The tensors with extra rows."""
-
-
-@dataclasses.dataclass(frozen=True)
-class LegacyWeight:
-    """One tensor below `model.` of a `model_optim_rng.pt` and the Hugging Face tensors it is joined from."""
-
-    megatron: str
-    hf: tuple[str, ...]
-    cut: Cut = "copy"
-    join: Callable[[Sequence[torch.Tensor], Any], torch.Tensor] = lambda parts, config: parts[0]
-    split: Callable[[torch.Tensor, Any], Sequence[torch.Tensor]] = lambda tensor, config: (tensor,)
-    also: tuple[str, ...] = ()
-    """Other names for it: of trained checkpoints when reading, written as well when `duplicated`."""
-    duplicated: bool = False
 
 
 def legacy_table(config: Any) -> list[LegacyWeight]:
@@ -50,30 +34,25 @@ def check_tensor_parallel(config: Any, num_ranks: int) -> None:
             raise UserError(f"TP={num_ranks} does not divide the model's {heads} {what}")
 
 
-def cut(tensor: torch.Tensor, how: Cut, num_ranks: int) -> list[torch.Tensor]:
-    """What each tensor-parallel rank holds; `ValueError` when it cannot be divided."""
-    if how == "copy":
-        return [tensor] * num_ranks
-    if how == "gated":
-        halves = [cut(half, "rows", num_ranks) for half in tensor.chunk(2)]
-        return [torch.cat(parts) for parts in zip(*halves, strict=True)]
-    axis = 0 if how == "rows" else 1
-    if tensor.size(axis) % num_ranks:
-        raise ValueError(f"{tensor.size(axis)} {how}")
-    return list(tensor.chunk(num_ranks, dim=axis))
+def settle(
+    config: Any, table: Sequence[LegacyWeight], whole: Callable[[LegacyWeight], torch.Tensor], folder: Path
+) -> None:
+    """Give `config` the perceiver's key/value heads: its own number if the stored ones are copies of so many; else all
+    of them, which were trained apart."""
+    original = config.perceiver_config.num_key_value_heads
+    for weight in table:
+        if weight.megatron.endswith("self_attention.key_value.weight"):
+            tensor = whole(weight)
+            stored = _key_value_heads(tensor, config)
+            heads = tensor.unflatten(0, (stored, -1))
+            if stored % original:
+                raise UserError(f"{folder}: {stored} perceiver heads, its config.json says {original}")
+            if not heads[:: stored // original].repeat_interleave(stored // original, dim=0).equal(heads):
+                config.perceiver_config.num_key_value_heads = stored
+                return
 
 
-def uncut(parts: Sequence[torch.Tensor], how: Cut) -> torch.Tensor:
-    """The inverse of `cut`."""
-    if how == "copy" or len(parts) == 1:
-        return parts[0]
-    if how == "gated":
-        halves = zip(*(part.chunk(2) for part in parts), strict=True)
-        return torch.cat([torch.cat(half) for half in halves])
-    return torch.cat(list(parts), dim=0 if how == "rows" else 1)
-
-
-def perceiver_key_value_heads(tensor: torch.Tensor, config: Any) -> int:
+def _key_value_heads(tensor: torch.Tensor, config: Any) -> int:
     """How many a perceiver layer's whole key_value tensor [heads * 2 * head size, width] holds."""
     return tensor.size(0) // (2 * config.perceiver_config.resampler_head_dim)
 
@@ -176,6 +155,6 @@ def _join_key_value(parts: Sequence[torch.Tensor], config: Any) -> torch.Tensor:
 
 def _split_key_value(tensor: torch.Tensor, config: Any) -> Sequence[torch.Tensor]:
     """Of as many heads as the configuration has; the others are copies of them."""
-    repeats = perceiver_key_value_heads(tensor, config) // config.perceiver_config.num_key_value_heads
+    repeats = _key_value_heads(tensor, config) // config.perceiver_config.num_key_value_heads
     by_head = tensor.reshape(-1, 2, config.perceiver_config.resampler_head_dim, tensor.size(1))[::repeats]
     return [part.reshape(-1, tensor.size(1)) for part in by_head.unbind(1)]

@@ -1,0 +1,107 @@
+"""A model family: every fact that trainer, scorer, server and converters need to know of it, and where they ask.
+
+`models/<name>/` has the same files for each: `family.py` sets `FAMILY`, an instance of a subclass with the small facts;
+`config.py`, `weights.py`, `images.py` and `vision.py` hold the large ones and are imported when they are asked for, so
+that a command that only needs a name starts at once.
+"""
+
+import importlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from common.errors import UserError
+from common.files import read_json
+from models.image_settings import ImageSettings
+
+if TYPE_CHECKING:
+    import torch
+
+    from models.images import ImageEncoder
+    from models.vision import VisionSide
+    from models.weight_table import Weight
+
+
+class Family:
+    """What differs between families. The defaults hold for those that say nothing else."""
+
+    name: str
+    """`model_type` in config.json, and the name of its folders in `models/` and `training/modules/`."""
+    tower_names: tuple[str, ...]
+    """The vision side's modules that make hidden states of pixels, by Hugging Face's names without `model.`."""
+    connector_names: tuple[str, ...]
+    """Those that make features for the language model of them."""
+    end_tokens: tuple[str, ...] = ()
+    """What ends a reply beside the tokenizer's own end and what the generation config names."""
+    chat_template: str | None = None
+    """That of checkpoints which come without one."""
+    published_images: ImageSettings | None = None
+    """How the released models that this project continues were trained, where the processor files of the family's
+    release say otherwise: such a release asks for splitting."""
+    parts_of_split_image: int = 1
+    """Units of an image where the processor splits images."""
+    training: Mapping[str, str] = {}
+    """Published values of training options (`training/config.py`) that differ from the defaults, by variable."""
+
+    def read_config(self, folder: Path) -> Any:
+        """The Hugging Face configuration in `folder`, checked by the family's `config.check`.
+
+        Raises:
+            UserError: there is none, it is another family's, or it asks for what is not computed here.
+        """
+        path = Path(folder) / "config.json"
+        fields = read_json(path)
+        if fields.get("model_type") != self.name:
+            raise UserError(f"{path}: model_type is {fields.get('model_type')!r}, not {self.name}")
+        from transformers import CONFIG_MAPPING
+
+        config = CONFIG_MAPPING[self.name].from_dict(fields)
+        self._file("config").check(path, config)
+        return config
+
+    def weight_table(self, config: Any) -> "list[Weight]":
+        """Every weight of a configuration, once."""
+        return self._file("weights").weight_table(config)
+
+    def spellings(self, name: str) -> Iterator[str]:
+        """A tensor's name in the table -> its names over the versions of transformers, the newest in memory last."""
+        return self._file("weights").spellings(name)
+
+    def image_encoder(self, processor: Any, config: Any) -> "ImageEncoder":
+        """How images become text, pixels and positions."""
+        return self._file("images").ImageEncoder(processor, config)
+
+    def vision_side(self, config: Any) -> "VisionSide":
+        """Its numbers, for memory and FLOPs."""
+        return self._file("vision").VisionSide(config)
+
+    @property
+    def legacy(self) -> Any:
+        """The module `legacy.py` where OpenWebVoyager's Megatron checkpoints exist of the family; else None."""
+        return None
+
+    def written_fields(self, config: Any) -> dict[str, dict[str, Any]]:
+        """What a converter writes into parts of config.json, since a checkpoint's weights may differ from it."""
+        return {}
+
+    def image_features(self, hf_model: Any, pixels: "Mapping[str, torch.Tensor]") -> "torch.Tensor":
+        """[image tokens, hidden]: what stands for one image in the input of the language model of Hugging Face."""
+        import torch
+
+        features = hf_model.get_image_features(**pixels, return_dict=True).pooler_output
+        return torch.cat([feature.reshape(-1, feature.shape[-1]) for feature in features])
+
+    def end_ids(self, tokenizer: Any, generation: Any) -> list[int]:
+        """The tokens that end a reply."""
+        listed = generation.eos_token_id
+        ids = set(listed if isinstance(listed, list) else [] if listed is None else [listed])
+        ids.add(tokenizer.eos_token_id)
+        ids.update(tokenizer.get_vocab().get(token) for token in self.end_tokens)
+        return sorted(ids - {None})
+
+    def forbidden_ids(self, generation: Any) -> list[int]:
+        """The tokens that a reply must not have: the release's single bad words."""
+        return [word[0] for word in generation.bad_words_ids or [] if len(word) == 1]
+
+    def _file(self, name: str) -> Any:
+        return importlib.import_module(f"{type(self).__module__.rpartition('.')[0]}.{name}")

@@ -1,0 +1,1 @@
+"""ViP-LLaVA: LLaVA with several layers' features and a norm before its connector."""

@@ -1,0 +1,5 @@
+"""ViP-LLaVA's vision side: the common one."""
+
+from models.vision import VisionSide
+
+__all__ = ["VisionSide"]

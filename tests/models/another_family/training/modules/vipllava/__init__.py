@@ -1,0 +1,1 @@
+"""ViP-LLaVA on megatron-core."""
