@@ -21,7 +21,7 @@ _CHAT_TEMPLATE = (
 def build_policy(folder: Path) -> Path:
     """Write it in fp32 with its processor to `folder`: grouped queries, features of two layers."""
     tokenizer = tiny.make_tokenizer(512)
-    tokenizer.add_special_tokens({"additional_special_tokens": [*tokenizer.additional_special_tokens, _MARK]})
+    tokenizer.add_tokens([_MARK], special_tokens=True)
     torch.manual_seed(0)
     text = {
         **{"model_type": "llama", "vocab_size": len(tokenizer), "hidden_size": 64, "intermediate_size": 128},
