@@ -101,7 +101,7 @@ def main(config: Config) -> None:
     from models.registry import family
 
     kind, processor = family(config.policy), load_processor(config.policy, PUBLISHED)
-    images = kind.image_encoder_class(processor, kind.read_config(config.policy))
+    images = kind.image_encoder(processor, kind.read_config(config.policy))
     encoder = ConversationEncoder(processor, images, _SEQ_LEN, _LAST_N, "answer")
     found = []
     for url in config.urls:
