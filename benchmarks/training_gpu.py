@@ -238,6 +238,9 @@ class Screenshots:
         noise = torch.randn(len(images), 3, rows * 14, columns * 14)
         return {"pixel_values": noise, "patch_mask": torch.ones(len(images), rows, columns, dtype=torch.bool)}
 
+    def position_ids(self, token_ids: torch.Tensor, sizes: Any) -> None:
+        return None
+
 
 if __name__ == "__main__":
     if "LOCAL_RANK" in os.environ:

@@ -123,8 +123,7 @@ def _shapes(kind: Family, hf: Any) -> Iterator[tuple[Weight, list[torch.Size]]]:
     with torch.device("meta"):
         parameters = AutoModelForImageTextToText.from_config(hf).state_dict()
     for weight in kind.weight_table(hf):
-        names = [find_spelling(name, kind.spellings, parameters) for name in weight.hf]
-        yield weight, [parameters[name].shape for name in names if name is not None]
+        yield weight, [parameters[find_spelling(name, kind.spellings, parameters) or name].shape for name in weight.hf]
 
 
 def _stage(config: Config, hf: Any, count: Count, stage: int, data_parallel: int) -> Stage:

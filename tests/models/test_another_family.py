@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import AutoModelForImageTextToText
+from transformers import AutoModelForImageTextToText, AutoProcessor
 
 import models
 import training.modules
 from data.conversation import split_marks
 from models import registry
 from server.engine import Engine, EngineConfig
-from server.prompt import build_prompt
+from server.prompt import Prompt, build_prompt
 from server.sampling import SamplingParams
 from server.vision_language_model import LoadOptions, VisionLanguageModel
 from server.wire_images import from_predict
@@ -29,6 +29,7 @@ from tests.training import tiny
 from tests.training.conftest import train
 from tests.training.test_train_llava import SAMPLES, STEPS, PlainLoop
 from toolkits.model_checkpoints_convertor.convert import Config, main
+from training.collate import Collator, Place, TokenizedSample
 from training.layout import Layout
 from training.memory import count_parameters
 
@@ -109,7 +110,26 @@ def test_the_dry_run_counts_every_parameter(policy: Path) -> None:
     assert count.connector == connector
     assert count.total == sum(p.numel() for p in parameters.values()) + padding
     assert count.language == language + parameters["lm_head.weight"].numel() + padding
-    assert isinstance(language, int) and torch.is_tensor(parameters["lm_head.weight"])
+
+
+@pytest.mark.parametrize("packing", [False, True])
+def test_a_micro_batch_holds_the_familys_positions(policy: Path, packing: bool) -> None:
+    """Each sample's own, in a row for itself or behind another; none where there is only padding."""
+    kind = registry.family(policy)
+    encoder = kind.image_encoder(AutoProcessor.from_pretrained(policy), kind.read_config(policy))
+    collator = Collator(Place(0, 1, 0, 1, True), encoder, batch_size=1 if packing else 2, seq_len=16, packing=packing)
+    samples = [TokenizedSample(str(n), torch.arange(n), torch.ones(n, dtype=torch.bool), []) for n in (9, 5)]
+    [batch] = collator.collate(samples, 2)
+    rows = [[*range(7, 16), *range(7, 12)]] if packing else [[*range(7, 16)], [*range(7, 12), 0, 0, 0, 0]]
+    assert sorted(batch.position_ids[0].tolist()) == sorted(rows)
+
+
+def test_a_reply_counts_on_from_the_largest_of_several_rows() -> None:
+    rows = torch.tensor([[0, 1, 1, 2], [0, 1, 2, 3], [0, 1, 1, 3]])
+    prompt = Prompt([5, 6, 6, 7], position_ids=rows)
+    assert prompt.positions(1, 4).equal(rows[:, 1:])
+    assert prompt.positions(2, 6).tolist() == [[1, 2, 4, 5], [2, 3, 4, 5], [1, 3, 4, 5]]
+    assert prompt.positions(5, 6).tolist() == [[5], [5], [5]]
 
 
 ROOMS = ("common", "data", "environments", "models", "collection", "server", "training", "toolkits", "elcano")
