@@ -27,7 +27,8 @@ from environments.browser.fleet import Fleet
 from environments.browser.observe import observe
 from environments.browser.page import Page, Viewport
 from environments.browser.settle import settle
-from models.processor import PUBLISHED, load_processor
+from models.idefics2 import published
+from models.processor import load_processor
 from training.collate import TokenizedSample
 from training.encoding import ConversationEncoder
 from training.modules import kernels
@@ -100,7 +101,7 @@ def main(config: Config) -> None:
     kernels.prepare()
     from models.registry import family
 
-    kind, processor = family(config.policy), load_processor(config.policy, PUBLISHED)
+    kind, processor = family(config.policy), load_processor(config.policy, published.IMAGES)
     images = kind.image_encoder(processor, kind.read_config(config.policy))
     encoder = ConversationEncoder(processor, images, _SEQ_LEN, _LAST_N, "answer")
     found = []

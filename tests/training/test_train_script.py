@@ -10,7 +10,8 @@ from transformers import AutoModelForImageTextToText, AutoProcessor
 
 from data.checkpoint_folder import read_tracker, write_tracker
 from data.shard import Sample
-from models.processor import ImageSettings, write_image_settings
+from models.image_settings import ImageSettings
+from models.processor import write_image_settings
 from tests.training import tiny
 from tests.training.conftest import convert
 from tests.training.script import Run, metrics, steps, wait_until_gone
