@@ -129,9 +129,9 @@ def test_which_python_a_script_takes(variables: dict[str, str], expected: str, t
         (tmp_path / folder / "bin").mkdir(parents=True)
         (tmp_path / folder / "bin" / "python").write_text("#!/bin/sh\n")
         (tmp_path / folder / "bin" / "python").chmod(0o755)
-    (tmp_path / "data").mkdir()
-    text = (ROOT / "data" / "python.sh").read_text()
-    (tmp_path / "data" / "python.sh").write_text(text.partition("export PYTHON\n")[0])
+    (tmp_path / "common").mkdir()
+    text = (ROOT / "common" / "python.sh").read_text()
+    (tmp_path / "common" / "python.sh").write_text(text.partition("export PYTHON\n")[0])
     command = ["bash", "-c", "source common/python.sh; echo $PYTHON"]
     done = subprocess.run(
         command, cwd=tmp_path, env={"PATH": os.environ["PATH"], **variables}, capture_output=True, text=True
