@@ -20,7 +20,7 @@ _OPEN_PATHS = ("/health",)  # load balancers ask it without a key
 _PATIENCE_S, _PATIENCE_BYTES = 2.0, 2**26  # for a refused client to finish sending
 
 
-class Manners:
+class RequestLimits:
     """ASGI middleware; it counts responses by status, and leaves the counts in each request's state."""
 
     def __init__(self, app: ASGIApp, api_key: str, max_body_bytes: int, body_timeout_s: float, log: "AccessLog"):
