@@ -38,10 +38,13 @@ from torch.utils._pytree import tree_leaves  # noqa: E402
 from models.registry import family, family_of  # noqa: E402
 from training import layout  # noqa: E402
 from training.activations import num_labelled  # noqa: E402
+from training.algorithms.algorithm import BatchColumns  # noqa: E402
+from training.algorithms.sft import Sft  # noqa: E402
 from training.collate import MicroBatch  # noqa: E402
 from training.config import Config  # noqa: E402
 from training.modules import attention as language_attention  # noqa: E402
 from training.modules.batching import Images, image_share  # noqa: E402
+from training.objective import Objective  # noqa: E402
 from training.optimization import Guard, build_optimizer, build_scheduler, guarded_step  # noqa: E402
 from training.parallel import Chunks, build_model, unwrap  # noqa: E402
 from training.pixel_queue import LazyImages  # noqa: E402
@@ -89,7 +92,7 @@ def measure(config: Config, hf: Any, rank: int, world_size: int) -> RankMemory:
         _exchange_shapes(config, hf)
         _mark_reduction(chunks, meter)
         meter.enter("micro-batches")
-        forward_backward(chunks, batches, config.seq_len)
+        forward_backward(chunks, batches, config.seq_len, Objective(Sft(), config.batch_size))
         before = meter.live
         scheduler.step(1)
         meter.enter("update")
@@ -238,14 +241,11 @@ def _micro_batch(config: Config, hf: Any, chunks: Chunks) -> MicroBatch:
     return MicroBatch(
         tokens=tokens,
         labels=torch.zeros_like(tokens),
-        loss_weights=torch.zeros(rows, length),
-        sample_index=torch.zeros_like(tokens),
         keys=[""] * rows,
-        advantages=torch.zeros(rows),
+        columns=BatchColumns(torch.full([rows], num_labelled(config) // rows), {"weight": torch.ones(rows)}, {}),
         segment_lengths=None,
         images=LazyImages(images, lambda: images),
         lengths=(length,) * rows,
-        mean_num_samples=float(rows),
     )
 
 

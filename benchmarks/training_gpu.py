@@ -25,7 +25,9 @@ from common.files import write_json
 from models.registry import family, family_of
 from training import config as train_config
 from training import torchrun
+from training.algorithms.sft import Sft
 from training.collate import Collator, MicroBatch, TokenizedSample
+from training.columns import SampleColumns
 from training.memory import plan
 from training.modules.batching import Pixels
 from training.pictures import read_picture
@@ -174,7 +176,7 @@ def _measure(options: train_config.Config, hf: Any, steps: int) -> dict[str, flo
     measured = []
     for _ in range(2 + steps):
         clock.restart()
-        measured.append(train_step(options, hf, chunks, state, step, clock))
+        measured.append(train_step(options, hf, chunks, Sft(), state, step, clock))
     timed, peak = measured[2:], peak_flops()
     seconds = statistics.median(metrics.step_seconds for metrics in timed)
     flops_per_gpu = timed[0].flops / seconds / torch.distributed.get_world_size()
@@ -210,9 +212,11 @@ def _micro_batches(collator: Collator, hf: Any, options: train_config.Config) ->
         ids = torch.randint(hf.image_token_id, (length,), generator=generator)
         ids[1 : 1 + images] = hf.image_token_id
         learn = torch.arange(length) >= length * 7 // 8
-        samples.append(TokenizedSample(f"sample-{number}", ids, learn, [picture] * _SCREENSHOTS))
+        samples.append(
+            TokenizedSample(f"sample-{number}", ids, learn, [picture] * _SCREENSHOTS, SampleColumns({"weight": 1.0}))
+        )
     own = samples[collator.place.data_rank :: collator.place.data_size]
-    return [batch.with_pixels() for batch in collator.collate(own, options.global_batch_size)]
+    return [batch.with_pixels() for batch in collator.collate(own)]
 
 
 def _png() -> bytes:

@@ -20,7 +20,9 @@ from common.files import read_json, write_json
 from models.processor import load_processor
 from models.registry import family
 from training import config as train_config
+from training.algorithms.sft import Sft
 from training.collate import TokenizedSample
+from training.columns import ColumnJoin, SampleColumns
 from training.dataset import tokenize
 from training.encoding import ConversationEncoder
 from training.modules import kernels
@@ -59,7 +61,7 @@ def _sample(
     ids += ids >= image_token  # any token but that one
     ids[1 : 1 + latents] = image_token
     learn = torch.arange(length) >= length - reply
-    return TokenizedSample(f"sample-{number}", ids, learn, [picture])
+    return TokenizedSample(f"sample-{number}", ids, learn, [picture], SampleColumns({"weight": 1.0}))
 
 
 def _screenshot() -> bytes:
@@ -73,7 +75,8 @@ def _screenshot() -> bytes:
 def read(folder: Path, count: int | None, encoder: ConversationEncoder) -> list[TokenizedSample]:
     """The first `count` samples (None: all) of a folder of shards, whose order the converter has shuffled."""
     samples = islice(read_in_order(folder, splits=("train",)), count)
-    return [tokenize(encoder, sample.id, sample.fields, sample.find_images()) for sample in samples]
+    join = ColumnJoin(Sft())
+    return [tokenize(encoder, sample.id, sample.fields, sample.find_images(), join) for sample in samples]
 
 
 def count_lengths(samples: list[TokenizedSample], bin_size: int) -> list[list[int]]:

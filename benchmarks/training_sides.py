@@ -8,6 +8,7 @@ logits and loss of the reply's tokens only, no mask where padding on the right n
 
 import dataclasses
 import math
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -18,6 +19,8 @@ from transformers import AutoModelForImageTextToText, AutoProcessor
 from benchmarks import training_samples
 from models.registry import family
 from training import layout
+from training.algorithms.algorithm import PredictedTokens
+from training.algorithms.sft import Sft
 from training.collate import Collator, MicroBatch, Place, TokenizedSample
 from training.config import Config
 from training.encoding import ConversationEncoder
@@ -108,12 +111,13 @@ class Reference:
         options = self.models.options(job)
         collator = Collator(Place(0, 1, 0, 1, True), self.encoder, options.batch_size, job.seq_len)
         samples = self.models.samples(job)
-        return [batch.with_pixels() for batch in collator.collate(samples, len(samples))]
+        return [batch.with_pixels() for batch in collator.collate(samples)]
 
     def step(self, job: Job, batches: list[MicroBatch]) -> float:
         """One optimizer step; its loss."""
         torch.set_num_threads(job.threads)
-        adam, compute = self.adams[job.side], self._own_loss if job.side == "huggingface" else self._loss_of_replies
+        replies = partial(self._loss_of_replies, job.num_samples / len(batches))
+        adam, compute = self.adams[job.side], self._own_loss if job.side == "huggingface" else replies
         adam.zero_grad()
         total = 0.0
         for batch in batches:
@@ -133,11 +137,11 @@ class Reference:
             input_ids=batch.tokens, attention_mask=mask.long(), pixel_values=self._pixels(batch), labels=labels
         ).loss
 
-    def _loss_of_replies(self, batch: MicroBatch) -> torch.Tensor:
+    def _loss_of_replies(self, mean_num_samples: float, batch: MicroBatch) -> torch.Tensor:
         hidden = self.model.model(input_ids=batch.tokens, pixel_values=self._pixels(batch)).last_hidden_state
         learnt = batch.labels != IGNORE
         losses = functional.cross_entropy(self.model.lm_head(hidden[learnt]), batch.labels[learnt], reduction="none")
-        return (losses * batch.loss_weights[learnt]).sum() / batch.mean_num_samples
+        return Sft().token_losses(PredictedTokens(-losses, batch.columns)).sum() / mean_num_samples
 
     def _pixels(self, batch: MicroBatch) -> torch.Tensor:
         """[b, images of a sample, 3, height, width]; screenshots have one size."""
@@ -179,7 +183,7 @@ class Elcano:
 
         options = self.models.options(job, torch.distributed.get_world_size())
         samples = self.models.samples(job)
-        batches = build_collator(options, self.encoder).collate(samples, len(samples))
+        batches = build_collator(options, self.encoder).collate(samples)
         return [batch.with_pixels() for batch in batches]
 
     def step(self, job: Job, batches: list[MicroBatch]) -> float:
@@ -189,7 +193,7 @@ class Elcano:
         torch.set_num_threads(job.threads)
         self.clock.restart()
         step = Step(batches, [key for batch in batches for key in batch.keys])
-        metrics = train_step(self.config, self.hf, self.chunks, self.state, step, self.clock)
+        metrics = train_step(self.config, self.hf, self.chunks, Sft(), self.state, step, self.clock)
         assert metrics.skipped is None and math.isfinite(metrics.loss)
         return metrics.loss
 

@@ -7,6 +7,8 @@ import torch
 from PIL import Image
 
 from models.images import ImageEncoder
+from training.algorithms.algorithm import BatchColumns
+from training.columns import SampleColumns
 from training.modules.batching import IGNORE, Images, image_share
 from training.modules.images import encode_share, only_counted
 from training.packing import batch_by_length, pack_rows
@@ -18,16 +20,15 @@ from training.pixel_queue import LazyImages, PixelQueue
 class TokenizedSample:
     """ids [s]; learn [s] bool: whether a token is to be predicted.
 
-    `weight` scales the sample's loss; `advantage` is carried for algorithms that need it, as are `behavior_logprobs`
-    [s], of the tokens that a policy of `weights_version` sampled (NaN elsewhere; None where they are not known).
+    `columns` are those that the algorithm reads. `behavior_logprobs` [s]: of the tokens that a policy of
+    `weights_version` sampled (NaN elsewhere; None where they are not known).
     """
 
     key: str
     ids: torch.Tensor
     learn: torch.Tensor
     images: list[Picture]
-    weight: float = 1.0
-    advantage: float = 0.0
+    columns: SampleColumns = dataclasses.field(default_factory=SampleColumns)
     behavior_logprobs: torch.Tensor | None = None
     weights_version: str = ""
 
@@ -36,27 +37,22 @@ class TokenizedSample:
 class MicroBatch:
     """
     tokens, labels [b, s]: padded on the right; `labels` are shifted, `IGNORE` where nothing is to be learnt.
-    loss_weights [b, s]: weight / (learnt tokens of the sample), so that replies count alike however long they are.
-    sample_index [b, s]: which of the `n` samples a position belongs to; padding belongs to the one before it, or to 0.
-    keys, advantages [n]: of the samples.
+    keys [n]: of the samples, as they follow each other in the rows.
+    columns: those of the samples and of the tokens that have a label, in the order of `labels`, row after row.
     segment_lengths: None, or of a packed row (b = 1) its samples' lengths and that of the padding after them; positions
         restart in each segment and attention stays within it.
     images: all are counted, this rank's share of them is made as the vision tower takes it.
     lengths [n]: of the samples.
-    mean_num_samples: samples of a micro-batch, on average over the step: the loss's denominator.
     position_ids [rows, b, s]: of a family whose tokens do not simply count (`ImageEncoder.position_ids`), 0 at padding.
     """
 
     tokens: torch.Tensor
     labels: torch.Tensor
-    loss_weights: torch.Tensor
-    sample_index: torch.Tensor
     keys: list[str]
-    advantages: torch.Tensor
+    columns: BatchColumns
     segment_lengths: tuple[int, ...] | None
     images: LazyImages
     lengths: tuple[int, ...]
-    mean_num_samples: float
     position_ids: torch.Tensor | None = None
 
     @property
@@ -68,7 +64,7 @@ class MicroBatch:
         """A copy with its tensors on `device`; images are loaded apart."""
         fields = vars(self).items()
         moved = {name: value.to(device, non_blocking=True) for name, value in fields if torch.is_tensor(value)}
-        return dataclasses.replace(self, **moved)
+        return dataclasses.replace(self, **moved, columns=self.columns.on(device))
 
     def with_pixels(self) -> "MicroBatch":
         """A copy that holds its pixels, for a loop that computes it again and again."""
@@ -130,10 +126,10 @@ class Collator:
 
     def step(self, share: Share) -> Step:
         """An optimizer step as this rank computes it."""
-        return Step(self.collate(share.samples, len(share.keys)), share.keys)
+        return Step(self.collate(share.samples), share.keys)
 
-    def collate(self, samples: Sequence[TokenizedSample], num_samples: int) -> list[MicroBatch]:
-        """At least one micro-batch of `samples`, the replica's own of the `num_samples` of an optimizer step.
+    def collate(self, samples: Sequence[TokenizedSample]) -> list[MicroBatch]:
+        """At least one micro-batch of `samples`, the replica's own of an optimizer step.
 
         Replicas need not have as many micro-batches as each other: each one's losses are divided by its own number.
         """
@@ -144,60 +140,50 @@ class Collator:
             plan = batch_by_length(lengths, self.batch_size, self.micro_batch_multiple)
         plan = plan or [[]] * self.micro_batch_multiple
         make = self._packed if self.packing else self._padded
-        mean_num_samples = num_samples / self.place.data_size / len(plan)
-        return [make([samples[index] for index in group], mean_num_samples) for group in plan]
+        return [make([samples[index] for index in group]) for group in plan]
 
-    def _padded(self, samples: list[TokenizedSample], mean_num_samples: float) -> MicroBatch:
+    def _padded(self, samples: list[TokenizedSample]) -> MicroBatch:
         """One sample a row."""
         rows = [[sample] for sample in samples] or [[]]
         rows += [[] for _ in range(self.batch_size - len(rows))]
-        return self._micro_batch(rows, mean_num_samples)
+        return self._micro_batch(rows)
 
-    def _packed(self, samples: list[TokenizedSample], mean_num_samples: float) -> MicroBatch:
+    def _packed(self, samples: list[TokenizedSample]) -> MicroBatch:
         """All samples in one row."""
-        batch = self._micro_batch([samples], mean_num_samples)
+        batch = self._micro_batch([samples])
         segments = [self._segment(len(sample.ids)) for sample in samples]
         padding = batch.tokens.size(1) - sum(segments)
         return dataclasses.replace(batch, segment_lengths=(*segments, *([padding] if padding else [])))
 
-    def _micro_batch(self, rows: list[list[TokenizedSample]], mean_num_samples: float) -> MicroBatch:
+    def _micro_batch(self, rows: list[list[TokenizedSample]]) -> MicroBatch:
         samples = [sample for row in rows for sample in row]
         longest = max(sum(self._segment(len(sample.ids)) for sample in row) for row in rows)
         length = self.seq_len if self.pad_to_seq_len else max(1, -(-longest // self.pad_multiple)) * self.pad_multiple
         tokens = torch.zeros(len(rows), length, dtype=torch.long)
         labels = torch.full_like(tokens, IGNORE)
-        loss_weights = torch.zeros(len(rows), length)
-        sample_index = torch.zeros_like(tokens)
         position_ids: torch.Tensor | None = None
-        number = 0
         for row, members in enumerate(rows):
             start = 0
             for sample in members:
                 end = start + len(sample.ids)
-                learn = sample.learn[1:]
                 tokens[row, start:end] = sample.ids
-                labels[row, start : end - 1] = torch.where(learn, sample.ids[1:], IGNORE)
-                loss_weights[row, start : end - 1] = learn / learn.sum() * sample.weight
-                sample_index[row, start:] = number
+                labels[row, start : end - 1] = torch.where(sample.learn[1:], sample.ids[1:], IGNORE)
                 positions = self.image_encoder.position_ids(sample.ids, [image.size for image in sample.images])
                 if positions is not None:
                     position_ids = (
                         tokens.new_zeros(len(positions), *tokens.shape) if position_ids is None else position_ids
                     )
                     position_ids[:, row, start:end] = positions
-                start, number = start + self._segment(len(sample.ids)), number + 1
+                start += self._segment(len(sample.ids))
         images = [(sample.key, picture) for sample in samples for picture in sample.images]
         return MicroBatch(
             tokens=tokens,
             labels=labels,
-            loss_weights=loss_weights,
-            sample_index=sample_index,
             keys=[sample.key for sample in samples],
-            advantages=torch.tensor([sample.advantage for sample in samples]),
+            columns=_batch_columns(samples),
             segment_lengths=None,
             images=self._own_images(images),
             lengths=tuple(len(sample.ids) for sample in samples),
-            mean_num_samples=mean_num_samples,
             position_ids=position_ids,
         )
 
@@ -221,3 +207,13 @@ class Collator:
 
         num_units = len(image_share(counted.num_units, rank, size))
         return LazyImages(counted, self.pixel_queue.submit(num_units, make))
+
+
+def _batch_columns(samples: Sequence[TokenizedSample]) -> BatchColumns:
+    """Those of `samples`, which all have the same; none have none."""
+    first = samples[0].columns if samples else SampleColumns()
+    return BatchColumns(
+        num_tokens=torch.tensor([int(sample.learn[1:].sum()) for sample in samples], dtype=torch.long),
+        per_sample={name: torch.tensor([s.columns.per_sample[name] for s in samples]) for name in first.per_sample},
+        per_token={name: torch.cat([s.columns.per_token[name] for s in samples]) for name in first.per_token},
+    )

@@ -17,7 +17,10 @@ import tyro
 
 from data.adapter_record import Lora
 from data.checkpoint_folder import find_weights, read_tracker
+from data.columns import digests
 from data.shard import checksum
+from training import algorithms
+from training.algorithms.algorithm import Algorithm
 from training.layout import Layout
 from training.modules.trainable import Trainable
 
@@ -94,6 +97,12 @@ class Config:
     """Steps between checkpoints; the last step is always saved."""
     loss: Literal["answer", "all_answers", "all"] = "answer"
     """Which tokens are learnt: the last reply, every reply, or everything but images."""
+    algorithm: str = "sft"
+    """The learning algorithm, a file in training/algorithms, or the module path of your own."""
+    algorithm_options: str = ""
+    """Its own options: NAME=VALUE,NAME=VALUE."""
+    column_files: str = ""
+    """Parquet files of columns that it reads (weights, advantages, log-probabilities), separated by commas."""
     weight_decay: float = 0.0
     clip_grad: float = 1.0
     """Largest norm of the gradient."""
@@ -156,8 +165,8 @@ class Config:
         return min(self.num_workers, num_samples)
 
     def identity(self, manifest: dict[str, Any]) -> dict[str, Any]:
-        """What a run cannot change before its end: the order of its samples, the form of its optimizer's state, and the
-        weights that it leaves alone."""
+        """What a run cannot change before its end: the order of its samples, the form of its optimizer's state, the
+        weights that it leaves alone, and what its loss is made of."""
         shards = [checksum(shard)[1] for shard in manifest["shards"] if shard.get("split", "train") == "train"]
         names = ("global_batch_size", "seed", "pr", "do")
         return {
@@ -165,8 +174,18 @@ class Config:
             "num_workers": self.num_loaders(manifest["num_samples"]),
             "data": hashlib.sha256("".join(shards).encode()).hexdigest(),
             "trainable": dataclasses.asdict(self.trainable),
+            "algorithm": f"{self.algorithm}: {self.build_algorithm()}",
+            "column_files": digests(self.column_paths),
             **({"base": str(find_weights(self.pretrain_checkpoint_path)[0].resolve())} if self.lora_rank else {}),
         }
+
+    @property
+    def column_paths(self) -> list[Path]:
+        return [Path(path) for path in self.column_files.split(",") if path]
+
+    def build_algorithm(self) -> Algorithm:
+        """`UserError` when there is none of this name."""
+        return algorithms.load(self.algorithm, self.algorithm_options)
 
     @property
     def pads_to_longest(self) -> bool:

@@ -6,7 +6,6 @@ a replica reads the json members, from whose texts it estimates lengths, deals t
 its own. The loader's state can be saved and restored exactly.
 """
 
-import math
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -33,6 +32,7 @@ from megatron.energon.errors import reraise_exception
 from common.errors import UserError
 from data.shard import parse_fields
 from training.collate import Share, TokenizedSample
+from training.columns import ColumnJoin, SampleColumns
 from training.encoding import ConversationEncoder
 from training.packing import deal_out
 from training.pictures import FilePart, read_picture
@@ -68,40 +68,39 @@ def _read_sample(crude: dict[str, Any]) -> RawSample:
 
 
 def tokenize(
-    encoder: ConversationEncoder, sample_id: str, fields: dict[str, Any], images: Sequence[bytes | FilePart]
+    encoder: ConversationEncoder,
+    sample_id: str,
+    fields: dict[str, Any],
+    images: Sequence[bytes | FilePart],
+    join: ColumnJoin | None = None,
 ) -> TokenizedSample:
-    """A `TokenizedSample` of a shard's json member and image members.
+    """A `TokenizedSample` of a shard's json member and image members, with the columns that `join` finds.
 
     Raises:
-        UserError: as `ConversationEncoder.encode`, `weight` or `advantage` is not a number, or the sampled tokens are
-            none.
+        UserError: as `ConversationEncoder.encode` and `ColumnJoin.of`, or the sampled tokens are none.
     """
-    try:
-        weight, advantage = float(fields.get("weight", 1.0)), float(fields.get("advantage", 0.0))
-        conversations = fields["conversations"]
-        if not math.isfinite(weight) or not math.isfinite(advantage):
-            raise ValueError(f"weight {weight}, advantage {advantage}")
-    except (KeyError, TypeError, ValueError) as error:
-        raise UserError(f"sample {sample_id}: needs conversations, and numbers as its columns ({error!r})") from None
     try:
         sampled = SampledReply.of(fields)
     except UserError as error:
         raise UserError(f"sample {sample_id}: {error}") from None
     pictures = [read_picture(sample_id, image) for image in images]
-    tokens = encoder.encode(sample_id, conversations, [picture.size for picture in pictures], sampled)
+    tokens = encoder.encode(sample_id, fields["conversations"], [picture.size for picture in pictures], sampled)
+    columns = join.of(sample_id, fields, tokens.learn, tokens.behavior_logprobs) if join else SampleColumns()
     version = sampled.weights_version if sampled else ""
-    return TokenizedSample(
-        sample_id, tokens.ids, tokens.learn, pictures, weight, advantage, tokens.behavior_logprobs, version
-    )
+    return TokenizedSample(sample_id, tokens.ids, tokens.learn, pictures, columns, tokens.behavior_logprobs, version)
 
 
 def tokenize_share(
-    encoder: ConversationEncoder, batch: Sequence[StoredSample], replica: int, num_replicas: int
+    encoder: ConversationEncoder,
+    batch: Sequence[StoredSample],
+    replica: int,
+    num_replicas: int,
+    join: ColumnJoin | None = None,
 ) -> Share:
     """What number `replica` of `num_replicas` has of a global batch: as many samples as the others, as much work."""
     costs = [_estimate_length(encoder, sample) for sample in batch]
     own = [batch[index] for index in deal_out(costs, num_replicas)[replica]]
-    samples = [tokenize(encoder, sample.id, sample.fields, sample.find_images()) for sample in own]
+    samples = [tokenize(encoder, sample.id, sample.fields, sample.find_images(), join) for sample in own]
     return Share([sample.id for sample in batch], samples)
 
 
@@ -118,9 +117,11 @@ class ShareEncoder(DefaultTaskEncoder):
     cookers = (Cooker(_read_sample),)
     decoder = None
 
-    def __init__(self, encoder: ConversationEncoder, folder: Path, replica: int, num_replicas: int) -> None:
+    def __init__(
+        self, encoder: ConversationEncoder, join: ColumnJoin, folder: Path, replica: int, num_replicas: int
+    ) -> None:
         super().__init__()
-        self.encoder, self.index = encoder, ShardIndex(folder)
+        self.encoder, self.join, self.index = encoder, join, ShardIndex(folder)
         self.replica, self.num_replicas = replica, num_replicas
 
     def build_train_datasets(self, *, datasets: list[Any], **options: Any) -> SavableDataset[Any]:
@@ -139,7 +140,7 @@ class ShareEncoder(DefaultTaskEncoder):
             StoredSample(raw.fields, partial(self.index.find_images, raw.shard, raw.__key__, raw.fields))
             for raw in samples
         ]
-        share = tokenize_share(self.encoder, batch, self.replica, self.num_replicas)
+        share = tokenize_share(self.encoder, batch, self.replica, self.num_replicas, self.join)
         return EncodedShare.derive_from(samples[0], content=pickle.dumps(share))
 
 

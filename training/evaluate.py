@@ -1,17 +1,24 @@
-"""The loss on the data set's validation split: samples of tasks that training never sees."""
+"""The loss on the data set's validation split: samples of tasks that training never sees.
+
+Whatever the algorithm of the run, it is that of supervised fine-tuning, so that runs can be compared.
+"""
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 
 import torch
 
 from data.shard import read_manifest
+from training.algorithms.sft import Sft
 from training.collate import Collator, MicroBatch, Share
+from training.columns import ColumnJoin
 from training.config import Config
 from training.dataset import in_batches, tokenize_share
 from training.encoding import ConversationEncoder
 from training.feed import Replica
 from training.metrics import mean_loss
+from training.objective import Objective
 from training.parallel import Chunks
 from training.step import forward_only
 from training.stored_sample import read_in_order
@@ -24,7 +31,7 @@ class Evaluator:
         self, config: Config, chunks: Chunks, encoder: ConversationEncoder, collator: Collator, replica: Replica
     ) -> None:
         self.config, self.chunks, self.encoder, self.collator = config, chunks, encoder, collator
-        self.replica = replica
+        self.replica, self.algorithm = replica, Sft()
         shards = read_manifest(config.dataset_path)["shards"]
         self.has_samples = any(shard.get("split") == "val" for shard in shards)
 
@@ -40,7 +47,9 @@ class Evaluator:
         for chunk in self.chunks:
             chunk.eval()
         for share in self.replica.receive(self._shares()):
-            losses = forward_only(self.chunks, self.collator.step(share).micro_batches, self.config.seq_len, _loss)
+            batches = self.collator.step(share).micro_batches
+            loss = partial(_loss, Objective.of_step(self.algorithm, batches))
+            losses = forward_only(self.chunks, batches, self.config.seq_len, loss)
             total += mean_loss(losses) * len(share.keys)
             count += len(share.keys)
         for chunk in self.chunks:
@@ -50,10 +59,10 @@ class Evaluator:
     def _shares(self) -> Iterator[Share]:
         samples = read_in_order(self.config.dataset_path, splits=("val",))
         wanted = islice(samples, self.config.eval_samples or None)
-        place = self.collator.place
+        place, join = self.collator.place, ColumnJoin(self.algorithm)
         for batch in in_batches(wanted, self.config.global_batch_size):
-            yield tokenize_share(self.encoder, batch, place.data_rank, place.data_size)
+            yield tokenize_share(self.encoder, batch, place.data_rank, place.data_size, join)
 
 
-def _loss(batch: MicroBatch, losses: torch.Tensor, non_loss_data: bool = True) -> torch.Tensor:
-    return (losses * batch.loss_weights).sum() / batch.mean_num_samples
+def _loss(objective: Objective, batch: MicroBatch, losses: torch.Tensor, non_loss_data: bool = True) -> torch.Tensor:
+    return objective(batch, losses)

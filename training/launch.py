@@ -15,6 +15,7 @@ from data.shard import read_manifest
 from models.language import sliding_window
 from models.registry import family
 from training import torchrun
+from training.columns import ColumnJoin
 from training.config import Config, script_of
 from training.devices import Ranks, plan_ranks
 from training.memory import print_plan
@@ -77,7 +78,8 @@ def check(config: Config, num_ranks: int) -> None:
     check_sizes(config, num_ranks)
     if config.wandb_project and importlib.util.find_spec("wandb") is None:
         raise UserError("WANDB_PROJECT needs the wandb package; pip install wandb")
-    check_samples(config.dataset_path, manifest, config.image_num, config.hf_files)
+    join = ColumnJoin(config.build_algorithm(), config.column_paths)
+    check_samples(config.dataset_path, manifest, config.image_num, config.hf_files, join)
 
 
 def check_counts(config: Config) -> None:

@@ -32,7 +32,7 @@ log = logging.getLogger("training")
 class StepMetrics:
     """Of one optimizer step.
 
-    loss: mean over its samples (0 on ranks before the last pipeline stage). num_tokens: without padding.
+    loss: the algorithm's (0 on ranks before the last pipeline stage). num_tokens: without padding.
     flops: of all GPUs together. seconds: by phase, of the slowest rank. memory_gb: the fullest rank's peak so far.
     skipped: why the weights did not change, or None. samples: a digest of the step's sample keys in order.
     """
@@ -50,7 +50,7 @@ class StepMetrics:
 
     @staticmethod
     def reduce(
-        losses: Sequence[dict[str, torch.Tensor]],
+        losses: Sequence[torch.Tensor],
         step: Step,
         grad_norm: float,
         lr: float,
@@ -67,7 +67,7 @@ class StepMetrics:
         seconds, peak_memory = clock.seconds, _peak_memory_gb()
         *slowest, memory_gb = _all_reduce([*seconds.values(), peak_memory], torch.distributed.ReduceOp.MAX)
         return StepMetrics(
-            loss=mean_loss([entry["loss"] for entry in losses]),
+            loss=mean_loss(losses),
             grad_norm=grad_norm,
             lr=lr,
             num_tokens=int(num_tokens),

@@ -6,9 +6,10 @@ One row of the Parquet file per sample, in the order of the shards:
     logprob      sum over the reply's tokens, natural logarithm
     num_tokens   of the reply
     perplexity   exp(-logprob / num_tokens)
-    weight, advantage
     behavior_logprob   of the reply when it was sampled, where the samples say so; null elsewhere
-    token_logprobs   of each of them, with --token_logprobs true
+    token_logprobs   of each of them, with --token_logprobs true, or under another name
+
+Training takes the file as one of its COLUMN_FILES: `--token_logprobs true --token_column reference_logprobs`.
 """
 
 import dataclasses
@@ -65,6 +66,8 @@ class ScoreConfig:
     """Which tokens are scored: the last reply, every reply, or everything but images."""
     token_logprobs: Switch = "false"
     """Also write each token's."""
+    token_column: str = "token_logprobs"
+    """What that column is called: reference_logprobs, for an algorithm that reads those."""
     te: Literal["auto", "true", "false"] = "auto"
     """TransformerEngine's layers; auto: where it is installed."""
     host_gpu_num: int = 0

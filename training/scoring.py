@@ -1,17 +1,15 @@
 """What one rank does to score samples: forward passes only, rows gathered on the first rank."""
 
 import math
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow
 import torch
 from megatron.core import parallel_state
 from megatron.core.transformer.module import Float16Module
-from pyarrow import parquet
 
 from data.checkpoint_folder import find_weights
+from data.columns import write_columns
 from models.processor import load_processor
 from models.registry import family
 from training import checkpoint, layout
@@ -30,9 +28,8 @@ _WINDOW = 64
 
 _SCHEMA = pyarrow.schema(
     [("id", pyarrow.string()), ("logprob", pyarrow.float64()), ("num_tokens", pyarrow.int32())]
-    + [(name, pyarrow.float64()) for name in ("perplexity", "weight", "advantage", "behavior_logprob")]
+    + [(name, pyarrow.float64()) for name in ("perplexity", "behavior_logprob")]
 )
-_TOKENS = pyarrow.field("token_logprobs", pyarrow.list_(pyarrow.float32()))
 
 
 def score(config: ScoreConfig) -> None:
@@ -53,25 +50,28 @@ def score(config: ScoreConfig) -> None:
         tokenize_share(encoder, window, place.data_rank, place.data_size)
         for window in in_batches(read_in_order(config.dataset_path), _WINDOW * place.data_size)
     )
-    with_tokens = config.token_logprobs == "true"
+    token_column = config.token_column if config.token_logprobs == "true" else None
     tables = (
-        _score_share(chunk, collator, share, config.seq_len, with_tokens)
+        _score_share(chunk, collator, share, config.seq_len, token_column)
         for share in Replica.own(place.data_rank).receive(shares)
     )
-    schema = _SCHEMA.append(_TOKENS) if with_tokens else _SCHEMA
+    tokens = [pyarrow.field(token_column, pyarrow.list_(pyarrow.float32()))] if token_column else []
+    schema = pyarrow.schema([*_SCHEMA, *tokens])
     if torch.distributed.get_rank() == 0:
-        _write(config.output, tables, schema)
+        print(f"{config.output}: {write_columns(config.output, tables, schema)} samples")
     else:
         for _ in tables:
             pass
     layout.finalize()
 
 
-def _score_share(chunk: Any, collator: Collator, share: Share, seq_len: int, with_tokens: bool) -> list[dict[str, Any]]:
+def _score_share(
+    chunk: Any, collator: Collator, share: Share, seq_len: int, token_column: str | None
+) -> list[dict[str, Any]]:
     """Rows of all replicas' samples in their order, on every rank."""
     scored = forward_only([chunk], collator.step(share).micro_batches, seq_len, _token_logprobs)
     logprobs = dict(pair for pairs in scored for pair in pairs)
-    own = [_row(sample, logprobs[sample.key], with_tokens) for sample in share.samples if _holds_the_scores()]
+    own = [_row(sample, logprobs[sample.key], token_column) for sample in share.samples if _holds_the_scores()]
     everyone: list[list[dict[str, Any]]] = [[] for _ in range(torch.distributed.get_world_size())]
     torch.distributed.all_gather_object(everyone, own)
     by_key = {row["id"]: row for rows in everyone for row in rows}
@@ -83,12 +83,8 @@ def _token_logprobs(batch: MicroBatch, losses: torch.Tensor, non_loss_data: bool
     group = parallel_state.get_context_parallel_group()
     if group.size() > 1:
         torch.distributed.all_reduce(losses, group=group)
-    scored = batch.labels != IGNORE
-    values, owners = (-losses[scored]).tolist(), batch.sample_index[scored].tolist()
-    by_sample: list[list[float]] = [[] for _ in batch.keys]
-    for value, owner in zip(values, owners, strict=True):
-        by_sample[owner].append(value)
-    return list(zip(batch.keys, by_sample, strict=True))
+    by_sample = (-losses[batch.labels != IGNORE]).split(batch.columns.num_tokens.tolist())
+    return [(key, logprobs.tolist()) for key, logprobs in zip(batch.keys, by_sample, strict=True)]
 
 
 def _holds_the_scores() -> bool:
@@ -97,26 +93,13 @@ def _holds_the_scores() -> bool:
     return first and parallel_state.is_pipeline_last_stage()
 
 
-def _row(sample: TokenizedSample, logprobs: list[float], with_tokens: bool) -> dict[str, Any]:
+def _row(sample: TokenizedSample, logprobs: list[float], token_column: str | None) -> dict[str, Any]:
     logprob = math.fsum(logprobs)
     row = {
         "id": sample.key,
         "logprob": logprob,
         "num_tokens": len(logprobs),
         "perplexity": math.exp(min(-logprob / len(logprobs), 700.0)),
-        "weight": sample.weight,
-        "advantage": sample.advantage,
         "behavior_logprob": None if sample.behavior_logprobs is None else sample.behavior_logprobs.nansum().item(),
     }
-    return {**row, "token_logprobs": logprobs} if with_tokens else row
-
-
-def _write(output: Path, tables: Iterator[list[dict[str, Any]]], schema: pyarrow.Schema) -> None:
-    temporary = output.with_name(f".{output.name}.partial")
-    count = 0
-    with parquet.ParquetWriter(temporary, schema) as writer:
-        for rows in tables:
-            writer.write_table(pyarrow.Table.from_pylist(rows, schema))
-            count += len(rows)
-    temporary.replace(output)
-    print(f"{output}: {count} samples")
+    return {**row, token_column: logprobs} if token_column else row

@@ -12,16 +12,18 @@ from megatron.core.utils import get_attr_wrapped_model
 from training import layout
 from training.collate import MicroBatch
 from training.modules.batching import NO_IMAGES
+from training.objective import Objective
 from training.parallel import Chunks
 
 LossFunction = Callable[[MicroBatch, torch.Tensor], Any]
 """(micro-batch, token losses [b, s]) -> what Megatron's schedule expects of a loss function."""
 
 
-def forward_backward(chunks: Chunks, batches: Sequence[MicroBatch], seq_len: int) -> list[dict[str, torch.Tensor]]:
-    """Accumulate the gradients of this replica's micro-batches; what `weighted_loss` reports comes back on the last
-    pipeline stage."""
-    return _run(chunks, batches, seq_len, weighted_loss, forward_only=False)
+def forward_backward(
+    chunks: Chunks, batches: Sequence[MicroBatch], seq_len: int, objective: Objective
+) -> list[torch.Tensor]:
+    """Accumulate the gradients of this replica's micro-batches; their losses come back on the last pipeline stage."""
+    return _run(chunks, batches, seq_len, partial(_with_report, objective), forward_only=False)
 
 
 @torch.no_grad()
@@ -30,12 +32,9 @@ def forward_only(chunks: Chunks, batches: Sequence[MicroBatch], seq_len: int, lo
     return _run(chunks, batches, seq_len, loss, forward_only=True, collect_non_loss_data=True)
 
 
-def weighted_loss(batch: MicroBatch, losses: torch.Tensor) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-    """Each sample's weighted token losses, summed; such that the mean over the step's micro-batches is the mean over
-    its samples."""
-    loss = (losses * batch.loss_weights).sum() / batch.mean_num_samples
-    reported = loss.detach().clone()  # Megatron scales `loss` in place
-    return loss, {"loss": reported, "num_tokens": torch.tensor(float(batch.num_tokens), device=loss.device)}
+def _with_report(objective: Objective, batch: MicroBatch, losses: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    loss = objective(batch, losses)
+    return loss, loss.detach().clone()  # Megatron scales `loss` in place
 
 
 def _run(

@@ -12,12 +12,16 @@ from data.shard import parse_fields
 from data.tar import scan
 from models.processor import load_processor, to_stderr
 from models.registry import family
+from training.columns import ColumnJoin
 from training.sampled import SampledReply
 
 
-def check_samples(folder: Path, manifest: dict[str, Any], image_num: int, hf_files: Path) -> None:
+def check_samples(
+    folder: Path, manifest: dict[str, Any], image_num: int, hf_files: Path, join: ColumnJoin | None = None
+) -> None:
     """`UserError` for a sample whose `<image>` marks are not as many as its images, or more than `image_num`, or whose
-    sampled tokens are none. Only tar headers and json members are read, no image.
+    sampled tokens are none, or which lacks a column that `join` wants of all training samples. Only tar headers and
+    json members are read, no image.
 
     One line says how many samples hold the tokens that were sampled, and how many of those the tokenizer in `hf_files`
     reads as something else: these are tokenized from their text.
@@ -31,6 +35,8 @@ def check_samples(folder: Path, manifest: dict[str, Any], image_num: int, hf_fil
             if num_images > image_num:
                 raise UserError(f"sample {fields['id']}: {num_images} images, more than IMAGE_NUM={image_num}")
             tokens.count(fields)
+            if join and entry.get("split") != "val":
+                join.check(fields["id"], fields)
     tokens.report(folder)
 
 

@@ -17,8 +17,10 @@ from models.images import ImageEncoder
 from models.processor import describe, load_processor, mark_as_trained, splitting_remark, to_stderr, write_chat_template
 from models.registry import family
 from training import checkpoint, layout
+from training.algorithms.algorithm import Algorithm
 from training.clock import Clock
 from training.collate import Collator, Place, Step
+from training.columns import ColumnJoin
 from training.config import Config
 from training.dataset import ShareEncoder, build_loader
 from training.encoding import ConversationEncoder
@@ -26,6 +28,7 @@ from training.evaluate import Evaluator
 from training.feed import Feed, Replica
 from training.metrics import StepMetrics, StepReporter
 from training.modules import kernels
+from training.objective import Objective
 from training.optimization import Guard, build_optimizer, build_scheduler, guarded_step
 from training.parallel import Chunks, build_model, finish_param_sync, unwrap
 from training.pixel_queue import PixelQueue
@@ -53,8 +56,8 @@ def train(config: Config) -> bool:
     processor = load_processor(hf_files)
     say_what_is_seen(hf_files, processor)
     image_encoder = kind.image_encoder(processor, hf)
-    encoder = build_encoder(config, processor, image_encoder)
-    feed = build_feed(config, encoder, build_collator(config, image_encoder, PixelQueue(config.num_workers)))
+    encoder, algorithm = build_encoder(config, processor, image_encoder), config.build_algorithm()
+    feed = build_feed(config, encoder, algorithm, build_collator(config, image_encoder, PixelQueue(config.num_workers)))
     guard = Guard(config.spike_factor)
     adapter = adapter_record(config, pretrained)
     state = checkpoint.TrainingState(unwrap(model), optimizer, scheduler, guard, feed, config.layout, adapter)
@@ -70,7 +73,7 @@ def train(config: Config) -> bool:
         clock.restart()
         with clock.measure("data"):
             step = feed.take()
-        metrics = train_step(config, hf, model, state, step, clock)
+        metrics = train_step(config, hf, model, algorithm, state, step, clock)
         iteration += 1
         reporter.report(iteration, metrics)
         if evaluator.is_due(iteration, train_iters):
@@ -111,12 +114,13 @@ def build_encoder(config: Config, processor: Any, image_encoder: ImageEncoder) -
     return ConversationEncoder(processor, image_encoder, config.seq_len, config.image_num, config.loss)
 
 
-def build_feed(config: Config, encoder: ConversationEncoder, collator: Collator) -> Feed:
+def build_feed(config: Config, encoder: ConversationEncoder, algorithm: Algorithm, collator: Collator) -> Feed:
     """This rank's steps; a collective over all ranks."""
     place = collator.place
     replica, loader = Replica.own(place.data_rank), None
     if replica.reads:
-        share_encoder = ShareEncoder(encoder, config.dataset_path, place.data_rank, place.data_size)
+        join = ColumnJoin(algorithm, config.column_paths)
+        share_encoder = ShareEncoder(encoder, join, config.dataset_path, place.data_rank, place.data_size)
         num_loaders = config.num_loaders(read_manifest(config.dataset_path)["num_samples"])
         sizes = (config.global_batch_size, num_loaders, config.seed)
         loader = build_loader(config.dataset_path, share_encoder, *sizes)
@@ -173,6 +177,7 @@ def train_step(
     config: Config,
     hf: Any,
     model: Chunks,
+    algorithm: Algorithm,
     state: checkpoint.TrainingState,
     step: Step,
     clock: Clock,
@@ -183,7 +188,8 @@ def train_step(
     state.optimizer.zero_grad()
     state.scheduler.step(1)  # first, so that the first step already has a learning rate
     with clock.measure("forward_backward"):
-        losses = forward_backward(model, step.micro_batches, config.seq_len)
+        objective = Objective.of_step(algorithm, step.micro_batches)
+        losses = forward_backward(model, step.micro_batches, config.seq_len, objective)
     clock.move("forward_backward", "data", step.waited_s)
     with clock.measure("optimizer"):
         grad_norm, skipped = guarded_step(state.optimizer, state.guard)

@@ -119,7 +119,7 @@ def test_a_micro_batch_holds_the_familys_positions(policy: Path, packing: bool) 
     encoder = kind.image_encoder(AutoProcessor.from_pretrained(policy), kind.read_config(policy))
     collator = Collator(Place(0, 1, 0, 1, True), encoder, batch_size=1 if packing else 2, seq_len=16, packing=packing)
     samples = [TokenizedSample(str(n), torch.arange(n), torch.ones(n, dtype=torch.bool), []) for n in (9, 5)]
-    [batch] = collator.collate(samples, 2)
+    [batch] = collator.collate(samples)
     rows = [[*range(7, 16), *range(7, 12)]] if packing else [[*range(7, 16)], [*range(7, 12), 0, 0, 0, 0]]
     assert sorted(batch.position_ids[0].tolist()) == sorted(rows)
 

@@ -17,6 +17,7 @@ from megatron.core import parallel_state  # noqa: E402
 from models.processor import load_processor  # noqa: E402
 from models.registry import family  # noqa: E402
 from training import layout  # noqa: E402
+from training.algorithms.sft import Sft  # noqa: E402
 from training.collate import MicroBatch  # noqa: E402
 from training.config import Config  # noqa: E402
 from training.encoding import ConversationEncoder  # noqa: E402
@@ -45,7 +46,7 @@ def main(job: dict[str, Any]) -> None:
     encoder = build_encoder(config, processor, images)
     count = count_calls(encoder)
     collator = build_collator(config, images, PixelQueue(config.num_workers))
-    feed = build_feed(config, encoder, collator)
+    feed = build_feed(config, encoder, Sft(), collator)
     steps = []
     for _ in range(job["steps"]):
         step = feed.take()
@@ -80,10 +81,10 @@ def count_calls(encoder: ConversationEncoder) -> list[int]:
 
 
 def digests(batch: MicroBatch) -> dict[str, str]:
-    """Of each sample's tokens, labels and weights."""
+    """Of each sample's tokens, labels and weight."""
     found = {}
     for row, (key, length) in enumerate(zip(batch.keys, batch.lengths, strict=True)):
-        parts = [batch.tokens[row, :length], batch.labels[row, :length], batch.loss_weights[row, :length]]
+        parts = [batch.tokens[row, :length], batch.labels[row, :length], batch.columns.per_sample["weight"][row]]
         assert (batch.labels[row, length - 1 :] == IGNORE).all()
         found[key] = hashlib.sha256(b"".join(part.numpy().tobytes() for part in parts)).hexdigest()[:16]
     return found

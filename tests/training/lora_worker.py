@@ -7,6 +7,7 @@ the largest absolute differences. By the chain rule the gradients of W + scale *
 scale * B^T G for A, with G that of the sum.
 """
 
+import dataclasses
 import json
 import os
 import sys
@@ -26,11 +27,11 @@ from data.checkpoint_folder import find_weights
 from models.registry import family
 from models.weight_table import find_spelling
 from training import checkpoint, layout
-from training.modules.trainable import Trainable
+from training.algorithms.sft import Sft
+from training.optimization import build_optimizer
 from training.parallel import Chunks, build_model, unwrap
 
 LORA = Lora(rank=4, alpha=8.0)
-ADAPTERS_ONLY = Trainable(vision=False, connector=False, lora=LORA)
 Adapter = tuple[str, torch.Tensor, torch.Tensor]
 
 
@@ -59,11 +60,11 @@ def adapters(everything: dict[str, torch.Tensor], folder: Path) -> Iterator[Adap
 
 
 def compare(text: str, hf_folder: Path, megatron_folder: Path) -> dict[str, float]:
-    spread = parity.parse_layout(text)
-    layout.initialize(spread, seed=1)
+    config = dataclasses.replace(parity.parse_layout(text), lora_rank=LORA.rank, lora_alpha=LORA.alpha)
+    layout.initialize(config.layout, seed=1)
     kind = family(hf_folder)
-    chunks = build_model(kind, kind.read_config(hf_folder), spread, ADAPTERS_ONLY)
-    parity.make_optimizer(chunks, spread)
+    chunks = build_model(kind, kind.read_config(hf_folder), config.layout, config.trainable)
+    build_optimizer(config, chunks)
     checkpoint.load_model(unwrap(chunks), find_weights(megatron_folder)[0])
     randomize(chunks)
     drawn = list(adapters(parity.whole_weights(chunks), hf_folder))
@@ -73,14 +74,12 @@ def compare(text: str, hf_folder: Path, megatron_folder: Path) -> dict[str, floa
             weights[find_spelling(name, kind.spellings, weights)] += LORA.scale * b @ a
 
     reference = parity.Reference(hf_folder, merge)
-    batches = parity.make_batches(reference, spread, "packed" in text)
+    batches = parity.make_batches(reference, config, [parity.PLAIN] * parity.NUM_SAMPLES)
     result: dict[str, float] = {"adapters": len(drawn)}
-    if spread.pipeline_parallel == 1:
-        logits = parity.sample_logits(unwrap(chunks)[0], batches, reference, spread)
+    if config.pp == 1:
+        logits = parity.sample_logits(unwrap(chunks)[0], batches, reference, config.cp)
         result["logits"] = parity.largest_difference(reference, logits)
-    for chunk in chunks:
-        chunk.zero_grad_buffer()
-    loss = parity.mean_loss(parity.forward_backward(chunks, batches))
+    loss = parity.step(chunks, batches, Sft())
     for parameter in (parameter for model in unwrap(chunks) for parameter in model.parameters()):
         parameter.data = parameter.main_grad.clone() if parameter.requires_grad else parameter.data
     worst = 0.0

@@ -8,8 +8,10 @@ with one triple for each policy. LAYOUTS are separated by blanks; each has sizes
     sp do overlap bf16     switches of `Layout`; `selective` and `full` recompute
     packed                 the samples of a micro-batch in one row
 
-and the ranks that are left are data-parallel. Rank 0 writes [{layout: {"loss", "gradient", "norm", "logits"}}], the
-largest absolute differences (of the gradient's norm: the relative one), policy by policy. Of a layout in bf16 it is
+and the ranks that are left are data-parallel. Collator, schedule, loss and optimizer are those of training. Rank 0
+writes [{layout: {"loss", "gradient", "norm", "logits", "columns loss", "columns gradient"}}], the largest absolute
+differences (of the gradient's norm: the relative one), policy by policy; the last two, of the first policy alone, are
+of a loss that reads columns of every kind (`own_algorithms/log_ratio.py`). Of a layout in bf16 it is
 {tensor: [error, error of one process, size]} (`rounding.py`).
 """
 
@@ -24,7 +26,7 @@ import shutil
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,41 +39,63 @@ kernels.prepare(os.environ.get("TE", "auto"))
 
 import torch  # noqa: E402  (Megatron must come after the adaptor)
 from megatron.core import dist_checkpointing, parallel_state  # noqa: E402
-from megatron.core.optimizer import MegatronOptimizer, OptimizerConfig, get_megatron_optimizer  # noqa: E402
-from megatron.core.pipeline_parallel import get_forward_backward_func  # noqa: E402
+from megatron.core.optimizer import MegatronOptimizer  # noqa: E402
 from transformers import AutoModelForImageTextToText, AutoProcessor  # noqa: E402
 
 from data.checkpoint_folder import find_weights  # noqa: E402
 from models.registry import family  # noqa: E402
 from models.weight_table import find_spelling  # noqa: E402
-from tests.training import tiny  # noqa: E402
+from tests.training import columns_reference, tiny  # noqa: E402
+from tests.training.own_algorithms.log_ratio import LogRatio  # noqa: E402
 from tests.training.rounding import Outcome, measure  # noqa: E402
 from training import checkpoint, layout  # noqa: E402
-from training.layout import Layout  # noqa: E402
+from training.algorithms.algorithm import Algorithm  # noqa: E402
+from training.algorithms.sft import Sft  # noqa: E402
+from training.collate import MicroBatch, TokenizedSample  # noqa: E402
+from training.columns import SampleColumns  # noqa: E402
+from training.config import Config  # noqa: E402
+from training.metrics import mean_loss  # noqa: E402
 from training.modules import torch_dist  # noqa: E402
-from training.modules.batching import IGNORE, Images  # noqa: E402
 from training.modules.context_parallel import gathered_order  # noqa: E402
-from training.modules.images import encode_share, only_counted  # noqa: E402
-from training.parallel import Chunks, build_model, connect, sharded_weights, unwrap  # noqa: E402
+from training.objective import Objective  # noqa: E402
+from training.optimization import build_optimizer  # noqa: E402
+from training.parallel import Chunks, build_model, sharded_weights, unwrap  # noqa: E402
+from training.pictures import read_picture  # noqa: E402
+from training.step import forward_backward  # noqa: E402
+from training.train import build_collator  # noqa: E402
 
 BATCH_SIZE, NUM_SAMPLES = 2, 8
+PLAIN = SampleColumns({"weight": 1.0})
+WITH_COLUMNS = LogRatio(columns_reference.BETA, columns_reference.CLIP)
 SIZES = [(64, 48), (96, 96), (40, 90), (33, 50), (120, 50)]
 
 
-def parse_layout(text: str) -> Layout:
+def parse_layout(text: str, folder: Path = Path()) -> Config:
+    """The options of a training run that starts from `folder`; two samples are a micro-batch."""
     words = text.split(",")
     sizes = {match[1]: int(match[2]) for word in words if (match := re.fullmatch(r"([a-z]+)(\d+)", word))}
-    return Layout(
-        tensor_parallel=sizes.get("tp", 1),
-        pipeline_parallel=sizes.get("pp", 1),
-        virtual_pipeline=sizes.get("vpp", 1),
+
+    def switch(word: str) -> str:
+        return "true" if word in words else "false"
+
+    return Config(
+        dataset_path=Path(),
+        pretrain_checkpoint_path=folder,
+        batch_size=1 if "packed" in words else BATCH_SIZE,
+        global_batch_size=NUM_SAMPLES,
+        seq_len=1024,
+        tp=sizes.get("tp", 1),
+        pp=sizes.get("pp", 1),
+        vpp=sizes.get("vpp", 1),
         first_stage_layers=sizes.get("first", 0),
-        context_parallel=sizes.get("cp", 1),
-        sequence_parallel="sp" in words,
-        distributed_optimizer="do" in words,
-        overlap="overlap" in words,
-        recompute=next((word for word in words if word in ("selective", "full")), "none"),
-        bf16="bf" in sizes,
+        cp=sizes.get("cp", 1),
+        sp=switch("sp"),
+        do=switch("do"),
+        overlap=switch("overlap"),
+        packing=switch("packed"),
+        pad_to_longest="true",
+        ac=next((word for word in words if word in ("selective", "full")), "none"),
+        pr="bf16" if "bf" in sizes else "fp32",
     )
 
 
@@ -81,12 +105,17 @@ class Sample:
     def __init__(self, index: int, processor: Any) -> None:
         rng = random.Random(index)
         num_images = 0 if index % 5 == 4 else 1 + index % 3
-        self.images = [
-            tiny.open_picture(tiny.picture(rng, *SIZES[(index + number) % len(SIZES)])) for number in range(num_images)
-        ]
+        encoded = [tiny.picture(rng, *SIZES[(index + number) % len(SIZES)]) for number in range(num_images)]
+        self.images = [tiny.open_picture(image) for image in encoded]
+        self.pictures = [read_picture(str(index), image) for image in encoded]
         self.text = "".join(f"{tiny.text(rng, 5)}<image>\n" for _ in self.images) + tiny.text(rng, 10 + 4 * index)
         self.ids = hf_inputs(processor, [self])["input_ids"][0]
         self.learn = torch.arange(len(self.ids)) > len(self.ids) * 2 // 3
+        self.index = index
+
+    def tokenized(self, columns: SampleColumns) -> TokenizedSample:
+        """As the trainer has it."""
+        return TokenizedSample(str(self.index), self.ids, self.learn, self.pictures, columns)
 
 
 def hf_inputs(processor: Any, samples: list[Sample]) -> dict[str, torch.Tensor]:
@@ -110,6 +139,8 @@ class Reference:
         with torch.no_grad():
             change(dict(model.named_parameters()))
         self.exact = Outcome.of(model, self._micro_batches(1))
+        self.columns = [columns_reference.made_of(index, -losses) for index, losses in enumerate(self.exact.losses)]
+        self._model = model
 
     @functools.cached_property
     def rounded(self) -> Outcome:
@@ -117,77 +148,62 @@ class Reference:
         model = AutoModelForImageTextToText.from_pretrained(self.folder, dtype=torch.bfloat16)
         return Outcome.of(model, self._micro_batches(BATCH_SIZE))
 
+    @functools.cached_property
+    def with_columns(self) -> tuple[float, dict[str, torch.Tensor]]:
+        """(loss, gradients by parameter) of the loss that reads columns."""
+        self._model.zero_grad()
+        total = sum(columns.per_sample["weight"] for columns in self.columns)
+        loss = 0.0
+        for sample, columns in zip(self.samples, self.columns, strict=True):
+            logprobs = self._model(**hf_inputs(self.processor, [sample])).logits[0, :-1].log_softmax(-1)
+            predicted = logprobs.gather(1, sample.ids[1:, None])[sample.learn[1:], 0]
+            own = columns_reference.loss(predicted, columns) / total
+            own.backward()
+            loss += float(own)
+        found = {name: torch.zeros(1) if p.grad is None else p.grad for name, p in self._model.named_parameters()}
+        return loss, found
+
     def _micro_batches(self, size: int) -> list[tuple[list[Sample], dict[str, torch.Tensor]]]:
         groups = [self.samples[start : start + size] for start in range(0, NUM_SAMPLES, size)]
         return [(group, hf_inputs(self.processor, group)) for group in groups]
 
 
-class Batch:
-    """Some samples as one micro-batch of this rank."""
-
-    def __init__(self, reference: Reference, samples: list[Sample], spread: Layout, packed: bool) -> None:
-        self.samples, multiple = samples, max(8, spread.sequence_multiple)
-        lengths = [-(-len(sample.ids) // multiple) * multiple for sample in samples]
-        self.segment_lengths = tuple(lengths) if packed else None
-        shape = (1, sum(lengths)) if packed else (len(samples), max(lengths))
-        self.starts = [(0, sum(lengths[:n])) if packed else (n, 0) for n in range(len(samples))]
-        self.tokens = torch.zeros(shape, dtype=torch.long)
-        self.labels = torch.full(shape, IGNORE)
-        self.weights = torch.zeros(shape)
-        for (row, start), sample in zip(self.starts, samples, strict=True):
-            end, learn = start + len(sample.ids), sample.learn[1:]
-            self.tokens[row, start:end] = sample.ids
-            self.labels[row, start : end - 1] = torch.where(learn, sample.ids[1:], IGNORE)
-            self.weights[row, start : end - 1] = learn / learn.sum() / len(samples)
-        self.images = self._images(reference)
-        self.losses = torch.zeros(0)
-        """[rows, tokens], on the last pipeline stage after the forward pass."""
-
-    def _images(self, reference: Reference) -> Images:
-        pictures = [picture for sample in self.samples for picture in sample.images]
-        sizes = [(picture.height, picture.width) for picture in pictures]
-        if not parallel_state.is_pipeline_first_stage():
-            return only_counted(reference.image_encoder, sizes)
-        rank = parallel_state.get_tensor_and_context_parallel_rank()
-        size = parallel_state.get_tensor_and_context_parallel_world_size()
-        return encode_share(reference.image_encoder, sizes, pictures.__getitem__, rank, size)
-
-    def run(self, model: torch.nn.Module, with_labels: bool = True) -> torch.Tensor:
-        device = layout.device()
-        labels = self.labels.to(device) if with_labels else None
-        images = self.images.to(device)
-        return model(self.tokens.to(device), labels=labels, images=images, segment_lengths=self.segment_lengths)
+def make_batches(reference: Reference, config: Config, columns: Sequence[SampleColumns]) -> list[MicroBatch]:
+    """This replica's, by the trainer's collator; which samples share one is the same in all layouts."""
+    collator = build_collator(config, reference.image_encoder)
+    collator = dataclasses.replace(collator, micro_batch_multiple=1)
+    samples = [sample.tokenized(own) for sample, own in zip(reference.samples, columns, strict=True)]
+    groups = [samples[start : start + BATCH_SIZE] for start in range(0, NUM_SAMPLES, BATCH_SIZE)]
+    own = groups[collator.place.data_rank :: collator.place.data_size]
+    return [batch.with_pixels() for group in own for batch in collator.collate(group)]
 
 
-def make_batches(reference: Reference, spread: Layout, packed: bool) -> list[Batch]:
-    """This replica's."""
-    groups = [reference.samples[start : start + BATCH_SIZE] for start in range(0, NUM_SAMPLES, BATCH_SIZE)]
-    rank, size = parallel_state.get_data_parallel_rank(), parallel_state.get_data_parallel_world_size()
-    return [Batch(reference, group, spread, packed) for group in groups[rank::size]]
+def places(reference: Reference, batch: MicroBatch) -> Iterator[tuple[Sample, int, int]]:
+    """(sample, its row, where it starts there)"""
+    start = 0
+    for number, key in enumerate(batch.keys):
+        yield reference.samples[int(key)], 0 if batch.segment_lengths else number, start
+        start += batch.segment_lengths[number] if batch.segment_lengths else 0
 
 
-def forward_backward(chunks: Chunks, batches: list[Batch]) -> list[torch.Tensor]:
-    """The losses of the micro-batches come back on the last pipeline stage."""
+def step(
+    chunks: Chunks, batches: Sequence[MicroBatch], algorithm: Algorithm, losses: dict[str, torch.Tensor] | None = None
+) -> float:
+    """A forward-backward of training; its loss, on every rank. `losses` receives those of each micro-batch [b, s], by
+    its first key, on the last pipeline stage."""
+    objective = Objective.of_step(algorithm, batches)
 
-    def loss_of(batch: Batch, losses: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        batch.losses = losses.detach().cpu()
-        loss = (losses * batch.weights.to(losses.device)).sum()
-        return loss, loss.detach().clone()
+    def record(batch: MicroBatch, found: torch.Tensor) -> torch.Tensor:
+        if losses is not None:
+            losses[batch.keys[0]] = found.detach().cpu()
+        return objective(batch, found)
 
-    def step(iterator: Any, model: torch.nn.Module) -> tuple[torch.Tensor, Any]:
-        batch = next(iterator)
-        return batch.run(model), functools.partial(loss_of, batch)
-
-    iterators = [iter(batches) for _ in chunks]
-    return get_forward_backward_func()(
-        forward_step_func=step,
-        data_iterator=iterators if len(chunks) > 1 else iterators[0],
-        model=chunks if len(chunks) > 1 else chunks[0],
-        num_microbatches=len(batches),
-        seq_length=1024,
-        micro_batch_size=1,
-        forward_only=False,
-    )
+    for chunk in chunks:
+        chunk.zero_grad_buffer()
+    loss = torch.tensor(mean_loss(forward_backward(chunks, batches, 1024, record)), device=layout.device())
+    last = parallel_state.get_pipeline_model_parallel_last_rank()
+    torch.distributed.broadcast(loss, last, group=parallel_state.get_pipeline_model_parallel_group())
+    return float(loss)
 
 
 @contextlib.contextmanager
@@ -208,34 +224,50 @@ def connected(store: str) -> Iterator[None]:
         torch.distributed.destroy_process_group()
 
 
-def compare(text: str, megatron_folder: Path, reference: Reference) -> dict[str, Any]:
-    spread = parse_layout(text)
-    layout.initialize(spread, seed=1)
-    chunks = build_model(reference.family, reference.hf, spread)
-    optimizer = make_optimizer(chunks, spread)
+def compare(text: str, megatron_folder: Path, reference: Reference, with_columns: bool) -> dict[str, Any]:
+    config = parse_layout(text, megatron_folder)
+    layout.initialize(config.layout, seed=1)
+    chunks = build_model(reference.family, reference.hf, config.layout)
+    optimizer = build_optimizer(config, chunks)
     checkpoint.load_model(unwrap(chunks), find_weights(megatron_folder)[0])
     optimizer.reload_model_params()
-    batches = make_batches(reference, spread, "packed" in text)
+    batches = make_batches(reference, config, [PLAIN] * NUM_SAMPLES)
     logits: list[tuple[Sample, torch.Tensor]] = []
-    if spread.pipeline_parallel == 1:
-        logits = list(sample_logits(unwrap(chunks)[0], batches, reference, spread))
-    for chunk in chunks:
-        chunk.zero_grad_buffer()
-    loss = mean_loss(forward_backward(chunks, batches))
-    gradients = whole_gradients(chunks, spread, reference)
-    optimizer.prepare_grads()
-    norm = float(optimizer.get_grad_norm())
+    if config.pp == 1:
+        logits = list(sample_logits(unwrap(chunks)[0], batches, reference, config.cp))
+    losses: dict[str, torch.Tensor] = {}
+    loss = step(chunks, batches, Sft(), losses)
+    gradients = whole_gradients(chunks, config, reference)
     exact = reference.exact
-    if spread.bf16:
+    if config.layout.bf16:
+        norm = gradient_norm(optimizer)
         shown = [] if parallel_state.get_context_parallel_rank() else logits  # every such rank has them whole
-        found = Outcome(gather(reference, token_losses(batches)), gather(reference, shown), gradients)
+        own_losses = token_losses(reference, batches, losses)
+        found = Outcome(gather(reference, own_losses), gather(reference, shown), gradients)
         errors = measure(found, reference.rounded, exact, norm)
         return leave(text, {name: dataclasses.asdict(error) for name, error in errors.items()})
     result = {"logits": largest_difference(reference, logits)} if logits else {}
     result["loss"] = abs(loss - exact.loss)
-    result["gradient"] = max(float((value - exact.gradients[name]).abs().max()) for name, value in gradients.items())
-    result["norm"] = abs(norm / exact.norm - 1)
+    result["gradient"] = apart(gradients, exact.gradients)
+    result["norm"] = abs(gradient_norm(optimizer) / exact.norm - 1)
+    if with_columns:
+        optimizer.zero_grad()
+        expected_loss, expected_gradients = reference.with_columns
+        loss = step(chunks, make_batches(reference, config, reference.columns), WITH_COLUMNS)
+        result["columns loss"] = abs(loss - expected_loss)
+        result["columns gradient"] = apart(whole_gradients(chunks, config, reference), expected_gradients)
     return leave(text, largest(result))
+
+
+def gradient_norm(optimizer: MegatronOptimizer) -> float:
+    """As the step's report has it."""
+    optimizer.prepare_grads()
+    return float(optimizer.get_grad_norm())
+
+
+def apart(gradients: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]) -> float:
+    """The largest difference."""
+    return max(float((value - expected[name]).abs().max()) for name, value in gradients.items())
 
 
 def largest(result: dict[str, float]) -> dict[str, float]:
@@ -257,42 +289,21 @@ def is_first_rank() -> bool:
     return torch.distributed.get_rank() == 0
 
 
-def make_optimizer(chunks: Chunks, spread: Layout) -> MegatronOptimizer:
-    """Adam, connected to the model."""
-    config = OptimizerConfig(
-        optimizer="adam",
-        lr=1e-3,
-        bf16=spread.bf16,
-        params_dtype=torch.bfloat16 if spread.bf16 else torch.float32,
-        use_distributed_optimizer=spread.distributed_optimizer,
-        overlap_param_gather=spread.overlap and spread.distributed_optimizer,
-    )
-    optimizer = get_megatron_optimizer(config, chunks)
-    connect(optimizer, chunks)
-    return optimizer
-
-
-def mean_loss(losses: list[torch.Tensor]) -> float:
-    """Over all replicas, on every rank."""
-    mean = torch.stack(losses).mean() if losses else torch.zeros((), device=layout.device())
-    if parallel_state.get_tensor_model_parallel_rank():
-        mean = torch.zeros_like(mean)
-    torch.distributed.all_reduce(mean)
-    return float(mean) / parallel_state.get_data_parallel_world_size()
-
-
 @torch.no_grad()
 def sample_logits(
-    model: torch.nn.Module, batches: list[Batch], reference: Reference, spread: Layout
+    model: torch.nn.Module, batches: Sequence[MicroBatch], reference: Reference, cp: int
 ) -> Iterator[tuple[Sample, torch.Tensor]]:
     """Of the real tokens of this rank's samples: [tokens, vocabulary]; what pads the vocabulary must be impossible."""
     size = reference.exact.logits[0].size(1)
-    for batch in batches:
-        logits = whole(batch.run(model, with_labels=False), -1, parallel_state.get_tensor_model_parallel_group())
+    for batch in (batch.on(layout.device()) for batch in batches):
+        images = batch.images.load().to(layout.device())
+        options = {"segment_lengths": batch.segment_lengths, "position_ids": batch.position_ids}
+        logits = model(batch.tokens, images=images, **options)
+        logits = whole(logits, -1, parallel_state.get_tensor_model_parallel_group())
         logits = whole(logits, 1, parallel_state.get_context_parallel_group())
         lengths = batch.segment_lengths or (batch.tokens.size(1),)
-        logits = logits[:, gathered_order(lengths, spread.context_parallel, logits.device)].float().cpu()
-        for (row, start), sample in zip(batch.starts, batch.samples, strict=True):
+        logits = logits[:, gathered_order(lengths, cp, logits.device)].float().cpu()
+        for sample, row, start in places(reference, batch):
             own = logits[row, start : start + len(sample.ids)]
             assert (own[:, size:] == -torch.inf).all(), "rows that pad the vocabulary have a probability"
             yield sample, own[:, :size]
@@ -303,15 +314,17 @@ def largest_difference(reference: Reference, logits: Iterable[tuple[Sample, torc
     return max(float((own - expected).abs().max()) for own, expected in pairs)
 
 
-def token_losses(batches: list[Batch]) -> list[tuple[Sample, torch.Tensor]]:
+def token_losses(
+    reference: Reference, batches: Sequence[MicroBatch], losses: dict[str, torch.Tensor]
+) -> list[tuple[Sample, torch.Tensor]]:
     """Of the learned tokens of this rank's samples; 0 where another context-parallel rank has them."""
     if not parallel_state.is_pipeline_last_stage():
         return []
     found = []
     for batch in batches:
-        for (row, start), sample in zip(batch.starts, batch.samples, strict=True):
-            losses = batch.losses[row, start : start + len(sample.ids) - 1]
-            found.append((sample, losses[sample.learn[1:]]))
+        for sample, row, start in places(reference, batch):
+            own = losses[batch.keys[0]][row, start : start + len(sample.ids) - 1]
+            found.append((sample, own[sample.learn[1:]]))
     return found
 
 
@@ -332,16 +345,18 @@ def whole(part: torch.Tensor, axis: int, group: torch.distributed.ProcessGroup) 
 
 
 @torch.no_grad()
-def whole_gradients(chunks: Chunks, spread: Layout, reference: Reference) -> dict[str, torch.Tensor]:
-    """Gradients take the weights' places, are joined as a checkpoint is, and become Hugging Face's by the table."""
-    if spread.distributed_optimizer:
+def whole_gradients(chunks: Chunks, config: Config, reference: Reference) -> dict[str, torch.Tensor]:
+    """Gradients take the weights' places for a moment, are joined as a checkpoint is, and become Hugging Face's by the
+    table."""
+    if config.layout.distributed_optimizer:
         gather_reduced(chunks)
-    for model in unwrap(chunks):
-        for parameter in model.parameters():
-            parameter.data = (
-                parameter.main_grad.clone() if parameter.requires_grad else torch.zeros_like(parameter.data)
-            )
+    parameters = [parameter for model in unwrap(chunks) for parameter in model.parameters()]
+    weights = [parameter.data for parameter in parameters]
+    for parameter in parameters:
+        parameter.data = parameter.main_grad.clone() if parameter.requires_grad else torch.zeros_like(parameter.data)
     everything = whole_weights(chunks)
+    for parameter, own in zip(parameters, weights, strict=True):
+        parameter.data = own
     gradients = {}
     for weight in reference.family.weight_table(reference.hf):
         tensor = everything[weight.megatron] if weight.layer is None else everything[weight.megatron][weight.layer]
@@ -379,7 +394,7 @@ def main() -> None:
         results.append({"largest gradient": steepest})
         for text in layouts.split():
             with connected(f"{out}.{len(results)}.{text}"):
-                results[-1][text] = compare(text, Path(megatron_folder), reference)
+                results[-1][text] = compare(text, Path(megatron_folder), reference, len(results) == 1)
     if os.environ["RANK"] == "0":
         Path(out).write_text(json.dumps(results, indent=2))
 

@@ -8,7 +8,9 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
+from pyarrow import parquet
 
 from common.errors import UserError
 from data.adapter_record import Lora
@@ -132,6 +134,22 @@ def test_a_run_cannot_continue_on_other_data(shards: Path, megatron: Path, tmp_p
     others = tiny.build_dataset(tmp_path / "others", [tiny.sample(index) for index in range(9)])
     with pytest.raises(UserError, match="began with another data;"):
         is_complete(dataclasses.replace(config, dataset_path=others))
+    weights = tmp_path / "weights.parquet"
+    parquet.write_table(pyarrow.table({"id": ["x"], "weight": [1.0]}), weights)
+    with pytest.raises(UserError, match="began with another algorithm, column_files;"):
+        is_complete(dataclasses.replace(config, algorithm="weighted_sft", column_files=str(weights)))
+
+
+def test_columns_of_other_samples_are_refused_before_any_rank_starts(
+    shards: Path, megatron: Path, tmp_path: Path
+) -> None:
+    weights = tmp_path / "weights.parquet"
+    parquet.write_table(pyarrow.table({"id": ["task--99999--step01"], "weight": [1.0]}), weights)
+    config = dataclasses.replace(config_for(shards, megatron), algorithm="weighted_sft")
+    with pytest.raises(UserError, match=r"sample task--.* has no weight, and no file of COLUMN_FILES has it"):
+        check(config, 1)
+    with pytest.raises(UserError, match=f"{weights}: no row for sample task--.*; it was made for other samples"):
+        check(dataclasses.replace(config, column_files=str(weights)), 1)
 
 
 @pytest.mark.parametrize(("num_images", "message"), [(1, "2 <image> marks but 1 images"), (2, "more than IMAGE_NUM=1")])

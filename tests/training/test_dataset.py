@@ -12,14 +12,15 @@ from data.shard import Sample
 from models.idefics2.images import ImageEncoder
 from models.registry import family
 from tests.training import tiny
+from training.algorithms.sft import Sft
 from training.collate import Collator, MicroBatch, Place, Step
-from training.dataset import ShareEncoder, build_loader, tokenize
+from training.columns import ColumnJoin
+from training.dataset import ShareEncoder, build_loader
 from training.encoding import ConversationEncoder
 from training.feed import Feed, Replica
 from training.loader_state import from_plain, to_plain
 from training.modules.batching import IGNORE
 from training.pixel_queue import PixelQueue
-from training.stored_sample import read_in_order
 
 GLOBAL_BATCH = 6
 
@@ -34,7 +35,7 @@ class Reader:
 
     def feed(self, folder: Path, place: Place, num_workers: int = 0, **options: object) -> Feed:
         options = {"batch_size": 2, "seq_len": 1024, "pad_multiple": 8, **options}
-        encoder = ShareEncoder(self.encoder, folder, place.data_rank, place.data_size)
+        encoder = ShareEncoder(self.encoder, ColumnJoin(Sft()), folder, place.data_rank, place.data_size)
         loader = build_loader(folder, encoder, GLOBAL_BATCH, num_workers, seed=1)
         collator = Collator(place, self.images, pixel_queue=PixelQueue(num_workers), **options)
         return Feed(loader, Replica([0]), collator, num_workers)
@@ -97,14 +98,8 @@ def test_ranks_share_the_images_of_the_same_samples(reader: Reader, shards: Path
         assert sum(owned) == images[0].num_units and owned[0] - owned[1] in (0, 1)
 
 
-def test_every_sample_weighs_the_same(reader: Reader, shards: Path) -> None:
-    for batch in reader.batches(shards, 4, place()):
-        assert batch.loss_weights.sum(dim=1).allclose(torch.ones(2))
-        assert ((batch.loss_weights > 0) == (batch.labels >= 0)).all()
-
-
 def test_a_packed_row_is_its_samples_one_after_the_other(reader: Reader, shards: Path) -> None:
-    """Tokens, labels and weights of each segment are those of the sample alone; nothing is predicted across."""
+    """Tokens and labels of each segment are those of the sample alone; nothing is predicted across."""
     alone = {batch.keys[0]: batch for batch in reader.batches(shards, 4, place(), batch_size=1, pad_multiple=1)}
     options = {"packing": True, "segment_multiple": 4, "pad_multiple": 16}
     for batch in reader.batches(shards, 4, place(), **options):
@@ -115,10 +110,10 @@ def test_a_packed_row_is_its_samples_one_after_the_other(reader: Reader, shards:
         start = 0
         for number, (key, length) in enumerate(zip(batch.keys, batch.lengths, strict=True)):
             part = slice(start, start + length)
-            for name in ("tokens", "labels", "loss_weights"):
+            for name in ("tokens", "labels"):
                 assert getattr(batch, name)[0, part].equal(getattr(alone[key], name)[0])
             assert batch.labels[0, start + length - 1] == IGNORE
-            assert (batch.sample_index[0, part] == number).all()
+            assert batch.columns.num_tokens[number] == (batch.labels[0, part] != IGNORE).sum()
             start += batch.segment_lengths[number]
         assert len(batch.keys) > 1
 
@@ -127,20 +122,6 @@ def test_a_step_has_the_asked_multiple_of_micro_batches(reader: Reader, shards: 
     for step in reader.steps(shards, 2, place(0, 2), packing=True, micro_batch_multiple=4):
         assert len(step.micro_batches) == 4
         assert all(len(batch.tokens[0]) == sum(batch.segment_lengths) for batch in step.micro_batches)
-
-
-def test_weight_and_advantage_travel_with_a_sample(reader: Reader, tmp_path: Path) -> None:
-    plain = [tiny.sample(index) for index in range(6)]
-    columns = [{"weight": 0.5 * index, "advantage": -index} for index in range(6)]
-    samples = [Sample(s.id, s.conversations, s.images, extra) for s, extra in zip(plain, columns, strict=True)]
-    folder = tiny.build_dataset(tmp_path / "shards", samples)
-    [step] = reader.steps(folder, 1, place(), packing=True, seq_len=4096)
-    [batch] = step.micro_batches
-    for number, key in enumerate(batch.keys):
-        index = int(key.split("--")[1])
-        assert batch.advantages[number] == -index
-        own = batch.loss_weights[batch.sample_index == number]
-        assert own.sum().item() == pytest.approx(0.5 * index)
 
 
 def test_images_that_samples_share_are_read_as_their_own(reader: Reader, tmp_path: Path) -> None:
@@ -157,13 +138,6 @@ def test_images_that_samples_share_are_read_as_their_own(reader: Reader, tmp_pat
             assert batch.tokens.equal(same.tokens)
             own, other = batch.images.load(), same.images.load()
             assert own.num_units == other.num_units and own.pixels["pixel_values"].equal(other.pixels["pixel_values"])
-
-
-def test_a_column_that_is_no_number_is_named(reader: Reader, tmp_path: Path) -> None:
-    good = tiny.sample(1)
-    folder = tiny.build_dataset(tmp_path / "shards", [Sample("odd", good.conversations, good.images, {"weight": "x"})])
-    with pytest.raises(UserError, match=r"sample odd: .*numbers as its columns"):
-        [tokenize(reader.encoder, s.id, s.fields, s.find_images()) for s in read_in_order(folder)]
 
 
 @pytest.mark.parametrize("num_workers", [0, 1])

@@ -11,7 +11,6 @@ from pyarrow import parquet
 from transformers import AutoModelForImageTextToText, AutoProcessor
 
 from common.errors import UserError
-from data.shard import Sample
 from models.idefics2.images import ImageEncoder
 from tests.conftest import ROOT
 from tests.training import tiny
@@ -23,10 +22,8 @@ from training.stored_sample import read_in_order
 
 @pytest.fixture(scope="module")
 def few_shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Five samples, one without an image, of different weights and advantages."""
+    """Five samples, one without an image."""
     samples = [tiny.sample(index, num_steps=1 + index % 3, with_images=index != 3) for index in range(5)]
-    extra = [{"weight": 1.0 + index, "advantage": -0.5 * index} for index in range(5)]
-    samples = [Sample(s.id, s.conversations, s.images, more) for s, more in zip(samples, extra, strict=True)]
     return tiny.build_dataset(tmp_path_factory.mktemp("few") / "shards", samples)
 
 
@@ -71,12 +68,11 @@ def test_scores_are_those_of_hugging_face(
     rows = score(megatron, few_shards, tmp_path / "scores.parquet", token_logprobs="true", **options)
     expected = reference(policy, few_shards)
     assert [row["id"] for row in rows] == list(expected)
-    for number, row in enumerate(rows):
+    for row in rows:
         assert row["token_logprobs"] == pytest.approx(expected[row["id"]], abs=1e-4)
         assert row["logprob"] == pytest.approx(sum(expected[row["id"]]), abs=1e-3)
         assert row["num_tokens"] == len(expected[row["id"]])
         assert row["perplexity"] == pytest.approx(math.exp(-row["logprob"] / row["num_tokens"]))
-        assert (row["weight"], row["advantage"]) == (1.0 + number, -0.5 * number)
 
 
 def test_an_output_folder_that_does_not_exist_is_refused(megatron: Path, few_shards: Path, tmp_path: Path) -> None:

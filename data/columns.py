@@ -1,0 +1,138 @@
+"""Columns: what is thought of samples, in Parquet files beside their shards, one row a sample.
+
+    id        string: the sample's
+    <name>    a number: of the sample (weight, value, advantage, reward, ...)
+    <name>    a list of numbers: one for each of its predicted tokens, in order (reference_logprobs, ...)
+
+Shards hold what was seen and are written once; columns are written as often as somebody thinks anew, each file by one
+command, and joined to the samples by their ids when these are read. A file may have more rows and columns than asked
+for. Needs pyarrow (the `train` extra).
+"""
+
+import hashlib
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow
+import xxhash
+from pyarrow import parquet, types
+
+from common.errors import UserError
+
+ID = "id"
+
+
+class ColumnFiles:
+    """The columns that are wanted of some Parquet files, in memory. Each is in one of the files, or in none."""
+
+    def __init__(self, paths: Sequence[Path], per_sample: Collection[str], per_token: Collection[str]) -> None:
+        """
+        Raises:
+            UserError: a file is missing or no Parquet file, has no ids or one twice, or none of the columns; a column
+                is in two files, or a number where a list is wanted, or the reverse.
+        """
+        self.paths, self._per_token = tuple(paths), frozenset(per_token)
+        self._tables: dict[str, _Table] = {}
+        for path in self.paths:
+            names = _names_in(path)
+            wanted = [name for name in (*per_sample, *per_token) if name in names]
+            if not wanted:
+                asked = ", ".join((*per_sample, *per_token)) or "none"
+                raise UserError(f"{path}: has {', '.join(sorted(names))}; none is a column that is wanted ({asked})")
+            table = _Table(path, wanted, self._per_token)
+            for name in wanted:
+                if name in self._tables:
+                    raise UserError(f"{path}: column {name} is in {self._tables[name].path} too; give one of them")
+                self._tables[name] = table
+
+    def __contains__(self, name: str) -> bool:
+        """Whether a file has column `name`."""
+        return name in self._tables
+
+    def of_sample(self, name: str, sample_id: str) -> float:
+        """A number of a sample; `UserError` when it has none, or it is not finite."""
+        table = self._tables[name]
+        value = table.value(name, sample_id).as_py()
+        if value is None or not np.isfinite(value):
+            raise UserError(f"{table.path}: sample {sample_id}: {name} is {value}, not a finite number")
+        return float(value)
+
+    def of_tokens(self, name: str, sample_id: str) -> np.ndarray:
+        """A list of a sample as float32 [t]; `UserError` when it has none, or not all of it is finite."""
+        table = self._tables[name]
+        values = table.value(name, sample_id).values
+        numbers = None if values is None else values.to_numpy(zero_copy_only=False).astype(np.float32)
+        if numbers is None or not np.isfinite(numbers).all():
+            raise UserError(f"{table.path}: sample {sample_id}: {name} is not a list of finite numbers")
+        return numbers
+
+
+class _Table:
+    """Some columns of one file."""
+
+    def __init__(self, path: Path, names: list[str], per_token: Collection[str]) -> None:
+        self.path = path
+        table = parquet.read_table(path, columns=[ID, *names]).combine_chunks()
+        for name in names:
+            kind = table.schema.field(name).type
+            if name in per_token and not (_is_list(kind) and _is_number(kind.value_type)):
+                raise UserError(f"{path}: column {name} holds {kind}; one list of numbers a sample is wanted")
+            if name not in per_token and not _is_number(kind):
+                raise UserError(f"{path}: column {name} holds {kind}; one number a sample is wanted")
+        ids = table.column(ID).to_pylist()
+        self._rows = {sample_id: row for row, sample_id in enumerate(ids)}
+        if len(self._rows) < len(ids):
+            twice = next(sample_id for row, sample_id in enumerate(ids) if self._rows[sample_id] != row)
+            raise UserError(f"{path}: sample {twice} has two rows")
+        self._columns = {name: table.column(name).chunk(0) for name in names} if ids else {}
+
+    def value(self, name: str, sample_id: str) -> Any:
+        """A pyarrow scalar."""
+        row = self._rows.get(sample_id)
+        if row is None:
+            raise UserError(f"{self.path}: no row for sample {sample_id}; it was made for other samples")
+        return self._columns[name][row]
+
+
+def _names_in(path: Path) -> set[str]:
+    if not path.is_file():
+        raise UserError(f"{path}: no such file of columns")
+    try:
+        names = set(parquet.read_schema(path).names)
+    except pyarrow.ArrowException as error:
+        raise UserError(f"{path}: not a Parquet file ({str(error).splitlines()[0]})") from None
+    if ID not in names:
+        raise UserError(f"{path}: has no column {ID}, the samples' ids")
+    return names - {ID}
+
+
+def _is_list(kind: pyarrow.DataType) -> bool:
+    return types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+
+
+def _is_number(kind: pyarrow.DataType) -> bool:
+    return types.is_floating(kind) or types.is_integer(kind)
+
+
+def digests(paths: Iterable[Path]) -> list[str]:
+    """Of the files' contents."""
+
+    def digest(path: Path) -> str:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, xxhash.xxh128).hexdigest()
+
+    return [digest(path) for path in paths]
+
+
+def write_columns(path: Path, tables: Iterable[list[dict[str, Any]]], schema: pyarrow.Schema) -> int:
+    """Write rows, table by table, into a file that appears when it is whole; returns their number."""
+    temporary = path.with_name(f".{path.name}.partial")
+    count = 0
+    with parquet.ParquetWriter(temporary, schema) as writer:
+        for rows in tables:
+            writer.write_table(pyarrow.Table.from_pylist(rows, schema))
+            count += len(rows)
+    temporary.replace(path)
+    return count

@@ -1,0 +1,1 @@
+"""Algorithms that tests bring along, found by their module paths."""

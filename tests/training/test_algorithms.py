@@ -1,0 +1,136 @@
+"""Algorithms by name, the columns they need, and their losses on numbers that one can check by hand."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pytest
+import torch
+from pyarrow import parquet
+
+from common.errors import UserError
+from tests.training.own_algorithms import log_ratio
+from training import algorithms
+from training.algorithms.algorithm import BatchColumns, PredictedTokens
+from training.algorithms.sft import Sft
+from training.algorithms.weighted_sft import WeightedSft
+from training.columns import ColumnJoin
+
+LEARN = torch.tensor([False, False, True, True, True])
+
+
+def tokens(**per_sample: list[float]) -> PredictedTokens:
+    """Of two samples, of one and of three predicted tokens."""
+    logprobs = torch.tensor([-1.0, -3.0, -0.5, -1.0], requires_grad=True)
+    columns = {name: torch.tensor(values) for name, values in per_sample.items()}
+    return PredictedTokens(logprobs, BatchColumns(torch.tensor([1, 3]), columns, {}))
+
+
+def test_names_are_the_files_of_the_folder() -> None:
+    files = {path.stem for path in Path(algorithms.__file__).parent.glob("*.py")}
+    assert files == {*algorithms.NAMES, "algorithm", "__init__"}
+    assert [algorithms.load(name) for name in ("sft", "weighted_sft")] == [Sft(), WeightedSft()]
+
+
+def test_a_module_path_is_an_algorithm_of_ones_own_with_its_options() -> None:
+    found = algorithms.load("tests.training.own_algorithms.log_ratio", "beta=0.5")
+    assert found == log_ratio.LogRatio(beta=0.5)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("ppo", "", "ALGORITHM=ppo: there are sft, weighted_sft, or the module path"),
+        ("no.such.module", "", "ALGORITHM=no.such.module: no module that has an ALGORITHM"),
+        ("training.algorithms.algorithm", "", "no module that has an ALGORITHM"),
+        ("sft", "beta", "'beta' is not NAME=VALUE"),
+    ],
+)
+def test_what_is_no_algorithm_is_refused(name: str, options: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        algorithms.load(name, options)
+
+
+def test_an_option_that_an_algorithm_does_not_have_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        algorithms.load("sft", "beta=1")
+    assert stopped.value.code == 2 and "beta" in capsys.readouterr().err
+
+
+def test_sft_counts_every_sample_alike() -> None:
+    """Token means 1 and 1.5; the second sample weighs half, and the mean is over two samples all the same."""
+    batch = tokens(weight=[1.0, 0.5])
+    losses = Sft().token_losses(batch)
+    assert losses.tolist() == pytest.approx([1.0, 0.5, 0.5 / 6, 0.5 / 3])
+    assert Sft().shares(batch.columns).tolist() == [1.0, 1.0]
+
+
+def test_weighted_sft_is_a_mean_over_weights() -> None:
+    batch = tokens(weight=[0.0, 0.5])
+    total = WeightedSft().token_losses(batch).sum() / WeightedSft().shares(batch.columns).sum()
+    assert total.item() == pytest.approx(1.5)  # as if the first sample were not there
+    total.backward()
+    assert batch.logprobs.grad.tolist() == pytest.approx([0.0, -1 / 3, -1 / 3, -1 / 3])
+
+
+def columns_file(folder: Path, **columns: Any) -> Path:
+    path = folder / "columns.parquet"
+    parquet.write_table(pyarrow.table(columns), path)
+    return path
+
+
+def test_columns_come_from_files_then_from_the_sample(tmp_path: Path) -> None:
+    """Lists are one number for each predicted token; the file's weight replaces the shard's."""
+    path = columns_file(tmp_path, id=["x"], weight=[0.25], reference_logprobs=[[-1.0, -2.0, -3.0]])
+    join = ColumnJoin(log_ratio.LogRatio(), [path])
+    fields = {"weight": 7.0, "advantage": 2, "logprobs": [-1.5, -2.5, -3.5]}
+    behavior = torch.tensor([torch.nan, torch.nan, -1.5, -2.5, -3.5])
+    join.check("x", fields)
+    found = join.of("x", fields, LEARN, behavior)
+    assert found.per_sample == {"weight": 0.25, "advantage": 2.0}
+    assert found.per_token["reference_logprobs"].tolist() == [-1.0, -2.0, -3.0]
+    assert found.per_token["behavior_logprobs"].tolist() == [-1.5, -2.5, -3.5]
+
+
+def test_sft_needs_no_file_and_takes_weights_from_the_shards() -> None:
+    join = ColumnJoin(Sft())
+    assert join.of("x", {}, LEARN, None).per_sample == {"weight": 1.0}
+    assert join.of("x", {"weight": 0}, LEARN, None).per_sample == {"weight": 0.0}
+
+
+REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
+    "missing": (WeightedSft(), {}, "sample x: has no weight, and no file of COLUMN_FILES has it"),
+    "below": (WeightedSft(), {"weight": -1}, "sample x: weight is -1, less than 0"),
+    "text": (Sft(), {"weight": "1"}, "sample x: weight is '1', not a finite number"),
+    "nan": (Sft(), {"weight": float("nan")}, "sample x: weight is nan, not a finite number"),
+    "huge": (Sft(), {"weight": 10**400}, "sample x: weight is 1000.*, not a finite number"),
+}
+
+
+@pytest.mark.parametrize(("algorithm", "fields", "message"), REFUSED.values(), ids=REFUSED)
+def test_a_number_that_is_none_is_named(algorithm: Any, fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        ColumnJoin(algorithm).check("x", fields)
+
+
+def test_a_list_of_another_length_is_named(tmp_path: Path) -> None:
+    path = columns_file(tmp_path, id=["x"], advantage=[1.0], reference_logprobs=[[-1.0, -2.0]])
+    join = ColumnJoin(log_ratio.LogRatio(), [path])
+    behavior = torch.tensor([torch.nan, torch.nan, -1.5, -2.5, -3.5])
+    with pytest.raises(UserError, match="sample x: 2 reference_logprobs for 3 predicted tokens"):
+        join.of("x", {}, LEARN, behavior)
+
+
+def test_behavior_logprobs_must_be_known_of_every_predicted_token(tmp_path: Path) -> None:
+    path = columns_file(tmp_path, id=["x"], advantage=[1.0], reference_logprobs=[[-1.0, -2.0, -3.0]])
+    join = ColumnJoin(log_ratio.LogRatio(), [path])
+    for behavior, known in ((None, 0), (torch.tensor([torch.nan, torch.nan, torch.nan, -2.5, -3.5]), 2)):
+        with pytest.raises(UserError, match=f"sample x: {known} behavior_logprobs for 3 predicted tokens"):
+            join.of("x", {}, LEARN, behavior)
+    with pytest.raises(UserError, match="sample x: the algorithm needs behavior_logprobs"):
+        join.check("x", {})
+
+
+def test_a_column_of_tokens_that_no_file_has_is_refused() -> None:
+    with pytest.raises(UserError, match=r"needs column reference_logprobs; no file of COLUMN_FILES \(not set\) has it"):
+        ColumnJoin(log_ratio.LogRatio())

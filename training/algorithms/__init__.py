@@ -1,0 +1,36 @@
+"""Learning algorithms, one file each: `ALGORITHM=name` is `training/algorithms/<name>.py`.
+
+A name with a dot is a module of one's own, anywhere on PYTHONPATH. Either has its class, an `Algorithm`, as ALGORITHM.
+"""
+
+import importlib
+import pkgutil
+
+import tyro
+
+from common.errors import UserError
+from training.algorithms.algorithm import Algorithm
+
+NAMES = tuple(sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name != "algorithm"))
+
+
+def load(name: str, options: str = "") -> Algorithm:
+    """The algorithm `name` with its own `options`: `clip_low=0.2,clip_high=0.28`.
+
+    Raises:
+        UserError: there is no such algorithm, or an option is not NAME=VALUE.
+    """
+    if "." not in name and name not in NAMES:
+        raise UserError(f"ALGORITHM={name}: there are {', '.join(NAMES)}, or the module path of your own")
+    path = name if "." in name else f"{__name__}.{name}"
+    try:
+        kind = importlib.import_module(path).ALGORITHM
+    except (ImportError, AttributeError) as error:
+        raise UserError(f"ALGORITHM={name}: no module that has an ALGORITHM ({error})") from None
+    arguments = []
+    for option in filter(None, options.split(",")):
+        key, equals, value = option.partition("=")
+        if not equals:
+            raise UserError(f"ALGORITHM_OPTIONS={options}: {option!r} is not NAME=VALUE")
+        arguments += [f"--{key}", value]
+    return tyro.cli(kind, args=arguments, use_underscores=True, prog=f"ALGORITHM_OPTIONS of {name}:")

@@ -1,0 +1,100 @@
+"""What a learning algorithm says: the columns it needs of samples, its loss, and what the loss is a mean over."""
+
+import abc
+import dataclasses
+import math
+from collections.abc import Mapping
+
+import torch
+
+
+@dataclasses.dataclass(frozen=True)
+class Number:
+    """A per-sample column. `default` stands for a sample that has none; None: every sample must have it."""
+
+    default: float | None = None
+    at_least: float = -math.inf
+
+
+@dataclasses.dataclass(frozen=True)
+class Needs:
+    """The columns that an algorithm reads.
+
+    `per_sample`: numbers by name. `per_token`: names of lists with a number for each predicted token; those called
+    `behavior_logprobs` come with the samples where the server gave them. Everything else is in `COLUMN_FILES`, or a
+    number in the samples' json.
+    """
+
+    per_sample: Mapping[str, Number] = dataclasses.field(default_factory=dict)
+    per_token: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class BatchColumns:
+    """Of the n samples and their t predicted tokens, sample after sample, of a micro-batch.
+
+    num_tokens [n]: predicted tokens of each sample. per_sample: [n] by name. per_token: [t] by name.
+    """
+
+    num_tokens: torch.Tensor
+    per_sample: dict[str, torch.Tensor]
+    per_token: dict[str, torch.Tensor]
+
+    def on(self, device: torch.device) -> "BatchColumns":
+        """A copy on `device`."""
+        return BatchColumns(
+            self.num_tokens.to(device, non_blocking=True),
+            {name: value.to(device, non_blocking=True) for name, value in self.per_sample.items()},
+            {name: value.to(device, non_blocking=True) for name, value in self.per_token.items()},
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class PredictedTokens:
+    """What a loss is made of. logprobs [t]: of the predicted tokens, under the policy as it is, with its gradient."""
+
+    logprobs: torch.Tensor
+    columns: BatchColumns
+
+    def of_tokens(self, name: str) -> torch.Tensor:
+        """[t]: a per-token column."""
+        return self.columns.per_token[name]
+
+    def of_samples(self, name: str) -> torch.Tensor:
+        """[n]: a per-sample column."""
+        return self.columns.per_sample[name]
+
+    @property
+    def num_tokens(self) -> torch.Tensor:
+        """[n]: predicted tokens of each sample."""
+        return self.columns.num_tokens
+
+    def spread(self, values: torch.Tensor) -> torch.Tensor:
+        """Each sample's value at each of its tokens: [n] -> [t]."""
+        return values.repeat_interleave(self.num_tokens, output_size=len(self.logprobs))
+
+    def sum_by_sample(self, values: torch.Tensor) -> torch.Tensor:
+        """The sum over each sample's tokens: [t] -> [n]."""
+        numbers = torch.arange(len(self.num_tokens), device=values.device)
+        return values.new_zeros(len(self.num_tokens)).index_add(0, self.spread(numbers), values)
+
+
+class Algorithm(abc.ABC):
+    """A frozen dataclass whose fields are its own options, with defaults (`ALGORITHM_OPTIONS=name=value,...`).
+
+    The loss of an optimizer step is the sum of `token_losses` over all predicted tokens of its global batch, divided by
+    the sum of `shares` over all its samples; the trainer sees to it in every layout, padded or packed.
+    """
+
+    @property
+    @abc.abstractmethod
+    def needs(self) -> Needs:
+        """The columns it reads; they may depend on its options."""
+
+    @abc.abstractmethod
+    def token_losses(self, tokens: PredictedTokens) -> torch.Tensor:
+        """[t]: each token's part of the loss. What belongs to a whole sample is spread over its tokens."""
+
+    def shares(self, columns: BatchColumns) -> torch.Tensor:
+        """[n]: what each sample adds to the denominator: 1, unless a mean over something else is wanted."""
+        return torch.ones(len(columns.num_tokens))

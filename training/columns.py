@@ -1,0 +1,97 @@
+"""The columns of samples, from wherever they are, for the algorithm that reads them."""
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from common.errors import UserError
+from data.columns import ColumnFiles
+from training.algorithms.algorithm import Algorithm, Number
+
+BEHAVIOR = "behavior_logprobs"
+
+
+@dataclasses.dataclass(frozen=True)
+class SampleColumns:
+    """Of one sample: a number by name; [t] by name, of its t predicted tokens in order."""
+
+    per_sample: dict[str, float] = dataclasses.field(default_factory=dict)
+    per_token: dict[str, torch.Tensor] = dataclasses.field(default_factory=dict)
+
+
+class ColumnJoin:
+    """Finds what `algorithm` needs of each sample: in files of columns, else in what the sample carries itself."""
+
+    def __init__(self, algorithm: Algorithm, paths: Sequence[Path] = ()) -> None:
+        """`UserError` for files that are none, or a column of tokens that no file has."""
+        self.needs = algorithm.needs
+        self.files = ColumnFiles(paths, self.needs.per_sample, self.needs.per_token)
+        for name in self.needs.per_token:
+            if name not in self.files and name != BEHAVIOR:
+                given = ", ".join(map(str, paths)) or "not set"
+                raise UserError(f"the algorithm needs column {name}; no file of COLUMN_FILES ({given}) has it")
+
+    def numbers(self, sample_id: str, fields: Mapping[str, Any]) -> dict[str, float]:
+        """Per-sample columns; `fields` is the sample's json member.
+
+        Raises:
+            UserError: one is missing, or no finite number, or less than the algorithm takes.
+        """
+        return {name: self._number(name, number, sample_id, fields) for name, number in self.needs.per_sample.items()}
+
+    def check(self, sample_id: str, fields: Mapping[str, Any]) -> None:
+        """What can be known without tokenizing: `UserError` where `of` would raise one, but for lengths."""
+        self.numbers(sample_id, fields)
+        for name in self.needs.per_token:
+            if name in self.files:
+                self.files.of_tokens(name, sample_id)
+            elif not fields.get("logprobs"):
+                raise UserError(f"sample {sample_id}: the algorithm needs {name}, and nothing says them")
+
+    def of(
+        self, sample_id: str, fields: Mapping[str, Any], learn: torch.Tensor, behavior_logprobs: torch.Tensor | None
+    ) -> SampleColumns:
+        """All columns of a sample; `learn` and `behavior_logprobs` [s] as in `Tokens`.
+
+        Raises:
+            UserError: as `numbers`; a list is not as long as there are predicted tokens, or has no number for each.
+        """
+        numbers = self.numbers(sample_id, fields)
+        predicted = learn[1:]
+        lists = {}
+        for name in self.needs.per_token:
+            if name in self.files:
+                lists[name] = torch.from_numpy(self.files.of_tokens(name, sample_id))
+            else:
+                lists[name] = predicted[:0].float() if behavior_logprobs is None else behavior_logprobs[1:][predicted]
+            known = int(lists[name].isfinite().sum())
+            if not known == len(lists[name]) == int(predicted.sum()):
+                raise UserError(f"sample {sample_id}: {known} {name} for {int(predicted.sum())} predicted tokens")
+        return SampleColumns(numbers, lists)
+
+    def _number(self, name: str, wanted: Number, sample_id: str, fields: Mapping[str, Any]) -> float:
+        if name in self.files:
+            number = self.files.of_sample(name, sample_id)
+        elif name in fields:
+            number = _finite(name, sample_id, fields[name])
+        elif wanted.default is not None:
+            number = wanted.default
+        else:
+            raise UserError(f"sample {sample_id}: has no {name}, and no file of COLUMN_FILES has it")
+        if number < wanted.at_least:
+            raise UserError(f"sample {sample_id}: {name} is {number:g}, less than {wanted.at_least:g}")
+        return number
+
+
+def _finite(name: str, sample_id: str, value: object) -> float:
+    try:
+        number = float(value) if isinstance(value, int | float) else math.nan
+    except OverflowError:  # JSON's whole numbers have no limit
+        number = math.inf
+    if not math.isfinite(number):
+        raise UserError(f"sample {sample_id}: {name} is {value!r:.40}, not a finite number")
+    return number
