@@ -9,6 +9,7 @@ import dataclasses
 import logging
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from common.processes import die_with_parent
 log = logging.getLogger("elcano.server")
 
 _PAUSE_S = 5.0
+_DRAIN_S = 900.0  # longer than a request may take by default
 _HEALTH_S = 30.0  # a replica that does not even say how it is for so long counts as stuck
 
 
@@ -31,11 +33,13 @@ class Replica:
     process: subprocess.Popen | None = None
     url: str = ""
     in_flight: int = 0
+    dismissed_at: float | None = None
 
     def start(self, folder: Path) -> None:
         """Launch it with the weights in `folder`; `wait_ready` says when it serves."""
         command = [*self.command, "--model_name_or_path", str(folder)]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent)
+        self.dismissed_at = None
 
     def wait_ready(self) -> tuple[str, str]:
         """Its address and its weights version; raises `UserError` when it ends instead of serving."""
@@ -53,7 +57,13 @@ class Replica:
     def dismiss(self) -> None:
         """No further requests; the process ends when those under way are answered, and is started again."""
         self.url = ""
+        self.dismissed_at = time.monotonic()
         self.process.terminate()
+
+    @property
+    def overdue(self) -> bool:
+        """Whether it was dismissed so long ago that it hangs."""
+        return self.dismissed_at is not None and time.monotonic() - self.dismissed_at > _DRAIN_S
 
     def kill(self) -> None:
         """No further requests, and an end at once."""
@@ -73,6 +83,7 @@ class Fleet:
     def __init__(self, replicas: Sequence[Replica], folder: Path):
         self.replicas = replicas
         self.folder, self.version = folder.resolve(), ""  # wanted; a version is known when the first replica serves
+        self.reloading = asyncio.Lock()  # replicas change one by one while it is held
 
     def start(self) -> None:
         """Start all and wait until they serve; raises `UserError` when one does not."""
@@ -108,11 +119,23 @@ class Fleet:
                     replica.url = ""
                     replica.start(self.folder)
                     self._admit(replica, *await asyncio.to_thread(replica.wait_ready))
-                elif replica.url and (state := await _state(client, replica.url)) != "ok":
-                    log.error("a replica is %s; starting it again", state)
+                elif replica.overdue:
                     replica.kill()
-            except (UserError, OSError, ValueError, httpx.HTTPError) as error:  # tried again at the next round
-                log.error("a replica did not start: %s", error)
+                elif replica.url:
+                    await self._examine(replica, client)
+            except Exception as error:  # whatever it is, the next round tries again
+                log.error("a replica did not start: %r", error)
+
+    async def _examine(self, replica: Replica, client: httpx.AsyncClient) -> None:
+        """End what is dead inside or stuck; dismiss what changed its weights behind our back."""
+        wanted, settled = self.version, not self.reloading.locked()
+        state, version = await _state(client, replica.url)
+        if state != "ok":
+            log.error("a replica is %s; starting it again", state)
+            replica.kill()
+        elif version != wanted == self.version and settled and not self.reloading.locked():
+            log.error("a replica serves %s, wanted is %s; starting it again", version, wanted)
+            replica.dismiss()
 
     def _admit(self, replica: Replica, url: str, version: str) -> None:
         """Requests may go to it, if its weights are the wanted ones."""
@@ -124,11 +147,13 @@ class Fleet:
         self.version, replica.url = version, url
 
 
-async def _state(client: httpx.AsyncClient, url: str) -> str:
+async def _state(client: httpx.AsyncClient, url: str) -> tuple[str, str]:
+    """How a replica is, and its weights version."""
     try:
-        return (await client.get(f"{url}/health")).json()["status"]
-    except httpx.HTTPError:
-        return "silent"
+        health = (await client.get(f"{url}/health")).json()
+        return health["status"], health["weights_version"]
+    except (httpx.HTTPError, ValueError, KeyError):
+        return "silent", ""
 
 
 def replica_commands(arguments: Sequence[str], num_replicas: int, device: str) -> list[list[str]]:

@@ -76,7 +76,7 @@ def session_of(headers: Any, body: bytes) -> str | None:
 def create_router_app(fleet: Fleet, on_ready: Callable[[], None], slack: int, timeout_s: float) -> fastapi.FastAPI:
     """The application before `fleet`, which runs already; it stops it in the end. A replica that does not answer for
     longer than the `timeout_s` that it holds itself counts as down."""
-    replicas, reloading = fleet.replicas, asyncio.Lock()
+    replicas, reloading = fleet.replicas, fleet.reloading
     router = Router(replicas, slack)
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
     patience = httpx.Timeout(timeout_s + _PATIENCE_S)
@@ -134,6 +134,8 @@ def create_router_app(fleet: Fleet, on_ready: Callable[[], None], slack: int, ti
 
     @app.api_route("/{path:path}", methods=["GET", "POST"])
     async def forward(path: str, request: fastapi.Request) -> Response:
+        if httpx.URL(f"http://replica/{path}").path != f"/{path}":  # /./reload would reach one replica's /reload
+            raise HTTPException(404)
         body = await request.body()
         replica = router.choose(session_of(request.headers, body) if body else None)
         if replica is None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from fastapi.testclient import TestClient
 
@@ -103,6 +104,30 @@ def test_a_reload_that_fails_everywhere_changes_nothing(served: Served) -> None:
     assert [replica.process for replica in served.fleet.replicas] == processes
     processes[0].kill()
     served.wait_whole("old@1")
+
+
+def test_no_way_to_reload_leads_past_the_router(served: Served) -> None:
+    body = {"model_name_or_path": str(served.folder("new"))}
+    for path in ("/%2e/reload", "/x/%2e%2e/reload"):
+        assert served.client.post(path, json=body).status_code == 404
+    assert served.health() == ("ok", "old@1") and served.replies() == {"old@1"}
+
+
+def test_a_replica_whose_weights_were_changed_directly_is_started_again(served: Served) -> None:
+    first = served.fleet.replicas[0]
+    process = first.process
+    httpx.post(f"{first.url}/reload", json={"model_name_or_path": str(served.folder("new"))})
+    wait_for(lambda: first.process is not process and served.health() == ("ok", "old@1"))
+    assert served.replies() == {"old@1"}
+
+
+def test_a_dismissed_replica_that_hangs_is_killed(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet_module, "_DRAIN_S", 0.5)
+    first = served.fleet.replicas[0]
+    process = first.process
+    os.kill(process.pid, signal.SIGSTOP)
+    first.dismiss()
+    wait_for(lambda: first.process is not process and served.health() == ("ok", "old@1"))
 
 
 @pytest.mark.parametrize("status", ["dead", "stuck"])
