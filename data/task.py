@@ -20,7 +20,8 @@ SITES_PORT = 7070  # the port of the embedded sites in task files; `move_sites` 
 class Task:
     """`eval`, when present, follows WebArena: `eval_types`, `reference_answers`, and our `site_state`.
 
-    `storage_state` is a file of cookies and local storage to begin with, as Playwright writes it (someone logged in).
+    `storage_state` is a file of cookies and local storage to begin with, as Playwright writes it (someone logged in);
+    it is checked when a campaign starts, since only that needs it.
     `backend` names a server whose state all its tasks share; one that `changes_backend` is alone there while it runs.
     The id names folders and files, so it is checked (`data.names`).
     """
@@ -52,7 +53,7 @@ class Task:
 
 _FIELDS = {field.name for field in dataclasses.fields(Task)}
 _REQUIRED = ("id", "ques", "web")
-_PRINTED = ("web", "web_name", "domain", "subdomain", "website")  # reports group by them
+_PRINTED = ("web", "web_name", "domain", "subdomain", "website", "storage_state")  # in reports and messages
 
 
 def read_tasks(path: str | Path) -> list[Task]:

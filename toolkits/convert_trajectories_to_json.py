@@ -16,6 +16,7 @@ exploration's `task<head>--<n>--run<k>` gives `<head>--<n as 5 digits>--run<k>--
 import collections
 import contextlib
 import dataclasses
+import filecmp
 import functools
 import gc
 import os
@@ -193,13 +194,22 @@ def image_name(identifier: str) -> str:
 
 
 def place_image(source: Path, target: Path) -> None:
-    """Hard-link or copy `source` to `target`, replacing it in one move."""
+    """Hard-link or copy `source` to `target`; a killed copy leaves no target.
+
+    Raises:
+        UserError: `target` holds another picture, to which samples that were written before may refer.
+    """
     with contextlib.suppress(OSError):  # its folder is missing, it is there already, or must be copied: see below
         os.link(source, target)
         return
     target.parent.mkdir(parents=True, exist_ok=True)
-    if target.exists() and target.samefile(source):
-        return
+    if target.exists():
+        if target.samefile(source) or filecmp.cmp(source, target, shallow=False):
+            return
+        raise UserError(
+            f"{target}: holds another picture than {source}, of another trajectory with this sample id; keep one of "
+            "the two, or give this conversion its own folder of images"
+        )
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     temporary.unlink(missing_ok=True)
     try:

@@ -105,7 +105,7 @@ def main(config: Config) -> None:
 
 def label_rollouts(config: Config, work_dir: Path) -> None:
     """Stage 1: write `output_path`, say what became of the rollouts."""
-    read = list(read_rollouts(config.rollout_path, config.image_dir, config.round_id, config.last_n))
+    read = read_rollouts(config.rollout_path, config.image_dir, config.round_id, config.last_n)
     rollouts = [rollout for rollout in read if rollout is not None]
     if config.add_reward:
         rollouts = ask_reward_model(config.orm_path, rollouts, work_dir)

@@ -6,7 +6,6 @@ a step a line with `target` (the instruction), `prompt`, `html` and `response`, 
 
 import dataclasses
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from data.conversation import escape_special
 from data.outcome import Verdict
 from data.reward_model import reward_model_text, reward_model_turn
 from data.trajectory import INVALID, is_complete, list_trajectories, read_trajectory
-from toolkits.convert_trajectories_to_json import place_image, samples_of
+from toolkits.convert_trajectories_to_json import image_name, place_image, samples_of
 from toolkits.readers.steps import record, sample_id, text_field
 from toolkits.tree_tokens import TreeCutter
 
@@ -28,7 +27,7 @@ class Rollout:
     """One trajectory. `samples` are records, one a step, oldest first.
 
     `case` is what a reward model reads of it, with the screenshot `case_image` where there is one, and `p_yes` what it
-    said. `success` is None without a verdict.
+    said. `success` is None without a verdict. `screenshots` are the samples' newest, as the trajectory holds them.
     """
 
     task: str
@@ -38,21 +37,38 @@ class Rollout:
     answered: bool
     success: bool | None
     p_yes: float | None = None
+    screenshots: tuple[Path, ...] = ()
 
 
-def read_rollouts(folder: Path, image_dir: Path, round_id: int, last_n: int) -> Iterator[Rollout | None]:
+def read_rollouts(folder: Path, image_dir: Path, round_id: int, last_n: int) -> list[Rollout | None]:
     """The rollouts of a folder by name; None for each that proves nothing: unfinished, broken or ended by a fault.
 
-    Screenshots are placed in `image_dir`.
+    Screenshots are placed in `image_dir`, once all rollouts are known to differ in their samples' ids.
     """
     if (folder / "traces").is_dir():
-        for path in sorted((folder / "traces").glob("*.jsonl")):
-            yield read_trace(path, round_id)
-        return
-    if not (folders := list_trajectories(folder)):
+        paths = sorted((folder / "traces").glob("*.jsonl"))
+        rollouts = [read_trace(path, round_id) for path in paths]
+    elif paths := list_trajectories(folder):
+        rollouts = [_read_ours(path, image_dir, round_id, last_n) for path in paths]
+    else:
         raise UserError(f"{folder}: holds neither trajectory folders (task...) nor WebRL's traces/")
-    for path in folders:
-        yield _read_ours(path, image_dir, round_id, last_n)
+    _check_ids(paths, rollouts)
+    for rollout in rollouts:
+        if rollout is not None and rollout.screenshots:
+            for sample, screenshot in zip(rollout.samples, rollout.screenshots, strict=True):
+                place_image(screenshot, image_dir / image_name(sample["id"]))
+    return rollouts
+
+
+def _check_ids(paths: list[Path], rollouts: list[Rollout | None]) -> None:
+    """Ids name pictures, and pad numbers: those of the tasks `Shop--1` and `Shop--01` are the same."""
+    owners: dict[str, Path] = {}
+    for path, rollout in zip(paths, rollouts, strict=True):
+        for sample in rollout.samples if rollout is not None else ():
+            if (owner := owners.setdefault(sample["id"], path)) is not path:
+                raise UserError(
+                    f"{path}: gives the sample id {sample['id']}, as {owner.name} does; keep one of the two"
+                )
 
 
 def _read_ours(folder: Path, image_dir: Path, round_id: int, last_n: int) -> Rollout | None:
@@ -68,17 +84,15 @@ def _read_ours(folder: Path, image_dir: Path, round_id: int, last_n: int) -> Rol
     is_fault = trajectory.status == INVALID or (outcome is not None and outcome.verdict not in _VERDICTS)
     if is_fault or not trajectory.steps:
         return None
-    samples = []
-    for sample, screenshot in samples_of(trajectory, round_id, last_n, TreeCutter.of(0, "")):
-        place_image(screenshot, image_dir / f"{sample['id']}.png")
-        samples.append(sample)
+    samples, screenshots = zip(*samples_of(trajectory, round_id, last_n, TreeCutter.of(0, "")), strict=True)
     return Rollout(
         task=trajectory.ques,
-        samples=samples,
+        samples=list(samples),
         case=reward_model_turn(trajectory.ques, trajectory).text,
-        case_image=image_dir / f"{samples[-1]['id']}.png",
+        case_image=image_dir / image_name(samples[-1]["id"]),
         answered=trajectory.finished,
         success=_VERDICTS[outcome.verdict] if outcome else None,
+        screenshots=screenshots,
     )
 
 

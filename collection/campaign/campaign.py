@@ -39,7 +39,7 @@ from environments.browser.faults import BlockedError, PageError
 from environments.browser.fleet import Fleet
 from environments.browser.gate import Gate
 from environments.browser.page import Page
-from environments.browser.storage_state import read_storage_state, restore
+from environments.browser.storage_state import check_storage_states, read_storage_state, restore
 from environments.sites.order import order_cookie
 from environments.webarena.final_pages import check_programs
 
@@ -56,6 +56,7 @@ async def collect(
         UserError: the model server, the browsers or the websites do not work; what is complete is kept.
     """
     check_programs(tasks)
+    check_storage_states(tasks)
     policy = config.policy()
     try:
         await policy.check()
@@ -172,7 +173,8 @@ class Campaign:
                 policy = PacedPolicy(self.policy, page, self._pace)
                 self._backends.begin(task)
                 if task.storage_state:
-                    await restore(page, read_storage_state(Path(task.storage_state)))
+                    # Read again: a reset of the backend may have logged in anew.
+                    await restore(page, await asyncio.to_thread(read_storage_state, Path(task.storage_state)))
                 if seed is not None and (cookie := order_cookie(task, seed)):
                     await restore(page, {"cookies": [cookie]})
                 with self._progress.active():

@@ -28,7 +28,7 @@ WRONG: dict[str, list[Any]] = {
     "eval": ["x", [1], 5, True],
     "web_name": [[1], {}, 5, None],
     "domain": [{}, 1.5],
-    "storage_state": [5, ["x"], {"cookies": []}],
+    "storage_state": [5, ["x"], {"cookies": []}, "a\0b", "\x1b[2J"],
     "backend": [{}, 0],
     "changes_backend": ["yes", 1, None],
     "ques": [None, 5, [], ""],

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -13,6 +14,7 @@ import pytest
 from common.errors import UserError
 from data.task import Task, read_tasks
 from environments.browser.faults import PageError
+from environments.browser.storage_state import MAX_BYTES, check_storage_states, read_storage_state
 from environments.webarena import magento
 from environments.webarena.configurations import fill_placeholders, to_task
 from environments.webarena.final_pages import check_programs, parse_call, read_final_pages, target_url
@@ -157,6 +159,37 @@ def test_the_shops_api_is_asked_for_orders_and_reviews(monkeypatch):
     targets[0]["locator"] = "func:run_anything('x')"
     with pytest.raises(UserError, match="'run_anything' of its ground truth is not known"):
         check_programs([task])
+
+
+def test_a_storage_state_that_no_task_can_begin_with_is_refused_before_the_run(tmp_path):
+    """Devices without end, pipes to which nobody writes, folders, what is too large or something else."""
+    state = {"cookies": [{"name": "session"}], "origins": []}
+    good = tmp_path / "good.json"
+    good.write_text(json.dumps(state))
+    os.mkfifo(tmp_path / "pipe")
+    contents = {"large": " " * (MAX_BYTES + 1), "torn": '{"cookies": [', "list": "[]", "deep": "[" * 100_000}
+    contents |= {"words": '{"cookies": ["x"]}', "places": '{"cookies": [], "origins": 5}'}
+    for name, content in contents.items():
+        (tmp_path / name).write_text(content)
+    fine = Task(id="a", ques="q", web="http://a.test/", storage_state=str(good))
+    check_storage_states([fine, Task(id="b", ques="q", web="http://a.test/")])
+    assert read_storage_state(good) == state
+    for path, complaint in (
+        ("/dev/zero", "not a regular file"),
+        (tmp_path / "pipe", "not a regular file"),
+        (tmp_path, "not a regular file"),
+        (tmp_path / "large", "more than 4 MB"),
+        (tmp_path / "torn", "not valid JSON"),
+        (tmp_path / "deep", "nested too deeply"),
+        (tmp_path / "list", "no storage state"),
+        (tmp_path / "words", "no storage state"),
+        (tmp_path / "places", "'origins' are no list"),
+        (tmp_path / "nowhere", "No such file"),
+        ("a\0b", "null byte"),
+    ):
+        tasks = [fine, *(Task(id=name, ques="q", web="http://a.test/", storage_state=str(path)) for name in "xy")]
+        with pytest.raises(UserError, match=f"^task x: its storage_state .*{complaint}"):
+            check_storage_states(tasks)
 
 
 def test_the_reset_hook_runs_a_command_and_says_when_it_fails(tmp_path):

@@ -14,10 +14,10 @@ from PIL import Image
 
 from common.errors import UserError
 from data.outcome import Outcome, Verdict
-from data.trajectory import MAX_STEPS, list_trajectories, read_trajectory, write_outcome
+from data.trajectory import MAX_STEPS, list_trajectories, write_outcome
 from tests.toolkits.trajectories import screenshot, write_trajectory
 from toolkits import convert_trajectories_to_json as tool
-from toolkits.convert_trajectories_to_json import Config, main, place_image
+from toolkits.convert_trajectories_to_json import Config, main
 from toolkits.convert_trajectories_to_json import convert as real
 from toolkits.image_check import check_image
 from toolkits.sample_records import encode_record
@@ -162,14 +162,18 @@ def test_again_gives_the_same(tmp_path: Path) -> None:
     assert {path.name: path.read_bytes() for path in (tmp_path / "images").iterdir()} == before
 
 
-def test_a_stale_image_is_replaced(tmp_path: Path) -> None:
-    folder = write_trajectory(tmp_path / "results")
-    target = tmp_path / "images" / "x.png"
-    target.parent.mkdir()
-    target.write_bytes(b"old")
-    place_image(read_trajectory(folder).screenshot(1), target)
-    assert target.read_bytes() == (folder / "screenshot1.png").read_bytes()
-    assert list(target.parent.iterdir()) == [target]
+def test_another_picture_is_not_replaced(tmp_path: Path) -> None:
+    """Samples that were written before refer to it; the same picture under the same name is welcome."""
+    first = write_trajectory(tmp_path / "a", "Shop--1")
+    second = write_trajectory(tmp_path / "b", "Shop--01")
+    samples = convert(tmp_path / "a", tmp_path)
+    image = tmp_path / "images" / samples[0]["images"][0]
+    assert convert(tmp_path / "b", tmp_path) == samples
+    (second / "screenshot1.png").write_bytes(screenshot(1, trajectory=7))
+    with pytest.raises(UserError, match=r"Shop--00001--r01--step01\.png: holds another picture than .*taskShop--01"):
+        convert(tmp_path / "b", tmp_path)
+    assert image.read_bytes() == (first / "screenshot1.png").read_bytes()
+    assert len(list(image.parent.iterdir())) == len(samples)
 
 
 def test_images_are_copied_where_links_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

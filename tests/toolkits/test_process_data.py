@@ -112,6 +112,22 @@ def test_one_success_a_task_and_only_within_the_window() -> None:
     assert discounted_returns([1, 0, 1], 0.9) == pytest.approx([1.81, 0.9, 1])
 
 
+def test_rollouts_of_the_same_sample_ids_are_refused_before_a_picture_is_placed(tmp_path: Path) -> None:
+    for name in ("Shop--1", "Shop--00001"):
+        write_trajectory(tmp_path / "ours", name)
+    (tmp_path / "webrl" / "traces").mkdir(parents=True)
+    step = json.dumps(dict.fromkeys(("target", "prompt", "html", "response"), "x"))
+    for name in ("1", "01"):
+        (tmp_path / "webrl" / "traces" / f"{name}.jsonl").write_text(step)
+    for folder, complaint in (
+        ("ours", "taskShop--1: gives the sample id Shop--00001--r01--step01, as taskShop--00001 does"),
+        ("webrl", r"/1\.jsonl: gives the sample id webrl--00001--r01--step01, as 01\.jsonl does"),
+    ):
+        with pytest.raises(UserError, match=complaint):
+            main(Config(stage=(1,), rollout_path=tmp_path / folder, output_path=tmp_path / "out" / "data.json"))
+    assert not list((tmp_path / "out").iterdir())
+
+
 def test_what_does_not_fit_is_named_and_nothing_is_lost(tmp_path: Path) -> None:
     results, output = rollouts(tmp_path / "results"), tmp_path / "phase" / "data.json"
     for how, complaint in (
