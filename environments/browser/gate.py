@@ -15,6 +15,7 @@ import contextlib
 import dataclasses
 import json
 import re
+import select
 import socket
 import subprocess
 import sys
@@ -37,6 +38,13 @@ MAX_LOOKUPS = 512
 """Names looked up at a time. Each takes a thread for as long as its name server is silent, and pages name hundreds."""
 IDLE_TIMEOUT_S = 600.0
 """A connection on which nothing moves for so long is closed; Chromium closes its own idle ones after five minutes."""
+LOOK_EVERY_S = 2.0
+"""How often a connection is looked at: whether it moves, and where it does not, whether the client is still there."""
+CLOSE_TIMEOUT_S = 60.0
+"""For a client to read the rest of an answer after its end. Closing alone would wait for it forever."""
+SEND_TIMEOUT_S = 60.0
+"""For a website to take more of an upload, as nginx has it. Of a client that closed before all was sent nothing shows:
+its end comes behind what we do not read meanwhile."""
 NEXT_ADDRESS_DELAY_S = 0.25
 """Head start of each address of a host over the next (RFC 8305), so that a dead IPv6 does not hide a living IPv4."""
 CHUNK = 64 * 1024
@@ -131,7 +139,19 @@ async def _handle(client: Streams, policy: UrlPolicy) -> None:
     except (RefusedError, OSError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
         pass  # closing without a word is the answer
     finally:
-        writer.close()
+        await _close(writer)
+
+
+async def _close(writer: asyncio.StreamWriter) -> None:
+    """Once what was written is on its way, or after `CLOSE_TIMEOUT_S`."""
+    writer.close()
+    try:
+        async with asyncio.timeout(CLOSE_TIMEOUT_S):
+            await writer.wait_closed()
+    except TimeoutError:
+        writer.transport.abort()
+    except OSError:
+        pass  # the client left: closed all the same
 
 
 async def _tunnel(client: Streams, host: str, port: int, policy: UrlPolicy) -> None:
@@ -179,20 +199,34 @@ async def _resolve(host: str, port: int) -> list[Any]:
 
 
 async def _carry_both_ways(client: Streams, upstream: Streams, most_up: int | None = None) -> None:
-    """Until either side ends, or nothing moves for `IDLE_TIMEOUT_S` or a little longer; then `upstream` is closed."""
+    """Until either side ends, or nothing moves for `IDLE_TIMEOUT_S`, or `SEND_TIMEOUT_S` when an upload is stuck, or a
+    little longer; then `upstream` is closed."""
     moved = asyncio.Event()
     up, down = _carry(client[0], upstream[1], moved, most_up), _carry(upstream[0], client[1], moved)
     tasks = [asyncio.create_task(up), asyncio.create_task(down)]
+    quiet_s = 0.0
     try:
         while True:
-            ended, _ = await asyncio.wait(tasks, timeout=IDLE_TIMEOUT_S, return_when=asyncio.FIRST_COMPLETED)
-            if ended or not moved.is_set():
+            ended, _ = await asyncio.wait(tasks, timeout=LOOK_EVERY_S, return_when=asyncio.FIRST_COMPLETED)
+            quiet_s = 0.0 if moved.is_set() else quiet_s + LOOK_EVERY_S
+            is_stuck = upstream[1].transport.get_write_buffer_size() > 0
+            is_over = quiet_s >= (SEND_TIMEOUT_S if is_stuck else IDLE_TIMEOUT_S)
+            if ended or is_over or (quiet_s and _has_left(client[1])):
                 return
             moved.clear()
     finally:
         for task in tasks:
             task.cancel()
-        upstream[1].close()
+        upstream[1].transport.abort()  # closing would first wait for it to read the upload, which it may never do
+
+
+def _has_left(client: asyncio.StreamWriter) -> bool:
+    """Whether the client hung up. An upload that is stuck stops us reading from it, so that no end of stream tells."""
+    if client.is_closing():
+        return True
+    poll = select.poll()
+    poll.register(client.get_extra_info("socket"), select.POLLRDHUP)
+    return bool(poll.poll(0))
 
 
 async def _carry(

@@ -59,7 +59,31 @@ _NOT_PUBLIC_V6 = [
         "3fff::/20",
     )
 ]
-_METADATA_V6 = [ipaddress.ip_network(network) for network in ("fd00:ec2::/32", "fd20:ce::/32")]  # Amazon's, Google's
+# What a listed name may lead to beside the public internet. Spelled out, as Python's `is_private` differs between
+# versions and holds much that is no network of anybody's.
+_PRIVATE = [
+    ipaddress.ip_network(network)
+    for network in (
+        "127.0.0.0/8",
+        "10.0.0.0/8",
+        "172.16.0.0/12",
+        "192.168.0.0/16",
+        "100.64.0.0/10",  # also of VPNs such as Tailscale
+        "::1/128",
+        "fc00::/7",
+    )
+]
+_METADATA = [  # those within the above
+    ipaddress.ip_network(network)
+    for network in (
+        "100.100.100.200/32",  # Alibaba's
+        "fd00:42::42/128",  # Scaleway's
+        "fd00:a9fe:a9fe::/48",  # Linode's: 169.254.169.254 in hexadecimal
+        "fd00:c1::a9fe:0/112",  # Oracle's link-local services
+        "fd00:ec2::/32",  # Amazon's
+        "fd20:ce::/32",  # Google's
+    )
+]
 _V4_MAPPED = ipaddress.ip_network("::ffff:0:0/96")
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
@@ -171,9 +195,7 @@ def may_open(url: str) -> bool:
 
 def _may_be_private(ip: _IPAddress) -> bool:
     """What a name that the user listed may lead to: a private network or this machine, but no metadata service."""
-    is_metadata = any(ip in network for network in _METADATA_V6)  # of IPv4 they are link-local or not private
-    is_special = ip.is_link_local or ip.is_unspecified or ip.is_multicast or is_metadata
-    return (ip.is_private or ip.is_loopback) and not is_special
+    return any(ip in network for network in _PRIVATE) and not any(ip in network for network in _METADATA)
 
 
 def _plain(ip: _IPAddress) -> _IPAddress:

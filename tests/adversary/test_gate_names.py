@@ -28,7 +28,17 @@ SPELLINGS = [
     "anything.localhost",
 ]
 NO_HOSTS = ["*", "a..b", "127.0.0.1%00.example.com", "a@127.0.0.1", "a;127.0.0.1", "-a", "a_%", "::g", "a" * 300]
-METADATA = ["169.254.169.254", "100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254"]
+METADATA = [
+    "169.254.169.254",
+    "100.100.100.200",
+    "168.63.129.16",
+    "192.0.0.192",
+    "fd00:ec2::254",
+    "fd20:ce::254",
+    "fd00:42::42",
+    "fd00:a9fe:a9fe::1",
+    "fd00:c1::a9fe:a9fe",
+]
 
 
 def ask(gate_port: int, host: str, port: int, is_tunnel: bool) -> None:

@@ -91,11 +91,59 @@ def test_a_private_start_must_be_listed(host: str) -> None:
     assert not UrlPolicy.of([task], private=[origin]).refuses_address(address, int(origin.rpartition(":")[2]), address)
 
 
-def test_a_listed_name_may_be_private_but_no_metadata() -> None:
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1",
+        "10.1.2.3",
+        "172.31.255.255",
+        "192.168.1.1",
+        "100.64.0.1",
+        "100.127.255.255",
+        "::1",
+        "fd12:3456:789a::1",
+        "::ffff:10.1.2.3",
+        "93.184.216.34",
+    ],
+)
+def test_a_listed_name_may_be_private(address: str) -> None:
     policy = UrlPolicy.of([], private=["wiki.corp:80"])
-    assert not policy.refuses_address("wiki.corp", 80, "10.1.2.3")
-    for address in ("169.254.169.254", "0.0.0.0", "224.0.0.1", "168.63.129.16"):
-        assert policy.refuses_address("wiki.corp", 80, address)
+    assert not policy.refuses_address("wiki.corp", 80, address)
+    assert bool(policy.refuses_address("wiki.corp", 81, address)) == (not is_public(address))
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "0.0.0.0",
+        "0.1.2.3",
+        "100.100.100.200",
+        "168.63.129.16",
+        "169.254.169.254",
+        "192.0.0.192",
+        "192.0.2.1",
+        "198.18.0.1",
+        "203.0.113.1",
+        "224.0.0.1",
+        "240.0.0.1",
+        "255.255.255.255",
+        "::",
+        "::ffff:100.100.100.200",
+        "64:ff9b::a00:1",
+        "100::1",
+        "2001:db8::1",
+        "fe80::1%eth0",
+        "fec0::1",
+        "ff02::1",
+        "fd00:42::42",
+        "fd00:a9fe:a9fe::1",
+        "fd00:c1::a9fe:a9fe",
+        "fd00:ec2::254",
+        "fd20:ce::254",
+    ],
+)
+def test_a_listed_name_may_be_no_metadata_and_nothing_else_that_is_special(address: str) -> None:
+    assert UrlPolicy.of([], private=["wiki.corp:80"]).refuses_address("wiki.corp", 80, address)
 
 
 def test_lists_cover_subdomains_and_deny_wins() -> None:
