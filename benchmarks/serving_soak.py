@@ -1,18 +1,23 @@
 """A server under agents that hang up at random while its weights are changed again and again.
 
     python benchmarks/serving_soak.py --duration_s 3600 --output soak.json
+    python benchmarks/serving_soak.py --replicas 2 --kill_every_s 45
 
 Every client walks through the steps of its episodes, and knows the greedy reply of each weights version to each of its
 prompts (asked beforehand, one at a time). A reply is crossed when its text is not its version's, and of a wrong version
-when that version was not served at any time between question and reply. Memory is sampled all along.
+when that version was not served at any time between question and reply. Memory and descriptors of every process are
+sampled all along. With replicas, one after the other is killed; what a client asked of it may be refused with 503, and
+is asked again as a collector would.
 """
 
 import asyncio
 import base64
 import collections
+import contextlib
 import dataclasses
 import io
 import math
+import os
 import random
 import shutil
 import statistics
@@ -59,6 +64,10 @@ class Config:
     """Different episodes, which the agents take in random order."""
     reload_every_s: float = 60.0
     """Time between two changes of the weights."""
+    replicas: int = 1
+    """Server processes behind one address."""
+    kill_every_s: float = 0.0
+    """Time between two kills (SIGKILL) of a replica; 0: none."""
     disconnect_rate: float = 0.1
     """Share of requests that are given up after a random time."""
     seed: int = 0
@@ -120,7 +129,7 @@ class Soak:
         self.folders = [first, other_weights(first, scratch / "other")]
         command = [sys.executable, str(ROOT / "server/hf_online_server.py"), "--port", "0", "--device", config.device]
         command += ["--model_name_or_path", str(first), "--max_batch_size", "16", "--kv_cache_gib", "0.5"]
-        command += ["--dtype", "float32"]
+        command += ["--dtype", "float32", "--replicas", str(config.replicas)]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent)
         line = self.process.stdout.readline()
         if not line.startswith("serving "):
@@ -133,6 +142,7 @@ class Soak:
         self.spans: list[Span] = []
         self.counts: collections.Counter[str] = collections.Counter()
         self.rss_mb: list[float] = []
+        self.descriptors: list[int] = []
         self.examples: list[str] = []
 
     async def run(self) -> dict[str, Any]:
@@ -150,7 +160,7 @@ class Soak:
         begin = time.monotonic()
         end = begin + self.config.duration_s
         tasks = [self._client(number, end) for number in range(self.config.num_clients)]
-        await asyncio.gather(*tasks, self._change(end), self._sample(end))
+        await asyncio.gather(*tasks, self._change(end), self._kill(end), self._sample(end))
         seconds = time.monotonic() - begin
         health = (await self.client.get("/health")).json()
         await self.client.aclose()
@@ -160,7 +170,10 @@ class Soak:
             "seconds": round(seconds),
             **{
                 name: self.counts[name]
-                for name in ("replies", "crossed", "wrong_version", "errors", "hung_up", "reloads")
+                for name in (
+                    *("replies", "crossed", "wrong_version", "errors", "hung_up", "asked_again"),
+                    *("reloads", "reloads_refused", "kills"),
+                )
             },
             "replies_that_differ_between_weights": sum(one[key] != other[key] for key in one),
             "requests_per_s": round(self.counts["replies"] / seconds, 2),
@@ -168,6 +181,9 @@ class Soak:
             "rss_mb_last_quarter": round(late),
             "rss_mb_max": round(max(self.rss_mb)),
             "rss_mb_each_30_s": [round(mb) for mb in self.rss_mb[:: round(30 / SAMPLE_S)]],
+            "descriptors_second_quarter": round(statistics.mean(self.descriptors[quarter : 2 * quarter])),
+            "descriptors_last_quarter": round(statistics.mean(self.descriptors[-quarter:])),
+            "load": [round(value, 1) for value in os.getloadavg()],
             "still_running_or_waiting": health["num_running"] + health["num_waiting"],
             "examples": self.examples[:5],
         }
@@ -188,7 +204,13 @@ class Soak:
                         continue
                     self.counts["replies"] += 1
                     continue
-                self._judge(await sending, asked, (episode, step))
+                answer = await sending
+                while self.config.kill_every_s and answer.status_code in (502, 503):
+                    self.counts["asked_again"] += 1
+                    await asyncio.sleep(0.5)
+                    asked = time.monotonic()
+                    answer = await self.client.post("/predict", json=body | {"id": f"client {number} visit {visit}"})
+                self._judge(answer, asked, (episode, step))
                 if time.monotonic() > end:
                     return
 
@@ -219,17 +241,36 @@ class Soak:
             await self._reload(folder)
             self.counts["reloads"] += 1
 
+    async def _kill(self, end: float) -> None:
+        """One replica after the other, while the others serve."""
+        number = 0
+        while self.config.kill_every_s and time.monotonic() + self.config.kill_every_s < end:
+            await asyncio.sleep(self.config.kill_every_s)
+            replicas = psutil.Process(self.process.pid).children()
+            if replicas:
+                replicas[number % len(replicas)].kill()
+                number += 1
+                self.counts["kills"] += 1
+
     async def _reload(self, folder: Path) -> str:
         span = Span(folder, time.monotonic())
         self.spans.append(span)
-        answer = (await self.client.post("/reload", json={"model_name_or_path": str(folder)})).json()
-        span.version, span.done = answer["weights_version"], time.monotonic()
+        while True:
+            answer = await self.client.post("/reload", json={"model_name_or_path": str(folder)})
+            if answer.status_code == 200:
+                break
+            self.counts["reloads_refused"] += 1  # the replicas are starting just now
+            await asyncio.sleep(1.0)
+        span.version, span.done = answer.json()["weights_version"], time.monotonic()
         return span.version
 
     async def _sample(self, end: float) -> None:
         process = psutil.Process(self.process.pid)
         while time.monotonic() < end:
-            self.rss_mb.append(process.memory_info().rss / 2**20)
+            family = [process, *process.children()]
+            with contextlib.suppress(psutil.NoSuchProcess):  # a replica that was killed just now
+                self.rss_mb.append(sum(one.memory_info().rss for one in family) / 2**20)
+                self.descriptors.append(sum(one.num_fds() for one in family))
             await asyncio.sleep(SAMPLE_S)
 
 
