@@ -33,3 +33,11 @@ def test_no_reply_is_crossed_while_weights_change(tmp_path: Path) -> None:
     assert (found["crossed"], found["wrong_version"], found["errors"]) == (0, 0, 0)
     assert found["replies"] > 5 and found["reloads"] >= 1
     assert found["still_running_or_waiting"] == 0
+
+
+@pytest.mark.slow
+def test_no_reply_is_stale_while_replicas_are_killed(tmp_path: Path) -> None:
+    flags = ("--duration_s", "40", "--num_clients", "6", "--num_episodes", "2", "--reload_every_s", "12")
+    found = report("serving_soak.py", tmp_path, *flags, "--replicas", "2", "--kill_every_s", "15")
+    assert (found["crossed"], found["wrong_version"], found["errors"]) == (0, 0, 0)
+    assert found["replies"] > 5 and found["kills"] >= 1 and found["still_running_or_waiting"] == 0
