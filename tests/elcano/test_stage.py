@@ -111,7 +111,8 @@ def test_an_interrupted_command_may_save_what_it_has(tmp_path):
     command = Command([sys.executable, "-c", SLOW_TO_END, str(saved), str(begun)], tmp_path / "x.log")
     script = (
         "import sys; from elcano.executors.executor import Command; from elcano.executors.local import Executor\n"
-        "from pathlib import Path\n"
+        "from pathlib import Path; import signal\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # also where the tests run in the background
         "Executor().run(Command(sys.argv[2:], Path(sys.argv[1])))"
     )
     words = [sys.executable, "-c", script, str(command.log), *command.words]
