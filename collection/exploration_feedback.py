@@ -13,16 +13,16 @@ S@1 ... S@k (tasks solved within k tries) and F@1 (first tries that ended with a
 import asyncio
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 try:
     from collection.campaign.campaign import collect
     from collection.campaign.embedded_tasks import settled
-    from collection.campaign.options import CollectionConfig
+    from collection.campaign.options import judge_key
     from collection.campaign.overview import print_overview
+    from collection.config.commands import ExplorationConfig
     from collection.evaluation.summary import explored, print_explored, print_summary, summarise
-    from collection.judges.judge_flags import JudgeFlags
+    from collection.judges.named import make_judge
     from common.cli import run
     from common.defaults import EXPLORATION_TASKS
     from common.errors import UserError
@@ -35,30 +35,17 @@ except ModuleNotFoundError as missing:  # not the python of the virtual environm
     print(f"error: {missing}; run: bash {root}/install.sh && source {root}/.venv/bin/activate", file=sys.stderr)
     sys.exit(2)
 
-MOST_TRIES = 5
 
-
-@dataclass(frozen=True)
-class Config(JudgeFlags, CollectionConfig):
-    """Flags of `exploration_feedback.py`."""
-
-    max_rerun_times: int = 1
-    """Tries of a task, at most 5; the first success ends them."""
-
-
-def main(config: Config) -> None:
+def main(config: ExplorationConfig) -> None:
     """Explore, then print what came of it."""
-    config.check(needs_test_file=False)
-    if not 1 <= config.max_rerun_times <= MOST_TRIES:
-        raise UserError(f"--max_rerun_times must be 1 to {MOST_TRIES}, not {config.max_rerun_times}")
     with settled(config, EXPLORATION_TASKS) as (config, tasks):
         if config.dry_run:
             return print_overview(tasks)
         _explore(config, tasks)
 
 
-def _explore(config: Config, tasks: Sequence[Task]) -> None:
-    judge, ledger = config.make_judge(config.output_dir, tasks, config.judge_key(), config.api_localhost)
+def _explore(config: ExplorationConfig, tasks: Sequence[Task]) -> None:
+    judge, ledger = make_judge(config, config.output_dir, tasks, judge_key(config), config.api_localhost)
     if judge is None:
         raise UserError("exploration needs a judge: without one nobody knows when a task is solved")
     reset_sites(config.reset_command)
@@ -71,4 +58,4 @@ def _explore(config: Config, tasks: Sequence[Task]) -> None:
 
 if __name__ == "__main__":
     hide_keys()
-    run(Config, main, description="Try each task until it succeeds.")
+    run(ExplorationConfig, main, description="Try each task until it succeeds.")

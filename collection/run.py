@@ -14,20 +14,20 @@ import asyncio
 import dataclasses
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 try:
     from collection.campaign.accounting import print_status
     from collection.campaign.campaign import collect
     from collection.campaign.embedded_tasks import say, settled, without_display
-    from collection.campaign.options import CollectionConfig
+    from collection.campaign.options import judge_key, make_fleet
     from collection.campaign.overview import print_overview
+    from collection.config.commands import RunConfig
     from collection.evaluation.summary import print_summary, summarise
-    from collection.judges.judge_flags import JudgeFlags, JudgeName
+    from collection.judges.named import make_judge
     from common.cli import run
     from common.defaults import TEST_TASKS
+    from common.errors import UserError
     from common.key_flags import hide_keys
     from data.task import Task, read_tasks
     from environments.miniwob import world as miniwob
@@ -39,30 +39,14 @@ except ModuleNotFoundError as missing:  # not the python of the virtual environm
     sys.exit(2)
 
 
-@dataclass(frozen=True)
-class Config(JudgeFlags, CollectionConfig):
-    """Flags of `run.py`."""
-
-    judge: JudgeName = "none"
-    """Judge each trajectory as soon as it is taken; the names are those of `exploration_feedback.py --judge`. Without
-    --test_file: `oracle`, the ground truth of the embedded tasks."""
-    env: Literal["", "miniwob", "webarena"] = ""
-    """`miniwob`: tasks and websites of MiniWoB++ instead of --test_file. `webarena`: that file is one of WebArena's."""
-    env_tasks: tuple[str, ...] = ()
-    """Only these tasks of the environment, such as click-test. None: all."""
-    env_seeds: tuple[int, ...] = (0,)
-    """Each task once with each of these seeds."""
-    status: Path | None = None
-    """Only tell what became of each task in this output folder, also while collectors work there."""
-
-
-def main(config: Config) -> None:
+def main(config: RunConfig) -> None:
     """Collect, then print what came of it."""
     if config.status is not None:
         return print_status(config.status)
     if config.env == "miniwob":
         return _main_miniwob(config)
-    config.check(needs_test_file=config.env == "webarena")
+    if config.env == "webarena" and config.test_file is None:
+        raise UserError("--test_file is missing: WebArena's own file of tasks")
     if config.test_file is None and config.judge == "none":
         config = dataclasses.replace(config, judge="oracle")
     read = read_webarena if config.env == "webarena" else read_tasks
@@ -72,17 +56,16 @@ def main(config: Config) -> None:
         _collect(config, tasks)
 
 
-def _main_miniwob(config: Config) -> None:
-    config.check(needs_test_file=False)
+def _main_miniwob(config: RunConfig) -> None:
     config, notes = without_display(config)
     say(notes)
     with miniwob.served() as port:
         kept = config.output_dir / "miniwob.jsonl"
-        _collect(config, miniwob.tasks_for(config.env_tasks, config.env_seeds, port, config.fleet(4), kept))
+        _collect(config, miniwob.tasks_for(config.env_tasks, config.env_seeds, port, make_fleet(config, 4), kept))
 
 
-def _collect(config: Config, tasks: Sequence[Task]) -> None:
-    judge, ledger = config.make_judge(config.output_dir, tasks, config.judge_key(), config.api_localhost)
+def _collect(config: RunConfig, tasks: Sequence[Task]) -> None:
+    judge, ledger = make_judge(config, config.output_dir, tasks, judge_key(config), config.api_localhost)
     reset_sites(config.reset_command)
     asyncio.run(collect(config, tasks, [None], judge))
     print_summary(summarise(config.output_dir, tasks), cost=ledger and ledger.report())
@@ -90,4 +73,4 @@ def _collect(config: Config, tasks: Sequence[Task]) -> None:
 
 if __name__ == "__main__":
     hide_keys()
-    run(Config, main, description="Collect one trajectory per task.")
+    run(RunConfig, main, description="Collect one trajectory per task.")

@@ -1,7 +1,8 @@
 """Every command line of Elcano: a dataclass becomes flags, a `UserError` becomes one line and exit code 2."""
 
+import dataclasses
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import TypeVar
 
@@ -9,9 +10,11 @@ import tyro
 
 from common.defaults import ROOT
 from common.errors import UserError
+from common.limits import deferred
 from common.processes import reach_own_hosts_directly
 
 Config = TypeVar("Config")
+Argument = TypeVar("Argument")
 
 
 def run(
@@ -24,15 +27,26 @@ def run(
 
     Help calls the command `program`; by default as it was started.
     """
-    config = tyro.cli(config_type, description=description, use_underscores=True, prog=program)
-    sys.exit(guarded(main, config))
+    sys.exit(guarded(lambda kind: main(parse(kind, description=description, program=program)), config_type))
 
 
-def guarded(main: Callable[[Config], int | None], config: Config) -> int:
-    """Call `main(config)`; a `UserError` becomes `error: ...` on stderr and 2, Ctrl-C becomes 130."""
+def parse(
+    config_type: type[Config],
+    arguments: Sequence[str] | None = None,
+    description: str | None = None,
+    program: str | None = None,
+) -> Config:
+    """`arguments` (`sys.argv` by default) as a dataclass; `UserError` for values that it does not allow."""
+    with deferred():
+        config = tyro.cli(config_type, args=arguments, description=description, use_underscores=True, prog=program)
+    return dataclasses.replace(config)
+
+
+def guarded(main: Callable[[Argument], int | None], argument: Argument) -> int:
+    """Call `main(argument)`; a `UserError` becomes `error: ...` on stderr and 2, Ctrl-C becomes 130."""
     reach_own_hosts_directly()
     try:
-        return main(config) or 0
+        return main(argument) or 0
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

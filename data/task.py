@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
+from common.fields import check_fields
 from common.files import parse_json, read_lines, write_atomic
-from data.fields import check_fields
 from data.names import check_name
 from data.terminal import printable
 

@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
+from common.fields import check_fields
 from common.files import parse_json, read_json, read_lines, write_json
 from data.action import CANNOT_EXECUTE, FORMAT_ERROR, ActionError, Answer, parse_reply
 from data.conversation import StepText, build_chat
-from data.fields import check_fields
 from data.names import check_name
 from data.outcome import Outcome, Verdict
 from data.task import Task

@@ -15,15 +15,15 @@ from collection.agent.policy import Completion, Policy
 from common.seeds import derive_seed
 from data.action import ActionError, Answer, parse_reply
 from data.conversation import StepText
+from data.observation import Mode, Visibility
 from data.task import Task
 from data.trajectory import FINISHED, MAX_STEPS, Step, TrajectoryWriter
 from environments.browser.actions import act
 from environments.browser.cdp import RefusedError
 from environments.browser.faults import BlockedError, BrowserError, PageError
-from environments.browser.observe import Mode, Observation, observe
+from environments.browser.observe import Observation, observe
 from environments.browser.page import Page
 from environments.browser.settle import settle
-from environments.browser.tree import Visibility
 from environments.browser.walls import MAX_NODES, describe_wall
 from environments.webarena.final_pages import read_final_pages
 

@@ -4,11 +4,12 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import httpx
 
+from collection.config.endpoint import Prompt
 from common.errors import UserError
 from data.conversation import IMAGE, Conversation, StepText, Turn, build_conversation
 from data.task import Task
@@ -16,10 +17,6 @@ from data.task import Task
 REPLY_TIMEOUT_S = 300.0  # a big model on a busy server
 RETRY_PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0)
 MAX_FAILED_REPLIES = 3  # in a row, over all sessions, each after all its retries: then the server is taken for dead
-
-
-Prompt = Literal["trained", "chat"]
-"""How a policy is asked: with `build_conversation`, on which it is trained, or as a general chat model."""
 
 
 class PolicyError(Exception):

@@ -23,10 +23,11 @@ from collection.agent.policy import Policy, PolicyError
 from collection.campaign.accounting import note_tasks
 from collection.campaign.backends import Backends
 from collection.campaign.lease import leases
-from collection.campaign.options import CollectionConfig
+from collection.campaign.options import limits_of, make_fleet, make_pace, make_policy, num_sessions, url_policy
 from collection.campaign.pacing import PacedPolicy, site_of
 from collection.campaign.progress import CampaignProgress
 from collection.campaign.schedule import Schedule
+from collection.config.commands import CollectionConfig
 from collection.judges import Judge
 from collection.judges.judging import is_judge_fault, judge_once
 from common.errors import UserError
@@ -57,15 +58,17 @@ async def collect(
     """
     check_programs(tasks)
     check_storage_states(tasks)
-    policy = config.policy()
+    if config.upload_dir is not None and not config.upload_dir.is_dir():
+        raise UserError(f"--upload_dir {config.upload_dir}: no such folder")
+    policy = make_policy(config)
     try:
         await policy.check()
         check_embedded_sites(tasks)
-        with leases(config.output_dir) as held, Gate(config.url_policy(tasks)) as gate:
+        with leases(config.output_dir) as held, Gate(url_policy(config, tasks)) as gate:
             note_tasks(config.output_dir, tasks)
             schedule = Schedule(tasks, held, config.site_concurrency)
-            sessions = min(config.sessions(), len(tasks))
-            async with config.fleet(sessions, gate.flags()) as fleet:
+            sessions = min(num_sessions(config), len(tasks))
+            async with make_fleet(config, sessions, gate.flags()) as fleet:
                 await Campaign(config, schedule, runs, judge, policy, fleet, sessions).run()
     finally:
         await policy.close()
@@ -99,7 +102,7 @@ class Campaign:
     retries: Counter[str] = field(default_factory=Counter, init=False)
 
     def __post_init__(self) -> None:
-        self._pace = self.config.pace()
+        self._pace = make_pace(self.config)
         self._backends = Backends(self.config.output_dir, self.config.reset_command)
         self._progress = CampaignProgress(len(self.schedule.tasks), self._pace)
         # A slow judge holds up the sessions that wait for it, and nothing else.
@@ -179,7 +182,7 @@ class Campaign:
                     await restore(page, {"cookies": [cookie]})
                 with self._progress.active():
                     await self._pace.turn(site_of(task))
-                    await run_episode(page, policy, task, writer, self.config.limits(), seed)
+                    await run_episode(page, policy, task, writer, limits_of(self.config), seed)
             self.faults.clear()
             self._say(folder, f"{len(writer.steps)} steps")
         except BlockedError as wall:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from collection.campaign.options import CollectionConfig
+from collection.config.commands import CollectionConfig
 from common.defaults import short
 from common.processes import served
 from data.task import SITES_PORT, Task, move_sites, read_tasks

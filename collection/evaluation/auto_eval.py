@@ -13,18 +13,21 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 from rich.console import Console
 from rich.progress import track
 
+from collection.config.judging import JudgeFlags
 from collection.evaluation.summary import print_summary, summarise
 from collection.judges import Judge
-from collection.judges.judge_flags import JudgeFlags
 from collection.judges.judging import judge_once
+from collection.judges.named import make_judge
 from common.cli import run
 from common.errors import UserError
 from common.files import read_json, write_json
 from common.key_flags import hide_keys
+from common.limits import at_least
 from data.task import Task, read_tasks
 from data.trajectory import is_complete, list_trajectories, read_trajectory, split_folder_name
 
@@ -47,18 +50,16 @@ class Config(JudgeFlags):
     """The published name of --eval_imgs; 15 shows all of a trajectory of at most 15 steps."""
     lesson_dir: str = ""
     """Accepted because the published command has it; not used there either."""
-    num_judges: int = 8
+    num_judges: Annotated[int, at_least(1)] = 8
     """Trajectories judged at the same time."""
 
 
 def main(config: Config) -> None:
     """Judge what is not judged yet, print the tables, write the summary."""
-    if config.num_judges < 1:
-        raise UserError(f"--num_judges must be at least 1, not {config.num_judges}")
     tasks = read_tasks(config.test_file) if config.test_file else tasks_in(config.process_dir)
     list_trajectories(config.process_dir)
     flags = resolve(config, tasks)
-    judge, ledger = flags.make_judge(config.process_dir, tasks, config.api_key)
+    judge, ledger = make_judge(flags, config.process_dir, tasks, config.api_key)
     if judge is not None:
         judge_all(config.process_dir, tasks, judge, config.num_judges)
     cost = ledger.report() if ledger else None

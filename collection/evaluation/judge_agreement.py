@@ -12,19 +12,21 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from collection.config.judging import JudgeFlags
 from collection.judges import Judge, judge_name
-from collection.judges.judge_flags import JudgeFlags
 from collection.judges.judging import is_judge_fault
+from collection.judges.named import make_judge
 from common.cli import run
 from common.errors import UserError
 from common.files import read_json, write_json
 from common.key_flags import hide_keys
+from common.limits import at_least
 from data.outcome import Outcome, Verdict
 from data.task import Task, read_tasks
 from data.trajectory import is_complete, list_trajectories, read_outcome, split_folder_name
@@ -44,19 +46,19 @@ class Config(JudgeFlags):
     """The judge to compare with: the verdicts the trajectories carry, or one that needs no model."""
     api_key: str = ""
     """Key of the judging endpoint; better set EVAL_API_KEY."""
-    num_judges: int = 8
+    num_judges: Annotated[int, at_least(1)] = 8
     """Trajectories judged at the same time."""
 
 
 def main(config: Config) -> None:
     """Judge with both, print the table, write agreement.json."""
     tasks = read_tasks(config.test_file)
-    judge, _ = config.make_judge(config.process_dir, tasks, config.api_key)
+    judge, _ = make_judge(config, config.process_dir, tasks, config.api_key)
     if judge is None:
         raise UserError("--judge none says nothing to compare; name a judge")
     reference: Judge = _recorded
     if config.reference != "recorded":
-        reference, _ = JudgeFlags(judge=config.reference).make_judge(config.process_dir, tasks)
+        reference, _ = make_judge(JudgeFlags(judge=config.reference), config.process_dir, tasks)
     by_id = {task.id: task for task in tasks}
     cases = [
         (by_id[task_id], folder)

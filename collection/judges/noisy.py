@@ -5,7 +5,6 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
-from common.errors import UserError
 from data.outcome import Outcome, Verdict
 from data.task import Task
 
@@ -18,12 +17,6 @@ class NoisyJudge:
 
     judge: Callable[[Task, Path], Outcome]
     error_rate: float
-
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.error_rate < 0.5:
-            raise UserError(
-                f"--eval_noise is a share of wrong verdicts, at least 0 and below 0.5, not {self.error_rate}"
-            )
 
     def __call__(self, task: Task, folder: Path) -> Outcome:
         """The verdict, right or wrong."""

@@ -13,7 +13,7 @@ from collection.judges.endpoint import Endpoint
 from collection.judges.prompts import DIGIRL, Shown, case_text, prompt_hash
 from collection.judges.verdict import parse_status
 from collection.judges.verdict_judge import VOTE_SEPARATOR, image_part
-from collection.judges.voting import check_votes, vote
+from collection.judges.voting import vote
 from data.outcome import Outcome, Verdict
 from data.task import Task
 from data.trajectory import INVALID, Trajectory, read_trajectory
@@ -29,9 +29,6 @@ class StepJudge:
     num_trees: int = 0
     num_votes: int = 1
     name: str = NAME
-
-    def __post_init__(self) -> None:
-        check_votes(self.num_votes)
 
     def __call__(self, task: Task, folder: Path) -> Outcome:
         """The verdict on a complete trajectory; raises JudgeFault when none comes."""

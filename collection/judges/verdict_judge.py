@@ -11,7 +11,7 @@ from typing import Any
 from collection.judges.endpoint import Endpoint
 from collection.judges.prompts import Shown, case_text, prompt_hash, system_prompt
 from collection.judges.verdict import parse_verdict
-from collection.judges.voting import check_votes, vote
+from collection.judges.voting import vote
 from data.outcome import Outcome, Verdict
 from data.task import Task
 from data.trajectory import INVALID, Trajectory, read_trajectory
@@ -28,9 +28,6 @@ class VerdictJudge:
     prompt: str
     shown: Shown = field(default_factory=Shown)
     num_votes: int = 1
-
-    def __post_init__(self) -> None:
-        check_votes(self.num_votes)
 
     def __call__(self, task: Task, folder: Path) -> Outcome:
         """The verdict on a complete trajectory; raises JudgeFault when none comes."""

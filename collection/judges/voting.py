@@ -5,16 +5,9 @@ from collections.abc import Callable
 
 from collection.judges.endpoint import Reply
 from collection.judges.faults import BudgetSpentError, JudgeFault
-from common.errors import UserError
 
 VOTE_TEMPERATURE = 1.0  # several votes at temperature 0 would be one vote
 FIRST_SEED = 42  # as published
-
-
-def check_votes(num_votes: int) -> None:
-    """Raise UserError for a number that could tie."""
-    if num_votes < 1 or num_votes % 2 == 0:
-        raise UserError(f"--eval_votes must be an odd number, so that votes cannot tie, not {num_votes}")
 
 
 def vote(ask: Callable[[float, int], Reply], num_votes: int) -> tuple[object, list[str]]:

@@ -10,17 +10,16 @@ import base64
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
+from data.observation import Mode, Visibility
 from environments.browser.cdp import Params, RefusedError
 from environments.browser.faults import BrowserError
 from environments.browser.frames import Frame
 from environments.browser.layout import SNAPSHOT, Box, Region, lay_out
 from environments.browser.marks import Found, draw, number
 from environments.browser.page import Page, script
-from environments.browser.tree import AXNode, Document, Visibility, build_tree
-
-Mode = Literal["tree", "marks"]
+from environments.browser.tree import AXNode, Document, build_tree
 
 FRAME_TIMEOUT_S = 5.0  # one that does not answer is left out
 SCREENSHOT = ("Page.captureScreenshot", {"format": "png", "optimizeForSpeed": True})

@@ -11,12 +11,12 @@ Three differences, the first two because the released code asks each node for it
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
+from data.observation import Visibility
 from environments.browser.layout import Box, Region, overlap
 
 AXNode = dict[str, Any]
-Visibility = Literal["released", "correct"]
 
 MAX_LINES = 300
 MAX_OPTIONS = 30  # of one <select>; longer ones are chosen from by typing

@@ -12,8 +12,9 @@ import pytest
 
 from collection.campaign.backends import Backends
 from collection.campaign.lease import leases
-from collection.campaign.options import CollectionConfig
+from collection.campaign.options import url_policy
 from collection.campaign.schedule import Schedule
+from collection.config.commands import CollectionConfig
 from common.errors import UserError
 from data.task import Task
 from data.trajectory import read_trajectory
@@ -62,9 +63,9 @@ def test_a_task_file_reads_no_variable_but_the_sites(tmp_path: Path, monkeypatch
 def test_the_sites_that_variables_name_may_be_private(monkeypatch: pytest.MonkeyPatch) -> None:
     task = Task("1", "q", "http://10.0.0.5:7770/")
     with pytest.raises(UserError, match="--private_hosts"):
-        CollectionConfig().url_policy([task])
+        url_policy(CollectionConfig(), [task])
     monkeypatch.setenv("SHOPPING", "http://10.0.0.5:7770/admin")
-    policy = CollectionConfig().url_policy([task])
+    policy = url_policy(CollectionConfig(), [task])
     assert not policy.refuses_address("10.0.0.5", 7770, "10.0.0.5")
     assert policy.refuses_address("10.0.0.5", 7771, "10.0.0.5")
 
@@ -177,6 +178,6 @@ def test_a_key_on_the_command_line_is_hidden_from_ps(
 def test_every_command_that_takes_a_key_hides_it() -> None:
     hiding = r"    hide_keys\(.*\)\n    run\("
     commands = [path for path in (ROOT / "collection").rglob("*.py") if "__main__" in path.read_text()]
-    takers = [path for path in commands if re.search(r"api_key: str|CollectionConfig\)", path.read_text())]
+    takers = [path for path in commands if re.search(r"api_key: str|run\((Run|Exploration)Config", path.read_text())]
     assert len(takers) >= 5
     assert [path.name for path in takers if not re.search(hiding, path.read_text())] == []

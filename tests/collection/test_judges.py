@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from collection.config.judging import JudgeFlags
 from collection.evaluation.auto_eval import judge_all
 from collection.judges import retry, rewards
-from collection.judges.judge_flags import JudgeFlags
 from collection.judges.judging import judge_once
+from collection.judges.named import make_judge
 from collection.judges.noisy import NoisyJudge
 from common.errors import UserError
 from data.outcome import Outcome, Verdict
@@ -62,7 +63,7 @@ def hurry(monkeypatch):
 def test_a_model_judges_answer_and_change(tmp_path, name):
     done = (f"[1] RootWebArea 'x'\n[2] StaticText 'Vote counted'\n[3] heading '{VOTE.eval['site_state']['votes'][0]}'",)
     with serving() as endpoint:
-        judge, ledger = flags(endpoint.url, judge=name, eval_trees=1).make_judge(tmp_path, TASKS)
+        judge, ledger = make_judge(flags(endpoint.url, judge=name, eval_trees=1), tmp_path, TASKS)
         verdicts = [
             judge(PRICE, record(tmp_path / "a", PRICE, right_answer(PRICE))).verdict,
             judge(PRICE, record(tmp_path / "b", PRICE, "1.23 EUR")).verdict,
@@ -75,7 +76,7 @@ def test_a_model_judges_answer_and_change(tmp_path, name):
 
 def test_who_did_not_answer_has_failed_without_a_call(tmp_path):
     with serving() as endpoint:
-        judge, _ = flags(endpoint.url).make_judge(tmp_path, TASKS)
+        judge, _ = make_judge(flags(endpoint.url), tmp_path, TASKS)
         outcome = judge(PRICE, record(tmp_path, PRICE, None))
         assert outcome.verdict is Verdict.FAILURE and not endpoint.fates
 
@@ -91,7 +92,7 @@ def test_the_judge_sees_the_last_screenshots_and_task_text_cannot_pose_as_a_fiel
     folder = record(tmp_path, evil, "x", tuple(f"[1] RootWebArea '{n}'" for n in range(5)))
     with serving(answer) as endpoint:
         for shown in (3, 0):
-            judge, _ = flags(endpoint.url, eval_imgs=shown).make_judge(tmp_path / str(shown), [evil])
+            judge, _ = make_judge(flags(endpoint.url, eval_imgs=shown), tmp_path / str(shown), [evil])
             assert judge(evil, folder).verdict is Verdict.FAILURE
     contents = [messages[1]["content"] for messages in seen]
     images = [[part["image_url"]["url"][-8:] for part in content if "image_url" in part] for content in contents]
@@ -110,7 +111,7 @@ def test_the_judge_sees_the_last_screenshots_and_task_text_cannot_pose_as_a_fiel
 )
 def test_the_majority_of_votes_decides_and_ends_the_voting(tmp_path, votes, verdict, num_calls):
     with serving(lambda messages, seed: votes[seed % 1000 - 42]) as endpoint:
-        judge, _ = flags(endpoint.url, eval_votes=3).make_judge(tmp_path, TASKS)
+        judge, _ = make_judge(flags(endpoint.url, eval_votes=3), tmp_path, TASKS)
         assert judge(PRICE, record(tmp_path, PRICE, "x")).verdict == verdict
     assert len(endpoint.fates) == num_calls
 
@@ -118,10 +119,10 @@ def test_the_majority_of_votes_decides_and_ends_the_voting(tmp_path, votes, verd
 def test_no_majority_is_invalid_and_never_a_failure(tmp_path):
     votes = ["SUCCESS", "NOT SUCCESS", "hm"]
     with serving(lambda messages, seed: votes[seed % 1000 - 42]) as endpoint:
-        judge, _ = flags(endpoint.url, eval_votes=3).make_judge(tmp_path, TASKS)
+        judge, _ = make_judge(flags(endpoint.url, eval_votes=3), tmp_path, TASKS)
         assert judge_once(judge, PRICE, record(tmp_path, PRICE, "x")).verdict is Verdict.INVALID
     with pytest.raises(UserError, match="odd number"):
-        flags(endpoint.url, eval_votes=2).make_judge(tmp_path, TASKS)
+        make_judge(flags(endpoint.url, eval_votes=2), tmp_path, TASKS)
 
 
 def test_an_endpoint_that_fails_three_times_in_ten_judges_everything_and_nothing_twice(tmp_path):
@@ -132,7 +133,7 @@ def test_an_endpoint_that_fails_three_times_in_ten_judges_everything_and_nothing
     how = {"eval_timeout_s": 0.6, "eval_usd_per_mtok": (2.5, 10.0), "eval_budget_usd": 5.0}
     with serving(fault_rate=0.3, stall_s=2.0) as endpoint:
         for _ in range(2):  # the second time only what is invalid is judged again
-            judge, ledger = flags(endpoint.url, **how).make_judge(tmp_path, tasks)
+            judge, ledger = make_judge(flags(endpoint.url, **how), tmp_path, tasks)
             judge_all(tmp_path, tasks, judge, num_judges=4)
             outcomes = [read_outcome(tmp_path / folder_name(task.id)) for task in tasks]
             for outcome, good in zip(outcomes, right, strict=True):
@@ -151,7 +152,7 @@ def test_an_outage_is_invalid_quickly_and_judged_once_it_is_over(tmp_path):
     tasks = QUESTIONS[:12]
     for task in tasks:
         record(tmp_path, task, "no idea")
-    judge, _ = flags("http://127.0.0.1:9/v1").make_judge(tmp_path, tasks)
+    judge, _ = make_judge(flags("http://127.0.0.1:9/v1"), tmp_path, tasks)
     judge_all(tmp_path, tasks, judge, num_judges=1)
     folders = [tmp_path / folder_name(task.id) for task in tasks]
     assert {read_outcome(folder).verdict for folder in folders} == {Verdict.INVALID}
@@ -160,7 +161,7 @@ def test_an_outage_is_invalid_quickly_and_judged_once_it_is_over(tmp_path):
     assert len(report) == 3 * retry.MAX_ATTEMPTS + len(tasks) - 3  # three retry, then each asks once
     assert all(entry["usd"] == 0 for entry in report)
     with serving() as endpoint:
-        judge, _ = flags(endpoint.url).make_judge(tmp_path, tasks)
+        judge, _ = make_judge(flags(endpoint.url), tmp_path, tasks)
         judge_all(tmp_path, tasks, judge)
     assert {read_outcome(folder).verdict for folder in folders} == {Verdict.FAILURE}
 
@@ -180,7 +181,7 @@ def test_an_expired_key_stops_the_run_and_fails_nobody(tmp_path):
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Refuses)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     folder = record(tmp_path, PRICE, "x")
-    judge, _ = flags(f"http://127.0.0.1:{server.server_address[1]}/v1").make_judge(tmp_path, TASKS)
+    judge, _ = make_judge(flags(f"http://127.0.0.1:{server.server_address[1]}/v1"), tmp_path, TASKS)
     with pytest.raises(UserError, match="refused the API key"):
         judge_once(judge, PRICE, folder)
     server.shutdown()
@@ -193,28 +194,28 @@ def test_the_budget_holds_over_restarts_and_what_is_left_is_invalid(tmp_path):
         record(tmp_path, task, "no idea")
     with serving() as endpoint:
         for _ in range(2):
-            judge, ledger = flags(endpoint.url, eval_max_requests=4).make_judge(tmp_path, tasks)
+            judge, ledger = make_judge(flags(endpoint.url, eval_max_requests=4), tmp_path, tasks)
             judge_all(tmp_path, tasks, judge, num_judges=3)
             verdicts = Counter(read_outcome(tmp_path / folder_name(task.id)).verdict for task in tasks)
             assert verdicts == {Verdict.FAILURE: 4, Verdict.INVALID: 2}
         assert len(endpoint.fates) == 4
-        judge, ledger = flags(endpoint.url, eval_max_requests=6).make_judge(tmp_path, tasks)
+        judge, ledger = make_judge(flags(endpoint.url, eval_max_requests=6), tmp_path, tasks)
         judge_all(tmp_path, tasks, judge)
         assert len(endpoint.fates) == ledger.num_requests == 6
-        judge, ledger = flags(endpoint.url, eval_usd_per_mtok=(2.5, 10), eval_budget_usd=1e-9).make_judge(
-            tmp_path, tasks
+        judge, ledger = make_judge(
+            flags(endpoint.url, eval_usd_per_mtok=(2.5, 10), eval_budget_usd=1e-9), tmp_path, tasks
         )
         outcome = judge_once(judge, PRICE, record(tmp_path / "dear", PRICE, "x"))
         assert outcome.verdict is Verdict.INVALID and "budget" in outcome.reason
     with pytest.raises(UserError, match="needs the model's prices"):
-        flags("http://x/v1", eval_budget_usd=1.0).make_judge(tmp_path, tasks)
+        make_judge(flags("http://x/v1", eval_budget_usd=1.0), tmp_path, tasks)
 
 
 def test_a_reply_is_remembered_by_its_request(tmp_path):
     first, second = (record(tmp_path / name, PRICE, "1 EUR") for name in "ab")
     with serving() as endpoint:
         for folder in (first, second):
-            judge, ledger = flags(endpoint.url).make_judge(tmp_path, TASKS)
+            judge, ledger = make_judge(flags(endpoint.url), tmp_path, TASKS)
             judge(PRICE, folder)
         assert len(endpoint.fates) == 1 and ledger.report()["cached"] == 1
         (second / "screenshot1.png").write_bytes(b"another picture")
@@ -256,4 +257,4 @@ def test_the_environments_own_reward(tmp_path):
 )
 def test_flags_that_make_no_judge_are_named(tmp_path, wrong, complaint):
     with pytest.raises(UserError, match=complaint):
-        flags("http://127.0.0.1:9/v1", **wrong).make_judge(tmp_path, TASKS)
+        make_judge(flags("http://127.0.0.1:9/v1", **wrong), tmp_path, TASKS)

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from collection.judges.judge_flags import JudgeFlags
+from collection.config.judging import JudgeFlags
+from collection.judges.named import make_judge
 from collection.judges.webarena import WebArenaJudge
 from common.errors import UserError
 from data.outcome import Verdict
@@ -54,10 +55,10 @@ def test_fuzzy_answers_are_graded_by_a_model(tmp_path):
         eval_types=["string_match"], reference_answers={"fuzzy_match": "N/A"}, string_note="no such product"
     )
     with pytest.raises(UserError, match="a model must judge"):
-        JudgeFlags(judge="webarena").make_judge(tmp_path, [fuzzy])
+        make_judge(JudgeFlags(judge="webarena"), tmp_path, [fuzzy])
     with serving() as endpoint:
         flags = JudgeFlags(judge="webarena", api_eval_model="judge", eval_api_base=endpoint.url)
-        judge, _ = flags.make_judge(tmp_path, [fuzzy, unachievable])
+        judge, _ = make_judge(flags, tmp_path, [fuzzy, unachievable])
         assert judge(fuzzy, record(tmp_path / "a", fuzzy, "a shirt, red")).success
         assert not judge(fuzzy, record(tmp_path / "b", fuzzy, "a red hat")).success
         assert not judge(fuzzy, record(tmp_path / "c", fuzzy, "")).success

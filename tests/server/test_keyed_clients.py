@@ -15,12 +15,14 @@ from collection.agent.chat_policy import ChatPolicy
 from collection.agent.documents import DocumentReader
 from collection.agent.policy import Completion, Policy, Sampling
 from collection.agent.predict_policy import PredictPolicy
-from collection.campaign.options import CollectionConfig
+from collection.campaign.options import make_policy
+from collection.config.commands import CollectionConfig
+from collection.config.judging import JudgeFlags
 from collection.endpoints import keys
 from collection.endpoints.keys import endpoint_key, is_openai, minds_proxies, own_server_headers, same_endpoint
 from collection.judges.endpoint import Endpoint
-from collection.judges.judge_flags import JudgeFlags
 from collection.judges.ledger import Budget, Ledger
+from collection.judges.named import make_judge
 from collection.judges.reply_cache import ReplyCache
 from collection.judges.reward_model import RewardModelJudge
 from common.errors import UserError
@@ -100,17 +102,17 @@ def test_without_it_the_refusal_says_which_variable_to_set(keyed: RunningServer,
 
 def test_a_collector_without_a_model_name_is_served_and_a_wrong_name_is_said(server: RunningServer) -> None:
     base = f"{server.url}/v1"
-    assert reply_of(CollectionConfig(api_base=base, temperature=0).policy())
+    assert reply_of(make_policy(CollectionConfig(api_base=base, temperature=0)))
     with pytest.raises(UserError, match=r"does not know --api_model gpt-4o .* there are .'policy'"):
-        reply_of(CollectionConfig(api_base=base, api_model="gpt-4o").policy())
-    assert CollectionConfig(api_key="k").policy().model == "gpt-4o"
-    assert CollectionConfig(api_base="http://127.0.0.1:9/v1").policy().model == "gpt-4o"
+        reply_of(make_policy(CollectionConfig(api_base=base, api_model="gpt-4o")))
+    assert make_policy(CollectionConfig(api_key="k")).model == "gpt-4o"
+    assert make_policy(CollectionConfig(api_base="http://127.0.0.1:9/v1")).model == "gpt-4o"
 
 
 def test_the_log_probabilities_that_are_kept_are_of_the_distribution_sampled(server: RunningServer) -> None:
     """Greedily nothing but the greedy token could be drawn: its log-probability is 0; the model's own is not."""
-    trained = CollectionConfig(api_base=f"{server.url}/v1", prompt="trained", temperature=0).policy()
-    predict = CollectionConfig(api_localhost=(f"{server.url}/predict",), temperature=0).policy()
+    trained = make_policy(CollectionConfig(api_base=f"{server.url}/v1", prompt="trained", temperature=0))
+    predict = make_policy(CollectionConfig(api_localhost=(f"{server.url}/predict",), temperature=0))
     for policy in (trained, predict):
         completion = completion_of(policy)
         assert completion.token_ids and completion.logprobs == [0.0] * len(completion.token_ids)
@@ -135,7 +137,7 @@ def test_a_key_stays_with_the_host_it_was_meant_for(tmp_path: Path, monkeypatch:
         assert reply.text == "SUCCESS" and other.keys == ["Bearer none"]
         judge_of(other.url, tmp_path / "b", endpoint_key(other.url, "given")).ask(turn, lambda text: text)
         flags = JudgeFlags(judge="webvoyager", api_eval_model="m", eval_api_base=other.url)
-        judge, _ = flags.make_judge(tmp_path, [TASK])
+        judge, _ = make_judge(flags, tmp_path, [TASK])
         judge.endpoint.ask([{"role": "user", "content": "on"}], lambda text: text)
         assert other.keys[1:] == ["Bearer given", "Bearer eval"]
         monkeypatch.setenv("OPENAI_BASE_URL", other.url)
@@ -164,9 +166,9 @@ def test_only_hosts_that_the_user_named_get_our_servers_key(
     flags = JudgeFlags(judge="webvoyager", api_eval_model="m", eval_api_base=liar)
     named = dataclasses.replace(flags, eval_score_url="http://liar.invalid/score")
     for made, key in (
-        (flags.make_judge(tmp_path / "a", [TASK]), "none"),
-        (flags.make_judge(tmp_path / "b", [TASK], own_servers=["http://liar.invalid/predict"]), KEY),
-        (named.make_judge(tmp_path / "c", [TASK]), KEY),
+        (make_judge(flags, tmp_path / "a", [TASK]), "none"),
+        (make_judge(flags, tmp_path / "b", [TASK], own_servers=["http://liar.invalid/predict"]), KEY),
+        (make_judge(named, tmp_path / "c", [TASK]), KEY),
     ):
         assert made[0].endpoint._client.api_key == key
 
@@ -208,9 +210,11 @@ def test_a_flag_beside_the_policys_address_reaches_no_other_endpoint() -> None:
     """`--api_key` of the collectors is for `--api_base`: the judge gets it where it is asked there as well."""
     code = """
 from pathlib import Path
-from collection.run import Config
+from collection.campaign.options import judge_key
+from collection.config.commands import RunConfig
 for judge in ("http://judge.invalid/v1", "http://a.invalid/v1"):
-    print(Config(api_base="http://a.invalid/v1", api_key="k", eval_api_base=judge).judge_key() or "none")
+    config = RunConfig(api_base="http://a.invalid/v1", api_key="k", eval_api_base=judge)
+    print(judge_key(config) or "none")
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["none", "k"]

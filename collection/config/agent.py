@@ -1,0 +1,43 @@
+"""What an agent is shown of a page, and what it may do there."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from common.errors import UserError
+from common.limits import Checked, at_least
+from data.observation import Mode, Visibility
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentFlags(Checked):
+    """What an agent sees and may do."""
+
+    max_attached_imgs: Annotated[int, at_least(1)] = 1
+    """Newest screenshots sent with each step."""
+    text_only: bool = False
+    """Send no screenshots, only accessibility trees."""
+    save_accessibility_tree: bool = False
+    """Also keep accessibility_tree<N>.json, the raw nodes. The text is always kept."""
+    tree_visibility: Visibility = "released"
+    """Which elements count as visible: as in the released code, where a slip keeps all that overlap the viewport (its
+    models were trained so, and a half visible paragraph is better read than missed), or at least 80 % of their area."""
+    observation: Mode = "tree"
+    """What the agent is shown: `tree`, the accessibility tree beside the screenshot (OpenWebVoyager), or `marks`,
+    numbered boxes on the screenshot and the list of what they hold (WebVoyager)."""
+    fix_box_color: bool = False
+    """With `--observation marks`: black boxes only."""
+    restart_action: Literal["Restart", "Google"] = "Restart"
+    """Name of the action that starts over: `Restart` leads to the task's start page, WebVoyager's `Google` there."""
+    upload_dir: Path | None = None
+    """Files the agent may give to pages that ask for one."""
+    api_file_assistant: bool = False
+    """Have --api_model (at --api_base) answer the task from each PDF that is downloaded; otherwise the agent is shown
+    the PDF's text."""
+    download_dir: Path = Path("downloads")
+    """Downloads of a trajectory go to a folder of its own in here."""
+
+    def check_together(self) -> None:
+        super().check_together()
+        if self.text_only and self.observation == "marks":
+            raise UserError("--observation marks shows numbers on screenshots, which --text_only does not send")

@@ -1,0 +1,43 @@
+"""All flags of the two collectors; the names are OpenWebVoyager's where it has them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from collection.config.agent import AgentFlags
+from collection.config.browsers import BrowserFlags
+from collection.config.endpoint import EndpointFlags
+from collection.config.judging import JudgeFlags, JudgeName
+from collection.config.network import NetworkFlags
+from collection.config.tasks import TaskFlags
+from common.limits import between
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectionConfig(JudgeFlags, NetworkFlags, BrowserFlags, AgentFlags, EndpointFlags, TaskFlags):
+    """What the collectors have in common."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunConfig(CollectionConfig):
+    """Flags of `run.py`."""
+
+    judge: JudgeName = "none"
+    """Judge each trajectory as soon as it is taken; the names are those of `exploration_feedback.py --judge`. Without
+    --test_file: `oracle`, the ground truth of the embedded tasks."""
+    env: Literal["", "miniwob", "webarena"] = ""
+    """`miniwob`: tasks and websites of MiniWoB++ instead of --test_file. `webarena`: that file is one of WebArena's."""
+    env_tasks: tuple[str, ...] = ()
+    """Only these tasks of the environment, such as click-test. None: all."""
+    env_seeds: tuple[int, ...] = (0,)
+    """Each task once with each of these seeds."""
+    status: Path | None = None
+    """Only tell what became of each task in this output folder, also while collectors work there."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplorationConfig(CollectionConfig):
+    """Flags of `exploration_feedback.py`."""
+
+    max_rerun_times: Annotated[int, between(1, 5)] = 1
+    """Tries of a task, at most 5; the first success ends them."""

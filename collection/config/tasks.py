@@ -1,0 +1,28 @@
+"""Which tasks are taken, how far, and where it all goes."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from common.limits import Checked, at_least
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskFlags(Checked):
+    """What to collect."""
+
+    test_file: Path | None = None
+    """Tasks: a JSONL file with id, ques and web on each line."""
+    output_dir: Path = Path("results")
+    """Where trajectories go. Run the same command again to go on where it stopped."""
+    max_iter: Annotated[int, at_least(1)] = 5
+    """Most steps of a trajectory."""
+    max_fault_retries: Annotated[int, at_least(0)] = 1
+    """How often a task that a fault ended (browser, network, website) is tried again in this run, after the others."""
+    reset_command: str = ""
+    """A command of yours that puts the websites back to their first state. It runs before collecting, also on a
+    restart, and after each task that changed a shared backend, whose name it finds in BACKEND."""
+    dry_run: bool = False
+    """Only read the tasks, say what they are and what is odd about them; no browser, no model, no judge."""
+    sites_port: Annotated[int, at_least(1)] | None = None
+    """Port of the embedded websites (python -m environments.sites --port P), when it is not the task file's 7070."""
