@@ -70,7 +70,7 @@ def main(config: Config) -> int:
         with Site() as site, StubPolicy(steps=4, think_s=0.3) as policy:
             tasks = [_task(number, site.url("shop")) for number in range(config.num_tasks)]
             write_tasks(folder / "tasks.jsonl", tasks)
-            kills, wall_s = Chaos(config, folder, policy.url).run()
+            kills, wall_s = Chaos(config, folder, policy.url, site.host).run()
         report = {"kills": sum(kills.values()), **kills, "wall_s": round(wall_s), **_check(folder, tasks)}
         write_json(config.output, report)
         Console().print(report)
@@ -89,8 +89,8 @@ def _task(number: int, web: str) -> Task:
 class Chaos:
     """One collector at a time, and its misfortunes."""
 
-    def __init__(self, config: Config, folder: Path, policy_url: str):
-        self._config, self._folder, self._policy_url = config, folder, policy_url
+    def __init__(self, config: Config, folder: Path, policy_url: str, site: str):
+        self._config, self._folder, self._policy_url, self._site = config, folder, policy_url, site
         self._dice = random.Random(config.seed)
 
     def run(self) -> tuple[collections.Counter[str], float]:
@@ -117,6 +117,7 @@ class Chaos:
         command = [sys.executable, "collection/run.py", "--test_file", self._folder / "tasks.jsonl", "--headless"]
         command += ["--output_dir", self._folder / "results", "--download_dir", self._folder / "downloads"]
         command += ["--api_localhost", self._policy_url, "--judge", "oracle", "--max_iter", 6]
+        command += ["--private_hosts", self._site]
         command += ["--num_sessions", self._dice.randint(2, self._config.most_sessions)]
         root = Path(__file__).resolve().parent.parent
         environment = {**os.environ, "TMPDIR": str(self._folder)}

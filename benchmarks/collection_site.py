@@ -45,9 +45,14 @@ class Site:
         self._process.kill()
         self._process.wait()
 
+    @property
+    def host(self) -> str:
+        """As `--private_hosts` lists it."""
+        return f"127.0.0.1:{self.port}"
+
     def url(self, page: str) -> str:
         """The first page of that kind."""
-        return f"http://127.0.0.1:{self.port}/{page}/0"
+        return f"http://{self.host}/{page}/0"
 
 
 def shop(request: Request) -> Response:
