@@ -26,7 +26,7 @@ from server.feature_cache import FeatureCache
 from server.memory import is_out_of_memory, return_cached_memory
 from server.memory_budget import MemoryBudget
 from server.model_step import Computed, Drawn, ModelStep
-from server.prompt import Prompt
+from server.prompt import Prompt, check_length
 from server.sampling import SamplingParams
 from server.scheduler import Scheduler
 from server.sequence import (
@@ -169,13 +169,11 @@ class Engine:
         params.check()
         prompt.check()
         self.model.adapters.check(prompt.adapter)
-        length = len(prompt.token_ids)
-        room = self.model.context_length - length + bool(options.num_scored or options.speculative)
-        if room < 1:
-            raise UserError(f"the prompt has {length} tokens; the model reads {self.model.context_length}")
+        length, draws = len(prompt.token_ids), not (options.num_scored or options.speculative)
+        check_length(length, self.model, room=int(draws))
         sequence = Sequence(prompt, params, options)
-        if not (options.num_scored or options.speculative):
-            sequence.max_new_tokens = min(params.max_new_tokens, room)
+        if draws:
+            sequence.max_new_tokens = min(params.max_new_tokens, self.model.context_length - length)
         if not self._scheduler.fits_alone(sequence):
             raise UserError(f"{sequence.max_length} tokens need more memory than --kv_cache_gib gives")
         return sequence

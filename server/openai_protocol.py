@@ -7,7 +7,7 @@ import dataclasses
 from typing import Any
 
 import fastapi
-from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.responses import JSONResponse
 
 from server.engine import Engine
 from server.openai_messages import read_messages
@@ -38,7 +38,7 @@ def openai_routes(service: Service) -> fastapi.APIRouter:
         service.check_model(body.model)
         ask = _ask(service, body)
         if body.stream:
-            return StreamingResponse(await start_stream(service, body, ask), media_type="text/event-stream")
+            return await start_stream(service, body, ask)
         started = await service.start(ask)
         completions = request.state.completions = await service.until_gone(request, started)
         choices = [choice(started, body, number, completion) for number, completion in enumerate(completions)]

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import fastapi
 
+from common.seeds import derive_seed
 from server.deadline import Deadline
 from server.engine import Engine
 from server.memory import is_out_of_memory, return_cached_memory
@@ -280,11 +281,12 @@ def _bytes_of_weights(folder: Path) -> int:
 def _submit(
     engine: Engine, ask: Ask, timeout_s: float | None, on_token: Callable[[int, DrawnToken], None] | None
 ) -> list[concurrent.futures.Future[Completion]]:
-    """Replies that differ in their dice; the engine reads their prompt once."""
+    """Replies that differ in their random numbers; the engine reads their prompt once. The first is what a request for
+    one reply gets."""
     prompt = ask.build(engine)
     futures: list[concurrent.futures.Future[Completion]] = []
     for number in range(ask.num_replies):
-        seed = None if ask.params.seed is None else ask.params.seed + number
+        seed = ask.params.seed if ask.params.seed is None or number == 0 else derive_seed(ask.params.seed, number)
         options = Options(
             session=ask.session,
             on_token=functools.partial(on_token, number) if on_token else None,
