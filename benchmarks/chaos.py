@@ -91,7 +91,7 @@ class Chaos:
 
     def __init__(self, config: Config, folder: Path, policy_url: str, site: str):
         self._config, self._folder, self._policy_url, self._site = config, folder, policy_url, site
-        self._dice = random.Random(config.seed)
+        self._generator = random.Random(config.seed)
 
     def run(self) -> tuple[collections.Counter[str], float]:
         """(kills by kind, seconds it took)."""
@@ -99,14 +99,14 @@ class Chaos:
         begin = time.monotonic()
         collector = self._start()
         while time.monotonic() - begin < 60 * self._config.most_minutes:
-            time.sleep(self._dice.expovariate(1 / self._config.pause_s))
+            time.sleep(self._generator.expovariate(1 / self._config.pause_s))
             code = collector.poll()
             if code is not None:
                 if code == 0 and not self._unfinished():
                     break
                 collector = self._start()
             elif sum(kills.values()) < self._config.num_kills:
-                kind = self._dice.choices(list(KINDS), KINDS.values())[0]
+                kind = self._generator.choices(list(KINDS), KINDS.values())[0]
                 kills[kind] += self._kill(kind, collector)
         if collector.poll() is None:
             collector.kill()
@@ -118,7 +118,7 @@ class Chaos:
         command += ["--output_dir", self._folder / "results", "--download_dir", self._folder / "downloads"]
         command += ["--api_localhost", self._policy_url, "--judge", "oracle", "--max_iter", 6]
         command += ["--private_hosts", self._site]
-        command += ["--num_sessions", self._dice.randint(2, self._config.most_sessions)]
+        command += ["--num_sessions", self._generator.randint(2, self._config.most_sessions)]
         root = Path(__file__).resolve().parent.parent
         environment = {**os.environ, "TMPDIR": str(self._folder)}
         with open(self._folder / "collector.log", "a") as log:
@@ -130,7 +130,7 @@ class Chaos:
         if not victims:
             return 0
         try:
-            self._dice.choice(victims).send_signal(signal.SIGKILL)
+            self._generator.choice(victims).send_signal(signal.SIGKILL)
         except psutil.NoSuchProcess:
             return 0
         if kind == "collector":
