@@ -9,15 +9,20 @@ command, and joined to the samples by their ids when these are read. A file may 
 for. Needs pyarrow (the `train` extra).
 """
 
+import hashlib
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow
-from pyarrow import parquet, types
+import xxhash
+from pyarrow import compute, parquet, types
+from rich.table import Table
 
 from common.errors import UserError
+from common.files import parse_json
+from data.terminal import print_table
 
 ID = "id"
 
@@ -112,6 +117,40 @@ def _is_list(kind: pyarrow.DataType) -> bool:
 
 def _is_number(kind: pyarrow.DataType) -> bool:
     return types.is_floating(kind) or types.is_integer(kind)
+
+
+def digests(paths: Iterable[Path]) -> list[str]:
+    """Of the files' contents."""
+
+    def digest(path: Path) -> str:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, xxhash.xxh128).hexdigest()
+
+    return [digest(path) for path in paths]
+
+
+def read_record(path: Path) -> Any:
+    """What a file says it was made of, in its metadata; None when it says nothing."""
+    _names_in(path)
+    metadata = parquet.read_schema(path).metadata or {}
+    return parse_json(metadata[b"made_of"]) if b"made_of" in metadata else None
+
+
+def print_columns(path: Path) -> None:
+    """A table of a file's columns of numbers: how many samples have one, how many not 0, mean and extremes."""
+    _names_in(path)
+    table = parquet.read_table(path)
+    report = Table("column", "samples", "not 0", "mean", "least", "most")
+    for name in table.column_names:
+        column = table.column(name)
+        if _is_list(column.type) and _is_number(column.type.value_type):
+            name, column = f"{name} (of tokens)", compute.list_flatten(column)
+        if _is_number(column.type):
+            numbers = column.drop_null().to_numpy().astype(float)
+            figures = (numbers.mean(), numbers.min(), numbers.max()) if len(numbers) else ()
+            report.add_row(name, *map(str, (len(numbers), np.count_nonzero(numbers))), *(f"{n:.4g}" for n in figures))
+    print_table(report)
+    print(f"{path}: {table.num_rows} samples")
 
 
 def write_columns(path: Path, tables: Iterable[list[dict[str, Any]]], schema: pyarrow.Schema) -> int:

@@ -5,9 +5,10 @@
 
 A sample is {"id", "images": [names in image_dir], "conversations": [{"from": "human" | "gpt", "value"}]}. Kept are the
 trajectories in which the agent answered, with `--keep_unfinished` those too in which it ran out of steps, with
-`--only_success` those the judge called a success; never those that a fault made invalid. Folders that are broken or
-unfinished are counted and passed over. Where the server gave them, a sample also has its reply's `token_ids`,
-`logprobs` and `weights_version`; log-probabilities are left out where the policy read another prompt than the sample's.
+`--only_success` those the judge called a success, with `--only_judged` these and failures; never those that a fault
+made invalid. Folders that are broken or unfinished are counted and passed over. Where the server gave them, a sample
+also has its reply's `token_ids`, `logprobs` and `weights_version`; log-probabilities are left out where the policy read
+another prompt than the sample's. Samples of a success or a failure have its reward (`data/rewarded_step.py`).
 
 Names: `task<head>--<n>` gives `<head>--<n as 5 digits>--r<round>--step<step>`, as in the released data; an
 exploration's `task<head>--<n>--run<k>` gives `<head>--<n as 5 digits>--run<k>--r<round>--step<step>`.
@@ -31,6 +32,7 @@ from common import cli
 from common.errors import UserError
 from data.conversation import build_conversation
 from data.outcome import Verdict
+from data.rewarded_step import reward_fields
 from data.terminal import print_table
 from data.trajectory import MAX_STEPS, Trajectory, is_complete, list_trajectories, read_trajectory
 from toolkits.image_check import check_image
@@ -40,6 +42,7 @@ from toolkits.spool import Spool
 from toolkits.tree_tokens import TreeCutter
 
 _SENDERS = {"user": "human", "assistant": "gpt"}
+JUDGED = {Verdict.SUCCESS: True, Verdict.FAILURE: False}
 _CHUNK = 8  # trajectories handed to a worker at a time
 _FILES = {"trajectory.json", "steps.jsonl", "interact_messages.json", "agent.log", "outcome.json", "eval_res.json"}
 
@@ -63,9 +66,11 @@ class Config:
     keep_unfinished: bool = False
     """Also keep trajectories in which the agent ran out of steps without an answer: failures, for algorithms that learn
     from those too."""
+    only_judged: bool = False
+    """Keep only trajectories judged a success or a failure: those that have rewards."""
     judges: tuple[str, ...] = ()
-    """With `--only_success`: whose verdicts count, by name (`oracle`, ...; OpenWebVoyager's evaluator is
-    `eval_res.json`). Empty: anybody's."""
+    """With `--only_success` or `--only_judged`: whose verdicts count, by name (`oracle`, ...; that of OpenWebVoyager
+    is `eval_res.json`). Empty: anybody's."""
     max_tree_tokens: int = 0
     """Keep only the first lines of each accessibility tree, up to so many tokens of `--tokenizer`; 0: all."""
     tokenizer: str = ""
@@ -113,7 +118,9 @@ def main(config: Config) -> None:
 def convert(folder: Path, config: Config, cutter: TreeCutter) -> Converted:
     """The samples of one folder; its screenshots are placed in `config.image_dir`."""
     state = state_of(folder)
-    fate, trajectory, why = sort_out(folder, config.only_success, config.judges, config.keep_unfinished)
+    fate, trajectory, why = sort_out(
+        folder, config.only_success, config.judges, config.keep_unfinished, config.only_judged
+    )
     samples, image_dir, num_unlike = [], Path(config.image_dir), 0
     if trajectory is not None:
         num_known = sum(bool(step.logprobs) for step in trajectory.steps)
@@ -126,7 +133,11 @@ def convert(folder: Path, config: Config, cutter: TreeCutter) -> Converted:
 
 
 def sort_out(
-    folder: Path, only_success: bool, judges: Iterable[str] = (), keep_unfinished: bool = False
+    folder: Path,
+    only_success: bool,
+    judges: Iterable[str] = (),
+    keep_unfinished: bool = False,
+    only_judged: bool = False,
 ) -> tuple[str, Trajectory | None, str]:
     """(fate, the trajectory if it is to be kept, why it could not be read)."""
     if not is_complete(folder):
@@ -143,7 +154,9 @@ def sort_out(
     is_done = trajectory.finished or (keep_unfinished and trajectory.status == MAX_STEPS)
     if not is_done or not trajectory.steps:
         return "unfinished", None, ""
-    if only_success and (outcome is None or (judges and outcome.judge not in judges)):
+    if (only_success or only_judged) and (outcome is None or (judges and outcome.judge not in judges)):
+        return "unjudged", None, ""
+    if only_judged and outcome.verdict not in JUDGED:
         return "unjudged", None, ""
     if only_success and not outcome.success:
         return "failed", None, ""
@@ -157,6 +170,8 @@ def samples_of(
     steps = [dataclasses.replace(step, tree=cutter.cut(step.tree)) for step in trajectory.texts()]
     ids = [sample_id(trajectory, round_id, step.number) for step in trajectory.steps]
     is_own_prompt = read_the_prompt_of_samples(trajectory, last_n)
+    verdict = trajectory.outcome.verdict if trajectory.outcome else None
+    rewards = reward_fields(ids, JUDGED[verdict]) if verdict in JUDGED else [{}] * len(ids)
     pairs = []
     for count, step in enumerate(trajectory.steps, start=1):
         conversation = build_conversation(trajectory.ques, steps[:count], last_n)
@@ -164,6 +179,7 @@ def samples_of(
             "id": ids[count - 1],
             "images": [image_name(ids[number - 1]) for number in conversation.image_steps],
             "conversations": [{"from": _SENDERS[turn.role], "value": turn.text} for turn in conversation.turns],
+            **rewards[count - 1],
         }
         if step.token_ids:
             sample |= {"token_ids": step.token_ids, "weights_version": step.weights_version}

@@ -5,10 +5,11 @@
         --actor_path runs/phase-1/training/checkpoint/phase-1 --round_id 2 --output_path runs/phase-2/data.json
 
 Stage 1 turns rollouts (our folders, or WebRL's `traces/` with `actions/`) into samples, one a step, with the columns
-`task`, `reward`, `done`, `trajectory_reward` (0 or 1), `mc_return` and `weight`; with --add_reward an outcome reward
-model decides (P(YES) >= P(NO), kept as `p_yes`), else the verdicts that the rollouts came with. Stage 2 asks the actor
-for the perplexity of one earlier success a task, keeps those inside --perplexity_window, at most --replay_ratio as many
-steps as stage 1 gave, and writes them with all of stage 1's, shuffled, as `<output_path>` with `_filter` in its name.
+`task`, `trajectory_reward` (0 or 1), `mc_return`, `weight` and those of `data/rewarded_step.py`; with --add_reward an
+outcome reward model decides (P(YES) >= P(NO), kept as `p_yes`), else the verdicts that the rollouts came with. Stage 2
+asks the actor for the perplexity of one earlier success a task, keeps those inside --perplexity_window, at most
+--replay_ratio as many steps as stage 1 gave, and writes them with all of stage 1's, shuffled, as `<output_path>` with
+`_filter` in its name.
 Screenshots go to `images/` beside it; both files go on to convert_to_tar_data.py.
 
 Scoring is training/score.sh with its variables: TP=8 PR=bf16 SEQ_LEN=8192 python toolkits/process_data.py ...
@@ -27,11 +28,12 @@ from common import cli
 from common.errors import UserError
 from common.files import read_json, write_atomic
 from data.reward_model import NO, YES, probability_of_yes
+from data.rewarded_step import discounted_returns, reward_fields
 from data.shard import Sample
 from toolkits.checkpoint_scores import score_samples
 from toolkits.convert_trajectories_to_json import place_image
 from toolkits.readers.webrl import read_webrl
-from toolkits.replay import discounted_returns, in_window, one_success_per_task
+from toolkits.replay import in_window, one_success_per_task
 from toolkits.rollouts import Rollout, read_rollouts
 from toolkits.sample_records import check_record, read_samples
 
@@ -151,11 +153,12 @@ def with_rewards(rollout: Rollout, gamma: float, mode: str) -> list[Record]:
     last = len(rollout.samples) - 1
     rewards = [float(rollout.success and (mode == "released" or index == last)) for index in range(last + 1)]
     returns = discounted_returns(rewards, gamma)
+    places = reward_fields([sample["id"] for sample in rollout.samples], rollout.success)
     of_all = {"task": rollout.task, "trajectory_reward": int(rollout.success), "weight": float(rollout.success)}
     if rollout.p_yes is not None:
         of_all["p_yes"] = rollout.p_yes
     return [
-        {**sample, **of_all, "reward": rewards[index], "done": index == last, "mc_return": returns[index]}
+        {**sample, **places[index], **of_all, "reward": rewards[index], "mc_return": returns[index]}
         for index, sample in enumerate(rollout.samples)
     ]
 

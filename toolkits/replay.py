@@ -7,14 +7,14 @@ import random
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-Record = dict[str, Any]
+from data.rewarded_step import place_fields
 
-STEP_MARK = "--step"
+Record = dict[str, Any]
 
 
 def trajectory_of(record: Record) -> str:
     """What the ids of a trajectory's samples have in common."""
-    return record["id"].rpartition(STEP_MARK)[0]
+    return place_fields(record["id"])["trajectory"]
 
 
 def one_success_per_task(records: Iterable[Record]) -> list[Record]:
@@ -35,12 +35,3 @@ def in_window(records: Sequence[Record], window: tuple[float, float], most: int,
     low, high = window
     inside = [record for record in records if low <= record["perplexity"] < high]
     return rng.sample(inside, min(most, len(inside)))
-
-
-def discounted_returns(rewards: Sequence[float], gamma: float) -> list[float]:
-    """Sum over k >= t of gamma^(k - t) * rewards[k], for each step t."""
-    returns, following = [], 0.0
-    for reward in reversed(rewards):
-        following = reward + gamma * following
-        returns.append(following)
-    return returns[::-1]

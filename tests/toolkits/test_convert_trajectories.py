@@ -14,6 +14,7 @@ from PIL import Image
 
 from common.errors import UserError
 from data.outcome import Outcome, Verdict
+from data.rewarded_step import RewardedStep
 from data.trajectory import MAX_STEPS, list_trajectories, write_outcome
 from tests.toolkits.trajectories import screenshot, write_trajectory
 from toolkits import convert_trajectories_to_json as tool
@@ -114,6 +115,30 @@ def test_failures_without_an_answer_are_kept_when_asked_for(tmp_path: Path) -> N
     assert kept(convert(tmp_path / "results", tmp_path, keep_unfinished=True)) == expected
     only = convert(tmp_path / "results", tmp_path, keep_unfinished=True, only_success=True)
     assert kept(only) == {"Shop--00001"}
+
+
+def test_samples_of_judged_trajectories_carry_rewards(tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    write_trajectory(results, "Shop--1", run=0, num_steps=2, verdict=Verdict.FAILURE, status=MAX_STEPS)
+    write_trajectory(results, "Shop--1", run=1, num_steps=3)
+    write_trajectory(results, "Shop--2", num_steps=1, verdict=None)
+    write_trajectory(results, "Shop--3", num_steps=1, verdict=Verdict.INFEASIBLE)
+    everything = {
+        sample["id"]: RewardedStep.of(sample["id"], sample)
+        for sample in convert(results, tmp_path, keep_unfinished=True, only_judged=True)
+    }
+    assert [(step.trajectory, step.step, step.reward, step.done) for step in everything.values()] == [
+        ("Shop--00001--run0--r01", 1, 0.0, False),
+        ("Shop--00001--run0--r01", 2, 0.0, True),
+        ("Shop--00001--run1--r01", 1, 0.0, False),
+        ("Shop--00001--run1--r01", 2, 0.0, False),
+        ("Shop--00001--run1--r01", 3, 1.0, True),
+    ]
+    assert {(step.group, step.task) for step in everything.values()} == {("Shop--00001--r01", "Shop--00001")}
+    unjudged = next(sample for sample in convert(results, tmp_path) if sample["id"].startswith("Shop--00002"))
+    assert unjudged.keys() == {"id", "images", "conversations"}
+    with pytest.raises(UserError, match="sample Shop--00002--r01--step01: has no trajectory; convert judged"):
+        RewardedStep.of(unjudged["id"], unjudged)
 
 
 @pytest.mark.parametrize(

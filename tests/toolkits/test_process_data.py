@@ -23,7 +23,7 @@ from tests.toolkits.trajectories import write_trajectory
 from tests.training import tiny
 from toolkits.process_data import Config, main
 from toolkits.readers.webrl import read_webrl
-from toolkits.replay import discounted_returns, in_window, one_success_per_task
+from toolkits.replay import in_window, one_success_per_task
 from toolkits.rollouts import read_trace
 
 BOTH = (Verdict.SUCCESS, Verdict.FAILURE)
@@ -109,7 +109,6 @@ def test_one_success_a_task_and_only_within_the_window() -> None:
     window = (1 / 0.95, 2.0)
     assert {record["perplexity"] for record in in_window(chosen, window, 9, random.Random(0))} == {1.1, 1.9, 1.06}
     assert len(in_window(chosen, window, 2, random.Random(0))) == 2
-    assert discounted_returns([1, 0, 1], 0.9) == pytest.approx([1.81, 0.9, 1])
 
 
 def test_rollouts_of_the_same_sample_ids_are_refused_before_a_picture_is_placed(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from toolkits.readers.steps import enumerate_steps, find_image, record, rl_columns, sample_id, text_field
+from toolkits.readers.steps import enumerate_steps, find_image, record, rewarded, sample_id, text_field
 
 
 def read_digirl(path: Path, image_dir: Path, round_id: int) -> Iterator[dict[str, Any]]:
@@ -22,4 +22,5 @@ def read_digirl(path: Path, image_dir: Path, round_id: int) -> Iterator[dict[str
         image = find_image(where, image_dir, text_field(where, shown, "image_path"))
         observation = text_field(where, step, "observation").removesuffix("</s>")
         turns = (f"<image>\n{observation}", text_field(where, step, "action"))
-        yield record(sample_id(path.stem, number, round_id, index), [image], turns, rl_columns(where, step))
+        identifier = sample_id(path.stem, number, round_id, index)
+        yield record(identifier, [image], turns, rewarded(where, step, identifier))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from toolkits.readers.steps import enumerate_steps, record, rl_columns, sample_id, text_field
+from toolkits.readers.steps import enumerate_steps, record, rewarded, sample_id, text_field
 
 _HEADER = re.compile(r"<\|eot_id\|><\|start_header_id\|>(user|assistant)<\|end_header_id\|>\n")
 _NEXT_ROUND = re.compile(r"\n\n(Round \d+)\n\n$")
@@ -21,7 +21,8 @@ def read_webrl(path: Path, image_dir: Path, round_id: int) -> Iterator[dict[str,
     for where, number, index, trajectory in enumerate_steps(path):
         step = trajectory[index - 1]
         turns = [*split_prompt(where, text_field(where, step, "observation")), text_field(where, step, "action")]
-        yield record(sample_id(path.stem, number, round_id, index), [], turns, rl_columns(where, step))
+        identifier = sample_id(path.stem, number, round_id, index)
+        yield record(identifier, [], turns, rewarded(where, step, identifier))
 
 
 def split_prompt(where: str, prompt: str) -> list[str]:

@@ -1,11 +1,19 @@
-"""What a learning algorithm says: the columns it needs of samples, its loss, and what the loss is a mean over."""
+"""What a learning algorithm says: the columns it reads, how they are made, its loss, and what that is a mean over."""
 
 import abc
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
+import numpy as np
 import torch
+
+from common.errors import UserError
+from training.experience import RewardedTrajectory
+
+Mode = Literal["paper", "released"]
+"""What an algorithm's paper says, or what its authors' code does."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,3 +106,21 @@ class Algorithm(abc.ABC):
     def shares(self, columns: BatchColumns) -> torch.Tensor:
         """[n]: what each sample adds to the denominator: 1, unless a mean over something else is wanted."""
         return torch.ones(len(columns.num_tokens))
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Per-sample columns that `columns` is made of, beside the rewards."""
+        return ()
+
+    @property
+    def takes_candidates(self) -> bool:
+        """Whether steps may have candidate actions beside the one that was taken."""
+        return False
+
+    def columns(self, trajectories: Sequence[RewardedTrajectory]) -> list[dict[str, np.ndarray]]:
+        """The per-sample columns it writes: of each trajectory, in their order, [n] by name.
+
+        Raises:
+            UserError: nothing is left to learn from, or the algorithm makes no columns.
+        """
+        raise UserError(f"{type(self).__name__} takes the samples as they are; it makes no columns")

@@ -1,0 +1,201 @@
+"""Advantages, targets and filters of the algorithms, by hand on trajectories of three steps."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from common.errors import UserError
+from tests.training.rewarded import trajectory
+from training import algorithms
+from training.algorithms import digiq, digirl, grpo, pae, webrl
+from training.algorithms.filtered_bc import FilteredBc
+from training.estimators import keep_best, others_mean, td_errors
+from training.experience import RewardedTrajectory
+
+REWARDS, NOTHING = np.array([0.0, 0.0, 1.0]), np.zeros(3)
+VALUES = np.array([0.2, 0.5, 0.9])
+
+
+def close(found: np.ndarray, expected: list[float]) -> bool:
+    return found.shape == (len(expected),) and np.allclose(found, expected)
+
+
+def test_td_errors_end_with_no_value() -> None:
+    assert close(td_errors(REWARDS, VALUES), [0.3, 0.4, 0.1])
+    assert close(td_errors(NOTHING, VALUES), [0.3, 0.4, -0.9])
+
+
+def test_digirls_step_advantage_is_doubly_robust() -> None:
+    """0.25 + 0.75 * 0.3, 0.5 + 0.5 * 0.4, 1: the return takes over towards the end. A failure has TD errors only."""
+    assert close(digirl.step_advantage(REWARDS, 1.0, VALUES, 0.5), [0.475, 0.7, 1.0])
+    assert close(digirl.step_advantage(NOTHING, 0.0, VALUES, 0.5), [0.3, 0.4, -0.9])
+    assert close(digirl.released_advantage(REWARDS, VALUES, 0.5), [0.5, 0.85, 1.05])
+
+
+def test_webrls_advantage_is_mixed() -> None:
+    """Halves of the TD errors and of (0.8, 0.5, 0.1)."""
+    assert close(webrl.mixed_advantage(REWARDS, 1.0, VALUES, 0.5), [0.55, 0.45, 0.1])
+    assert close(webrl.released_advantage(1.0, VALUES, 0.9), [1.0, 1.0, 1.0])
+    assert close(webrl.released_advantage(0.0, VALUES, 0.9), [1.0, 1.0, -0.6])
+
+
+def test_digiqs_targets_bootstrap() -> None:
+    assert close(digiq.q_targets(REWARDS, VALUES, 0.9), [0.45, 0.81, 1.0])
+
+
+def test_group_advantage() -> None:
+    """Outcomes 1, 0, 0: mean 1/3, standard deviation of the sample 1/sqrt(3)."""
+    expected = [2 / 3 * math.sqrt(3), -math.sqrt(3) / 3, -math.sqrt(3) / 3]
+    assert np.allclose(grpo.group_advantage(np.array([1.0, 0.0, 0.0])), expected, atol=1e-5)
+    for alike in ([1.0, 1.0], [0.0], [0.3, 0.3, 0.3]):
+        assert not grpo.group_advantage(np.array(alike)).any()
+    assert close(others_mean(np.array([1.0, 0.0, 1.0])), [0.5, 1.0, 0.5])
+
+
+@pytest.mark.parametrize("num_successes", [1, 5, 9])
+def test_below_a_tenth_of_successes_only_these_are_kept(num_successes: int) -> None:
+    """The 0.9 quantile of 100 outcomes is then 0; released, it keeps all."""
+    outcomes = np.zeros(100)
+    outcomes[:num_successes] = 1
+    assert keep_best(outcomes, outcomes, 0.9).tolist() == (outcomes > 0).tolist()
+    assert keep_best(outcomes, outcomes, 0.9, only_success=False).all()
+    surprising = outcomes - np.linspace(0, 0.5, 100)  # A_instr: failures are close to 0
+    assert set(np.flatnonzero(keep_best(surprising, outcomes, 0.9))) <= set(range(num_successes))
+
+
+def test_the_best_tenth_of_many_successes() -> None:
+    outcomes = (np.arange(100) < 40).astype(float)
+    surprising = outcomes - np.arange(100) / 100
+    assert np.flatnonzero(keep_best(surprising, outcomes, 0.9)).tolist() == list(range(10))
+
+
+def test_pae_keeps_the_shortest_fifth_of_a_tasks_successes() -> None:
+    """Lengths 3, 4, 5, 6, 7 of successes have their 0.2 quantile at 3.8; the failure of two steps does not count."""
+    lengths, outcomes = np.array([5, 3, 2, 7, 4, 6]), np.array([1.0, 1, 0, 1, 1, 1])
+    assert np.flatnonzero(pae.shortest_successes(lengths, outcomes, 0.2)).tolist() == [1]
+    assert pae.shortest_successes(np.array([8]), np.array([1.0]), 0.2).tolist() == [True]
+    assert not pae.shortest_successes(np.array([8, 9]), np.zeros(2), 0.2).any()
+
+
+def weights(name: str, options: str, tries: list[RewardedTrajectory]) -> list[list[float]]:
+    return [columns["weight"].tolist() for columns in algorithms.load(name, options).columns(tries)]
+
+
+def test_pae_filters_by_task_and_draws_without_replacement() -> None:
+    tries = [
+        trajectory("A", 0, 1.0, 2),
+        trajectory("A", 1, 1.0, 3),
+        trajectory("B", 0, 1.0, 4),
+        trajectory("C", 0, 0.0, 1),
+    ]
+    assert weights("pae", "", tries) == [[1, 1], [0, 0, 0], [1, 1, 1, 1], [0]]
+    drawn = [weights("pae", f"trajectories=1,seed={seed}", tries) for seed in range(8)]
+    assert {sum(bool(sum(own)) for own in one) for one in drawn} == {1}
+    assert len({tuple(map(tuple, one)) for one in drawn}) == 2
+    assert weights("pae", "trajectories=1,seed=3", tries) == drawn[3]
+
+
+def test_filtered_behavior_cloning() -> None:
+    tries = [trajectory("A", number, float(number == 4), 2) for number in range(20)]
+    expected = [[float(number == 4)] * 2 for number in range(20)]
+    for options in ("", "rule=quantile"):
+        assert weights("filtered_bc", options, tries) == expected
+    assert weights("filtered_bc", "rule=quantile,mode=released", tries) == [[1.0, 1.0]] * 20
+
+
+def test_digirl_keeps_steps_of_kept_trajectories() -> None:
+    """Ten tries; one success surprises, whose first step makes the value fall."""
+    value = np.array([0.9, 0.5, 0.46])
+    tries = [trajectory("A", 0, 1.0, 3, value_1=value, value_2=value + 0.04, instruction_value=np.full(3, 0.1))]
+    tries += [
+        trajectory("A", number, 0.0, 3, value_1=VALUES, value_2=VALUES, instruction_value=np.full(3, 0.1))
+        for number in range(1, 10)
+    ]
+    first = algorithms.load("digirl", "lam=0.5").columns(tries)[0]
+    assert close(first["advantage"], [0.25 + 0.75 * -0.4, 0.5 + 0.5 * -0.04, 1.0])
+    assert first["weight"].tolist() == [0.0, 1.0, 1.0]
+    assert weights("digirl", "", tries)[1:] == [[0.0] * 3] * 9
+    assert weights("digirl", "curriculum=outcome", tries) == weights("digirl", "", tries)
+
+
+def test_digiq_takes_the_best_of_n_where_it_beats_the_value() -> None:
+    """Two steps with two candidates beside the action that was taken; the smaller of both heads counts."""
+    q = np.array([0.4, 0.9, 0.7, 0.5, 0.55, 0.2])
+    other = np.array([0.5, 0.6, 0.8, 0.6, 0.7, 0.3])
+    value = np.array([0.55, 0.55, 0.55, 0.5, 0.5, 0.5])
+    columns = {"q_1": q, "q_2": other, "value_1": value, "value_2": value + 0.1}
+    one = [trajectory("A", 0, 1.0, 2, num_candidates=2, **columns)]
+    (found,) = algorithms.load("digiq", "").columns(one)
+    assert found["weight"].tolist() == [0, 0, 1, 0, 0, 0] == found["share"].tolist()  # 0.7 - 0.55; 0.55 - 0.5
+    (found,) = algorithms.load("digiq", "threshold=0.04").columns(one)
+    assert found["weight"].tolist() == [0, 0, 1, 0, 1, 0]
+    (found,) = algorithms.load("digiq", "mode=released").columns(one)  # 0.9 - 0.65; 0.7 - 0.6
+    assert found["weight"].tolist() == [0, 1, 0, 0, 0, 0] and found["share"].tolist() == [0, 1, 0, 0, 1, 0]
+
+
+def test_digiqs_ablations_weigh_the_action_that_was_taken() -> None:
+    advantage = np.array([-0.2, 0.3, 0.1, 0.02, 0.5, 0.0])
+    columns = {"q_1": advantage, "q_2": advantage, "value_1": np.zeros(6), "value_2": np.zeros(6)}
+    one = [trajectory("A", 0, 1.0, 2, num_candidates=2, **columns)]
+
+    def weight(options: str) -> tuple[list[float], list[float]]:
+        (found,) = algorithms.load("digiq", options).columns(one)
+        return found["weight"].tolist(), found["share"].tolist()
+
+    assert weight("loss=pg") == ([-0.2, 0, 0, 0.02, 0, 0], [1, 0, 0, 1, 0, 0])
+    awr, share = weight("loss=awr")
+    assert awr == pytest.approx([math.exp(-20), 0, 0, math.exp(2), 0, 0]) and share == awr
+    assert weight("loss=awr,temperature=0.001")[0][3] == pytest.approx(20)  # not exp(20)
+    assert weight("loss=pg,mode=released") == ([0, 1.5, 0, 0, 2.5, 0], [0, 1, 0, 0, 1, 0])
+    assert weight("loss=awr,mode=released")[0] == pytest.approx([0, math.exp(30), 0, 0, math.exp(50), 0])
+
+
+def test_grpo_drops_groups_without_spread_and_normalizes() -> None:
+    tries = [
+        trajectory("A", 0, 1.0, 2),
+        trajectory("A", 1, 0.0, 4),
+        trajectory("B", 0, 1.0, 3),
+        trajectory("B", 1, 1.0, 1),
+    ]
+    assert weights("grpo", "", tries) == [[1, 1], [1, 1, 1, 1], [0, 0, 0], [0]]
+    one = 0.5 / (math.sqrt(0.5) + 1e-6)
+    for options, divisors in (("", (1, 1)), ("normalizer=trajectory", (2, 4)), ("normalizer=constant", (10, 10))):
+        found = [columns["advantage"] for columns in algorithms.load("grpo", options).columns(tries)]
+        assert close(found[0], [one / divisors[0]] * 2) and close(found[1], [-one / divisors[1]] * 4)
+        assert not found[2].any() and not found[3].any()
+
+
+def alike(**columns: Any) -> list[RewardedTrajectory]:
+    return [
+        trajectory("A", number, 0.0, 2, **{name: np.full(2, value) for name, value in columns.items()})
+        for number in (0, 1)
+    ]
+
+
+NOTHING_LEFT: dict[str, tuple[str, list[RewardedTrajectory], str]] = {
+    "filtered_bc": ("filtered_bc", alike(), "none of 2 trajectories succeeded; there is nothing to clone"),
+    "pae": ("pae", alike(), "none of 2 trajectories succeeded; there is nothing to imitate"),
+    "grpo": ("grpo", alike(), "in each of 1 groups all outcomes are alike"),
+    "digirl": ("digirl", alike(value_1=0.1, value_2=0.1, instruction_value=0.1), "no step of 2 trajectories passes"),
+    "digiq": ("digiq", alike(q_1=0.1, q_2=0.1, value_1=0.1, value_2=0.1), "no action of 2 trajectories is better"),
+    "sft": ("sft", alike(), "Sft takes the samples as they are; it makes no columns"),
+}
+
+
+@pytest.mark.parametrize(("name", "tries", "message"), NOTHING_LEFT.values(), ids=NOTHING_LEFT)
+def test_where_nothing_is_left_to_learn_it_is_said(name: str, tries: list[RewardedTrajectory], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        algorithms.load(name).columns(tries)
+
+
+def test_webrl_learns_from_failures_alone() -> None:
+    """Their advantages are below 0, which its regression pushes away from."""
+    found = algorithms.load("webrl").columns(alike(value_1=0.4, value_2=0.3))
+    assert close(found[0]["advantage"], [0.5 * 0 + 0.5 * -0.3, 0.5 * -0.3 + 0.5 * -0.3])
+
+
+def test_partial_outcomes_are_ranked() -> None:
+    tries = [trajectory("A", number, outcome, 1) for number, outcome in enumerate((0.2, 0.9, 0.0, 0.5))]
+    assert [columns["weight"][0] for columns in FilteredBc("quantile", 0.5).columns(tries)] == [0, 1, 0, 1]

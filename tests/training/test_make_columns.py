@@ -1,0 +1,178 @@
+"""make_columns.sh as a user runs it: from samples with rewards to a file of columns, and nothing overwritten."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyarrow import parquet
+
+from common.errors import UserError
+from data.columns import ColumnFiles, read_record
+from data.rewarded_step import reward_fields
+from data.shard import Sample
+from tests.conftest import ROOT
+from tests.training import tiny
+from toolkits import inspect_columns
+from training import algorithms
+from training.experience import read_experience
+from training.make_columns import MakeColumnsConfig, main
+
+LENGTHS = {("A", 0): 3, ("A", 1): 2, ("A", 2): 4, ("B", 0): 1, ("B", 1): 2}
+SOLVED = {("A", 0), ("B", 0), ("B", 1)}
+
+
+def tries(**changes: Any) -> list[Sample]:
+    """Three tries of task A, the first a success, and two of B, both; `changes` are of every sample's json."""
+    samples = []
+    for (task, run), length in LENGTHS.items():
+        ids = [f"{task}--00001--run{run}--r02--step{step:02d}" for step in range(1, length + 1)]
+        for identifier, fields in zip(ids, reward_fields(ids, (task, run) in SOLVED), strict=True):
+            plain = tiny.sample(len(samples), num_words=5, with_images=False)
+            samples.append(Sample(identifier, plain.conversations, [], {**fields, **changes}))
+    return samples
+
+
+@pytest.fixture
+def shards(tmp_path: Path) -> Path:
+    return tiny.build_dataset(tmp_path / "shards", list(reversed(tries())))
+
+
+def rows(path: Path) -> dict[str, dict[str, Any]]:
+    return {row["id"]: row for row in parquet.read_table(path).to_pylist()}
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = ["bash", str(ROOT / "training" / "make_columns.sh"), *map(str, arguments)]
+    return subprocess.run(command, env=tiny.environment(), capture_output=True, text=True, timeout=200)
+
+
+def test_monte_carlo_values_then_an_algorithms_columns(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    values, output = tmp_path / "values.parquet", tmp_path / "webrl.parquet"
+    main(MakeColumnsConfig(shards, values, gamma=0.5))
+    found = rows(values)
+    assert len(found) == sum(LENGTHS.values())
+    first = found["A--00001--run0--r02--step01"]
+    assert (first["outcome"], first["reward"], first["return"], first["num_tries"]) == (1.0, 0.0, 0.25, 3)
+    assert (first["trajectory"], first["group"], first["step"]) == ("A--00001--run0--r02", "A--00001--r02", 1)
+    others = {key[:14].replace("00001--", ""): row["value_1"] for key, row in found.items()}
+    assert others == {"A--run0": 0.0, "A--run1": 0.5, "A--run2": 0.5, "B--run0": 1.0, "B--run1": 1.0}
+
+    arguments = ("--algorithm", "webrl", "--algorithm_options", "lam=0.25", "--dataset_path", shards)
+    done = run(*arguments, "--column_files", values, "--output", output)
+    assert done.returncode == 0, done.stderr
+    assert "advantage" in done.stdout and done.stdout.splitlines()[-1] == f"{output}: 12 samples"
+    webrl = rows(output)
+    assert webrl["A--00001--run0--r02--step03"]["advantage"] == pytest.approx(0.25 * 1 + 0.75 * 1)
+    assert webrl["A--00001--run1--r02--step01"]["advantage"] == pytest.approx(0.75 * -0.5)
+    assert webrl["A--00001--run1--r02--step02"]["advantage"] == pytest.approx(0.25 * -0.5 + 0.75 * -0.5)
+
+    before = output.read_bytes(), output.stat().st_mtime_ns
+    capsys.readouterr()
+    main(MakeColumnsConfig(shards, output, "webrl", "lam=0.25", str(values)))
+    assert capsys.readouterr().out == f"{output}: complete\n"
+    other = run("--algorithm", "webrl", "--dataset_path", shards, "--column_files", values, "--output", output)
+    assert other.returncode == 2
+    assert other.stderr == f"error: {output}: holds other columns; give another --output, or remove it\n"
+    assert (output.read_bytes(), output.stat().st_mtime_ns) == before
+
+
+def test_training_finds_what_was_made(shards: Path, tmp_path: Path) -> None:
+    """Every column that a loss needs of samples is in the file that its algorithm makes, for every sample."""
+    values = tmp_path / "values.parquet"
+    main(MakeColumnsConfig(shards, values))
+    for name in ("filtered_bc", "pae", "digirl", "grpo"):
+        output = tmp_path / f"{name}.parquet"
+        main(MakeColumnsConfig(shards, output, name, column_files=str(values) if name == "digirl" else ""))
+        files = ColumnFiles([output], algorithms.load(name).needs.per_sample, [])
+        for column in algorithms.load(name).needs.per_sample:
+            assert all(files.of_sample(column, sample.id) >= -2 for sample in tries())
+    made_of = read_record(output)
+    assert made_of["algorithm"].startswith("grpo: Grpo(") and made_of["samples"]
+
+
+def test_files_of_columns_can_be_looked_at(shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(MakeColumnsConfig(shards, tmp_path / "fbc.parquet", "filtered_bc"))
+    capsys.readouterr()
+    inspect_columns.main(inspect_columns.Config((tmp_path / "fbc.parquet",)))
+    shown = capsys.readouterr().out
+    weight = next(line for line in shown.splitlines() if "weight" in line)
+    assert [cell.strip() for cell in weight.strip("│").split("│")] == ["weight", "12", "6", "0.5", "0", "1"]
+    assert "made of algorithm filtered_bc: FilteredBc(rule='success'" in shown
+
+
+def without(samples: list[Sample], end: str) -> list[Sample]:
+    return [sample for sample in samples if not sample.id.endswith(end)]
+
+
+def candidate(samples: list[Sample]) -> list[Sample]:
+    first = samples[0]
+    extra = Sample(f"{first.id}--c1", first.conversations, [], {**first.extra, "candidate": 1})
+    return [*samples, extra]
+
+
+REFUSED: dict[str, tuple[list[Sample], dict[str, Any], str]] = {
+    "no rewards": (
+        [Sample(s.id, s.conversations, [], {}) for s in tries()],
+        {},
+        "sample A--00001--run0--r02--step01: has no trajectory; convert judged trajectories",
+    ),
+    "unjudged": (tries(reward=None), {}, "its reward is None, which is no float"),
+    "a step is missing": (
+        without(tries(), "run2--r02--step02"),
+        {},
+        "trajectory A--00001--run2--r02: has the steps 1, 3, 4, each of which it should have once",
+    ),
+    "the end is missing": (
+        without(tries(), "run2--r02--step04"),
+        {},
+        "trajectory A--00001--run2--r02: its last step, 3, is not where it ended",
+    ),
+    "no values": (
+        tries(),
+        {"algorithm": "webrl"},
+        r"webrl is made of column value_1; no file of COLUMN_FILES \(not set",
+    ),
+    "candidates": (candidate(tries()), {"algorithm": "grpo"}, "step01--c1: is a candidate action, not one that was"),
+    "no success": (tries(trajectory_reward=0), {"algorithm": "pae"}, "none of 5 trajectories succeeded"),
+    "all alike": (tries(trajectory_reward=1.0), {"algorithm": "grpo"}, "in each of 2 groups all outcomes are alike"),
+    "no algorithm": (tries(), {"algorithm": "ppo"}, "ALGORITHM=ppo: there are"),
+}
+
+
+@pytest.mark.parametrize(("samples", "options", "message"), REFUSED.values(), ids=REFUSED)
+def test_bad_input_is_named_and_nothing_is_written(
+    samples: list[Sample], options: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    folder = tiny.build_dataset(tmp_path / "shards", samples)
+    with pytest.raises(UserError, match=message):
+        main(MakeColumnsConfig(folder, tmp_path / "out.parquet", **options))
+    assert {path.name for path in tmp_path.iterdir()} == {"shards"}
+
+
+def test_values_of_other_shards_are_named(shards: Path, tmp_path: Path) -> None:
+    others = [
+        Sample(s.id.replace("r02", "r03"), s.conversations, [], {**s.extra, "trajectory": s.extra["trajectory"] + "x"})
+        for s in tries()
+    ]
+    main(MakeColumnsConfig(tiny.build_dataset(tmp_path / "others", others), tmp_path / "values.parquet"))
+    message = r"values\.parquet: no row for sample A--00001--run0--r02--step01; it was made for other samples"
+    with pytest.raises(UserError, match=message):
+        files = str(tmp_path / "values.parquet")
+        main(MakeColumnsConfig(shards, tmp_path / "out.parquet", "webrl", column_files=files))
+    assert not (tmp_path / "out.parquet").exists()
+
+
+def test_held_out_samples_are_no_experience(tmp_path: Path) -> None:
+    """Of two shards the second, with the last try, is held out."""
+    folder = tiny.build_dataset(tmp_path / "shards", tries())
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["shards"][1]["split"] = "val"
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    found = {trajectory.id: trajectory.num_steps for trajectory in read_experience(folder, ColumnFiles([], [], []), [])}
+    expected = {f"{task}--00001--run{run}--r02": length for (task, run), length in LENGTHS.items()}
+    del expected["B--00001--run1--r02"]
+    assert found == expected

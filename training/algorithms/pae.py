@@ -1,0 +1,60 @@
+"""PAE: imitate the shortest successes of each task, over everything that was collected so far.
+
+    keep = outcome > 0 and h <= P20 of the lengths of the task's successes
+    D    = `trajectories` of the kept ones, drawn without replacement by `seed`
+    L    = - sum_{j in D} (1/n_j) sum_i log pi(a_ji | s_j, a_j<i) / |D's steps|
+
+The reply is trained whole, its thought with its action. A task with one success keeps it. The buffer grows by giving
+the shards of all rounds; each round draws with its own seed.
+
+Source: PAE (arXiv 2412.13194), algorithms/utils.py.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from common.errors import UserError
+from training.algorithms.weighted_sft import WeightedSft
+from training.experience import RewardedTrajectory, by_task
+
+
+@dataclasses.dataclass(frozen=True)
+class Pae(WeightedSft):
+    """Columns: weight, 1 of every step of a trajectory that was drawn."""
+
+    shortest: float = 0.2
+    """Part of a task's successes that is kept, by length."""
+    trajectories: int = 1024
+    """Trajectories of a round's training, at most."""
+    seed: int = 0
+
+    def columns(self, trajectories: Sequence[RewardedTrajectory]) -> list[dict[str, np.ndarray]]:
+        kept = np.zeros(len(trajectories), bool)
+        for numbers in by_task(trajectories):
+            lengths = np.array([trajectories[number].num_steps for number in numbers])
+            outcomes = np.array([trajectories[number].outcome for number in numbers])
+            kept[numbers] = shortest_successes(lengths, outcomes, self.shortest)
+        if not kept.any():
+            raise UserError(f"none of {len(kept)} trajectories succeeded; there is nothing to imitate")
+        drawn = draw(np.flatnonzero(kept), self.trajectories, self.seed)
+        return [
+            {"weight": np.full(trajectory.num_steps, float(number in drawn))}
+            for number, trajectory in enumerate(trajectories)
+        ]
+
+
+def shortest_successes(lengths: np.ndarray, outcomes: np.ndarray, part: float) -> np.ndarray:
+    """Which of a task's n tries succeeded within the `part` quantile of its successes' lengths: [n], [n] -> [n] bool"""
+    success = outcomes > 0
+    return success & (lengths <= np.quantile(lengths[success], part)) if success.any() else success
+
+
+def draw(numbers: np.ndarray, most: int, seed: int) -> set[int]:
+    """At most `most` of the numbers, without replacement."""
+    generator = np.random.default_rng(seed)
+    return set(generator.choice(numbers, min(most, len(numbers)), replace=False).tolist())
+
+
+ALGORITHM = Pae

@@ -1,0 +1,100 @@
+"""WebRL: regress the policy's log-ratio to the last phase's policy on the advantage.
+
+The fixed point of the KL-regularized objective is beta log(pi*/pi_ref) = A*. With rho = log pi(a|s) - log pi_ref(a|s):
+
+    A_t = lam (r_t + V(s_{t+1}) - V(s_t)) + (1 - lam) (r_T - V(s_t))                   (eq. 9)
+    L   = mean_j (beta rho_j - A_j)^2 / (2 beta)                                       (eq. 6, divided by 2 beta)
+
+so that the gradient is -A at the reference, as of advantage-weighted likelihood, and 0 at rho = A / beta. V is the
+smaller of two heads, 0 after the last step.
+
+mode=released, of the authors' code: rho is a mean over the tokens, and
+
+    A_t = V(s_{t+1}) - V(s_t) - 0.05 + r_T + sum_{k>=t} gamma^(k-t) r_T, then 1 where it is above 0, else -0.6
+    b_j = min(beta, |A_j / rho_j|) without gradient; beta is 1, or 5 where the reference gives tokens at least 0.8
+    L   = mean_j 1[A_j > 0] smooth_l1(b_j rho_j, A_j) / b_j
+
+Actions that were bad teach nothing there, and good ones less, the further the policy has gone.
+
+Source: WebRL (arXiv 2411.02337), webrl/trainer.py.
+"""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch.nn.functional import smooth_l1_loss
+
+from data.rewarded_step import discounted_returns
+from training.algorithms.algorithm import Algorithm, Mode, Needs, Number, PredictedTokens
+from training.estimators import td_errors
+from training.experience import RewardedTrajectory
+
+
+@dataclasses.dataclass(frozen=True)
+class WebRl(Algorithm):
+    """Columns: advantage; `reference_logprobs` are score.sh's, of the policy that the phase began with."""
+
+    beta: float = 1.0
+    lam: float = 0.5
+    gamma: float = 0.9
+    """Discount of the returns of the released mode."""
+    mode: Mode = "paper"
+
+    @property
+    def needs(self) -> Needs:
+        return Needs({"advantage": Number()}, ("reference_logprobs",))
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return ("value_1", "value_2")
+
+    def columns(self, trajectories: Sequence[RewardedTrajectory]) -> list[dict[str, np.ndarray]]:
+        return [{"advantage": self._advantage(trajectory)} for trajectory in trajectories]
+
+    def _advantage(self, trajectory: RewardedTrajectory) -> np.ndarray:
+        values = np.minimum(trajectory["value_1"], trajectory["value_2"])
+        if self.mode == "paper":
+            return mixed_advantage(trajectory.rewards, trajectory.outcome, values, self.lam)
+        return released_advantage(trajectory.outcome, values, self.gamma)
+
+    def token_losses(self, tokens: PredictedTokens) -> torch.Tensor:
+        reference = tokens.of_tokens("reference_logprobs")
+        advantage = tokens.of_samples("advantage")
+        log_ratio = tokens.sum_by_sample(tokens.logprobs - reference)
+        if self.mode == "paper":
+            losses = regression(log_ratio, advantage, self.beta)
+        else:
+            confidence = (tokens.sum_by_sample(reference) / tokens.num_tokens).exp()
+            beta = torch.where(confidence >= 0.8, 5.0, 1.0)
+            losses = released_regression(log_ratio / tokens.num_tokens, advantage, beta)
+        return tokens.spread(losses / tokens.num_tokens)
+
+
+def mixed_advantage(rewards: np.ndarray, outcome: float, values: np.ndarray, lam: float) -> np.ndarray:
+    """Eq. 9: rewards, values [h] -> [h]"""
+    return lam * td_errors(rewards, values) + (1 - lam) * (outcome - values)
+
+
+def released_advantage(outcome: float, values: np.ndarray, gamma: float) -> np.ndarray:
+    """That of the code, in which every step has the trajectory's reward: values [h] -> [h]"""
+    rewards = np.full(len(values), outcome)
+    advantage = td_errors(rewards, values) - 0.05 + np.array(discounted_returns(rewards, gamma))
+    return np.where(advantage > 0, 1.0, -0.6)
+
+
+def regression(log_ratio: torch.Tensor, advantage: torch.Tensor, beta: float) -> torch.Tensor:
+    """[n], [n] -> [n]"""
+    return (beta * log_ratio - advantage).square() / (2 * beta)
+
+
+def released_regression(log_ratio: torch.Tensor, advantage: torch.Tensor, beta: torch.Tensor) -> torch.Tensor:
+    """[n], [n], [n] -> [n]"""
+    far = (advantage / log_ratio.detach()).abs().nan_to_num(math.inf)
+    own = torch.minimum(beta, far)
+    return torch.where(advantage > 0, smooth_l1_loss(own * log_ratio, advantage, reduction="none") / own, 0.0)
+
+
+ALGORITHM = WebRl

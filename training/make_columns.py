@@ -1,0 +1,172 @@
+"""Columns of rewards: what an algorithm learns from, made of trajectories. `bash training/make_columns.sh` starts it.
+
+One row of the Parquet file for each training sample:
+
+    id                      as in the samples
+    trajectory, group, step where it stands (data/rewarded_step.py)
+    reward, outcome         of the step, of the whole trajectory
+    return                  the sum of gamma^k times the reward k steps later
+    num_tries               trajectories of its group
+
+With --algorithm also those of that algorithm (weight, advantage, ...), made of these and of what it asks of
+--column_files: a critic's values. Without, Monte Carlo values, which need no critic: the mean outcome of the other
+tries of the group, as value_1, value_2 and instruction_value; where a group has one try, of all other trajectories.
+
+The file appears when it is whole. The same command again leaves it as it is; another one does not replace it.
+"""
+
+import dataclasses
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow
+
+from common import cli
+from common.errors import UserError
+from data.columns import ColumnFiles, digests, print_columns, read_record, write_columns
+from data.rewarded_step import discounted_returns
+from data.shard import read_manifest
+from training import algorithms
+from training.config import parse_with_environment
+from training.estimators import others_mean
+from training.experience import RewardedTrajectory, by_group, read_experience
+
+_ROWS = 10_000  # of a Parquet row group
+
+
+@dataclasses.dataclass(frozen=True)
+class MakeColumnsConfig:
+    """Rewards, returns, values, advantages and weights of every training sample."""
+
+    dataset_path: Path
+    """Folder of webdataset shards."""
+    output: Path
+    """The Parquet file to write."""
+    algorithm: str = ""
+    """The learning algorithm that will read them, a file in training/algorithms, or the module path of your own; none:
+    Monte Carlo values."""
+    algorithm_options: str = ""
+    """Its own options, the same as in training: NAME=VALUE,NAME=VALUE."""
+    column_files: str = ""
+    """Parquet files of columns that they are made of (values), separated by commas."""
+    gamma: float = 0.9
+    """Discount of `return`."""
+
+    def made_of(self, paths: Sequence[Path]) -> dict[str, Any]:
+        """What the file depends on."""
+        maker = self.algorithm and f"{self.algorithm}: {algorithms.load(self.algorithm, self.algorithm_options)}"
+        return {
+            "algorithm": maker,
+            "gamma": self.gamma,
+            "samples": digests([self.dataset_path / "manifest.json"]),
+            "column_files": digests(paths),
+        }
+
+
+def main(config: MakeColumnsConfig) -> None:
+    """Read everything, then write the file and say what is in it."""
+    read_manifest(config.dataset_path)
+    if not config.output.absolute().parent.is_dir():
+        raise UserError(f"{config.output}: its folder does not exist")
+    algorithm = algorithms.load(config.algorithm, config.algorithm_options) if config.algorithm else None
+    paths = [Path(path) for path in config.column_files.split(",") if path]
+    sources = algorithm.sources if algorithm else ()
+    files = ColumnFiles(paths, sources, ())
+    for name in sources:
+        if name not in files:
+            given = ", ".join(map(str, paths)) or "not set"
+            raise UserError(f"{config.algorithm} is made of column {name}; no file of COLUMN_FILES ({given}) has it")
+    record = config.made_of(paths)
+    if config.output.exists():
+        if read_record(config.output) != record:
+            raise UserError(f"{config.output}: holds other columns; give another --output, or remove it")
+        print(f"{config.output}: complete")
+        return
+    trajectories = read_experience(config.dataset_path, files, sources)
+    if not (algorithm and algorithm.takes_candidates):
+        _check_no_candidates(trajectories)
+    made = algorithm.columns(trajectories) if algorithm else monte_carlo_values(trajectories)
+    _check_numbers(trajectories, made)
+    write_columns(config.output, tables(trajectories, made, config.gamma), schema(made[0], record))
+    print_columns(config.output)
+
+
+def monte_carlo_values(trajectories: Sequence[RewardedTrajectory]) -> list[dict[str, np.ndarray]]:
+    """value_1, value_2, instruction_value, [h] each: what the other tries of the group came to."""
+    outcomes = np.array([trajectory.outcome for trajectory in trajectories])
+    if len(outcomes) < 2:
+        raise UserError("one trajectory alone says nothing of what to expect; Monte Carlo values need at least two")
+    values = others_mean(outcomes)
+    for numbers in by_group(trajectories):
+        if len(numbers) > 1:
+            values[numbers] = others_mean(outcomes[numbers])
+    names = ("value_1", "value_2", "instruction_value")
+    return [
+        dict.fromkeys(names, np.full(trajectory.num_steps, value))
+        for trajectory, value in zip(trajectories, values, strict=True)
+    ]
+
+
+def schema(columns: dict[str, np.ndarray], record: dict[str, Any]) -> pyarrow.Schema:
+    """Of the file; `record` goes into its metadata."""
+    texts = [(name, pyarrow.string()) for name in ("id", "trajectory", "group")]
+    counts = [(name, pyarrow.int32()) for name in ("step", "num_tries")]
+    numbers = [(name, pyarrow.float64()) for name in ("reward", "outcome", "return", *columns)]
+    return pyarrow.schema([*texts, *counts, *numbers], metadata={"made_of": json.dumps(record)})
+
+
+def tables(
+    trajectories: Sequence[RewardedTrajectory], made: Sequence[dict[str, np.ndarray]], gamma: float
+) -> Iterator[list[dict[str, Any]]]:
+    """The file's rows."""
+    num_tries = {}
+    for numbers in by_group(trajectories):
+        num_tries |= dict.fromkeys(numbers, len(numbers))
+    rows: list[dict[str, Any]] = []
+    for number, (trajectory, columns) in enumerate(zip(trajectories, made, strict=True)):
+        returns = discounted_returns(trajectory.rewards.tolist(), gamma)
+        for index, key in enumerate(trajectory.keys):
+            at = trajectory.steps[index] - trajectory.steps[0]
+            rows.append(
+                {
+                    "id": key,
+                    "trajectory": trajectory.id,
+                    "group": trajectory.group,
+                    "step": trajectory.steps[index],
+                    "num_tries": num_tries[number],
+                    "reward": trajectory.rewards[at],
+                    "outcome": trajectory.outcome,
+                    "return": returns[at],
+                    **{name: values[index] for name, values in columns.items()},
+                }
+            )
+        if len(rows) >= _ROWS:
+            yield rows
+            rows = []
+    yield rows
+
+
+def _check_no_candidates(trajectories: Sequence[RewardedTrajectory]) -> None:
+    for trajectory in trajectories:
+        if trajectory.candidates.any():
+            key = trajectory.keys[int(trajectory.candidates.argmax())]
+            raise UserError(
+                f"sample {key}: is a candidate action, not one that was taken; leave those out, or use digiq"
+            )
+
+
+def _check_numbers(trajectories: Sequence[RewardedTrajectory], made: Sequence[dict[str, np.ndarray]]) -> None:
+    for trajectory, columns in zip(trajectories, made, strict=True):
+        for name, values in columns.items():
+            assert values.shape == (len(trajectory.keys),), (name, values.shape)
+            if not np.isfinite(values).all():
+                key = trajectory.keys[int(np.isfinite(values).argmin())]
+                raise UserError(f"sample {key}: its {name} would not be a finite number")
+
+
+if __name__ == "__main__":
+    sys.exit(cli.guarded(main, parse_with_environment(MakeColumnsConfig, "make_columns.sh")))
