@@ -70,7 +70,7 @@ def main(config: Config) -> int:
         with Site() as site, StubPolicy(steps=4, think_s=0.3) as policy:
             tasks = [_task(number, site.url("shop")) for number in range(config.num_tasks)]
             write_tasks(folder / "tasks.jsonl", tasks)
-            kills, wall_s = Chaos(config, folder, policy.url).run()
+            kills, wall_s = Chaos(config, folder, policy.url, site.host).run()
         report = {"kills": sum(kills.values()), **kills, "wall_s": round(wall_s), **_check(folder, tasks)}
         write_json(config.output, report)
         Console().print(report)
@@ -89,9 +89,9 @@ def _task(number: int, web: str) -> Task:
 class Chaos:
     """One collector at a time, and its misfortunes."""
 
-    def __init__(self, config: Config, folder: Path, policy_url: str):
-        self._config, self._folder, self._policy_url = config, folder, policy_url
-        self._dice = random.Random(config.seed)
+    def __init__(self, config: Config, folder: Path, policy_url: str, site: str):
+        self._config, self._folder, self._policy_url, self._site = config, folder, policy_url, site
+        self._generator = random.Random(config.seed)
 
     def run(self) -> tuple[collections.Counter[str], float]:
         """(kills by kind, seconds it took)."""
@@ -99,14 +99,14 @@ class Chaos:
         begin = time.monotonic()
         collector = self._start()
         while time.monotonic() - begin < 60 * self._config.most_minutes:
-            time.sleep(self._dice.expovariate(1 / self._config.pause_s))
+            time.sleep(self._generator.expovariate(1 / self._config.pause_s))
             code = collector.poll()
             if code is not None:
                 if code == 0 and not self._unfinished():
                     break
                 collector = self._start()
             elif sum(kills.values()) < self._config.num_kills:
-                kind = self._dice.choices(list(KINDS), KINDS.values())[0]
+                kind = self._generator.choices(list(KINDS), KINDS.values())[0]
                 kills[kind] += self._kill(kind, collector)
         if collector.poll() is None:
             collector.kill()
@@ -117,7 +117,8 @@ class Chaos:
         command = [sys.executable, "collection/run.py", "--test_file", self._folder / "tasks.jsonl", "--headless"]
         command += ["--output_dir", self._folder / "results", "--download_dir", self._folder / "downloads"]
         command += ["--api_localhost", self._policy_url, "--judge", "oracle", "--max_iter", 6]
-        command += ["--num_sessions", self._dice.randint(2, self._config.most_sessions)]
+        command += ["--private_hosts", self._site]
+        command += ["--num_sessions", self._generator.randint(2, self._config.most_sessions)]
         root = Path(__file__).resolve().parent.parent
         environment = {**os.environ, "TMPDIR": str(self._folder)}
         with open(self._folder / "collector.log", "a") as log:
@@ -129,7 +130,7 @@ class Chaos:
         if not victims:
             return 0
         try:
-            self._dice.choice(victims).send_signal(signal.SIGKILL)
+            self._generator.choice(victims).send_signal(signal.SIGKILL)
         except psutil.NoSuchProcess:
             return 0
         if kind == "collector":

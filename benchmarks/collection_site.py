@@ -45,21 +45,26 @@ class Site:
         self._process.kill()
         self._process.wait()
 
+    @property
+    def host(self) -> str:
+        """As `--private_hosts` lists it."""
+        return f"127.0.0.1:{self.port}"
+
     def url(self, page: str) -> str:
         """The first page of that kind."""
-        return f"http://127.0.0.1:{self.port}/{page}/0"
+        return f"http://{self.host}/{page}/0"
 
 
 def shop(request: Request) -> Response:
     number = request.path_params["number"]
-    dice = random.Random(number)
+    rng = random.Random(number)
     cards = "".join(
-        f'<article><img src="/image/{(number + i) % 40}.jpg" alt="{_words(dice, 2)}"><h3>{_words(dice, 3)}</h3>'
-        f"<p>{_words(dice, 8)}</p><p>{dice.randrange(5, 90)}.50</p>"
-        f'<button>Add {_words(dice, 1)}</button> <a href="/shop/{number}#{i}">Details {i}</a></article>'
+        f'<article><img src="/image/{(number + i) % 40}.jpg" alt="{_words(rng, 2)}"><h3>{_words(rng, 3)}</h3>'
+        f"<p>{_words(rng, 8)}</p><p>{rng.randrange(5, 90)}.50</p>"
+        f'<button>Add {_words(rng, 1)}</button> <a href="/shop/{number}#{i}">Details {i}</a></article>'
         for i in range(8)
     )
-    menu = "".join(f'<li><a href="/shop/{number + 2 + i}">{_words(dice, 2)} {i}</a></li>' for i in range(6))
+    menu = "".join(f'<li><a href="/shop/{number + 2 + i}">{_words(rng, 2)} {i}</a></li>' for i in range(6))
     return HTMLResponse(f"""<!doctype html><title>Shop {number}</title>
         <style>main {{ display: grid; grid-template-columns: repeat(4, 1fr); gap: 8px }} img {{ width: 100% }}
         article {{ border: 1px solid #ccc; font: 12px sans-serif }}</style>
@@ -79,15 +84,15 @@ def n300(request: Request) -> Response:
 
 
 def image(request: Request) -> Response:
-    dice = random.Random(request.path_params["number"])
-    picture = Image.frombytes("RGB", (8, 6), dice.randbytes(8 * 6 * 3)).resize((240, 180))
+    rng = random.Random(request.path_params["number"])
+    picture = Image.frombytes("RGB", (8, 6), rng.randbytes(8 * 6 * 3)).resize((240, 180))
     buffer = io.BytesIO()
     picture.save(buffer, "JPEG", quality=85)
     return Response(buffer.getvalue(), media_type="image/jpeg", headers={"Cache-Control": "max-age=3600"})
 
 
-def _words(dice: random.Random, count: int) -> str:
-    return " ".join(dice.choices(WORDS, k=count))
+def _words(rng: random.Random, count: int) -> str:
+    return " ".join(rng.choices(WORDS, k=count))
 
 
 def main() -> None:

@@ -74,12 +74,12 @@ def base_screenshots(folder: str) -> list[bytes]:
     return [_draw(random.Random(seed)) for seed in range(8)]
 
 
-def _draw(dice: random.Random) -> bytes:
+def _draw(rng: random.Random) -> bytes:
     image = Image.new("RGB", (1024, 768), "white")
     draw = ImageDraw.Draw(image)
     for _ in range(250):
-        color = tuple(dice.randrange(160) for _ in range(3))
-        draw.text((dice.randrange(1000), dice.randrange(750)), " ".join(dice.choices(WORDS, k=5)), fill=color)
+        color = tuple(rng.randrange(160) for _ in range(3))
+        draw.text((rng.randrange(1000), rng.randrange(750)), " ".join(rng.choices(WORDS, k=5)), fill=color)
     buffer = io.BytesIO()
     image.save(buffer, "PNG")
     return buffer.getvalue()
@@ -93,27 +93,27 @@ def make_different(png: bytes, number: int) -> bytes:
 
 def write_trajectories(folder: Path, count: int, bases: list[bytes]) -> int:
     """Make `count` trajectory folders; returns the number of steps."""
-    dice, num_steps = random.Random(0), 0
+    rng, num_steps = random.Random(0), 0
     for number in range(count):
         task = folder / f"taskShop--extend--{number}"
         task.mkdir(parents=True)
         opening = f"Now given a task: Find product {number}.  Please interact with https://shop.example/ and get it. \n"
         messages: list[dict[str, Any]] = [{"role": "system", "content": "You browse."}]
-        for step in range(1, round(dice.triangular(*STEPS)) + 1):
+        for step in range(1, round(rng.triangular(*STEPS)) + 1):
             num_steps += 1
-            (task / f"screenshot{step}.png").write_bytes(make_different(dice.choice(bases), num_steps))
-            (task / f"accessibility_tree{step}.txt").write_text(_tree(dice))
+            (task / f"screenshot{step}.png").write_bytes(make_different(rng.choice(bases), num_steps))
+            (task / f"accessibility_tree{step}.txt").write_text(_tree(rng))
             text = f"{opening if step == 1 else ''}Observation: please analyze"
             messages.append({"role": "user", "content": [{"type": "text", "text": text}]})
-            thought = " ".join(dice.choices(WORDS, k=40))
+            thought = " ".join(rng.choices(WORDS, k=40))
             messages.append({"role": "assistant", "content": f"Thought: {thought}\n\nAction: Click [{step}]"})
         (task / "interact_messages.json").write_text(json.dumps(messages))
         (task / "agent.log").write_text("INFO - 7\nINFO - finish!!\n")
     return num_steps
 
 
-def _tree(dice: random.Random) -> str:
-    lines = [f"\t[{label}] link '{' '.join(dice.choices(WORDS, k=4))}'" for label in range(2, dice.randrange(30, 90))]
+def _tree(rng: random.Random) -> str:
+    lines = [f"\t[{label}] link '{' '.join(rng.choices(WORDS, k=4))}'" for label in range(2, rng.randrange(30, 90))]
     return "\n".join(["[1] RootWebArea 'Shop'", *lines])
 
 

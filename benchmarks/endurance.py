@@ -81,7 +81,7 @@ def main(config: Config) -> None:
             tasks = [Task(f"{n}", "Go on.", site.url("shop")) for n in range(config.num_tasks or 100_000)]
             write_tasks(folder / "tasks.jsonl", tasks)
             begin = time.monotonic()
-            samples, cpu_s, exit_code = _run(config, folder, policy)
+            samples, cpu_s, exit_code = _run(config, folder, policy, site)
             wall_s = time.monotonic() - begin
             replies = policy.replies()
         report = {
@@ -103,11 +103,12 @@ def main(config: Config) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _run(config: Config, folder: Path, policy: StubPolicy) -> tuple[list[Sample], float, int]:
+def _run(config: Config, folder: Path, policy: StubPolicy, site: Site) -> tuple[list[Sample], float, int]:
     command = [sys.executable, "collection/run.py", "--test_file", folder / "tasks.jsonl", "--headless"]
     command += ["--output_dir", folder / "results", "--download_dir", folder / "downloads"]
     command += ["--api_localhost", policy.url, "--num_sessions", config.num_sessions]
     command += ["--max_iter", config.steps_per_task, "--max_attached_imgs", config.max_attached_imgs]
+    command += ["--private_hosts", site.host]
     command += ["--max_fault_retries", 0]  # a second try would replace the steps of the first
     command += ["--freeze_pages"] if config.freeze_pages else []
     command += ["--num_browsers", config.num_browsers] if config.num_browsers else []

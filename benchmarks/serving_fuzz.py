@@ -89,45 +89,45 @@ ODD_TEXTS = [
 ]  # fmt: skip
 ODD_NUMBERS = [0, -1, 1e-320, 1e308, float("nan"), float("inf"), 2**63, -(2**63), 2**200, 0.5, "1", None, True, [], {}]
 ODD_IMAGES: list[Callable[[random.Random], Any]] = [
-    lambda dice: [PNG],
-    lambda dice: [PNG] * dice.randint(0, 4),
-    lambda dice: [PNG[: dice.randrange(len(PNG))]],
-    lambda dice: [HUGE],
-    lambda dice: ["%%%", ""],
-    lambda dice: base64.b64encode(pickle.dumps(Exploit())).decode(),
-    lambda dice: base64.b64encode(pickle.dumps([Exploit(), {"a": [1, 2]}])).decode(),
-    lambda dice: base64.b64encode(dice.randbytes(200)).decode(),
-    lambda dice: [base64.b64encode(dice.randbytes(300)).decode()],
-    lambda dice: dice.choice(ODD_NUMBERS),
+    lambda rng: [PNG],
+    lambda rng: [PNG] * rng.randint(0, 4),
+    lambda rng: [PNG[: rng.randrange(len(PNG))]],
+    lambda rng: [HUGE],
+    lambda rng: ["%%%", ""],
+    lambda rng: base64.b64encode(pickle.dumps(Exploit())).decode(),
+    lambda rng: base64.b64encode(pickle.dumps([Exploit(), {"a": [1, 2]}])).decode(),
+    lambda rng: base64.b64encode(rng.randbytes(200)).decode(),
+    lambda rng: [base64.b64encode(rng.randbytes(300)).decode()],
+    lambda rng: rng.choice(ODD_NUMBERS),
 ]
 
 
-def hostile(dice: random.Random) -> tuple[str, bytes]:
+def hostile(rng: random.Random) -> tuple[str, bytes]:
     """A path and a body that nobody honest sends."""
-    kind = dice.randrange(12)
+    kind = rng.randrange(12)
     if kind == 0:
-        return dice.choice(PATHS[:4]), dice.choice([b"", b"{", b"null", b"[]", b"\xff\xfe", dice.randbytes(500)])
+        return rng.choice(PATHS[:4]), rng.choice([b"", b"{", b"null", b"[]", b"\xff\xfe", rng.randbytes(500)])
     if kind == 1:
-        depth = dice.choice([10, 1000, 100_000])
-        return dice.choice(PATHS[:4]), b"[" * depth + b"]" * dice.choice([0, depth])
+        depth = rng.choice([10, 1000, 100_000])
+        return rng.choice(PATHS[:4]), b"[" * depth + b"]" * rng.choice([0, depth])
     if kind == 2:
-        return "/reload", _dumps({"model_name_or_path": dice.choice(["/", "/etc", "", "\x00", "../..", "a" * 5000, 3])})
+        return "/reload", _dumps({"model_name_or_path": rng.choice(["/", "/etc", "", "\x00", "../..", "a" * 5000, 3])})
     numbers = ("temperature", "top_p", "top_k", "seed", "max_new_tokens", "min_new_tokens", "timeout_s", "n", "stream",
                "max_tokens", "logprobs", "stop", "id", "user", "adapter", "return_tokens")  # fmt: skip
-    odd = {dice.choice(numbers): dice.choice([*ODD_NUMBERS, *ODD_TEXTS]) for _ in range(dice.randrange(3))}
-    role = dice.choice(["user", "user", "user", "assistant", "system", "human", 3])
+    odd = {rng.choice(numbers): rng.choice([*ODD_NUMBERS, *ODD_TEXTS]) for _ in range(rng.randrange(3))}
+    role = rng.choice(["user", "user", "user", "assistant", "system", "human", 3])
     if kind < 8:
-        text = dice.choice(["<image>\n", "", "<image>" * 3]) + dice.choice(ODD_TEXTS)
-        turns = [{"role": role, "content": text} for _ in range(dice.choice([0, 1, 1, 1, 2, 30]))]
-        body = {"conversations": turns, "images": dice.choice(ODD_IMAGES)(dice), "max_new_tokens": 4, **odd}
-        path = dice.choice(PATHS[:2])
-        return path, _dumps(body | ({"answers": [dice.choice(ODD_TEXTS)]} if path == "/score" else {}))
-    images = dice.choice(ODD_IMAGES)(dice)
+        text = rng.choice(["<image>\n", "", "<image>" * 3]) + rng.choice(ODD_TEXTS)
+        turns = [{"role": role, "content": text} for _ in range(rng.choice([0, 1, 1, 1, 2, 30]))]
+        body = {"conversations": turns, "images": rng.choice(ODD_IMAGES)(rng), "max_new_tokens": 4, **odd}
+        path = rng.choice(PATHS[:2])
+        return path, _dumps(body | ({"answers": [rng.choice(ODD_TEXTS)]} if path == "/score" else {}))
+    images = rng.choice(ODD_IMAGES)(rng)
     urls = [f"data:image/png;base64,{image}" for image in images] if isinstance(images, list) else [images]
-    urls.append(dice.choice(["http://127.0.0.1/x.png", "file:///etc/passwd", "data:text/html;base64,", None]))
-    parts: list[Any] = [{"type": "image_url", "image_url": {"url": url}} for url in urls[: dice.randint(1, len(urls))]]
-    parts.append({"type": dice.choice(["text", "text", "audio"]), "text": dice.choice(ODD_TEXTS)})
-    content = dice.choice([parts, parts, dice.choice(ODD_TEXTS), None, [[]]])
+    urls.append(rng.choice(["http://127.0.0.1/x.png", "file:///etc/passwd", "data:text/html;base64,", None]))
+    parts: list[Any] = [{"type": "image_url", "image_url": {"url": url}} for url in urls[: rng.randint(1, len(urls))]]
+    parts.append({"type": rng.choice(["text", "text", "audio"]), "text": rng.choice(ODD_TEXTS)})
+    content = rng.choice([parts, parts, rng.choice(ODD_TEXTS), None, [[]]])
     body = {"messages": [{"role": role, "content": content}], "max_tokens": 4, **odd}
     return "/v1/chat/completions", _dumps(body)
 
@@ -172,9 +172,9 @@ class Fuzz:
 
     def by_hand(self, number: int) -> None:
         """`number` requests of `hostile`."""
-        dice = random.Random(f"{self.config.seed} {number}")
+        rng = random.Random(f"{self.config.seed} {number}")
         for _ in range(number):
-            path, body = hostile(dice)
+            path, body = hostile(rng)
             self.send("POST", path, body)
 
     def by_schema(self, number: int) -> None:

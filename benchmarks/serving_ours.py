@@ -12,9 +12,9 @@ from server.batch import Reply
 from server.engine import Engine, EngineConfig
 from server.model_step import Drawn, ModelStep
 from server.prompt import build_prompt
+from server.prompt_prefetch import NextPrompt
 from server.sampling import SamplingParams
 from server.sequence import Options
-from server.speculation import NextPrompt
 from server.vision_language_model import VisionLanguageModel
 from server.wire_images import WireImage, from_predict
 

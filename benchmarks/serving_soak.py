@@ -88,22 +88,22 @@ def other_weights(folder: Path, target: Path) -> Path:
 
 def requests_of(number: int) -> list[dict[str, Any]]:
     """The bodies of an episode's steps."""
-    dice = random.Random(number)
+    rng = random.Random(number)
     words = "red blue shoe book train rome search offer cheap sign menu cart topic ticket".split()
     trees = [
-        "\n".join(f"\t[{i}] link '{dice.choice(words)} {dice.choice(words)}'" for i in range(1, dice.randint(8, 20)))
+        "\n".join(f"\t[{i}] link '{rng.choice(words)} {rng.choice(words)}'" for i in range(1, rng.randint(8, 20)))
         for _ in range(NUM_STEPS)
     ]
     images = []
     for _ in range(NUM_STEPS):
         buffer = io.BytesIO()
-        Image.effect_noise((320, 240), dice.randint(10, 90)).convert("RGB").save(buffer, "PNG")
+        Image.effect_noise((320, 240), rng.randint(10, 90)).convert("RGB").save(buffer, "PNG")
         images.append(base64.b64encode(buffer.getvalue()).decode())
     bodies = []
     for step in range(1, NUM_STEPS + 1):
         said = f"Thought: I look for {number}.\n\nAction: Click [3]"
         texts = [StepText(tree, reply=said if i < step else None) for i, tree in enumerate(trees[:step], start=1)]
-        conversation = build_conversation(f'Find "{dice.choice(words)}".', texts, 3)
+        conversation = build_conversation(f'Find "{rng.choice(words)}".', texts, 3)
         turns = [{"role": turn.role, "content": turn.text} for turn in conversation.turns]
         shown = [images[index - 1] for index in conversation.image_steps]
         bodies.append({"conversations": turns, "images": shown, "temperature": 0, "max_new_tokens": 24})
@@ -189,16 +189,16 @@ class Soak:
         }
 
     async def _client(self, number: int, end: float) -> None:
-        dice = random.Random(f"{self.config.seed} {number}")
+        rng = random.Random(f"{self.config.seed} {number}")
         visit = 0
         while time.monotonic() < end:
-            episode, visit = dice.randrange(len(self.episodes)), visit + 1
+            episode, visit = rng.randrange(len(self.episodes)), visit + 1
             for step, body in enumerate(self.episodes[episode]):
                 asked = time.monotonic()
                 sending = self.client.post("/predict", json=body | {"id": f"client {number} visit {visit}"})
-                if dice.random() < self.config.disconnect_rate:
+                if rng.random() < self.config.disconnect_rate:
                     try:
-                        await asyncio.wait_for(sending, dice.uniform(0.001, 2.0))
+                        await asyncio.wait_for(sending, rng.uniform(0.001, 2.0))
                     except TimeoutError:
                         self.counts["hung_up"] += 1
                         continue

@@ -60,7 +60,7 @@ def _main_miniwob(config: RunConfig) -> None:
     config, notes = without_display(config)
     say(notes)
     with miniwob.served() as port:
-        kept = config.output_dir / "miniwob.jsonl"
+        config, kept = dataclasses.replace(config, sites_port=port), config.output_dir / "miniwob.jsonl"
         _collect(config, miniwob.tasks_for(config.env_tasks, config.env_seeds, port, make_fleet(config, 4), kept))
 
 

@@ -1,9 +1,12 @@
-"""Writing files so that a crash at any instant leaves the old file or the new one, never half of one."""
+"""Files: written so that a crash leaves the old one or the new one, never half of one; read; digested."""
 
+import hashlib
 import json
 import os
 from pathlib import Path
 from typing import Any
+
+import xxhash
 
 from common.errors import UserError
 
@@ -53,3 +56,9 @@ def read_lines(path: Path) -> list[str]:
     """The lines of a UTF-8 file. `str.splitlines` would also cut inside JSON strings, at U+2028 and its like."""
     with open(path, encoding="utf-8") as file:
         return [line.rstrip("\n") for line in file]
+
+
+def file_digest(path: Path, kind: str = "xxh128") -> str:
+    """Of a file's content, in hexadecimal digits; `kind` is xxh128 or a name that hashlib knows."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, xxhash.xxh128 if kind == "xxh128" else kind).hexdigest()

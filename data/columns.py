@@ -9,14 +9,12 @@ command, and joined to the samples by their ids when these are read. A file may 
 for. Needs pyarrow (the `train` extra).
 """
 
-import hashlib
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow
-import xxhash
 from pyarrow import compute, parquet, types
 from rich.table import Table
 
@@ -117,16 +115,6 @@ def _is_list(kind: pyarrow.DataType) -> bool:
 
 def _is_number(kind: pyarrow.DataType) -> bool:
     return types.is_floating(kind) or types.is_integer(kind)
-
-
-def digests(paths: Iterable[Path]) -> list[str]:
-    """Of the files' contents."""
-
-    def digest(path: Path) -> str:
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, xxhash.xxh128).hexdigest()
-
-    return [digest(path) for path in paths]
 
 
 def read_record(path: Path) -> Any:

@@ -9,7 +9,6 @@ of another sample of its tar names the members of all its images in a field `ima
 """
 
 import dataclasses
-import hashlib
 import itertools
 import json
 import re
@@ -17,10 +16,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-import xxhash
-
 from common.errors import UserError
-from common.files import read_json, write_json
+from common.files import file_digest, read_json, write_json
 from data.conversation import IMAGE
 from data.names import check_name
 from data.tar import Member, TarWriter, scan
@@ -205,11 +202,6 @@ def checksum(entry: Mapping[str, Any]) -> tuple[str, str]:
     return kind, entry[kind]
 
 
-def _digest(path: Path, kind: str) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, xxhash.xxh128 if kind == "xxh128" else kind).hexdigest()
-
-
 def read_manifest(folder: str | Path, verify: bool = False) -> dict[str, Any]:
     """The manifest of a shard folder; with `verify` every tar's size and checksum is compared.
 
@@ -233,7 +225,7 @@ def read_manifest(folder: str | Path, verify: bool = False) -> dict[str, Any]:
         path = folder / url
         if not path.exists() or path.stat().st_size != num_bytes:
             raise UserError(f"{path}: missing or of another size than manifest.json says; convert again")
-        if verify and _digest(path, kind) != digest:
+        if verify and file_digest(path, kind) != digest:
             raise UserError(f"{path}: its checksum is not the one in manifest.json; convert again")
     return manifest
 

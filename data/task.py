@@ -40,6 +40,8 @@ class Task:
 
     def __post_init__(self) -> None:
         check_name("the task id", self.id)
+        if re.search(r"--run\d+$", self.id):  # as folders of tries are named
+            raise UserError(f"the task id {self.id!r} ends as the folder of a try does; give it another end")
 
     @property
     def site(self) -> str:

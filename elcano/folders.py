@@ -7,9 +7,8 @@ _KINDS = (
     ("config.json", "a Hugging Face checkpoint: python server/hf_online_server.py --model_name_or_path {folder}"),
     ("manifest.json", "a folder of shards: python toolkits/inspect_shards.py --shard_dir {folder}"),
     ("task*/steps.jsonl", "a folder of trajectories: python collection/run.py --status {folder}"),
-    ("stages", "the folder of a run: elcano show {folder}"),
 )
-_CONVERTOR = "toolkits/model_checkpoints_convertor/idefics2/hf2mg.sh"
+_CONVERTOR = "toolkits/model_checkpoints_convertor/hf2mg.sh"
 
 
 def describe_folder(folder: Path) -> str:
@@ -21,5 +20,5 @@ def describe_folder(folder: Path) -> str:
             return "it is " + said.format(folder=folder, convertor=_CONVERTOR)
     runs = sorted(path.parent for path in folder.glob("*/stages"))
     if runs:
-        return f"it holds {len(runs)} runs: elcano show {runs[0]}"
+        return f"runs lie in it: elcano show {runs[0]}"
     return "nothing in it is of Elcano's making"

@@ -22,6 +22,7 @@ class ImageEncoder(abc.ABC):
     def __init__(self, processor: Any, hf: Any) -> None:
         self.image_processor = processor.image_processor
         self.token_id: int = hf.image_token_id
+        self.vocab_size: int = hf.text_config.vocab_size
 
     @abc.abstractmethod
     def num_units(self, height: int, width: int) -> int:

@@ -44,7 +44,7 @@ class Reading:
         sequence, chunk = self.sequence, self.chunk
         if sequence.options.num_scored:  # the logits behind a token belong to the next one
             return range(max(sequence.first_scored - 1 - chunk.start, 0), chunk.length - self.complete)
-        needed = self.complete and not sequence.options.speculative
+        needed = self.complete and not sequence.options.prefetch
         return range(chunk.length - needed, chunk.length)
 
 

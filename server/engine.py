@@ -20,13 +20,12 @@ import torch
 
 from common.errors import UserError
 from server.batch import Reply
-from server.drafts import Drafter
 from server.engine_memory import EngineMemory
 from server.feature_cache import FeatureCache
 from server.memory import is_out_of_memory, return_cached_memory
 from server.memory_budget import MemoryBudget
 from server.model_step import Computed, Drawn, ModelStep
-from server.prompt import Prompt
+from server.prompt import Prompt, check_length
 from server.sampling import SamplingParams
 from server.scheduler import Scheduler
 from server.sequence import (
@@ -38,6 +37,7 @@ from server.sequence import (
     Options,
     Sequence,
 )
+from server.speculative_decoding import Drafter
 from server.stats import EngineStats
 from server.vision_language_model import VisionLanguageModel
 
@@ -92,7 +92,7 @@ class Engine:
 
     @property
     def num_running(self) -> int:
-        return sum(not sequence.options.speculative for sequence in self._scheduler.active)
+        return sum(not sequence.options.prefetch for sequence in self._scheduler.active)
 
     @property
     def idle(self) -> bool:
@@ -127,18 +127,18 @@ class Engine:
         sequence = self._sequence(prompt, params, options)
         with self._changed:
             self.check_room()
-            self._forget_speculation(options.session)
+            self._forget_prefetch(options.session)
             self._scheduler.waiting.append(sequence)
             self._changed.notify()
         return sequence.future
 
     def read_ahead(self, prompt: Prompt, session: str) -> None:
         """Read, when there is time, the beginning that the session's next prompt is expected to have."""
-        sequence = self._sequence(prompt, _GREEDY, Options(session=session, speculative=True))
+        sequence = self._sequence(prompt, _GREEDY, Options(session=session, prefetch=True))
         with self._changed:
-            if not self._stopping and len(self._scheduler.speculative) < self.config.max_queue:
-                self._forget_speculation(session)
-                self._scheduler.speculative.append(sequence)
+            if not self._stopping and len(self._scheduler.prefetch) < self.config.max_queue:
+                self._forget_prefetch(session)
+                self._scheduler.prefetch.append(sequence)
                 self._changed.notify()
 
     def check_room(self) -> None:
@@ -169,20 +169,18 @@ class Engine:
         params.check()
         prompt.check()
         self.model.adapters.check(prompt.adapter)
-        length = len(prompt.token_ids)
-        room = self.model.context_length - length + bool(options.num_scored or options.speculative)
-        if room < 1:
-            raise UserError(f"the prompt has {length} tokens; the model reads {self.model.context_length}")
+        length, draws = len(prompt.token_ids), not (options.num_scored or options.prefetch)
+        check_length(length, self.model, room=int(draws))
         sequence = Sequence(prompt, params, options)
-        if not (options.num_scored or options.speculative):
-            sequence.max_new_tokens = min(params.max_new_tokens, room)
+        if draws:
+            sequence.max_new_tokens = min(params.max_new_tokens, self.model.context_length - length)
         if not self._scheduler.fits_alone(sequence):
             raise UserError(f"{sequence.max_length} tokens need more memory than --kv_cache_gib gives")
         return sequence
 
-    def _forget_speculation(self, session: str | None) -> None:
+    def _forget_prefetch(self, session: str | None) -> None:
         """What waits to be read ahead for a session is old; the engine's thread takes it out."""
-        for one in list(self._scheduler.speculative):
+        for one in list(self._scheduler.prefetch):
             if one.options.session == session:
                 one.future.cancel()
 
@@ -203,7 +201,7 @@ class Engine:
                     return False
                 self._changed.wait()
             if self._stopping:
-                self._scheduler.speculative.clear()
+                self._scheduler.prefetch.clear()
         return True
 
     def _turn(self) -> None:
@@ -265,11 +263,11 @@ class Engine:
         elif self._scheduler.waiting:
             self._fail(self._scheduler.pop_next(), MemoryFullError("there is no memory for a request of this size now"))
         else:
-            self._scheduler.speculative.clear()
+            self._scheduler.prefetch.clear()
 
     def _drop_dead(self) -> None:
         """Free what its client has given up or what has run out of time."""
-        for queue in (self._scheduler.waiting, self._scheduler.speculative):
+        for queue in (self._scheduler.waiting, self._scheduler.prefetch):
             for sequence in [one for one in list(queue) if one.future.cancelled() or one.expired]:
                 with self._changed:
                     queue.remove(sequence)
@@ -281,7 +279,7 @@ class Engine:
     def _expire(self, sequence: Sequence) -> None:
         if sequence.expired:
             self._fail(sequence, DeadlineError(f"not answered within {sequence.options.deadline_s:g} s"))
-        if not sequence.options.speculative:
+        if not sequence.options.prefetch:
             self.stats.dropped += 1
 
     def _step(self) -> None:
@@ -308,7 +306,7 @@ class Engine:
             # outside of the handler: while it lasts, its traceback holds what the step has allocated
             self.stats.out_of_memory += 1
             log.warning("out of memory: %s", text)
-            self._scheduler.drop_speculation()
+            self._scheduler.drop_prefetch()
             self.memory.free()
             return_cached_memory()
         return MemoryFullError("the server has no memory left for this request; try again later")
@@ -332,7 +330,7 @@ class Engine:
                 if reading.complete:
                     self.stats.count_prompt(sequence)
                     self._finish(sequence, "scored")
-            elif sequence.options.speculative and reading.complete:
+            elif sequence.options.prefetch and reading.complete:
                 self._scheduler.stop(sequence, keep=True)
             elif reading.complete:
                 self._scheduler.start_decoding(sequence, step.spare)

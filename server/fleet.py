@@ -5,12 +5,13 @@ failed a reload is started again with it, and serves no request before its weigh
 """
 
 import asyncio
+import contextlib
 import dataclasses
 import logging
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import httpx
@@ -48,6 +49,15 @@ class Replica:
             raise UserError("a replica ended at its start; what it said is above")
         url = line.strip().rpartition(" on ")[2]
         return url, httpx.get(f"{url}/health", timeout=_HEALTH_S, trust_env=False).json()["weights_version"]
+
+    @contextlib.contextmanager
+    def busy(self) -> Iterator[None]:
+        """A request is under way there."""
+        self.in_flight += 1
+        try:
+            yield
+        finally:
+            self.in_flight -= 1
 
     def notice_end(self) -> None:
         """No further requests if the process has ended; it is started again soon."""

@@ -10,7 +10,6 @@ from collections.abc import Sequence as Listed
 import torch
 
 from server.batch import Reading, Reply, chunk_features
-from server.drafts import Drafter
 from server.engine_memory import EngineMemory
 from server.memory import is_out_of_memory
 from server.prompt import ImageInput
@@ -18,6 +17,7 @@ from server.ragged_attention import Chunk
 from server.sampling import DrawnToken, sample
 from server.scheduler import Scheduler
 from server.sequence import Sequence
+from server.speculative_decoding import Drafter
 from server.stats import EngineStats
 from server.vision_language_model import VisionLanguageModel
 

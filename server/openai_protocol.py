@@ -7,7 +7,7 @@ import dataclasses
 from typing import Any
 
 import fastapi
-from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.responses import JSONResponse
 
 from server.engine import Engine
 from server.openai_messages import read_messages
@@ -15,7 +15,7 @@ from server.openai_reply import choice, header, usage
 from server.openai_request import ChatRequest
 from server.openai_stream import start_stream
 from server.prompt import Prompt, build_prompt, check_size
-from server.service import Ask, Service
+from server.service import GenerationRequest, Service
 from server.wire_images import from_data_urls
 
 
@@ -36,10 +36,10 @@ def openai_routes(service: Service) -> fastapi.APIRouter:
     async def chat(body: ChatRequest, request: fastapi.Request) -> fastapi.Response:
         body.check()
         service.check_model(body.model)
-        ask = _ask(service, body)
+        wanted = _generation_request(service, body)
         if body.stream:
-            return StreamingResponse(await start_stream(service, body, ask), media_type="text/event-stream")
-        started = await service.start(ask)
+            return await start_stream(service, body, wanted)
+        started = await service.start(wanted)
         completions = request.state.completions = await service.until_gone(request, started)
         choices = [choice(started, body, number, completion) for number, completion in enumerate(completions)]
         head = header(service, started, body, "chat.completion")
@@ -52,7 +52,7 @@ def _model(service: Service, name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": service.loaded_at, "owned_by": "elcano"}
 
 
-def _ask(service: Service, body: ChatRequest) -> Ask:
+def _generation_request(service: Service, body: ChatRequest) -> GenerationRequest:
     def build(engine: Engine) -> Prompt:
         messages, urls = read_messages(body.messages)
         check_size(messages, len(urls), engine.model)
@@ -69,4 +69,4 @@ def _ask(service: Service, body: ChatRequest) -> Ask:
         service.defaults, **{name: value for name, value in given.items() if value is not None}
     )
     session = body.prompt_cache_key or body.user or None
-    return Ask(build, params, body.n, body.stops, session, body.timeout_s, num_top=body.top_logprobs)
+    return GenerationRequest(build, params, body.n, body.stops, session, body.timeout_s, num_top=body.top_logprobs)

@@ -11,7 +11,8 @@ from server.openai_reply import header, tokens, usage
 from server.openai_request import ChatRequest
 from server.sampling import DrawnToken
 from server.sequence import Completion
-from server.service import Ask, Service, Started
+from server.service import GenerationRequest, Service, Started
+from server.streaming import Stream
 
 
 @dataclasses.dataclass
@@ -27,17 +28,22 @@ class _Spoken:
         self.unsent.append(token)
 
 
-async def start_stream(service: Service, body: ChatRequest, ask: Ask) -> AsyncIterator[str]:
+async def start_stream(service: Service, body: ChatRequest, wanted: GenerationRequest) -> Stream:
     """Queue the request, so that its errors still become a status code, and return its server-sent events."""
     loop, heard = asyncio.get_running_loop(), asyncio.Queue[tuple[int, DrawnToken] | None]()
 
     def put(number: int, token: DrawnToken) -> None:
         loop.call_soon_threadsafe(heard.put_nowait, (number, token))
 
-    started = await service.start(ask, on_token=put)
+    started = await service.start(wanted, on_token=put)
     done = asyncio.ensure_future(started.completions())
     done.add_done_callback(lambda _: heard.put_nowait(None))
-    return _events(service, started, body, heard, done)
+
+    async def end() -> None:
+        started.cancel()
+        done.cancel()
+
+    return Stream(_events(service, started, body, heard, done), end)
 
 
 async def _events(
@@ -67,9 +73,6 @@ async def _events(
             yield _event(head | {"usage": usage(completions)})
     except Exception as error:  # the status is sent already: an event must say it
         yield error_event(error)
-    finally:
-        started.cancel()
-        done.cancel()
     yield "data: [DONE]\n\n"
 
 

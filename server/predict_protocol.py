@@ -15,7 +15,7 @@ from server.prompt import MAX_IMAGES, Prompt, build_prompt, check_size
 from server.sampling import SamplingParams
 from server.score import score_answers
 from server.sequence import Completion
-from server.service import Ask, Service
+from server.service import GenerationRequest, Service
 from server.wire_images import WireImage, from_predict
 
 
@@ -71,8 +71,8 @@ def predict_routes(service: Service) -> fastapi.APIRouter:
             images[:] = from_predict(body.images, lambda number: check_size(messages, number, engine.model))
             return build_prompt(messages, images, engine.model, engine.cache, body.adapter)
 
-        ask = Ask(build, _params(service, body), session=body.id or None, timeout_s=body.timeout_s)
-        started = await service.start(ask)
+        wanted = GenerationRequest(build, _params(service, body), session=body.id or None, timeout_s=body.timeout_s)
+        started = await service.start(wanted)
         [completion] = request.state.completions = await service.until_gone(request, started)
         text = started.text(completion.token_ids)
         if body.id:

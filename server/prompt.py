@@ -109,6 +109,12 @@ def check_size(messages: Sequence[dict[str, Any]], num_images: int, model: Visio
         raise UserError(f"the conversation has {len(messages)} turns; the model reads {model.context_length} tokens")
 
 
+def check_length(num_tokens: int, model: VisionLanguageModel, room: int = 1) -> None:
+    """Raises `UserError` unless that many tokens and `room` more fit into the model's context."""
+    if num_tokens + room > model.context_length:
+        raise UserError(f"the prompt has {num_tokens} tokens; the model reads {model.context_length}")
+
+
 def build_prompt(
     messages: Sequence[dict[str, Any]],
     images: Sequence[WireImage],
@@ -120,11 +126,12 @@ def build_prompt(
     reply begins. Images of the same key are read once.
 
     Raises:
-        UserError: as `check_size`, or an image is broken.
+        UserError: as `check_size`, an image is broken, or there are more tokens than the model reads.
     """
     check_size(messages, len(images), model)
-    read = {image.key: _image_input(image, model, cache) for image in {image.key: image for image in images}.values()}
     token_ids, positions = _tokens(messages, images, model)
+    check_length(len(token_ids), model)  # before pictures are decoded, which takes far more memory
+    read = {image.key: _image_input(image, model, cache) for image in {image.key: image for image in images}.values()}
     return Prompt(token_ids, [read[image.key] for image in images], model.image_token_id, adapter, positions)
 
 

@@ -15,13 +15,14 @@ from typing import Any
 
 import fastapi
 import httpx
-from fastapi.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from starlette.exceptions import HTTPException
 
 from common.errors import UserError
 from server.errors import KINDS, Kind, no_such_url, refusal
 from server.fleet import Fleet, Replica
 from server.service import ClientGoneError, ReloadingError
+from server.streaming import Stream
 
 log = logging.getLogger("elcano.server")
 
@@ -142,41 +143,24 @@ def create_router_app(fleet: Fleet, on_ready: Callable[[], None], slack: int, ti
             return _unavailable()
         headers = _auth(request) | {"content-type": request.headers.get("content-type", "application/json")}
         outgoing = client.build_request(request.method, f"{replica.url}/{path}", content=body, headers=headers)
-        replica.in_flight += 1
-        try:
-            answer = await _unless_gone(request, client.send(outgoing, stream=True))
-        except httpx.HTTPError as error:
-            replica.in_flight -= 1
-            log.error("a replica failed: %r", error)
-            replica.notice_end()
-            return _unavailable()
-        except BaseException:
-            replica.in_flight -= 1
-            raise
-        if answer is None:
-            replica.in_flight -= 1
-            return refusal(ClientGoneError("the client hung up"), KINDS[ClientGoneError])
-        kept = {name: answer.headers[name] for name in _REPLY_HEADERS if name in answer.headers}
-        if kept.get("content-type", "").startswith("text/event-stream"):
-            return StreamingResponse(_relay(answer, replica), answer.status_code, kept)
-        try:
-            content = b"".join([piece async for piece in _relay(answer, replica)])
-        except httpx.HTTPError as error:
-            log.error("a replica failed in the middle of a reply: %r", error)
-            replica.notice_end()
-            return _unavailable()
-        return Response(content, answer.status_code, kept)
+        async with contextlib.AsyncExitStack() as held:
+            held.enter_context(replica.busy())
+            try:
+                answer = await _unless_gone(request, client.send(outgoing, stream=True))
+                if answer is None:
+                    return refusal(ClientGoneError("the client hung up"), KINDS[ClientGoneError])
+                held.push_async_callback(answer.aclose)
+                kept = {name: answer.headers[name] for name in _REPLY_HEADERS if name in answer.headers}
+                if kept.get("content-type", "").startswith("text/event-stream"):
+                    return Stream(answer.aiter_raw(), held.pop_all().aclose, answer.status_code, kept)
+                content = b"".join([piece async for piece in answer.aiter_raw()])
+            except httpx.HTTPError as error:
+                log.error("a replica failed: %r", error)
+                replica.notice_end()
+                return _unavailable()
+            return Response(content, answer.status_code, kept)
 
     return app
-
-
-async def _relay(answer: httpx.Response, replica: Replica) -> AsyncIterator[bytes]:
-    try:
-        async for piece in answer.aiter_raw():
-            yield piece
-    finally:
-        replica.in_flight -= 1
-        await answer.aclose()
 
 
 async def _unless_gone(request: fastapi.Request, sending: Any) -> httpx.Response | None:

@@ -1,4 +1,4 @@
-"""Sampling: from a batch of logits to one token per sequence, each with its own temperature and its own dice.
+"""Sampling: from a batch of logits to one token per sequence, each with its own temperature and its own generator.
 
 A seeded request draws the same tokens whatever else is in the batch: its n-th token's random number is the n-th of its
 own generator, and its row is computed on its own.
@@ -39,7 +39,7 @@ class SamplingParams:
                 raise RequestError(f"{name} is out of range: {getattr(self, name)}", name)
 
     def generator(self) -> torch.Generator:
-        """This request's dice; on the CPU, so that a seed means the same on every device."""
+        """This request's generator; on the CPU, so that a seed means the same on every device."""
         generator = torch.Generator()
         if self.seed is None:
             generator.seed()

@@ -16,14 +16,14 @@ from server.sequence import Sequence
 
 
 class Scheduler:
-    """Belongs to the engine's thread; other threads only append to `waiting` and `speculative`."""
+    """Belongs to the engine's thread; other threads only append to `waiting` and `prefetch`."""
 
     def __init__(self, memory: EngineMemory, max_batch_size: int, prefill_chunk: int):
         self.memory, self.slots = memory, memory.slots
         self.max_batch_size, self.prefill_chunk = max_batch_size, prefill_chunk
         self.waiting: collections.deque[Sequence] = collections.deque()
-        self.speculative: collections.deque[Sequence] = collections.deque()
-        self.reading: list[Sequence] = []  # in the order in which they are read; speculative ones last
+        self.prefetch: collections.deque[Sequence] = collections.deque()
+        self.reading: list[Sequence] = []  # in the order in which they are read; prefetched ones last
         self.decoding: list[Sequence] = []  # decoding[i] has row i
         self.admitting: Sequence | None = None  # to which `admit` gives a row
         self.has_refused = False  # whether the newest `admit` found no room for the next in a queue
@@ -35,7 +35,7 @@ class Scheduler:
 
     @property
     def queued(self) -> bool:
-        return bool(self.waiting or self.speculative)
+        return bool(self.waiting or self.prefetch)
 
     def fits_alone(self, sequence: Sequence) -> bool:
         """Whether it can ever be served."""
@@ -43,32 +43,32 @@ class Scheduler:
 
     def pop_next(self) -> Sequence:
         """Take the sequence that `admit` would give a row next."""
-        return (self.waiting or self.speculative).popleft()
+        return (self.waiting or self.prefetch).popleft()
 
     def admit(self) -> None:
-        """Give rows to waiting sequences, in order, as long as rows and memory last; speculation takes what is left."""
+        """Give rows to waiting sequences, in order, as long as rows and memory last; prefetching takes what is left."""
         self.has_refused, self.admitting = False, None
         while self.waiting and not self._awaits_twin(self.waiting[0]):
             self.admitting = self.waiting[0]
-            self._overtake_speculation(self.waiting[0].options.session)
-            while len(self.active) == self.max_batch_size and self._preempt_speculation():
+            self._overtake_prefetch(self.waiting[0].options.session)
+            while len(self.active) == self.max_batch_size and self._preempt_prefetch():
                 pass
             if not self._place(self.waiting[0]):
                 self.has_refused = True
                 return
             self.waiting.popleft()
-        while self.speculative and not self.waiting:
-            self.admitting = self.speculative[0]
-            if not self._place(self.speculative[0]):
+        while self.prefetch and not self.waiting:
+            self.admitting = self.prefetch[0]
+            if not self._place(self.prefetch[0]):
                 self.has_refused = True
                 return
-            self.speculative.popleft()
+            self.prefetch.popleft()
         self.admitting = None
 
     def take_admitting(self) -> Sequence:
         """Take out the sequence at which `admit` has failed; nothing of it stays."""
         sequence, self.admitting = self.admitting, None
-        (self.speculative if sequence.options.speculative else self.waiting).remove(sequence)
+        (self.prefetch if sequence.options.prefetch else self.waiting).remove(sequence)
         self._release_unused()
         return sequence
 
@@ -84,7 +84,7 @@ class Scheduler:
 
     def spare(self, readings: Iterable[Sequence]) -> torch.Tensor:
         """What `start_decoding` needs to move these sequences; allocated before anything moves."""
-        moving = [one for one in readings if not one.options.speculative]
+        moving = [one for one in readings if not one.options.prefetch]
         longest = max((one.prompt_tokens for one in self.reading), default=0) if moving else 0
         return self.slots.spare(longest)
 
@@ -122,9 +122,9 @@ class Scheduler:
         self.decoding.clear()
         self._release_unused()
 
-    def drop_speculation(self) -> None:
+    def drop_prefetch(self) -> None:
         """Give up what is read ahead."""
-        for one in [one for one in self.reading if one.options.speculative]:
+        for one in [one for one in self.reading if one.options.prefetch]:
             self.stop(one, keep=False)
 
     def compact(self) -> None:
@@ -143,10 +143,10 @@ class Scheduler:
             return False
         sequence.row, sequence.admitted = row, time.monotonic()
         self._reuse(sequence)
-        if sequence.options.speculative:
+        if sequence.options.prefetch:
             self.reading.append(sequence)
         else:
-            first = next((i for i, one in enumerate(self.reading) if one.options.speculative), len(self.reading))
+            first = next((i for i, one in enumerate(self.reading) if one.options.prefetch), len(self.reading))
             self.reading.insert(first, sequence)
         return True
 
@@ -187,18 +187,18 @@ class Scheduler:
         """Whether its very prompt is being read: better wait and copy than read it twice."""
         return any(one.prompt is sequence.prompt for one in self.reading)
 
-    def _overtake_speculation(self, session: str | None) -> None:
+    def _overtake_prefetch(self, session: str | None) -> None:
         """The session's request is here: what was read ahead so far goes to the prefix store, where it looks."""
-        for one in [one for one in self.reading if one.options.speculative]:
+        for one in [one for one in self.reading if one.options.prefetch]:
             if one.options.session == session:
                 self.stop(one, keep=True)
 
-    def _preempt_speculation(self) -> bool:
-        """Take a row from speculation for a sequence that somebody waits for."""
-        speculative = next((one for one in reversed(self.reading) if one.options.speculative), None)
-        if speculative is not None:
-            self.stop(speculative, keep=True)
-        return speculative is not None
+    def _preempt_prefetch(self) -> bool:
+        """Take a row from prefetching for a sequence that somebody waits for."""
+        prefetched = next((one for one in reversed(self.reading) if one.options.prefetch), None)
+        if prefetched is not None:
+            self.stop(prefetched, keep=True)
+        return prefetched is not None
 
     def _keep(self, sequence: Sequence) -> None:
         session = sequence.options.session

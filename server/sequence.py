@@ -57,7 +57,7 @@ class Options:
     `session` names the episode whose steps follow each other. `stop` is asked after every token whether the reply ends.
     `num_top` likeliest tokens are told beside each that is drawn.
     `num_scored` tokens at the end of the prompt are given an answer's log-probabilities instead of a reply.
-    `speculative` prompts are only read, when nothing else is to be read, for the session's next request to find.
+    `prefetch` prompts are only read, when nothing else is to be read, for the session's next request to find.
     """
 
     session: str | None = None
@@ -66,7 +66,7 @@ class Options:
     deadline_s: float | None = None
     num_top: int = 0
     num_scored: int = 0
-    speculative: bool = False
+    prefetch: bool = False
 
 
 @dataclasses.dataclass(eq=False)

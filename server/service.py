@@ -16,17 +16,21 @@ from pathlib import Path
 
 import fastapi
 
+from common.seeds import derive_seed
 from server.deadline import Deadline
 from server.engine import Engine
 from server.memory import is_out_of_memory, return_cached_memory
 from server.memory_budget import MemoryBudget
 from server.prompt import Prompt, build_prompt
+from server.prompt_prefetch import NextPrompt
 from server.request_error import UnknownModelError
 from server.sampling import DrawnToken, SamplingParams
 from server.sequence import Completion, EngineBusyError, MemoryFullError, Options
-from server.speculation import NextPrompt
 from server.stats import EngineStats
 from server.wire_images import WireImage
+
+OnToken = Callable[[int, DrawnToken], None]
+"""Gets the reply's number and each token as it is drawn, in the engine's thread."""
 
 log = logging.getLogger("elcano.server")
 
@@ -43,7 +47,7 @@ class ReloadingError(Exception):
 
 
 @dataclasses.dataclass(frozen=True)
-class Ask:
+class GenerationRequest:
     """What a request wants: how its prompt is built, and how its `num_replies` are drawn."""
 
     build: Callable[[Engine], Prompt]
@@ -117,15 +121,15 @@ class Service:
         if name and name not in self.model_names:
             raise UnknownModelError(name, self.model_names)
 
-    async def start(self, ask: Ask, on_token: Callable[[int, DrawnToken], None] | None = None) -> Started:
-        """Build the prompt and queue it; `on_token` gets the reply's number and the token.
+    async def start(self, wanted: GenerationRequest, on_token: OnToken | None = None) -> Started:
+        """Build the prompt and queue it.
 
         Raises:
             UserError: something about the request is wrong.
             EngineBusyError: too many requests wait already.
         """
-        timeout_s = self.allowed_s(ask.timeout_s)
-        return await self.begin(lambda engine: _submit(engine, ask, timeout_s, on_token), timeout_s, ask.stop)
+        timeout_s = self.allowed_s(wanted.timeout_s)
+        return await self.begin(lambda engine: _submit(engine, wanted, timeout_s, on_token), timeout_s, wanted.stop)
 
     async def begin(
         self,
@@ -278,22 +282,25 @@ def _bytes_of_weights(folder: Path) -> int:
 
 
 def _submit(
-    engine: Engine, ask: Ask, timeout_s: float | None, on_token: Callable[[int, DrawnToken], None] | None
+    engine: Engine, wanted: GenerationRequest, timeout_s: float | None, on_token: OnToken | None
 ) -> list[concurrent.futures.Future[Completion]]:
-    """Replies that differ in their dice; the engine reads their prompt once."""
-    prompt = ask.build(engine)
+    """Replies that differ in their random numbers; the engine reads their prompt once. The first is what a request for
+    one reply gets."""
+    prompt = wanted.build(engine)
     futures: list[concurrent.futures.Future[Completion]] = []
-    for number in range(ask.num_replies):
-        seed = None if ask.params.seed is None else ask.params.seed + number
+    for number in range(wanted.num_replies):
+        seed = wanted.params.seed
+        if seed is not None and number > 0:
+            seed = derive_seed(seed, number)
         options = Options(
-            session=ask.session,
+            session=wanted.session,
             on_token=functools.partial(on_token, number) if on_token else None,
-            stop=functools.partial(_says, engine, ask.stop) if ask.stop else None,
+            stop=functools.partial(_says, engine, wanted.stop) if wanted.stop else None,
             deadline_s=timeout_s,
-            num_top=ask.num_top,
+            num_top=wanted.num_top,
         )
         try:
-            futures.append(engine.submit(prompt, dataclasses.replace(ask.params, seed=seed), options))
+            futures.append(engine.submit(prompt, dataclasses.replace(wanted.params, seed=seed), options))
         except BaseException:
             for future in futures:
                 future.cancel()

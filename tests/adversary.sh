@@ -4,7 +4,8 @@
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../install.sh"
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1}
-hostile=(tests/adversary tests/environments/test_gate.py tests/environments/test_url_policy.py tests/collection/test_launch.py
-    tests/toolkits/test_hostile_data.py tests/toolkits/test_hostile_checkpoints.py tests/data/test_names.py
+hostile=(tests/adversary tests/environments/test_gate.py tests/environments/test_gate_connections.py
+    tests/environments/test_url_policy.py tests/collection/test_launch.py tests/data/test_names.py
+    tests/toolkits/test_hostile_data.py tests/toolkits/test_hostile_checkpoints.py
     tests/server/test_fuzz_and_soak.py tests/server/test_keyed_clients.py tests/server/test_out_of_memory.py)
 exec python -m pytest -m "not gpu" --durations 15 "${hostile[@]}" "$@"

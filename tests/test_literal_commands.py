@@ -37,6 +37,12 @@ def environment(clone: Path) -> dict[str, str]:
     return {**kept, "PATH": path, "VIRTUAL_ENV": f"{clone}/.venv", "PYTHONPATH": str(clone)}
 
 
+def in_foreground() -> None:
+    """As a terminal starts commands, also where the tests run in the background, which ignores Ctrl-C."""
+    die_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def type_in(clone: Path, folder: str, command: str) -> subprocess.Popen:
     return subprocess.Popen(
         command.split(),
@@ -45,7 +51,7 @@ def type_in(clone: Path, folder: str, command: str) -> subprocess.Popen:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        preexec_fn=die_with_parent,
+        preexec_fn=in_foreground,
     )
 
 

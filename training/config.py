@@ -15,9 +15,9 @@ from typing import Any, Literal, TypeVar
 import torch
 import tyro
 
+from common.files import file_digest
 from data.adapter_record import Lora
 from data.checkpoint_folder import find_weights, read_tracker
-from data.columns import digests
 from data.shard import checksum
 from training import algorithms
 from training.algorithms.algorithm import Algorithm
@@ -175,7 +175,7 @@ class Config:
             "data": hashlib.sha256("".join(shards).encode()).hexdigest(),
             "trainable": dataclasses.asdict(self.trainable),
             "algorithm": f"{self.algorithm}: {self.build_algorithm()}",
-            "column_files": digests(self.column_paths),
+            "column_files": [file_digest(path) for path in self.column_paths],
             **({"base": str(find_weights(self.pretrain_checkpoint_path)[0].resolve())} if self.lora_rank else {}),
         }
 

@@ -74,7 +74,7 @@ class ConversationEncoder:
                 (_ROLES[turn["from"]], escape_around_marks(self.tokenizer, turn["value"])) for turn in conversations
             ]
             self._check(turns, len(image_sizes))
-            if sampled and not sampled.says(self.tokenizer, turns[-1][1], self.image_encoder.token_id):
+            if sampled and not sampled.says(self.tokenizer, turns[-1][1], self.image_encoder):
                 sampled = None
             return self._encode_within_limit(turns, image_sizes, sampled)
         except KeyError as error:

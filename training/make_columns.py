@@ -27,7 +27,8 @@ import pyarrow
 
 from common import cli
 from common.errors import UserError
-from data.columns import ColumnFiles, digests, print_columns, read_record, write_columns
+from common.files import file_digest
+from data.columns import ColumnFiles, print_columns, read_record, write_columns
 from data.rewarded_step import discounted_returns
 from data.shard import read_manifest
 from training import algorithms
@@ -62,8 +63,8 @@ class MakeColumnsConfig:
         return {
             "algorithm": maker,
             "gamma": self.gamma,
-            "samples": digests([self.dataset_path / "manifest.json"]),
-            "column_files": digests(paths),
+            "samples": file_digest(self.dataset_path / "manifest.json"),
+            "column_files": [file_digest(path) for path in paths],
         }
 
 

@@ -4,6 +4,7 @@ import dataclasses
 from typing import Any
 
 from common.errors import UserError
+from models.images import ImageEncoder
 from models.text import decode_reply, escape, escape_around_marks
 
 
@@ -39,10 +40,11 @@ class SampledReply:
                 raise UserError(f"{len(token_ids)} token_ids but {len(logprobs)} logprobs")
         return SampledReply(token_ids, logprobs, str(fields.get("weights_version", "")))
 
-    def says(self, tokenizer: Any, reply: str, image_token: int) -> bool:
-        """Whether the tokens are `reply` under this tokenizer: another model's are not, nor those of another text."""
-        vocabulary = len(tokenizer)
-        if not all(0 <= token < vocabulary and token != image_token for token in self.token_ids):
+    def says(self, tokenizer: Any, reply: str, images: ImageEncoder) -> bool:
+        """Whether the tokens are `reply` under this tokenizer: another model's are not, nor those of another text.
+
+        A token without a text is one, too: LLaVA-1.6's model has 62 that its tokenizer does not know."""
+        if not all(0 <= token < images.vocab_size and token != images.token_id for token in self.token_ids):
             return False
         said = escape(tokenizer, decode_reply(tokenizer, self.token_ids))
         return said.strip() == escape_around_marks(tokenizer, reply).strip()

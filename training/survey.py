@@ -44,7 +44,7 @@ class _SampledTokens:
     """How many samples hold the tokens that were sampled, and how many of these say another reply."""
 
     def __init__(self, hf_files: Path) -> None:
-        self._hf_files, self._tokenizer, self._image_token = hf_files, None, -1
+        self._hf_files, self._tokenizer, self._images = hf_files, None, None
         self.num, self.num_unlike = 0, 0
 
     def count(self, fields: dict[str, Any]) -> None:
@@ -55,14 +55,13 @@ class _SampledTokens:
         if sampled:
             self._load()
             self.num += 1
-            self.num_unlike += not sampled.says(
-                self._tokenizer, fields["conversations"][-1]["value"], self._image_token
-            )
+            self.num_unlike += not sampled.says(self._tokenizer, fields["conversations"][-1]["value"], self._images)
 
     def _load(self) -> None:
         if self._tokenizer is None:
-            self._tokenizer = load_processor(self._hf_files).tokenizer
-            self._image_token = family(self._hf_files).read_config(self._hf_files).image_token_id
+            processor, kind = load_processor(self._hf_files), family(self._hf_files)
+            self._tokenizer = processor.tokenizer
+            self._images = kind.image_encoder(processor, kind.read_config(self._hf_files))
 
     def report(self, folder: Path) -> None:
         if self.num:

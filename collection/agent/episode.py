@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import dataclasses
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -84,16 +85,16 @@ async def run_episode(
         except ActionError as error:
             feedback, notes, action = str(error), error.reason, None
         clock.lap("act_s")
-        writer.add_step(_step(number, seen, asked, completion, clock.take()), seen.tree)
+        await _on_disk(writer.add_step, _step(number, seen, asked, completion, clock.take()), seen.tree)
         if isinstance(action, Answer):
             answer = action.content
             break
     eval_types = (task.eval or {}).get("eval_types", [])
     if "site_state" in eval_types:
-        writer.write_final_state(await _final_state(page, task))
+        await _on_disk(writer.write_final_state, await _final_state(page, task))
     if "program_html" in eval_types:
-        writer.write_final_pages(await read_final_pages(page, task))
-    writer.finish(MAX_STEPS if answer is None else FINISHED, answer=answer)
+        await _on_disk(writer.write_final_pages, await read_final_pages(page, task))
+    await _on_disk(writer.finish, MAX_STEPS if answer is None else FINISHED, answer)
 
 
 class Clock:
@@ -198,15 +199,16 @@ async def _ask(
 ) -> Completion:
     """The policy's reply; the observation is written to disk while it thinks."""
     number = len(steps)
-
-    def write() -> None:
-        nodes = {str(label): node for label, node in seen.nodes.items()} if limits.save_tree_nodes else None
-        writer.write_observation(number, seen.tree, nodes, seen.screenshot_png)
-
+    nodes = {str(label): node for label, node in seen.nodes.items()} if limits.save_tree_nodes else None
     reply = policy.reply(task, writer.folder.name, steps, screenshots, seed)
-    written = asyncio.get_running_loop().run_in_executor(_DISK, write)
+    written = _on_disk(writer.write_observation, number, seen.tree, nodes, seen.screenshot_png)
     completion, _ = await asyncio.gather(reply, written)
     return completion
+
+
+async def _on_disk(write: Callable[..., None], *arguments: Any) -> None:
+    """Write in a thread: a slow disk holds up this session alone."""
+    await asyncio.get_running_loop().run_in_executor(_DISK, write, *arguments)
 
 
 def _step(number: int, seen: Observation, asked: StepText, completion: Completion, timings_s: dict[str, float]) -> Step:

@@ -40,7 +40,7 @@ def settled(
         config, missing = without_display(config)
         notes += missing
         say(notes)
-        yield config, move_sites(tasks, port)
+        yield dataclasses.replace(config, sites_port=port), move_sites(tasks, port)
 
 
 def without_display(config: Flags) -> tuple[Flags, list[str]]:

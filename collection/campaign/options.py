@@ -9,7 +9,7 @@ from collection.agent.predict_policy import PredictPolicy
 from collection.campaign.pacing import Pace
 from collection.config.commands import CollectionConfig
 from collection.endpoints.keys import base_key, endpoint_key, is_own_server, same_endpoint
-from data.task import Task
+from data.task import SITES_PORT, Task
 from environments.browser.capacity import default_busy_pages, default_sessions
 from environments.browser.fleet import Fleet
 from environments.browser.page import Viewport
@@ -28,7 +28,7 @@ def num_sessions(config: CollectionConfig) -> int:
 def url_policy(config: CollectionConfig, tasks: Sequence[Task]) -> UrlPolicy:
     """What the browsers may reach."""
     private = (*config.private_hosts, *hosts_from_environment())
-    return UrlPolicy.of(tasks, config.allow_hosts, config.deny_hosts, private)
+    return UrlPolicy.of(tasks, config.allow_hosts, config.deny_hosts, private, config.sites_port or SITES_PORT)
 
 
 def make_pace(config: CollectionConfig) -> Pace:

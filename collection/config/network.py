@@ -15,8 +15,8 @@ class NetworkFlags(Checked):
     deny_hosts: tuple[str, ...] = ()
     """These hosts and their subdomains may not be reached, whatever else is listed."""
     private_hosts: tuple[str, ...] = ()
-    """`host:port` on this machine or a private network that may be reached. Loopback names where tasks begin, and the
-    addresses in WebArena's variables (SHOPPING, ...), need not be listed."""
+    """`host:port` on this machine or a private network that may be reached. The embedded websites, and the addresses in
+    WebArena's variables (SHOPPING, ...), need not be listed."""
     max_download_mb: Annotated[float, above(0)] = 50.0
     """Most that one trajectory may download; what goes beyond is cancelled."""
     site_concurrency: Annotated[int, at_least(0)] = 0

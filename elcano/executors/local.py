@@ -42,6 +42,7 @@ class Executor:
                         with contextlib.suppress(subprocess.TimeoutExpired):
                             process.wait(0.5)
             except BaseException:
+                console.print("  waiting until it has saved what it has; Ctrl-C again: not any longer")
                 _end(process)
                 raise
         if process.returncode:

@@ -1,9 +1,10 @@
 """Which addresses a task set lets its browsers reach. Pure rules; `gate.py` enforces them.
 
 Anything on the public internet may be reached, less the deny-list, or only the allow-list and where tasks begin, when
-there is an allow-list. Loopback, private, link-local and other special addresses may not. Two exceptions, each for one
-host and port: a loopback name (`shop.localhost`, `127.0.0.1`) where a task begins, and what `--private_hosts` lists. A
-name is judged again by the address it has at every connection. Deny wins over everything.
+there is an allow-list. Loopback, private, link-local and other special addresses may not. Two exceptions: where tasks
+begin at an embedded website (`shop.localhost` at these websites' port), and each host and port that `--private_hosts`
+lists: a task file comes from elsewhere and opens nothing by itself. A name is judged again by the address it has at
+every connection. Deny wins over everything.
 """
 
 import ipaddress
@@ -93,7 +94,7 @@ class UrlPolicy:
     """`allow` and `deny` hold names in lower case and cover their subdomains. The others hold `host:port`.
 
     `starts`: where tasks begin; allowed beside the allow-list. `loopback`: those of them that are this machine by their
-    very name, whatever a name server says. `private`: what the user listed.
+    very name, whatever a name server says, and embedded websites or listed. `private`: what the user listed.
     """
 
     starts: frozenset[str] = frozenset()
@@ -104,26 +105,36 @@ class UrlPolicy:
 
     @classmethod
     def of(
-        cls, tasks: Sequence[Task], allow: Iterable[str] = (), deny: Iterable[str] = (), private: Iterable[str] = ()
+        cls,
+        tasks: Sequence[Task],
+        allow: Iterable[str] = (),
+        deny: Iterable[str] = (),
+        private: Iterable[str] = (),
+        sites_port: int | None = None,
     ) -> "UrlPolicy":
-        """The policy of a task set.
+        """The policy of a task set; on `sites_port` of this machine the embedded websites answer.
 
         Raises:
-            UserError: a task begins at something that is not http(s), on the deny-list, or at a private address that
-                `private` does not list; or a list holds something that is no host.
+            UserError: a task begins at something that is not http(s), on the deny-list, or on this machine or at a
+                private address that `private` does not list; or a list holds something that is no host.
         """
         begins = {task.id: _origin(task) for task in tasks}
+        starts = set(begins.values())
+        listed = frozenset(map(_private_host, private))
+        embedded = {(host, port) for host, port in starts if is_localhost(host) and port == sites_port}
+        own = {origin for origin in starts if is_loopback_name(origin[0]) and host_and_port(*origin) in listed}
         policy = cls(
-            starts=frozenset(host_and_port(*origin) for origin in begins.values()),
-            loopback=frozenset(host_and_port(*origin) for origin in begins.values() if is_loopback_name(origin[0])),
-            private=frozenset(map(_private_host, private)),
+            starts=frozenset(host_and_port(*origin) for origin in starts),
+            loopback=frozenset(host_and_port(*origin) for origin in embedded | own),
+            private=listed,
             allow=tuple(map(_listed_name, allow)),
             deny=tuple(map(_listed_name, deny)),
         )
         for task_id, (host, port) in begins.items():
             if reason := policy.refuses_name(host, port):
                 raise UserError(f"task {task_id}: begins at {host}, but {reason}")
-            if (literal := _as_address(host)) and (reason := policy.refuses_address(host, port, str(literal))):
+            address = LOOPBACK_ADDRESSES[0] if is_localhost(host) else str(_as_address(host) or "")
+            if address and (reason := policy.refuses_address(host, port, address)):
                 raise UserError(
                     f"task {task_id}: begins at {host}, but {reason}; if it is yours, add --private_hosts "
                     f"{host_and_port(host, port)}"

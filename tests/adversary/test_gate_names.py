@@ -7,7 +7,7 @@ import pytest
 from data.task import Task
 from environments.browser.url_policy import UrlPolicy
 from tests.adversary.traps import Traps
-from tests.collection.gates import NoWall, in_process_gate, name_server
+from tests.collection.gates import NoWall, in_process_gate, name_server, policy_of_own
 
 SPELLINGS = [
     "127.0.0.1",
@@ -63,7 +63,7 @@ def test_no_spelling_of_this_machine_is_overlooked(is_tunnel: bool) -> None:
 @pytest.mark.parametrize("is_tunnel", [False, True])
 def test_what_is_no_host_is_not_looked_up(is_tunnel: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     with Traps(["x"]) as traps:
-        policy = UrlPolicy.of([Task("1", "q", f"http://127.0.0.1:{traps.ports['x']}/")])
+        policy = policy_of_own(f"http://127.0.0.1:{traps.ports['x']}/")
         with in_process_gate(policy) as port:
             ask(port, "127.0.0.1", traps.ports["x"], is_tunnel)
             assert traps.after({"x"}) == {"x"}

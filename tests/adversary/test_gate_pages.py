@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from data.task import Task
 from environments.browser.gate import Gate
-from environments.browser.url_policy import UrlPolicy
 from tests.adversary.hostile_site import ALL_AT_ONCE, serving, visit
 from tests.adversary.pages import HEADERS, NAVIGATIONS, SUBRESOURCES
+from tests.collection.gates import policy_of_own
 
 REST_S = 4.0
 
@@ -22,7 +21,7 @@ def test_no_subresource_gets_round_the_gate(tmp_path: Path) -> None:
                 visit(site, [ALL_AT_ONCE], tmp_path, rest_s=REST_S)
         assert traps.reached == set(SUBRESOURCES)
         traps.reached.clear()
-        with Gate(UrlPolicy.of([Task("1", "q", site.url)])) as gate:
+        with Gate(policy_of_own(site.url)) as gate:
             visit(site, [ALL_AT_ONCE], tmp_path, gate.flags(), rest_s=REST_S)
         assert traps.reached == set()
 
@@ -37,7 +36,7 @@ def test_no_navigation_gets_round_the_gate(tmp_path: Path) -> None:
                 visit(site, left, tmp_path, rest_s=0.5)
         assert traps.reached == set(names)
         traps.reached.clear()
-        with Gate(UrlPolicy.of([Task("1", "q", site.url)])) as gate:
+        with Gate(policy_of_own(site.url)) as gate:
             visit(site, names, tmp_path, gate.flags(), rest_s=0.5)
         assert traps.reached == set()
 
@@ -70,7 +69,7 @@ def names_asked(net_log: Path) -> set[str]:
 @pytest.mark.slow
 def test_no_secret_leaves_in_the_question_for_a_name(tmp_path: Path) -> None:
     """A name server of the attacker's learns each name that is asked for: the browser asks for none."""
-    with serving(()) as (site, _), Gate(UrlPolicy.of([Task("1", "q", site.url)])) as gate:
+    with serving(()) as (site, _), Gate(policy_of_own(site.url)) as gate:
         site.extra = "".join(html.format(host=f"{name}.leak.example") for name, html in NAMES.items())
         asked = []
         for number, flags in enumerate(((), gate.flags())):

@@ -13,12 +13,10 @@ from typing import Any
 
 import pytest
 
-from data.task import Task
 from environments.browser import gate as gate_module
 from environments.browser.gate import Gate
-from environments.browser.url_policy import UrlPolicy
 from tests.adversary.traps import Traps
-from tests.collection.gates import in_process_gate
+from tests.collection.gates import in_process_gate, policy_of_own
 
 
 class Website:
@@ -29,7 +27,7 @@ class Website:
         self._answer = answer
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=512)
         self.port = self._listener.getsockname()[1]
-        self.policy = UrlPolicy.of([Task("1", "q", f"http://127.0.0.1:{self.port}/")])
+        self.policy = policy_of_own(f"http://127.0.0.1:{self.port}/")
         threading.Thread(target=self._serve, daemon=True).start()
 
     def _serve(self) -> None:

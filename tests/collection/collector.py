@@ -4,11 +4,14 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from data.trajectory import is_complete
+from environments.browser.url_policy import is_loopback_name
 from tests.conftest import ROOT
 
 
@@ -31,7 +34,7 @@ class Collector:
         for name, value in {**defaults, "headless": True, **flags}.items():
             if value is not False:
                 words += [f"--{name}"] if value is True else [f"--{name}", str(value)]
-        return words
+        return words if "private_hosts" in flags else [*words, *list_hosts(task["web"] for task in tasks)]
 
     def run(self, tasks: list[dict[str, Any]], **flags: Any) -> subprocess.CompletedProcess:
         hidden = ("OPENAI_API_KEY", "DISPLAY", "WAYLAND_DISPLAY")
@@ -44,6 +47,13 @@ class Collector:
 
     def complete(self) -> list[Path]:
         return [folder for folder in self.folders() if is_complete(folder)]
+
+
+def list_hosts(addresses: Iterable[str]) -> list[str]:
+    """The flag by which a user says that these websites on this machine are theirs."""
+    parts = [urlsplit(address) for address in addresses]
+    hosts = sorted({part.netloc for part in parts if part.port and is_loopback_name(part.hostname or "")})
+    return ["--private_hosts", *hosts] if hosts else []
 
 
 def task(name: int | str, web: str, script: str, **fields: Any) -> dict[str, Any]:

@@ -6,11 +6,13 @@ import socket
 import threading
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
+from data.task import Task
 from environments.browser import gate as gate_module
-from environments.browser.url_policy import UrlPolicy
+from environments.browser.url_policy import UrlPolicy, is_loopback_name
 
 
 class NoWall(UrlPolicy):
@@ -21,6 +23,13 @@ class NoWall(UrlPolicy):
 
     def refuses_address(self, host: str, port: int, address: str) -> str:
         return ""
+
+
+def policy_of_own(*addresses: str) -> UrlPolicy:
+    """Of a user who lists those of these websites that are on this machine; tasks begin there."""
+    tasks = [Task(str(number), "q", address) for number, address in enumerate(addresses)]
+    parts = [urlsplit(address) for address in addresses]
+    return UrlPolicy.of(tasks, private=[part.netloc for part in parts if is_loopback_name(part.hostname or "")])
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ Prints what differs; ends with 1 when it is more than docs/fleet.md says.
 
 import argparse
 import dataclasses
+import math
 import shutil
 import subprocess
 import sys
@@ -65,7 +66,7 @@ def _collect(flags: Sequence[object], server_flags: Sequence[str]) -> None:
 
 
 def compare(one: Path, other: Path, is_exact: bool) -> list[Difference]:
-    """Every trajectory that differs by more than a caret, or than rounding in its log-probabilities."""
+    """Every trajectory that differs by more than a caret and what it does to log-probabilities, or than rounding."""
     names = [folder.name for folder in list_trajectories(one)]
     assert names == [folder.name for folder in list_trajectories(other)]
     found = (_first(read_trajectory(one / name), read_trajectory(other / name), is_exact) for name in names)
@@ -73,8 +74,11 @@ def compare(one: Path, other: Path, is_exact: bool) -> list[Difference]:
 
 
 def _first(one: Trajectory, other: Trajectory, is_exact: bool) -> Difference | None:
+    limit = 0.0 if is_exact else MAX_LOGPROB_ERROR
     for index, (step, twin) in enumerate(zip(one.steps, other.steps, strict=False)):
-        fields = _differing_fields(step, twin, is_exact)
+        if one.screenshot(step.number).read_bytes() != other.screenshot(step.number).read_bytes():
+            limit = math.inf  # a caret, if nothing else: the model saw another picture from here on
+        fields = _differing_fields(step, twin, limit)
         if one.trees[index] != other.trees[index]:
             fields.append("tree")
         if not same_picture(one.screenshot(step.number), other.screenshot(step.number)):
@@ -85,10 +89,9 @@ def _first(one: Trajectory, other: Trajectory, is_exact: bool) -> Difference | N
     return None if summaries[0] == summaries[1] else Difference(one.folder.name, 0, ("summary",))
 
 
-def _differing_fields(step: Step, twin: Step, is_exact: bool) -> list[str]:
+def _differing_fields(step: Step, twin: Step, limit: float) -> list[str]:
     names = [field.name for field in dataclasses.fields(Step) if field.name not in _TIMED]
     fields = [name for name in names if getattr(step, name) != getattr(twin, name)]
-    limit = 0.0 if is_exact else MAX_LOGPROB_ERROR
     pairs = zip(step.logprobs or [], twin.logprobs or [], strict=False)
     return [*fields, "logprobs"] if any(abs(first - second) > limit for first, second in pairs) else fields
 

@@ -8,7 +8,7 @@ import pytest
 from pyarrow import parquet
 
 from common.errors import UserError
-from data.columns import ColumnFiles, digests, write_columns
+from data.columns import ColumnFiles, write_columns
 
 
 def write(path: Path, **columns: Any) -> Path:
@@ -45,11 +45,6 @@ def test_rows_are_written_as_a_whole_file_or_not_at_all(tmp_path: Path) -> None:
     assert not path.exists()
     assert write_columns(path, [[{"id": "x", "value": 1.0}], [{"id": "y", "value": 2.0}]], schema) == 2
     assert ColumnFiles([path], ["value"], []).of_sample("value", "y") == 2.0
-
-
-def test_other_contents_have_another_digest(good: Path, tmp_path: Path) -> None:
-    other = write(tmp_path / "b.parquet", id=["x"], weight=[3])
-    assert digests([good, good])[0] == digests([good])[0] != digests([other])[0]
 
 
 BAD_FILES: dict[str, tuple[dict[str, Any], str]] = {

@@ -24,6 +24,7 @@ def test_reads_every_task_file_of_the_field(field_files):
         ('{"id": "b", "ques": "q", "web": "w", "color": 1}', "2: unknown task field 'color'"),
         (GOOD, "2: the id 'a--0' stands on an earlier line"),
         ('{"id": "../b", "ques": "q", "web": "w"}', "not a plain name"),
+        ('{"id": "b--run3", "ques": "q", "web": "w"}', "ends as the folder of a try does"),
     ],
 )
 def test_a_broken_line_is_named(tmp_path, line, complaint):

@@ -14,7 +14,7 @@ from elcano.folders import describe_folder
         ("latest_checkpointed_iteration.txt", "a Megatron checkpoint"),
         ("manifest.json", "python toolkits/inspect_shards.py"),
         ("taskshop--1/steps.jsonl", "python collection/run.py --status"),
-        ("quickstart/stages/x.json", "it holds 1 runs: elcano show"),
+        ("quickstart/stages/x.json", "runs lie in it: elcano show"),
         ("notes.txt", "nothing in it is of Elcano's making"),
     ],
 )

@@ -7,10 +7,9 @@ import http.client
 import os
 import signal
 import socket
-import struct
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -31,7 +30,7 @@ from environments.browser.observe import observe
 from environments.browser.page import Page, Viewport
 from environments.browser.settle import settle
 from environments.browser.url_policy import UrlPolicy
-from tests.collection.gates import NoWall, in_process_gate, name_server
+from tests.collection.gates import NoWall, in_process_gate, name_server, policy_of_own
 
 # {trap} is an address that no task set granted.
 ATTACKS = {
@@ -108,7 +107,7 @@ def servers() -> Iterator[tuple[Server, Server]]:
 
 
 def gate_for(site: Server) -> Gate:
-    return Gate(UrlPolicy.of([Task("1", "q", f"{site.url}/")]))
+    return Gate(policy_of_own(f"{site.url}/"))
 
 
 def browse(flags: tuple[str, ...], visit: Any) -> Any:
@@ -164,7 +163,7 @@ def test_a_public_start_that_points_at_this_machine_opens_nothing(
     """Neither when its name server changes its mind, nor when an address of the page leads on there."""
     site, trap = servers
     start = f"http://start.example:{trap.port}"
-    policy = UrlPolicy.of([Task("1", "q", start), Task("2", "q", site.url)])
+    policy = policy_of_own(start, site.url)
     name_server(monkeypatch, {"start.example": ["127.0.0.1"]})
 
     async def attack(page: Page) -> None:
@@ -194,111 +193,6 @@ def test_a_task_set_cannot_open_every_address_of_a_port(servers: tuple[Server, S
             UrlPolicy.of([Task("1", "q", f"http://{host}:{trap.port}/")])
 
 
-def num_descriptors(pid: int) -> int:
-    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
-
-
-def within_10_s(condition: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + 10
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return condition()
-
-
-@pytest.mark.parametrize("ending", ["client", "website"])
-def test_tunnels_that_either_side_left_hold_no_descriptor(ending: str) -> None:
-    with socket.create_server(("127.0.0.1", 0), backlog=128) as website:
-        port = website.getsockname()[1]
-        with Gate(UrlPolicy.of([Task("1", "q", f"http://127.0.0.1:{port}/")])) as gate:
-            before = num_descriptors(gate._process.pid)
-            kept = []
-            for _ in range(100):
-                client = socket.create_connection(("127.0.0.1", gate.port))
-                client.sendall(f"CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\n".encode())
-                assert b"200" in client.recv(100)
-                upstream, _ = website.accept()
-                leaves, stays = (client, upstream) if ending == "client" else (upstream, client)
-                leaves.close()
-                kept.append(stays)  # the other side says nothing and stays
-            assert within_10_s(lambda: num_descriptors(gate._process.pid) <= before + 2)
-            for side in kept:
-                assert side.recv(1) == b""
-                side.close()
-
-
-@pytest.mark.parametrize("method", ["CONNECT", "POST"])
-def test_uploads_that_nobody_reads_hold_nothing_once_the_client_left(method: str) -> None:
-    with socket.create_server(("127.0.0.1", 0), backlog=128) as website:
-        port = website.getsockname()[1]
-        target = {"CONNECT": f"127.0.0.1:{port}", "POST": f"http://127.0.0.1:{port}/"}[method]
-        with Gate(UrlPolicy.of([Task("1", "q", f"http://127.0.0.1:{port}/")])) as gate, contextlib.ExitStack() as kept:
-            before = num_descriptors(gate._process.pid)
-            clients = [socket.create_connection(("127.0.0.1", gate.port), timeout=10) for _ in range(5)]
-            for client in clients:
-                client.sendall(f"{method} {target} HTTP/1.1\r\nContent-Length: 40000000\r\n\r\n".encode())
-                kept.enter_context(website.accept()[0])
-                client.settimeout(0.3)
-                with pytest.raises(TimeoutError):  # every buffer on the way is full
-                    client.sendall(bytes(40_000_000))
-            assert num_descriptors(gate._process.pid) >= before + 2 * len(clients)
-            for client in clients:
-                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset
-                client.close()
-            assert within_10_s(lambda: num_descriptors(gate._process.pid) <= before + 2)
-
-
-def test_an_upload_that_nobody_reads_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where the client closed without a reset, which nobody can see behind what is left to read."""
-    monkeypatch.setattr(gate_module, "SEND_TIMEOUT_S", 0.3)
-    monkeypatch.setattr(gate_module, "LOOK_EVERY_S", 0.1)
-    with socket.create_server(("127.0.0.1", 0)) as website:
-        url = f"http://127.0.0.1:{website.getsockname()[1]}/"
-        with (
-            in_process_gate(UrlPolicy.of([Task("1", "q", url)])) as gate_port,
-            socket.create_connection(("127.0.0.1", gate_port), timeout=20) as client,
-        ):
-            client.sendall(f"POST {url} HTTP/1.1\r\nContent-Length: 40000000\r\n\r\n".encode())
-            with pytest.raises(ConnectionError):
-                client.sendall(bytes(40_000_000))
-
-
-def test_a_client_that_never_reads_its_answer_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gate_module, "CLOSE_TIMEOUT_S", 0.2)
-    ours, theirs = socket.socketpair()
-
-    async def answer() -> None:
-        _, writer = await asyncio.open_connection(sock=ours)
-        writer.write(bytes(20_000_000))
-        async with asyncio.timeout(10):
-            await gate_module._close(writer)
-            while ours.fileno() >= 0:
-                await asyncio.sleep(0.01)
-
-    with theirs:
-        asyncio.run(answer())
-
-
-def test_an_idle_tunnel_ends(servers: tuple[Server, Server], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gate_module, "IDLE_TIMEOUT_S", 0.3)
-    monkeypatch.setattr(gate_module, "LOOK_EVERY_S", 0.1)
-    with socket.create_server(("127.0.0.1", 0)) as website:
-        port = website.getsockname()[1]
-
-        policy = UrlPolicy.of([Task("1", "q", f"http://127.0.0.1:{port}/")])
-        with (
-            in_process_gate(policy) as gate_port,
-            socket.create_connection(("127.0.0.1", gate_port), timeout=20) as client,
-        ):
-            client.sendall(f"CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\n".encode())
-            assert b"200" in client.recv(100)
-            upstream, _ = website.accept()
-            for _ in range(4):  # longer than the limit in all, but never idle for so long
-                time.sleep(0.15)
-                upstream.sendall(b"x")
-                assert client.recv(1) == b"x"
-            assert client.recv(1) == b""
-
-
 def test_an_address_that_does_not_answer_hides_no_other(
     servers: tuple[Server, Server], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -315,7 +209,7 @@ def test_an_address_that_does_not_answer_hides_no_other(
             return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (ip, port)) for ip in ("127.0.0.2", "127.0.0.1")]
 
         monkeypatch.setattr(gate_module, "_resolve", resolve)
-        with in_process_gate(UrlPolicy.of([Task("1", "q", f"http://site.localhost:{site.port}/")])) as gate_port:
+        with in_process_gate(policy_of_own(f"http://site.localhost:{site.port}/")) as gate_port:
             started = time.monotonic()
             proxy = http.client.HTTPConnection("127.0.0.1", gate_port, timeout=30)
             proxy.request("GET", f"http://site.localhost:{site.port}/page")

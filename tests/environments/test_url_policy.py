@@ -1,5 +1,7 @@
 """The rules of which addresses may be reached."""
 
+import re
+
 import pytest
 
 from common.errors import UserError
@@ -65,12 +67,22 @@ def test_ordinary_addresses_are(address: str) -> None:
 
 
 def test_only_loopback_names_are_reached_past_the_gate() -> None:
-    policy = UrlPolicy.of([Task("1", "q", "http://Shop.localhost:7070/cart?x"), Task("2", "q", "https://a.com")])
+    tasks = [Task("1", "q", "http://Shop.localhost:7070/cart?x"), Task("2", "q", "https://a.com")]
+    policy = UrlPolicy.of(tasks, sites_port=7070)
     assert policy.past_the_gate == ["shop.localhost:7070"]
     assert not policy.refuses_address("shop.localhost", 7070, "127.0.0.1")
     for host, port in [("shop.localhost", 7071), ("localhost", 7070), ("forum.localhost", 7070), ("a.com", 443)]:
         assert policy.refuses_address(host, port, "127.0.0.1")
     assert policy.refuses_address("shop.localhost", 7070, "10.0.0.1")
+
+
+@pytest.mark.parametrize("origin", ["shop.localhost:7071", "localhost:80", "127.0.0.1:7070", "[::1]:9222"])
+def test_a_task_file_alone_opens_nothing_of_this_machine(origin: str) -> None:
+    """Only the embedded websites' port; whoever has a website of their own here lists it."""
+    task = Task("1", "q", f"http://{origin}/")
+    with pytest.raises(UserError, match=f"add --private_hosts {re.escape(origin)}"):
+        UrlPolicy.of([task], sites_port=7070)
+    assert UrlPolicy.of([task], sites_port=7070, private=[origin]).past_the_gate == [origin]
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "169.254.169.254", "10.0.0.1", "::ffff:127.0.0.1"])

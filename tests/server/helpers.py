@@ -22,12 +22,12 @@ SERVER = ROOT / "server" / "hf_online_server.py"
 
 def screenshot(seed: int, size: tuple[int, int] = (256, 192)) -> Image.Image:
     """A page-like picture that differs by seed."""
-    dice = random.Random(seed)
+    rng = random.Random(seed)
     image = Image.new("RGB", size, "white")
     draw = ImageDraw.Draw(image)
     for _ in range(20):
-        x, y = dice.randrange(size[0]), dice.randrange(size[1])
-        draw.rectangle((x, y, x + 30, y + 12), fill=tuple(dice.randrange(256) for _ in range(3)))
+        x, y = rng.randrange(size[0]), rng.randrange(size[1])
+        draw.rectangle((x, y, x + 30, y + 12), fill=tuple(rng.randrange(256) for _ in range(3)))
     return image
 
 
@@ -40,9 +40,9 @@ def png(image: Image.Image, kind: str = "PNG") -> str:
 
 def observation(seed: int, num_lines: int) -> str:
     """An accessibility tree of some length."""
-    dice = random.Random(seed)
+    rng = random.Random(seed)
     words = ["home", "search", "basket", "red", "shoe", "deal", "ticket", "rome"]
-    lines = [f"\t[{i}] link '{dice.choice(words)} {dice.choice(words)}'" for i in range(2, num_lines + 2)]
+    lines = [f"\t[{i}] link '{rng.choice(words)} {rng.choice(words)}'" for i in range(2, num_lines + 2)]
     return "\n".join(["[1] RootWebArea 'Shop' focused: True", *lines])
 
 

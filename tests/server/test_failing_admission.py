@@ -62,18 +62,18 @@ def model(tiny_policy: Path) -> Fragile:
     return Fragile(tiny_policy, LoadOptions(device="cpu"))
 
 
-@pytest.mark.parametrize("speculative", [False, True])
-def test_an_admission_that_fails_costs_nobody_else(model: Fragile, speculative: bool) -> None:
+@pytest.mark.parametrize("is_prefetch", [False, True])
+def test_an_admission_that_fails_costs_nobody_else(model: Fragile, is_prefetch: bool) -> None:
     engine = Engine(model, EngineConfig(max_batch_size=3))
     started = threading.Event()
     running = engine.submit(Prompt([6] * 20), LONG, Options(session="a", on_token=lambda _: started.set()))
     started.wait(60)
-    if speculative:
+    if is_prefetch:
         engine.read_ahead(Poisoned([6] * 10), "b")
     else:
         poisoned = [engine.submit(Poisoned([6] * 10), SHORT) for _ in range(3)]
     behind = engine.submit(Prompt([7] * 10), SHORT)
-    if not speculative:
+    if not is_prefetch:
         for one in poisoned:
             with pytest.raises(KeyError, match="poisoned"):
                 one.result(60)

@@ -174,7 +174,7 @@ class GivingUp(WatchedEngine):
     """Memory is there again as soon as a request has been given up."""
 
     def _fail(self, sequence: Sequence, error: Exception) -> None:
-        if not sequence.options.speculative:
+        if not sequence.options.prefetch:
             self.allocations.relieve()
         super()._fail(sequence, error)
 

@@ -13,10 +13,10 @@ from server.engine import Engine, EngineConfig
 from server.engine_memory import EngineMemory
 from server.memory_budget import MemoryBudget
 from server.prompt import Prompt, build_prompt
+from server.prompt_prefetch import NextPrompt
 from server.sampling import SamplingParams
 from server.scheduler import Scheduler
 from server.sequence import Options, Sequence
-from server.speculation import NextPrompt
 from server.vision_language_model import LoadOptions, VisionLanguageModel
 from server.wire_images import WireImage, from_predict
 from tests.server.helpers import observation, png, screenshot, wait_for
@@ -108,7 +108,7 @@ def test_expected_prompts_are_prefixes(model: VisionLanguageModel, start) -> Non
 
 def test_random_mixes_equal_generate(start, model: VisionLanguageModel) -> None:
     """Forks, chunk sizes, cancelled requests, tight memory: every greedy reply is `generate`'s."""
-    dice = random.Random(0)
+    rng = random.Random(0)
     fresh = start()
     prompts = [prompt_of(fresh, *request(seed, step, 3)) for seed in range(3) for step in (1, 2, 4)]
     expected = [generated(model, prompt) for prompt in prompts]
@@ -117,14 +117,14 @@ def test_random_mixes_equal_generate(start, model: VisionLanguageModel) -> None:
         engine = start(prefill_chunk=chunk, max_batch_size=batch, kv_cache_bytes=tokens * per_token)
         asked = []
         for _ in range(24):
-            number, session = dice.randrange(len(prompts)), dice.choice([None, "a", "b"])
+            number, session = rng.randrange(len(prompts)), rng.choice([None, "a", "b"])
             future = engine.submit(prompts[number], GREEDY, Options(session=session))
-            if dice.random() < 0.2:
+            if rng.random() < 0.2:
                 future.cancel()
             else:
                 asked.append((number, future))
-            if dice.random() < 0.3:
-                engine.read_ahead(dice.choice(prompts), dice.choice(["a", "b", "c"]))
+            if rng.random() < 0.3:
+                engine.read_ahead(rng.choice(prompts), rng.choice(["a", "b", "c"]))
         for number, future in asked:
             assert future.result(120).token_ids == expected[number]
         assert engine.stats.cached_tokens > 0

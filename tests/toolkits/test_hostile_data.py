@@ -111,17 +111,17 @@ WRONG_VALUES = [
 ]
 
 
-def sample_files(folder: Path, dice: random.Random) -> Iterator[Case]:
+def sample_files(folder: Path, rng: random.Random) -> Iterator[Case]:
     whole = json.dumps(good_records())
     for number in range(60):
-        cut = dice.randrange(len(whole) - 1)
+        cut = rng.randrange(len(whole) - 1)
         yield f"JSON cut at {cut}", pack(folder / f"cut{number}", whole[:cut]), ["samples.json"]
     for place, value in itertools.product(
         ("id", "images", "conversations", "turn", "from", "value"), [*WRONG_VALUES, "missing"]
     ):
         records = good_records()
         change(records[1], place, value)
-        case = pack(folder / f"{place}{dice.random()}", json.dumps(records))
+        case = pack(folder / f"{place}{rng.random()}", json.dumps(records))
         yield f"{place} = {value!r}", case, ["samples.json", " sample "]
     for number, content in enumerate(
         [b"\xff\xfe\x00", b"{}", b"3", b"null", b'"x"', b"[" * 100_000, b"[1]", b"[[]]", b"[]"]
@@ -150,7 +150,7 @@ def change(record: dict[str, Any], place: str, value: Any) -> None:
 # --- tars -------------------------------------------------------------------------------------------------------------
 
 
-def shards(folder: Path, dice: random.Random) -> Iterator[Case]:
+def shards(folder: Path, rng: random.Random) -> Iterator[Case]:
     pack(folder / "good", json.dumps(good_records()))()
     tar = folder / "good" / "out" / "elcano-000000.tar"
     content = tar.read_bytes()
@@ -158,7 +158,7 @@ def shards(folder: Path, dice: random.Random) -> Iterator[Case]:
     for number in range(60):
         path = folder / f"cut{number}" / tar.name
         shutil.copytree(tar.parent, path.parent)
-        path.write_bytes(content[: dice.randrange(len(content))])
+        path.write_bytes(content[: rng.randrange(len(content))])
         yield (
             "a shard folder with a cut tar",
             lambda p=path: inspect_shards.main(inspect_shards.Config(str(p.parent))),
@@ -166,13 +166,13 @@ def shards(folder: Path, dice: random.Random) -> Iterator[Case]:
         )
     for number in range(60):
         path = folder / f"part{number}.tar"
-        path.write_bytes(content[: dice.randrange(end)])
+        path.write_bytes(content[: rng.randrange(end)])
         yield "a cut tar", lambda p=path: list(read_shard(p)), [path.name]
     headers = [position for position in range(0, end, 512) if content[position + 257 : position + 262] == b"ustar"]
     matters = [*range(148), *range(156, 500)]  # all but the checksum itself, whose last two bytes are free
     for number in range(40):
         damaged = bytearray(content)
-        damaged[dice.choice(headers) + dice.choice(matters)] ^= 1 << dice.randrange(8)
+        damaged[rng.choice(headers) + rng.choice(matters)] ^= 1 << rng.randrange(8)
         path = folder / f"bits{number}.tar"
         path.write_bytes(damaged)
         yield "a damaged header", lambda p=path: list(read_shard(p)), [path.name]
@@ -187,7 +187,7 @@ def write_tar(path: Path, members: dict[str, bytes], kind: bytes = tarfile.REGTY
     return path
 
 
-def strange_shards(folder: Path, dice: random.Random) -> Iterator[Case]:
+def strange_shards(folder: Path, rng: random.Random) -> Iterator[Case]:
     turns = [{"from": "human", "value": "<image>"}, {"from": "gpt", "value": "b"}]
     good = {"id": "a", "conversations": turns, "num_images": 1}
     png = screenshot(1)
@@ -217,7 +217,7 @@ def run_import(folder: Path, kind: str, file: Path) -> Callable[[], Any]:
     return lambda: import_data.main(import_data.Config(kind, (str(file),), str(images), **out))
 
 
-def legacy_tars(folder: Path, dice: random.Random) -> Iterator[Case]:
+def legacy_tars(folder: Path, rng: random.Random) -> Iterator[Case]:
     turns = repr([{"from": "human", "value": "<image>"}, {"from": "gpt", "value": "b"}]).encode()
     images = pickle.dumps([io.BytesIO(screenshot(1))])
     good = {
@@ -229,7 +229,7 @@ def legacy_tars(folder: Path, dice: random.Random) -> Iterator[Case]:
     whole = write_tar(folder / "good" / "openwebvoyager-000000.tar", good).read_bytes()
     end = len(whole.rstrip(b"\0"))
     run_import(folder / "good", "openwebvoyager_tar", folder / "good" / "openwebvoyager-000000.tar")()
-    bad = [("cut", whole[: dice.randrange(end)]) for _ in range(60)]
+    bad = [("cut", whole[: rng.randrange(end)]) for _ in range(60)]
     for what, content in hostile_pickles(folder / "mark"):
         path = write_tar(folder / "x.tar", {**good, "b.input_image": content})
         bad.append((what, path.read_bytes()))
@@ -264,7 +264,7 @@ def write_pt(path: Path, content: bytes, compression: int = zipfile.ZIP_STORED) 
     return path
 
 
-def torch_files(folder: Path, dice: random.Random) -> Iterator[Case]:
+def torch_files(folder: Path, rng: random.Random) -> Iterator[Case]:
     observation = {
         "image": "0.png",
         "task": "Now given a task: x  Please interact with y",
@@ -279,8 +279,8 @@ def torch_files(folder: Path, dice: random.Random) -> Iterator[Case]:
     hostile = list(hostile_pickles(folder / "mark"))
     for kind, step in good.items():
         whole = write_pt(folder / "good.pt", pickle.dumps([[step, step], [step]], 2)).read_bytes()
-        bad: list[tuple[str, bytes]] = [("cut", whole[: dice.randrange(len(whole) - 1)]) for _ in range(20)]
-        bad += [(what, write_pt(folder / "x.pt", content).read_bytes()) for what, content in dice.sample(hostile, 30)]
+        bad: list[tuple[str, bytes]] = [("cut", whole[: rng.randrange(len(whole) - 1)]) for _ in range(20)]
+        bad += [(what, write_pt(folder / "x.pt", content).read_bytes()) for what, content in rng.sample(hostile, 30)]
         for content in (3, {}, "x", None, [3], [[3]], [[None]], [["a"]], [[step], 3]):
             bad.append((f"{content!r}"[:20], write_pt(folder / "x.pt", pickle.dumps(content, 2)).read_bytes()))
         for name, value in itertools.product(step, (None, [], 3j, b"x")):
@@ -331,13 +331,13 @@ def test_over_500_were_tried() -> None:
 
 def test_broken_trajectories_are_named_and_passed_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Sixty damaged folders beside one good one: each is named, and gives no sample."""
-    dice = random.Random(7)
+    rng = random.Random(7)
     files = ["trajectory.json", "steps.jsonl", "screenshot1.png", "screenshot2.png", "outcome.json"]
     for number in range(60):
         folder = write_trajectory(tmp_path / "results", f"Shop--{number}", num_steps=2)
         path = folder / files[number % len(files)]
         content = path.read_bytes()
-        path.write_bytes(content[: dice.randrange(1, len(content) - 12)])
+        path.write_bytes(content[: rng.randrange(1, len(content) - 12)])
     write_trajectory(tmp_path / "results", "Shop--60", num_steps=2)
     out = tmp_path / "samples.json"
     convert_trajectories_to_json.main(

@@ -13,6 +13,7 @@ from models.registry import family
 from tests.training import tiny
 from training.dataset import tokenize
 from training.encoding import ConversationEncoder
+from training.sampled import SampledReply
 from training.survey import check_samples
 
 SAMPLE = tiny.sample(7, num_steps=3)
@@ -59,6 +60,16 @@ def test_earlier_replies_are_learnt_from_their_text(processor: Any) -> None:
     prompt = len(sample.ids) - len(ids)
     assert sample.learn[:prompt].equal(plain.learn[:prompt]) and plain.learn[:prompt].any()
     assert sample.learn[prompt:].all() and sample.behavior_logprobs is None
+
+
+def test_a_sampled_token_that_has_no_text_is_learnt_too(processor: Any) -> None:
+    """LLaVA-1.6's model has more rows than its tokenizer has tokens."""
+    folder = Path(processor.tokenizer.name_or_path)
+    images = family(folder).image_encoder(processor, family(folder).read_config(folder))
+    ids = [*sampled_ids(processor), len(processor.tokenizer) + 1]
+    assert not SampledReply(ids).says(processor.tokenizer, REPLY, images)
+    images.vocab_size = len(processor.tokenizer) + 2
+    assert SampledReply(ids).says(processor.tokenizer, REPLY, images)
 
 
 def test_the_newest_tree_gives_way_to_sampled_tokens(processor: Any) -> None:

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from server.drafts import Drafter
 from server.engine import Engine, EngineConfig
 from server.prompt import ImageInput, Prompt
 from server.sampling import SamplingParams
 from server.sequence import Options, Sequence
+from server.speculative_decoding import Drafter
 from server.vision_language_model import LoadOptions, VisionLanguageModel
 from tests.server.test_engine import MIX, prompt_of
 

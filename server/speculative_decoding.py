@@ -1,10 +1,10 @@
-"""Drafts: what a reply will probably say next, looked up in its prompt and in the replies before it.
+"""Speculative decoding: what a reply will probably say next, looked up in its prompt and in the replies before it.
 
 An agent copies: titles and labels from the page, its own phrases from the steps before. Where a reply's newest tokens
 have been seen before, the tokens that followed there are computed in the same step as the newest one, and are kept as
 far as the model draws the same: prompt lookup decoding, which is speculative decoding (arXiv:2211.17192) without a
-second model. Each token is still drawn from the model's own distribution with the request's own dice, so drafts
-change how many steps a reply takes and nothing else.
+second model. Each token is still drawn from the model's own distribution with the request's own random generator, so
+drafts change how many steps a reply takes and nothing else.
 """
 
 import numpy as np
