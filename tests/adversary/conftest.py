@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.tiny_model import save_tiny_idefics2
+from tests import tiny
 
 
 @pytest.fixture(scope="session")
 def tiny_policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_tiny_idefics2(tmp_path_factory.mktemp("tiny") / "policy")
+    return tiny.build_decisive_policy(tmp_path_factory.mktemp("tiny") / "policy")

@@ -11,8 +11,8 @@ from elcano.recipe import Serving, load_recipe
 from elcano.rounds import Stages
 from elcano.services import policy_server
 from elcano.stage import Logbook
+from tests import tiny
 from tests.conftest import ROOT
-from tests.training import tiny
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,11 @@ from typing import Any
 
 from elcano.executors.executor import Command
 from elcano.executors.local import Executor
+from tests import tiny
 from tests.conftest import ROOT
 from tests.gpu.result import FailedError, Machine, Result
-from tests.training import rounding, tiny, tiny_llava
+from tests.tiny import llava
+from tests.training import rounding
 from tests.training.conftest import convert
 
 WORKER = ROOT / "tests" / "training" / "parity_worker.py"
@@ -35,7 +37,7 @@ def run(machine: Machine, result: Result, te: str) -> None:
     folder.mkdir(exist_ok=True)
     models = {
         "idefics2": tiny.build_policy(folder / "idefics2", heads=HEADS, kv_heads=HEADS, hidden=128, layers=4),
-        "llava_next": tiny_llava.build_policy(folder / "llava_next", is_next=True, text="mistral"),
+        "llava_next": llava.build_policy(folder / "llava_next", is_next=True, text="mistral"),
     }
     megatron = {name: convert("hf2mg", hf, folder / f"{name}_megatron") for name, hf in models.items()}
     result.figures, wrong = {}, []

@@ -22,10 +22,10 @@ from server.prompt import Prompt, build_prompt
 from server.sampling import SamplingParams
 from server.vision_language_model import LoadOptions, VisionLanguageModel
 from server.wire_images import from_predict
+from tests import tiny
 from tests.conftest import ROOT
 from tests.models.another_family.tiny import build_policy
 from tests.server.helpers import observation, png, screenshot
-from tests.training import tiny
 from tests.training.conftest import train
 from tests.training.test_train_llava import SAMPLES, STEPS, PlainLoop
 from toolkits.model_checkpoints_convertor.convert import Config, main

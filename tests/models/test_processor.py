@@ -18,7 +18,7 @@ from models.processor import (
 )
 from models.registry import family
 from models.text import escape, escape_around_marks, render, tokenize
-from tests.training import tiny_llava
+from tests.tiny import llava
 
 SCREENSHOT = (768, 1024)
 MESSAGES = [
@@ -100,7 +100,7 @@ def test_an_override_says_in_one_line_how_it_differs_from_the_folder(released: P
 
 
 def test_llavas_images_have_nothing_to_change(tmp_path: Path) -> None:
-    folder = tiny_llava.build_policy(tmp_path / "hf", is_next=False)
+    folder = llava.build_policy(tmp_path / "hf", is_next=False)
     for settings in (ImageSettings(image_size=980), ImageSettings(do_image_splitting=True)):
         with pytest.raises(UserError, match=settings.flags().split()[0]):
             load_processor(folder, settings)

@@ -37,9 +37,9 @@ from server.prompt import Prompt
 from server.sampling import SamplingParams
 from server.service import Service
 from server.vision_language_model import LoadOptions, VisionLanguageModel
+from tests import tiny
 from tests.conftest import FIXTURES
 from tests.field_files import write_field_files
-from tests.training import tiny
 from tests.training.conftest import convert, train
 from toolkits.convert_trajectories_to_json import samples_of
 from toolkits.tree_tokens import TreeCutter

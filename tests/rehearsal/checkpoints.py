@@ -20,7 +20,7 @@ from transformers import (
 from common.files import read_json
 from models.registry import family
 from tests.conftest import ROOT
-from tests.rehearsal.mistral_tokenizer import RELEASED, make_tokenizer
+from tests.tiny.mistral_tokenizer import RELEASED, make_tokenizer
 
 SHAPES = ROOT / "training" / "shapes"
 _TEMPLATE = (  # of llava-v1.6-mistral-7b-hf: images first

@@ -11,9 +11,10 @@ import pytest
 import torch
 
 from tests.conftest import ROOT
-from tests.rehearsal import memory, mistral_tokenizer
+from tests.rehearsal import memory
 from tests.rehearsal.agreement import ROUNDING, Difference, bf16_bound
 from tests.rehearsal.live_tensors import LiveTensors
+from tests.tiny import mistral_tokenizer
 
 
 def test_rounding_to_bf16_errs_as_the_bound_says() -> None:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from tests import tiny
 from tests.server.helpers import SERVER, RunningServer, server_environment
-from tests.server.tiny_model import save_tiny_idefics2
 
 
 @pytest.fixture(scope="session")
 def tiny_policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_tiny_idefics2(tmp_path_factory.mktemp("tiny") / "policy")
+    return tiny.build_decisive_policy(tmp_path_factory.mktemp("tiny") / "policy")
 
 
 @pytest.fixture(scope="session")

@@ -15,8 +15,8 @@ from server.sampling import SamplingParams
 from server.sequence import EngineBusyError, Options
 from server.vision_language_model import LoadOptions, VisionLanguageModel
 from server.wire_images import from_predict
+from tests import tiny
 from tests.server.helpers import observation, png, screenshot
-from tests.server.tiny_model import save_tiny_idefics2
 
 GREEDY = SamplingParams(temperature=0, max_new_tokens=20)
 
@@ -81,7 +81,7 @@ def test_greedy_equals_generate_at_an_end_token(engine: Engine, monkeypatch: pyt
 
 
 def test_greedy_equals_generate_in_a_sliding_window(tmp_path: Path) -> None:
-    model = VisionLanguageModel(save_tiny_idefics2(tmp_path, sliding_window=64), LoadOptions(device="cpu"))
+    model = VisionLanguageModel(tiny.build_decisive_policy(tmp_path, sliding_window=64), LoadOptions(device="cpu"))
     engine = Engine(model, EngineConfig(max_batch_size=2, max_queue=8))
     futures = [engine.submit(prompt_of(engine, *shape), GREEDY) for shape in MIX[:3]]
     assert [future.result(60).token_ids for future in futures] == [generated(model, *shape) for shape in MIX[:3]]

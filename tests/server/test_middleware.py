@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from tests import tiny
 from tests.server.helpers import RunningServer, png, screenshot
-from tests.server.tiny_model import save_tiny_idefics2
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +110,7 @@ def test_reload_changes_the_weights_and_keeps_promises(
     start_server: Callable[..., RunningServer], tiny_policy: Path, tmp_path: Path
 ) -> None:
     """What is under way ends on the old weights, what comes later is answered by the new ones, and both say so."""
-    other = save_tiny_idefics2(tmp_path / "other", hidden=32)
+    other = tiny.build_decisive_policy(tmp_path / "other", hidden=32)
     server = start_server(tiny_policy, "--temperature", "0")
     plain = server.post("/predict", ask(max_new_tokens=20))[1]
     replies: list[Any] = []

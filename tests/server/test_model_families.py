@@ -10,15 +10,15 @@ from server.prompt import build_prompt
 from server.sampling import SamplingParams
 from server.vision_language_model import LoadOptions, VisionLanguageModel, fingerprint
 from server.wire_images import from_predict
+from tests import tiny
 from tests.server.helpers import observation, png, screenshot
-from tests.server.tiny_llava import save_tiny_llava
-from tests.server.tiny_model import save_tiny_idefics2
+from tests.tiny import llava
 
 
 @pytest.mark.parametrize("is_next", [False, True])
 def test_llava_equals_generate(tmp_path: Path, is_next: bool) -> None:
     """Two images of different shapes: LLaVA-NeXT gives them different numbers of image tokens."""
-    model = VisionLanguageModel(save_tiny_llava(tmp_path, is_next), LoadOptions(device="cpu"))
+    model = VisionLanguageModel(llava.build_decisive_policy(tmp_path, is_next), LoadOptions(device="cpu"))
     images = [screenshot(1), screenshot(2, size=(120, 200))]
     messages = [{"role": "user", "content": split_marks(f"<image>{observation(1, 5)}<image>{observation(2, 5)}")}]
 
@@ -37,7 +37,11 @@ def test_llava_equals_generate(tmp_path: Path, is_next: bool) -> None:
 
 @pytest.mark.parametrize("family", ["idefics2", "llava"])
 def test_half_precision_serves(tmp_path: Path, family: str) -> None:
-    folder = save_tiny_idefics2(tmp_path) if family == "idefics2" else save_tiny_llava(tmp_path, is_next=False)
+    folder = (
+        tiny.build_decisive_policy(tmp_path)
+        if family == "idefics2"
+        else llava.build_decisive_policy(tmp_path, is_next=False)
+    )
     model = VisionLanguageModel(folder, LoadOptions(device="cpu", dtype="bfloat16"))
     engine = Engine(model, EngineConfig(max_batch_size=2, max_queue=8))
     messages = [{"role": "user", "content": split_marks(f"<image>{observation(1, 5)}")}]
@@ -48,7 +52,7 @@ def test_half_precision_serves(tmp_path: Path, family: str) -> None:
 
 
 def test_the_fingerprint_follows_the_weights(tmp_path: Path) -> None:
-    folder = save_tiny_idefics2(tmp_path)
+    folder = tiny.build_decisive_policy(tmp_path)
     before = fingerprint(folder)
     weights = folder / "model.safetensors"
     content = bytearray(weights.read_bytes())

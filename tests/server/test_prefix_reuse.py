@@ -20,7 +20,7 @@ from server.sequence import Options, Sequence
 from server.vision_language_model import LoadOptions, VisionLanguageModel
 from server.wire_images import WireImage, from_predict
 from tests.server.helpers import observation, png, screenshot, wait_for
-from tests.server.tiny_llava import save_tiny_llava
+from tests.tiny import llava as tiny_llava
 
 GREEDY = SamplingParams(temperature=0, max_new_tokens=12)
 REPLY = "Thought: I look.\n\nAction: Click [3]"
@@ -133,7 +133,7 @@ def test_random_mixes_equal_generate(start, model: VisionLanguageModel) -> None:
 
 @pytest.mark.parametrize("is_next", [False, True])
 def test_llava_reuses_its_prefix(start, tmp_path: Path, is_next: bool) -> None:
-    llava = VisionLanguageModel(save_tiny_llava(tmp_path, is_next), LoadOptions(device="cpu"))
+    llava = VisionLanguageModel(tiny_llava.build_decisive_policy(tmp_path, is_next), LoadOptions(device="cpu"))
     engine, fresh = start(model=llava), start(model=llava)
     text = "look <image> then"
     images = from_predict([png(screenshot(1, size=(120, 200)))])

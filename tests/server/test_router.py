@@ -17,8 +17,8 @@ from common.errors import UserError
 from server import fleet as fleet_module
 from server.fleet import Fleet, Replica
 from server.replicas import Router, create_router_app, session_of
+from tests import tiny
 from tests.server.helpers import RunningServer, wait_for
-from tests.server.tiny_model import save_tiny_idefics2
 
 STAND_IN = Path(__file__).with_name("stand_in_replica.py")
 
@@ -164,7 +164,7 @@ def test_a_fleet_that_does_not_start_leaves_no_process(tmp_path: Path) -> None:
 def test_real_replicas_serve_one_version_after_a_reload_and_a_death(
     start_server: Callable[..., RunningServer], tiny_policy: Path, tmp_path: Path
 ) -> None:
-    other = save_tiny_idefics2(tmp_path / "other", hidden=32)
+    other = tiny.build_decisive_policy(tmp_path / "other", hidden=32)
     server = start_server(tiny_policy, "--replicas", "2", "--temperature", "0")
     version = server.post("/reload", {"model_name_or_path": str(other)})[1]["weights_version"]
     assert version.startswith("other@") and server.get("/health")["status"] == "ok"

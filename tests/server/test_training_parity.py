@@ -11,17 +11,17 @@ from server.feature_cache import FeatureCache
 from server.prompt import build_prompt
 from server.vision_language_model import LoadOptions, VisionLanguageModel
 from server.wire_images import from_predict
+from tests import tiny
 from tests.server.helpers import observation, png, screenshot
-from tests.server.tiny_llava import save_tiny_llava
-from tests.server.tiny_model import save_tiny_idefics2
+from tests.tiny import llava
 from training.encoding import ConversationEncoder
 
 SENDERS = {"user": "human", "assistant": "gpt"}
 REPLY = "Thought: I look at 'é'.\n\nAction: Click [3]"
 MAKERS: dict[str, Callable[[Path], Path]] = {
-    "idefics2": save_tiny_idefics2,
-    "llava": lambda folder: save_tiny_llava(folder, is_next=False),
-    "llava_next": lambda folder: save_tiny_llava(folder, is_next=True),
+    "idefics2": tiny.build_decisive_policy,
+    "llava": lambda folder: llava.build_decisive_policy(folder, is_next=False),
+    "llava_next": lambda folder: llava.build_decisive_policy(folder, is_next=True),
 }
 ENDS = {"idefics2": "<end_of_utterance>", "llava": "</s>", "llava_next": "</s>"}
 

@@ -13,8 +13,8 @@ from safetensors.torch import load_file
 from transformers import AutoModelForImageTextToText, AutoProcessor
 
 from common.processes import die_with_parent
+from tests import tiny
 from tests.conftest import ROOT
-from tests.training import tiny
 
 SCRIPTS = ROOT / "toolkits" / "model_checkpoints_convertor" / "idefics2"
 

@@ -11,8 +11,9 @@ import pytest
 from common.errors import UserError
 from models.idefics2.chat_template import CHAT_TEMPLATE
 from models.processor import describe, load_processor, splitting_remark
+from tests import tiny
 from tests.conftest import ROOT
-from tests.training import tiny, tiny_llava
+from tests.tiny import llava
 from toolkits.model_checkpoints_convertor.convert import Config, main
 
 OWN = "longest edge 112, shortest edge 43"
@@ -95,7 +96,7 @@ def test_an_unmarked_megatron_checkpoint_gets_what_it_was_trained_with(
 
 
 def test_llava_is_kept_and_has_nothing_to_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = tiny_llava.build_policy(tmp_path / "llava", is_next=False)
+    folder = llava.build_policy(tmp_path / "llava", is_next=False)
     before = describe(folder, load_processor(folder))
     assert convert(folder, tmp_path / "mg") == before
     assert "images:" not in capsys.readouterr().out

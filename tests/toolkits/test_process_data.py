@@ -17,10 +17,10 @@ from common.files import read_json, write_json
 from data.outcome import Verdict
 from data.reward_model import reward_model_turn
 from data.trajectory import INVALID, MAX_STEPS, list_trajectories, read_trajectory
+from tests import tiny
 from tests.conftest import ROOT
 from tests.hugging_face import Reference
 from tests.toolkits.trajectories import write_trajectory
-from tests.training import tiny
 from toolkits.process_data import Config, main
 from toolkits.readers.webrl import read_webrl
 from toolkits.replay import in_window, one_success_per_task

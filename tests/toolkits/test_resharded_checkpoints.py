@@ -12,16 +12,17 @@ from safetensors.torch import load_file
 from common.processes import die_with_parent
 from models.registry import family
 from models.weight_table import find_spelling
+from tests import tiny
 from tests.conftest import ROOT
+from tests.tiny import llava
 from tests.toolkits.checkpoints import convert, read_hf
-from tests.training import tiny, tiny_llava
 from tests.training.test_score import score
 
 
 def build(name: str, folder: Path) -> Path:
     if name == "idefics2":
         return tiny.build_policy(folder, vocab_size=500, heads=4, kv_heads=4, tied=False)
-    return tiny_llava.build_policy(folder, is_next=name == "llava_next", kv_heads=4)
+    return llava.build_policy(folder, is_next=name == "llava_next", kv_heads=4)
 
 
 def check_same(before: dict[str, torch.Tensor], after: dict[str, torch.Tensor], folder: Path) -> None:

@@ -9,9 +9,10 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from common.errors import UserError
+from tests import tiny
 from tests.conftest import ROOT
+from tests.tiny import llava
 from tests.toolkits.checkpoints import IDEFICS2, build_idefics2, convert
-from tests.training import tiny, tiny_llava
 from toolkits.model_checkpoints_convertor import convert as tool
 
 CONVERTOR = ROOT / "toolkits" / "model_checkpoints_convertor"
@@ -41,7 +42,7 @@ def test_every_models_scripts_verify_both_ways(tmp_path: Path, name: str) -> Non
     if name == "idefics2":
         tiny.build_policy(tmp_path / "hf")
     else:
-        tiny_llava.build_policy(tmp_path / "hf", is_next=name == "llava_next")
+        llava.build_policy(tmp_path / "hf", is_next=name == "llava_next")
     for script, load_path, save_path in (("hf2mg.sh", "hf", "mg"), (f"mg2hf_{name}.sh", "mg", "back")):
         command = ["bash", CONVERTOR / name / script, "--verify"]
         command += ["--load_path", tmp_path / load_path, "--save_path", tmp_path / save_path]

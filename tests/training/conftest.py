@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import tiny
 from tests.conftest import ROOT
-from tests.training import tiny
 
 
 def convert(

@@ -45,7 +45,8 @@ from transformers import AutoModelForImageTextToText, AutoProcessor  # noqa: E40
 from data.checkpoint_folder import find_weights  # noqa: E402
 from models.registry import family  # noqa: E402
 from models.weight_table import find_spelling  # noqa: E402
-from tests.training import columns_reference, tiny  # noqa: E402
+from tests import tiny  # noqa: E402
+from tests.training import columns_reference  # noqa: E402
 from tests.training.own_algorithms.log_ratio import LogRatio  # noqa: E402
 from tests.training.rounding import Outcome, measure  # noqa: E402
 from training import checkpoint, layout  # noqa: E402

@@ -13,8 +13,8 @@ from typing import Any
 import psutil
 
 from common.processes import die_with_parent
+from tests import tiny
 from tests.conftest import ROOT
-from tests.training import tiny
 
 ITERATION = re.compile(r"iteration (\d+)/\d+ \| loss (\S+) \| grad norm (\S+) \|")
 

@@ -8,8 +8,8 @@ import pytest
 
 from common.errors import UserError
 from models.registry import family
+from tests import tiny
 from tests.conftest import ROOT
-from tests.training import tiny
 from training import demonstration
 from training.config import parse
 from training.memory import config_folder

@@ -14,7 +14,7 @@ from pyarrow import parquet
 
 from common.errors import UserError
 from data.adapter_record import Lora
-from tests.training import tiny
+from tests import tiny
 from training.config import Config, parse
 from training.launch import check, is_complete, main
 

@@ -11,7 +11,7 @@ from common.errors import UserError
 from data.shard import Sample
 from models.idefics2.images import ImageEncoder
 from models.registry import family
-from tests.training import tiny
+from tests import tiny
 from training.algorithms.sft import Sft
 from training.collate import Collator, MicroBatch, Place, Step
 from training.columns import ColumnJoin

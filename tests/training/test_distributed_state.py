@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from common.processes import die_with_parent
+from tests import tiny
 from tests.conftest import ROOT
-from tests.training import tiny
 
 NUM_RANKS = 4
 LARGEST = 32128 * 512

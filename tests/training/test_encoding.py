@@ -11,7 +11,8 @@ from common.errors import UserError
 from data.shard import Sample
 from models.images import ImageEncoder
 from models.registry import family
-from tests.training import tiny, tiny_llava
+from tests import tiny
+from tests.tiny import llava
 from training.encoding import ConversationEncoder, Tokens
 
 THREE_STEPS = tiny.sample(7, num_steps=3)
@@ -127,7 +128,7 @@ def test_a_broken_sample_is_named(
 @pytest.fixture(scope="module", params=["llava", "llava_next"])
 def llava_processor(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = tmp_path_factory.mktemp("llava") / "hf"
-    return AutoProcessor.from_pretrained(tiny_llava.build_policy(folder, is_next=request.param == "llava_next"))
+    return AutoProcessor.from_pretrained(llava.build_policy(folder, is_next=request.param == "llava_next"))
 
 
 def test_llavas_images_take_as_many_tokens_as_their_sizes_ask_for(llava_processor: Any) -> None:

@@ -12,8 +12,9 @@ from data.shard import Sample
 from models.idefics2 import published
 from models.processor import load_processor
 from models.registry import family
+from tests import tiny
 from tests.conftest import ROOT
-from tests.training import tiny, tiny_llava
+from tests.tiny import llava as tiny_llava
 from training.encoding import ConversationEncoder, Tokens
 
 SAMPLE = tiny.sample(7, num_steps=3)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests import tiny
 from tests.conftest import ROOT
-from tests.training import tiny
 
 LAYOUTS = {
     "DP1": (1, 1, 1),

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from common.errors import UserError
+from tests import tiny
 from tests.conftest import ROOT
-from tests.training import tiny
 from training.config import Config
 from training.launch import check_kernels
 from training.layout import Layout

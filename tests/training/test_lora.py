@@ -22,9 +22,10 @@ from server.prompt import build_prompt
 from server.sampling import SamplingParams
 from server.vision_language_model import LoadOptions, VisionLanguageModel
 from server.wire_images import from_predict
+from tests import tiny
 from tests.conftest import ROOT
+from tests.tiny import llava
 from tests.toolkits.checkpoints import read_hf
-from tests.training import tiny, tiny_llava
 from tests.training.conftest import convert, train
 from tests.training.test_score import reference, score
 from toolkits.model_checkpoints_convertor.torch_dist_weights import TorchDistReader
@@ -171,7 +172,7 @@ def test_what_does_not_fit_is_refused_before_any_rank_starts(
 @pytest.mark.parametrize("model", ["idefics2", "llava_next"])
 def test_adapters_agree_with_merged_weights_in_every_layout(policy: Path, tmp_path: Path, model: str) -> None:
     """Logits, loss and gradients, by the chain rule from those of Hugging Face's model with merged weights."""
-    hf = policy if model == "idefics2" else tiny_llava.build_policy(tmp_path / "hf", is_next=True)
+    hf = policy if model == "idefics2" else llava.build_policy(tmp_path / "hf", is_next=True)
     megatron = convert("hf2mg", hf, tmp_path / "megatron", model=model)
     layouts = "tp1 packed tp2 tp2,sp tp2,pp2,packed pp2,vpp2 cp2 tp2,cp2,sp,packed,full tp2,pp2,sp,selective"
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=4"]

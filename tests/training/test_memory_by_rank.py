@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.memory_by_rank import LAYOUTS, ROWS, SHAPE, compare, measure, one_of_each_kind
 from common.errors import UserError
-from tests.training import tiny
+from tests import tiny
 from training.config import Config
 
 FEW_LAYERS: dict[str, dict[str, int]] = {"text": {"num_hidden_layers": 2}, "vision": {"num_hidden_layers": 1}}

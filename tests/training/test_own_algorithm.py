@@ -15,8 +15,8 @@ import pytest
 
 from data.columns import write_columns
 from data.shard import Sample
+from tests import tiny
 from tests.conftest import ROOT
-from tests.training import tiny
 from tests.training.own_algorithms import log_ratio
 from tests.training.test_score import reference
 

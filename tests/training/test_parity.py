@@ -17,8 +17,10 @@ import pytest
 import torch
 
 from common.processes import die_with_parent
+from tests import tiny
 from tests.conftest import ROOT
-from tests.training import rounding, tiny, tiny_llava
+from tests.tiny import llava
+from tests.training import rounding
 from tests.training.conftest import convert
 from tests.training.rounding import Outcome
 
@@ -32,8 +34,8 @@ MAKERS: dict[str, Callable[[Path], Path]] = {
     "idefics2 with MHA and a window": lambda folder: tiny.build_policy(
         folder, vocab_size=300, kv_heads=4, tied=False, sliding_window=32, perceiver_kv_heads=4
     ),
-    "llava": lambda folder: tiny_llava.build_policy(folder, is_next=False),
-    "llava with MHA and two feature layers": lambda folder: tiny_llava.build_policy(
+    "llava": lambda folder: llava.build_policy(folder, is_next=False),
+    "llava with MHA and two feature layers": lambda folder: llava.build_policy(
         folder,
         is_next=False,
         kv_heads=4,
@@ -41,8 +43,8 @@ MAKERS: dict[str, Callable[[Path], Path]] = {
         vision_feature_select_strategy="full",
         multimodal_projector_bias=False,
     ),
-    "llava_next": lambda folder: tiny_llava.build_policy(folder, is_next=True, text="mistral", sliding_window=24),
-    "llava_next with MHA": lambda folder: tiny_llava.build_policy(folder, is_next=True, kv_heads=4),
+    "llava_next": lambda folder: llava.build_policy(folder, is_next=True, text="mistral", sliding_window=24),
+    "llava_next with MHA": lambda folder: llava.build_policy(folder, is_next=True, kv_heads=4),
 }
 FEW = {
     "idefics2": ("tp1", "tp2,sp", "tp2,pp2", "cp2,packed", "pp2,vpp2", "tp2,pp2,sp,full,first1", "tp2,do", "tp2,bf16"),

@@ -10,7 +10,7 @@ from common.errors import UserError
 from data.shard import Sample, read_manifest
 from models.processor import load_processor
 from models.registry import family
-from tests.training import tiny
+from tests import tiny
 from training.dataset import tokenize
 from training.encoding import ConversationEncoder
 from training.sampled import SampledReply

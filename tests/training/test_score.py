@@ -12,8 +12,8 @@ from transformers import AutoModelForImageTextToText, AutoProcessor
 
 from common.errors import UserError
 from models.idefics2.images import ImageEncoder
+from tests import tiny
 from tests.conftest import ROOT
-from tests.training import tiny
 from training.dataset import tokenize
 from training.encoding import ConversationEncoder
 from training.score import ScoreConfig, main

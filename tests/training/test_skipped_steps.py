@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from data.shard import Sample, ShardWriter, write_manifest
-from tests.training import tiny
+from tests import tiny
 from tests.training.script import Run
 from toolkits.energon_index import write_energon_index
 

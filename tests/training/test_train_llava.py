@@ -21,8 +21,9 @@ from server.prompt import build_prompt
 from server.sampling import SamplingParams
 from server.vision_language_model import LoadOptions, VisionLanguageModel
 from server.wire_images import from_predict
+from tests import tiny
 from tests.conftest import ROOT
-from tests.training import tiny, tiny_llava
+from tests.tiny import llava
 from tests.training.conftest import convert, train
 
 STEPS, LR = 4, 1e-3
@@ -105,7 +106,7 @@ def serve(folder: Path) -> None:
 def test_training_is_a_plain_loop_over_hugging_faces_model(
     tmp_path: Path, model: str, options: dict[str, object]
 ) -> None:
-    hf = tiny_llava.build_policy(tmp_path / "hf", is_next=model == "llava_next")
+    hf = llava.build_policy(tmp_path / "hf", is_next=model == "llava_next")
     megatron = convert("hf2mg", hf, tmp_path / "megatron", model=model)
     losses = train(
         *(model, tiny.build_dataset(tmp_path / "shards", SAMPLES), megatron, tmp_path),

@@ -12,7 +12,7 @@ from data.checkpoint_folder import read_tracker, write_tracker
 from data.shard import Sample
 from models.image_settings import ImageSettings
 from models.processor import write_image_settings
-from tests.training import tiny
+from tests import tiny
 from tests.training.conftest import convert
 from tests.training.script import Run, metrics, steps, wait_until_gone
 from training.stop import EXIT_CODE as STOPPED

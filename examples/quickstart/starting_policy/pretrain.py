@@ -10,17 +10,20 @@ import json
 import math
 import random
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import policy
 import torch
-from pages import Example, make_example
+from pages import ENGLISH, Example, make_example
 from PIL import Image, ImageDraw
 from torch import Tensor
 from transformers import Idefics2ForConditionalGeneration, Idefics2Processor
 from wiring import Wiring
 
 from common import cli
+
+VOCAB_SIZE = 2048
 
 
 @dataclasses.dataclass(frozen=True)
@@ -174,6 +177,15 @@ def train(model: Idefics2ForConditionalGeneration, batches: Batches, config: Con
     return log
 
 
+def _corpus(num_pages: int = 4000) -> Iterator[str]:
+    """What the tokenizer is trained on."""
+    rng = random.Random(77)
+    for _ in range(num_pages):
+        yield "\n".join(make_example(rng, max_elements=20).turns)
+        words = rng.sample(ENGLISH, 40)
+        yield " ".join(words + [word.capitalize() for word in words])
+
+
 def main(config: Config) -> None:
     """Build, train, save."""
     torch.set_num_threads(config.num_threads)
@@ -182,7 +194,8 @@ def main(config: Config) -> None:
         processor = Idefics2Processor.from_pretrained(config.init_from)
         model = Idefics2ForConditionalGeneration.from_pretrained(config.init_from, dtype=torch.float32)
     else:
-        tokenizer = policy.make_tokenizer()
+        numbers = [str(number) for number in range(10, 100)]  # labels of elements
+        tokenizer = policy.make_tokenizer(_corpus(), VOCAB_SIZE, numbers)
         processor = policy.make_processor(tokenizer)
         model = policy.make_model(tokenizer)
         labels = tokenizer.convert_tokens_to_ids([str(number) for number in range(1, 100)])

@@ -5,8 +5,8 @@ from pathlib import Path
 import torch
 from transformers import CLIPImageProcessorPil, LlavaProcessor, VipLlavaConfig, VipLlavaForConditionalGeneration
 
-from tests.training import tiny
-from tests.training.tiny_llava import PATCH, SIZE
+from tests.tiny.idefics2 import make_tokenizer, save
+from tests.tiny.llava import PATCH, SIZE
 
 _MARK = "<picture>"
 _CHAT_TEMPLATE = (
@@ -20,7 +20,7 @@ _CHAT_TEMPLATE = (
 
 def build_policy(folder: Path) -> Path:
     """Write it in fp32 with its processor to `folder`: grouped queries, features of two layers."""
-    tokenizer = tiny.make_tokenizer(512)
+    tokenizer = make_tokenizer()
     tokenizer.add_tokens([_MARK], special_tokens=True)
     torch.manual_seed(0)
     text = {
@@ -37,9 +37,6 @@ def build_policy(folder: Path) -> Path:
         text_config=text, vision_config=vision, image_token_index=image_token, vision_feature_layer=[-2, 1]
     )
     model = VipLlavaForConditionalGeneration(config)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(torch.randn_like(parameter) * 0.02)  # norms and biases too, so that a mix-up shows
     shape = {"size": {"shortest_edge": SIZE}, "crop_size": {"height": SIZE, "width": SIZE}}
     processor = LlavaProcessor(
         CLIPImageProcessorPil(**shape),
@@ -50,6 +47,4 @@ def build_policy(folder: Path) -> Path:
         image_token=_MARK,
         chat_template=_CHAT_TEMPLATE,
     )
-    model.save_pretrained(folder)
-    processor.save_pretrained(folder)
-    return folder
+    return save(folder, model, processor)

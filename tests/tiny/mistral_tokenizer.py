@@ -2,12 +2,12 @@
 as many tokens and the same special ones at the same ids."""
 
 import functools
-import itertools
 import json
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
 
+from examples.quickstart.starting_policy.policy import fast_tokenizer
 from tests.conftest import FIXTURES, ROOT
 
 NUM_PLAIN = 32000
@@ -19,19 +19,10 @@ _FIRST = ("<unk>", "<s>", "</s>")
 
 def make_tokenizer(added: tuple[str, ...]) -> PreTrainedTokenizerFast:
     """Mistral's 32000 tokens and then `added`, from id 32000 on."""
-    tokenizer = _released() if RELEASED.is_dir() else _own()
+    tokenizer = _released() if RELEASED.is_dir() else own()
     tokenizer.add_special_tokens([AddedToken(token, normalized=False, special=True) for token in added])
     assert [tokenizer.token_to_id(token) for token in added] == list(range(NUM_PLAIN, NUM_PLAIN + len(added)))
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        unk_token="<unk>",
-        bos_token="<s>",
-        eos_token="</s>",
-        pad_token="<unk>",
-        additional_special_tokens=list(added),
-        clean_up_tokenization_spaces=False,
-        padding_side="left",
-    )
+    return fast_tokenizer(tokenizer, list(added))
 
 
 def _released() -> Tokenizer:
@@ -43,27 +34,33 @@ def _released() -> Tokenizer:
 
 @functools.cache
 def _own_text() -> str:
-    """Merges of this repository's pages, tasks and code; names fill what they leave of the vocabulary."""
+    """Merges of this repository's tasks and pages; names fill what they leave of the vocabulary."""
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
     tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"▁?\p{L}+|\p{N}|▁?[^▁\s\p{L}\p{N}]+|▁|\s"), "isolated")
-    alphabet = [chr(code) for code in range(32, 127)]
+    alphabet = ["▁", *(chr(code) for code in range(33, 127))]
     special = [*_FIRST, *(f"<0x{byte:02X}>" for byte in range(256))]
     trainer = trainers.BpeTrainer(
-        vocab_size=NUM_PLAIN, special_tokens=special, initial_alphabet=alphabet, show_progress=False
+        vocab_size=NUM_PLAIN,
+        special_tokens=special,
+        initial_alphabet=alphabet,
+        limit_alphabet=len(alphabet),
+        show_progress=False,
     )
-    files = itertools.chain(ROOT.glob("data/tasks/*.jsonl"), ROOT.glob("docs/*.md"), ROOT.glob("*/*.py"))
+    files = [*ROOT.glob("data/tasks/*.jsonl"), *ROOT.glob("docs/*.md")]
     tokenizer.train([str(path) for path in sorted(files)], trainer)
     fields = json.loads(tokenizer.to_str())
     vocabulary = fields["model"]["vocab"]
     for number in range(NUM_PLAIN - len(vocabulary)):
         vocabulary[f"unused{number}"] = len(vocabulary)
+    fields["pre_tokenizer"] = None  # as Mistral's; no merge crosses the pieces it was trained on
     fields["model"] |= {"vocab": vocabulary, "byte_fallback": True, "fuse_unk": True}
     fields["added_tokens"] = [token for token in fields["added_tokens"] if token["content"] in _FIRST]
     return json.dumps(fields)
 
 
-def _own() -> Tokenizer:
+def own() -> Tokenizer:
+    """Works as Mistral's, Vicuna's and Yi's do: spaces are `▁`, and what is in no merge becomes bytes as `<0x0A>`."""
     tokenizer = Tokenizer.from_str(_own_text())
     tokenizer.decoder = decoders.Sequence(
         [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]

@@ -15,7 +15,7 @@ from transformers import (
     LlavaProcessor,
 )
 
-from tests.training import tiny
+from tests.tiny.idefics2 import make_tokenizer, save
 
 SIZE, PATCH = 48, 16
 CHAT_TEMPLATE = (
@@ -27,14 +27,25 @@ CHAT_TEMPLATE = (
 )
 
 
-def build_policy(folder: Path, is_next: bool, kv_heads: int = 2, text: str = "llama", **options: Any) -> Path:
+def build_policy(
+    folder: Path,
+    is_next: bool,
+    kv_heads: int = 2,
+    text: str = "llama",
+    layers: int = 4,
+    initializer_range: float = 0.02,
+    **options: Any,
+) -> Path:
     """Write a random model in fp32 with its processor to `folder`; `options` go to its configuration."""
-    tokenizer = tiny.make_tokenizer(512)
+    tokenizer = make_tokenizer()
     torch.manual_seed(0)
-    sizes = {"vocab_size": len(tokenizer), "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 4}
+    sizes = {"vocab_size": len(tokenizer), "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": layers}
     heads = {"num_attention_heads": 4, "num_key_value_heads": kv_heads, "head_dim": 16, "rms_norm_eps": 1e-5}
     window = {"sliding_window": options.pop("sliding_window", None)} if text == "mistral" else {}
-    language = {"model_type": text, **sizes, **heads, **window, "max_position_embeddings": 8192, "pad_token_id": 0}
+    language = {
+        **{"model_type": text, **sizes, **heads, **window, "max_position_embeddings": 8192, "pad_token_id": 0},
+        "initializer_range": initializer_range,
+    }
     vision = {
         **{"model_type": "clip_vision_model", "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 3},
         **{"num_attention_heads": 2, "image_size": SIZE, "patch_size": PATCH, "projection_dim": 32},
@@ -54,10 +65,11 @@ def build_policy(folder: Path, is_next: bool, kv_heads: int = 2, text: str = "ll
     else:
         model = LlavaForConditionalGeneration(LlavaConfig(**common))
         processor = LlavaProcessor(CLIPImageProcessorPil(**shape), tokenizer, **processing)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(torch.randn_like(parameter) * 0.02)  # norms and biases too, so that a mix-up shows
-            parameter.copy_(parameter.bfloat16())  # fp32 and bf16 are compared on the same weights
-    model.save_pretrained(folder)
-    processor.save_pretrained(folder)
-    return folder
+    model.generation_config.eos_token_id = tokenizer.eos_token_id
+    model.generation_config.pad_token_id = tokenizer.pad_token_id
+    return save(folder, model, processor)
+
+
+def build_decisive_policy(folder: Path, is_next: bool) -> Path:
+    """The same with weights so wide that no rounding changes a greedy reply, for tests of the server."""
+    return build_policy(folder, is_next, layers=2, initializer_range=0.1)
