@@ -23,7 +23,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from server.errors import KINDS, Kind, no_such_url, refusal
-from server.metrics import render
+from server.metrics import ServiceMetrics, render
 from server.openai_protocol import openai_routes
 from server.predict_protocol import predict_routes
 from server.sequence import EngineBusyError, MemoryFullError
@@ -78,8 +78,7 @@ def _health(service: Service) -> Callable[[], Awaitable[JSONResponse]]:
 
 def _metrics(service: Service) -> Callable[[], Awaitable[PlainTextResponse]]:
     async def metrics(request: fastapi.Request) -> PlainTextResponse:
-        responses = getattr(request.state, "responses", {})
-        return PlainTextResponse(render(service, responses), media_type="text/plain; version=0.0.4")
+        return render(ServiceMetrics(service, getattr(request.state, "responses", {})))
 
     return metrics
 

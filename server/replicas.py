@@ -21,6 +21,7 @@ from starlette.exceptions import HTTPException
 from common.errors import UserError
 from server.errors import KINDS, Kind, no_such_url, refusal
 from server.fleet import Fleet, Replica
+from server.metrics import ReplicasMetrics, render
 from server.service import ClientGoneError, ReloadingError
 from server.streaming import Stream
 
@@ -110,8 +111,8 @@ def create_router_app(fleet: Fleet, on_ready: Callable[[], None], slack: int, ti
     @app.get("/metrics")
     async def metrics(request: fastapi.Request) -> PlainTextResponse:
         answers = await _ask_all(client, replicas, "GET", "/metrics", headers=_auth(request))
-        texts = [_labelled(answer.text, number) for number, answer in enumerate(answers) if answer is not None]
-        return PlainTextResponse("".join(texts), media_type="text/plain; version=0.0.4")
+        texts = {number: answer.text for number, answer in enumerate(answers) if answer is not None}
+        return render(ReplicasMetrics(texts))
 
     @app.post("/reload")
     async def reload(request: fastapi.Request) -> Response:
@@ -198,18 +199,3 @@ def _auth(request: fastapi.Request) -> dict[str, str]:
 
 def _unavailable() -> JSONResponse:
     return refusal(UserError("this replica is down; try again"), Kind(503, "server_error"), {"retry-after": "5"})
-
-
-def _labelled(metrics: str, replica: int) -> str:
-    """Prometheus lines with a label that says which replica they are from."""
-    lines = []
-    for line in metrics.splitlines():
-        name, _, value = line.rpartition(" ")
-        if line.startswith("#"):
-            if replica == 0:
-                lines.append(line)
-        elif name.endswith("}"):
-            lines.append(f'{name[:-1]},replica="{replica}"}} {value}')
-        else:
-            lines.append(f'{name}{{replica="{replica}"}} {value}')
-    return "\n".join(lines) + "\n"

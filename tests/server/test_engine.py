@@ -154,7 +154,7 @@ def test_a_failing_request_fails_alone(engine: Engine, monkeypatch: pytest.Monke
     too_long = Prompt([6] * (engine.model.context_length + 1), [])
     with pytest.raises(UserError, match="image tokens"):
         engine.submit(broken, GREEDY).result(60)
-    with pytest.raises(UserError, match="4097 tokens; the model reads 4096"):
+    with pytest.raises(UserError, match="8193 tokens; the model reads 8192"):
         engine.submit(too_long, GREEDY).result(60)
     assert len(good.result(60).token_ids) == 60
 

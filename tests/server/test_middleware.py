@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from tests import tiny
 from tests.server.helpers import RunningServer, png, screenshot
@@ -146,7 +147,11 @@ def test_replicas_share_one_port_and_keep_episodes_apart(
     assert health["status"] == "ok" and health["num_finished"] == 18
     assert all(one["num_finished"] % 3 == 0 for one in health["replicas"])  # an episode never changes its replica
     with urllib.request.urlopen(server.url + "/metrics", timeout=60) as answer:
-        assert b'elcano_finished_total{replica="1"}' in answer.read()
+        families = list(text_string_to_metric_families(answer.read().decode()))
+    assert len({family.name for family in families}) == len(families)  # each is told once, for all replicas
+    finished = next(family for family in families if family.name == "elcano_finished").samples
+    assert {sample.labels["replica"] for sample in finished} == {"0", "1"}
+    assert sum(sample.value for sample in finished) == 18
     assert server.post("/predict", ask(images=["%"]))[0] == 400
     assert server.post("/reload", {"model_name_or_path": str(tiny_policy)})[0] == 200
 
