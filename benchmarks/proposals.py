@@ -50,7 +50,7 @@ class Config:
 
 def main(config: Config) -> None:
     """One line per method."""
-    command = [sys.executable, "collection/proposers/proposer_server.py", "--port", "0"]
+    command = [sys.executable, "collection/stand_in.py", "--model", "proposer", "--port", "0"]
     server = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent)
     try:
         url = re.search(r"http\S+", server.stdout.readline())[0]

@@ -1,1 +1,1 @@
-"""How endpoints are asked, and stand-ins for them."""
+"""How endpoints are asked."""

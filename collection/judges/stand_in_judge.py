@@ -11,9 +11,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from collection.endpoints.stand_in import CannotReplyError, Messages, text_of
 from collection.judges import prompts
 from collection.judges.oracle import includes, normalise
+from common.stand_in import CannotReplyError, Messages, text_of
 from environments.sites.ground_truth import GroundTruth, ground_truth
 from environments.sites.truth import InfeasibleError
 from environments.sites.world import World, build

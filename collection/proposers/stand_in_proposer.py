@@ -12,8 +12,8 @@ import re
 import zlib
 from collections.abc import Callable, Sequence
 
-from collection.endpoints.stand_in import CannotReplyError, Messages, text_of
 from collection.proposers import prompts
+from common.stand_in import CannotReplyError, Messages, text_of
 from environments.sites.expert.reading import NotUnderstoodError, Page, read_page
 from environments.sites.ground_truth import ground_truth
 from environments.sites.instructions import OPENERS, WORDINGS, parse, render

@@ -16,7 +16,7 @@ from collection.judges.ledger import Budget, Ledger
 from collection.judges.reply_cache import ReplyCache
 from data.conversation import StepText
 from data.task import Task
-from tests.collection.picky_endpoint import picky
+from tests.collection.endpoints import picky
 
 TASK = Task("t", "Find it.", "http://a.localhost/")
 

@@ -7,7 +7,7 @@ import sys
 from collection.evaluation.judge_agreement import agreement
 from data.outcome import Verdict
 from data.task import write_tasks
-from tests.collection.judge_endpoint import serving
+from tests.collection.endpoints import serving
 from tests.collection.test_judges import QUESTIONS, record, right_answer
 from tests.conftest import ROOT
 

@@ -18,7 +18,7 @@ from data.task import Task
 from data.trajectory import FINISHED, MAX_STEPS, Step, TrajectoryWriter, folder_name, read_outcome
 from environments.sites.make_tasks import make_tasks
 from environments.sites.world import build
-from tests.collection.judge_endpoint import serving
+from tests.collection.endpoints import serving
 
 TASKS = make_tasks(build(0), "optim-1")
 QUESTIONS = [task for task in TASKS if "string_match" in task.eval["eval_types"]]

@@ -16,7 +16,7 @@ from common.errors import UserError
 from data.outcome import Outcome, Verdict
 from data.task import Task, read_tasks
 from data.trajectory import write_outcome
-from tests.collection.judge_endpoint import serving
+from tests.collection.endpoints import serving
 from tests.collection.test_judges import record
 from tests.conftest import ROOT
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from collection.endpoints.stand_in import completion
 from common.processes import free_port
 from common.seeds import derive_seed
+from common.stand_in import completion
 from data.action import CANNOT_EXECUTE, FORMAT_ERROR
 from data.trajectory import is_complete, read_trajectory
 from tests.collection.collector import Collector, task

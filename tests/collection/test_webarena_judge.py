@@ -11,7 +11,7 @@ from common.errors import UserError
 from data.outcome import Verdict
 from data.task import Task
 from data.trajectory import FINISHED, Step, TrajectoryWriter
-from tests.collection.judge_endpoint import serving
+from tests.collection.endpoints import serving
 
 WEB = "http://shop.test:7770/"
 

@@ -31,7 +31,7 @@ from data.task import Task
 from elcano.executors.local import Executor
 from elcano.recipe import Serving
 from elcano.services import policy_server
-from tests.collection.picky_endpoint import picky
+from tests.collection.endpoints import picky
 from tests.server.helpers import RunningServer, png, screenshot
 
 KEY = "own-s3cret"

@@ -6,11 +6,13 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from common.stand_in import CannotReplyError
+
 _TASK = re.compile(r"Now given a task: (.+?)  Please interact with \S+ and get the answer", re.DOTALL)
 _LINE = re.compile(r"""^(\t*)\[(\d+)\] (\w+) ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")(.*)$""", re.MULTILINE)
 
 
-class NotUnderstoodError(ValueError):
+class NotUnderstoodError(CannotReplyError):
     """The messages hold no task, no page, or a task the teacher does not know."""
 
 

@@ -1,4 +1,4 @@
-"""What the embedded stand-ins for models share: the OpenAI protocol around a function, and faults on demand."""
+"""What the stand-ins for models share: the OpenAI protocol around a function, and faults on demand."""
 
 import asyncio
 import random
@@ -6,8 +6,11 @@ import time
 from collections.abc import Callable
 from typing import Any, Literal
 
+import uvicorn
 from fastapi import FastAPI
 from fastapi.responses import HTMLResponse, JSONResponse, Response
+
+from common.processes import listen
 
 Messages = list[dict[str, Any]]
 Fault = Literal["error", "rate_limit", "stall", "nonsense", "html", "cut"]
@@ -33,7 +36,7 @@ def create_app(
     A share `fault_rate` of the requests meets a fault instead: an error, a rate limit, a stall of `stall_s` seconds,
     nonsense, a page of HTML, or an answer that is cut off. `GET /fates` lists what came of each request.
     """
-    app = FastAPI()
+    app = FastAPI(title=model)
     app.state.fates = []
     rng = random.Random(seed)
 
@@ -60,6 +63,13 @@ def create_app(
         return JSONResponse(completion(model, text, messages))
 
     return app
+
+
+def serve(app: FastAPI, port: int, host: str = "127.0.0.1") -> None:
+    """Serve until stopped; one line says where."""
+    listener = listen(port, host)
+    print(f"{app.title} on http://{host}:{listener.getsockname()[1]}/v1", flush=True)
+    uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).run(sockets=[listener])
 
 
 def completion(model: str, text: str, messages: Messages) -> dict[str, Any]:
