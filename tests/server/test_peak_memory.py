@@ -16,7 +16,7 @@ from server.memory_budget import MemoryBudget
 from server.prompt import Prompt, build_prompt
 from server.sampling import SamplingParams
 from server.sequence import Options
-from server.service import Ask, _submit
+from server.service import GenerationRequest, _submit
 from server.vision_language_model import LoadOptions, VisionLanguageModel
 from server.wire_images import from_predict
 from tests.server.helpers import observation, png, screenshot
@@ -96,7 +96,9 @@ def test_the_budget_holds_at_every_instant(model: VisionLanguageModel, num_token
         images = from_predict([png(screenshot(seed)), png(screenshot(seed + 1))])
         prompt = build_prompt([{"role": "user", "content": content}], images, model, engine.cache)
         params = SamplingParams(temperature=1.0, seed=seed, max_new_tokens=10 + 60 * (seed % 2))
-        futures += _submit(engine, Ask(lambda _, prompt=prompt: prompt, params, num_replies=3), None, None)
+        futures += _submit(
+            engine, GenerationRequest(lambda _, prompt=prompt: prompt, params, num_replies=3), None, None
+        )
         futures.append(engine.submit(prompt, params, Options(session=f"s{seed}", num_scored=5)))
         engine.read_ahead(Prompt([6, *range(10, 10 + 40 * seed)]), f"s{seed + 1}")
     engine.gate.set()

@@ -12,8 +12,8 @@ from common.errors import UserError
 from data.columns import ColumnFiles, read_record
 from data.rewarded_step import reward_fields
 from data.shard import Sample
+from tests import tiny
 from tests.conftest import ROOT
-from tests.training import tiny
 from toolkits import inspect_columns
 from training import algorithms
 from training.experience import read_experience
