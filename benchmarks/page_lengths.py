@@ -22,11 +22,11 @@ from benchmarks.training_samples import LENGTHS, count_lengths
 from common import cli
 from common.files import write_json
 from data.conversation import StepText, build_conversation
-from environments.browser.faults import BrowserError, PageError
 from environments.browser.fleet import Fleet
 from environments.browser.observe import observe
 from environments.browser.page import Page, Viewport
 from environments.browser.settle import settle
+from environments.faults import BrowserError, PageError
 from models.idefics2 import published
 from models.processor import load_processor
 from training.collate import TokenizedSample

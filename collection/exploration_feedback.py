@@ -17,7 +17,7 @@ from pathlib import Path
 
 try:
     from collection.campaign.campaign import collect
-    from collection.campaign.embedded_tasks import settled
+    from collection.campaign.opening import opened
     from collection.campaign.options import judge_key
     from collection.campaign.overview import print_overview
     from collection.config.commands import ExplorationConfig
@@ -29,7 +29,7 @@ try:
     from common.files import write_json
     from common.key_flags import hide_keys
     from data.task import Task
-    from environments.webarena.reset import reset_sites
+    from environments.world import World
 except ModuleNotFoundError as missing:  # not the python of the virtual environment
     root = Path(__file__).resolve().parent.parent
     print(f"error: {missing}; run: bash {root}/install.sh && source {root}/.venv/bin/activate", file=sys.stderr)
@@ -38,18 +38,17 @@ except ModuleNotFoundError as missing:  # not the python of the virtual environm
 
 def main(config: ExplorationConfig) -> None:
     """Explore, then print what came of it."""
-    with settled(config, EXPLORATION_TASKS) as (config, tasks):
+    with opened(config, "sites", EXPLORATION_TASKS) as (config, world, tasks):
         if config.dry_run:
             return print_overview(tasks)
-        _explore(config, tasks)
+        _explore(config, world, tasks)
 
 
-def _explore(config: ExplorationConfig, tasks: Sequence[Task]) -> None:
+def _explore(config: ExplorationConfig, world: World, tasks: Sequence[Task]) -> None:
     judge, ledger = make_judge(config, config.output_dir, tasks, judge_key(config), config.api_localhost)
     if judge is None:
         raise UserError("exploration needs a judge: without one nobody knows when a task is solved")
-    reset_sites(config.reset_command)
-    asyncio.run(collect(config, tasks, range(config.max_rerun_times), judge))
+    asyncio.run(collect(config, world, tasks, range(config.max_rerun_times), judge))
     print_summary(summarise(config.output_dir, tasks), cost=ledger and ledger.report())
     table = explored(config.output_dir, tasks, config.max_rerun_times)
     write_json(config.output_dir / "exploration.json", table)

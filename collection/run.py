@@ -19,20 +19,17 @@ from pathlib import Path
 try:
     from collection.campaign.accounting import print_status
     from collection.campaign.campaign import collect
-    from collection.campaign.embedded_tasks import say, settled, without_display
-    from collection.campaign.options import judge_key, make_fleet
+    from collection.campaign.opening import opened
+    from collection.campaign.options import judge_key
     from collection.campaign.overview import print_overview
     from collection.config.commands import RunConfig
     from collection.evaluation.summary import print_summary, summarise
     from collection.judges.named import make_judge
     from common.cli import run
     from common.defaults import TEST_TASKS
-    from common.errors import UserError
     from common.key_flags import hide_keys
-    from data.task import Task, read_tasks
-    from environments.miniwob import world as miniwob
-    from environments.webarena.reset import reset_sites
-    from environments.webarena.tasks import read_webarena
+    from data.task import Task
+    from environments.world import World
 except ModuleNotFoundError as missing:  # not the python of the virtual environment
     root = Path(__file__).resolve().parent.parent
     print(f"error: {missing}; run: bash {root}/install.sh && source {root}/.venv/bin/activate", file=sys.stderr)
@@ -43,31 +40,18 @@ def main(config: RunConfig) -> None:
     """Collect, then print what came of it."""
     if config.status is not None:
         return print_status(config.status)
-    if config.env == "miniwob":
-        return _main_miniwob(config)
-    if config.env == "webarena" and config.test_file is None:
-        raise UserError("--test_file is missing: WebArena's own file of tasks")
-    if config.test_file is None and config.judge == "none":
-        config = dataclasses.replace(config, judge="oracle")
-    read = read_webarena if config.env == "webarena" else read_tasks
-    with settled(config, TEST_TASKS, read) as (config, tasks):
+    own = {"env_tasks": config.env_tasks, "env_seeds": config.env_seeds}
+    with opened(config, config.env, TEST_TASKS, **own) as (config, world, tasks):
         if config.dry_run:
             return print_overview(tasks)
-        _collect(config, tasks)
+        if config.judge == "none":
+            config = dataclasses.replace(config, judge=world.judge)
+        _collect(config, world, tasks)
 
 
-def _main_miniwob(config: RunConfig) -> None:
-    config, notes = without_display(config)
-    say(notes)
-    with miniwob.served() as port:
-        config, kept = dataclasses.replace(config, sites_port=port), config.output_dir / "miniwob.jsonl"
-        _collect(config, miniwob.tasks_for(config.env_tasks, config.env_seeds, port, make_fleet(config, 4), kept))
-
-
-def _collect(config: RunConfig, tasks: Sequence[Task]) -> None:
+def _collect(config: RunConfig, world: World, tasks: Sequence[Task]) -> None:
     judge, ledger = make_judge(config, config.output_dir, tasks, judge_key(config), config.api_localhost)
-    reset_sites(config.reset_command)
-    asyncio.run(collect(config, tasks, [None], judge))
+    asyncio.run(collect(config, world, tasks, [None], judge))
     print_summary(summarise(config.output_dir, tasks), cost=ledger and ledger.report())
 
 

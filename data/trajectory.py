@@ -172,13 +172,9 @@ class TrajectoryWriter:
         self.log(f"Iter: {step.number}")
         self.log(f"Prompt Tokens: {step.prompt_tokens}; Completion Tokens: {step.completion_tokens}")
 
-    def write_final_state(self, state: Any) -> None:
-        """The embedded site's state after the last step."""
-        write_json(self.folder / "final_state.json", state)
-
-    def write_final_pages(self, contents: list[str]) -> None:
-        """What each target of WebArena's `program_html` held after the last step."""
-        write_json(self.folder / "final_pages.json", contents)
+    def write_final(self, name: str, content: Any) -> None:
+        """What the ground truth looks at after the last step, kept as `<name>.json`."""
+        write_json(self.folder / f"{name}.json", content)
 
     def finish(self, status: str, answer: str | None = None, reason: str = "") -> None:
         """Write what OpenWebVoyager writes, then `trajectory.json`."""

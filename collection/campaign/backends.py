@@ -4,21 +4,20 @@
 written before such a task begins, so that a collector that is killed in the middle leaves the truth behind.
 """
 
-import asyncio
-import os
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from common.errors import UserError
 from common.files import read_json, write_json
 from data.task import Task
 
-RESET_TIMEOUT_S = 1800.0
-
 
 class Backends:
-    """The state of all backends, as far as it is known. The shell runs `command` with BACKEND in its environment."""
+    """The state of all backends, as far as it is known. `restore` puts one back, as `World.restore` does; `say` tells
+    the user that it failed."""
 
-    def __init__(self, output_dir: Path, command: str = ""):
-        self._path, self._command = output_dir / "backends.json", command
+    def __init__(self, output_dir: Path, restore: Callable[[str], Awaitable[bool]], say: Callable[[str], None]):
+        self._path, self._restore, self._say = output_dir / "backends.json", restore, say
 
     async def before(self, task: Task) -> None:
         """Call when the task may begin; a backend left dirty is reset first where that can be done."""
@@ -40,18 +39,11 @@ class Backends:
         return self._changed_by().get(task.backend, "") if task.backend else ""
 
     async def _reset(self, backend: str) -> None:
-        if not self._command:
-            return
-        environment = {**os.environ, "BACKEND": backend}
-        process = await asyncio.create_subprocess_shell(self._command, env=environment)
         try:
-            async with asyncio.timeout(RESET_TIMEOUT_S):
-                code = await process.wait()
-        finally:
-            if process.returncode is None:
-                process.kill()
-        if code == 0:
-            self._note(backend, "")
+            if await self._restore(backend):
+                self._note(backend, "")
+        except UserError as error:  # what follows is marked, and the run goes on
+            self._say(f"{backend} was not put back: {error}")
 
     def _changed_by(self) -> dict[str, str]:
         """Read anew each time: another collector may share the folder."""

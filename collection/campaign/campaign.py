@@ -8,7 +8,6 @@ Any number of collectors may work on one output folder; a lease on each task kee
 import asyncio
 import re
 import shutil
-import socket
 import traceback
 from collections import Counter
 from collections.abc import Sequence
@@ -23,7 +22,7 @@ from collection.agent.policy import Policy, PolicyError
 from collection.campaign.accounting import note_tasks
 from collection.campaign.backends import Backends
 from collection.campaign.lease import leases
-from collection.campaign.options import limits_of, make_fleet, make_pace, make_policy, num_sessions, url_policy
+from collection.campaign.options import limits_of, make_pace, make_policy, num_sessions
 from collection.campaign.pacing import PacedPolicy, site_of
 from collection.campaign.progress import CampaignProgress
 from collection.campaign.schedule import Schedule
@@ -36,55 +35,38 @@ from common.seeds import derive_seed
 from data.outcome import Outcome, Verdict
 from data.task import Task
 from data.trajectory import BLOCKED, INVALID, TrajectoryWriter, folder_name, is_complete, read_outcome, write_outcome
-from environments.browser.faults import BlockedError, PageError
-from environments.browser.fleet import Fleet
-from environments.browser.gate import Gate
-from environments.browser.page import Page
-from environments.browser.storage_state import check_storage_states, read_storage_state, restore
-from environments.sites.order import order_cookie
-from environments.webarena.final_pages import check_programs
+from environments.environment import Environment, Open
+from environments.faults import BlockedError, PageError
+from environments.world import World
 
 _USERINFO = re.compile(r"//[^/@\s]+@")  # user and password in an address are nobody's business
 MAX_FAULTS = 5  # in a row, of the browser or of websites on this machine: then something here is broken
 
 
 async def collect(
-    config: CollectionConfig, tasks: Sequence[Task], runs: Sequence[int | None], judge: Judge | None
+    config: CollectionConfig, world: World, tasks: Sequence[Task], runs: Sequence[int | None], judge: Judge | None
 ) -> None:
     """Take each task's `runs` one after another until one succeeds, different tasks at the same time.
 
     Raises:
         UserError: the model server, the browsers or the websites do not work; what is complete is kept.
     """
-    check_programs(tasks)
-    check_storage_states(tasks)
+    await world.restore()
+    await world.snapshot()
+    world.check(tasks)
     if config.upload_dir is not None and not config.upload_dir.is_dir():
         raise UserError(f"--upload_dir {config.upload_dir}: no such folder")
     policy = make_policy(config)
     try:
         await policy.check()
-        check_embedded_sites(tasks)
-        with leases(config.output_dir) as held, Gate(url_policy(config, tasks)) as gate:
-            note_tasks(config.output_dir, tasks)
-            schedule = Schedule(tasks, held, config.site_concurrency)
-            sessions = min(num_sessions(config), len(tasks))
-            async with make_fleet(config, sessions, gate.flags()) as fleet:
-                await Campaign(config, schedule, runs, judge, policy, fleet, sessions).run()
+        sessions = min(num_sessions(config), len(tasks))
+        with leases(config.output_dir) as held:
+            async with world.environments(tasks, sessions) as open_environment:
+                note_tasks(config.output_dir, tasks)
+                schedule = Schedule(tasks, held, config.site_concurrency)
+                await Campaign(config, world, schedule, runs, judge, policy, open_environment, sessions).run()
     finally:
         await policy.close()
-
-
-def check_embedded_sites(tasks: Sequence[Task]) -> None:
-    """Raise UserError unless something listens where tasks on `<site>.localhost` begin."""
-    addresses = [urlsplit(task.web) for task in tasks]
-    for port in {address.port or 80 for address in addresses if (address.hostname or "").endswith(".localhost")}:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=5).close()
-        except OSError as error:
-            raise UserError(
-                f"no websites answer on port {port} ({error.strerror}); start them by python -m environments.sites "
-                f"--port {port}, or tell by --sites_port where they are"
-            ) from None
 
 
 @dataclass
@@ -92,19 +74,20 @@ class Campaign:
     """The work left, shared by all sessions."""
 
     config: CollectionConfig
+    world: World
     schedule: Schedule
     runs: Sequence[int | None]
     judge: Judge | None
     policy: Policy
-    fleet: Fleet
+    open_environment: Open
     num_sessions: int
     faults: set[int] = field(default_factory=set, init=False)
     retries: Counter[str] = field(default_factory=Counter, init=False)
 
     def __post_init__(self) -> None:
         self._pace = make_pace(self.config)
-        self._backends = Backends(self.config.output_dir, self.config.reset_command)
         self._progress = CampaignProgress(len(self.schedule.tasks), self._pace)
+        self._backends = Backends(self.config.output_dir, self.world.restore, self._progress.say)
         # A slow judge holds up the sessions that wait for it, and nothing else.
         self._judging = ThreadPoolExecutor(self.num_sessions, thread_name_prefix="judging")
 
@@ -167,22 +150,16 @@ class Campaign:
         shutil.rmtree(downloads, ignore_errors=True)
         seed = None if self.config.seed is None else derive_seed(self.config.seed, task.id, run)
         writer: TrajectoryWriter | None = None
-        page: Page | None = None
+        environment: Environment | None = None
         try:
-            async with self._pace.seat(), self.fleet.page(session, downloads) as page:
-                writer = TrajectoryWriter(
-                    folder, task, self._provenance(page, seed, task), self.policy.system_prompt, run
-                )
-                policy = PacedPolicy(self.policy, page, self._pace)
+            async with self._pace.seat(), await self.open_environment(session, downloads) as environment:
+                provenance = self._provenance(environment, seed, task)
+                writer = TrajectoryWriter(folder, task, provenance, self.policy.system_prompt, run)
+                policy = PacedPolicy(self.policy, environment, self._pace)
                 self._backends.begin(task)
-                if task.storage_state:
-                    # Read again: a reset of the backend may have logged in anew.
-                    await restore(page, await asyncio.to_thread(read_storage_state, Path(task.storage_state)))
-                if seed is not None and (cookie := order_cookie(task, seed)):
-                    await restore(page, {"cookies": [cookie]})
                 with self._progress.active():
                     await self._pace.turn(site_of(task))
-                    await run_episode(page, policy, task, writer, limits_of(self.config), seed)
+                    await run_episode(environment, policy, task, writer, limits_of(self.config), seed)
             self.faults.clear()
             self._say(folder, f"{len(writer.steps)} steps")
         except BlockedError as wall:
@@ -201,25 +178,25 @@ class Campaign:
             writer.finish(INVALID, reason=reason)
             write_outcome(folder, Outcome(Verdict.INVALID, reason))
             self._say(folder, f"invalid, {reason}")
-            self._count(fault, task, page)
+            self._count(fault, task, environment)
         finally:
             if writer is not None:
                 writer.close()
 
-    def _count(self, fault: Exception, task: Task, page: Page | None) -> None:
+    def _count(self, fault: Exception, task: Task, environment: Environment | None) -> None:
         """Stop when nothing works here any more. A browser that died is one fault, however many sessions it had."""
         host = urlsplit(task.web).hostname or ""
         elsewhere = isinstance(fault, PageError) and not (host.endswith("localhost") or host.startswith("127."))
         if not elsewhere and not isinstance(fault, PolicyError):  # the policy counts its own
-            is_dead = page is not None and page.browser.connection.closed.is_set()
-            self.faults.add(id(page.browser) if is_dead else len(self.faults))
+            dead_host = environment and environment.dead_host
+            self.faults.add(len(self.faults) if dead_host is None else id(dead_host))
         if len(self.faults) >= MAX_FAULTS:
             raise UserError(
                 f"{len(self.faults)} faults on this machine in a row, the last one: {fault}; "
                 "put it right and run the same command again: what is complete is kept"
             )
 
-    def _provenance(self, page: Page, seed: int | None, task: Task) -> dict[str, Any]:
+    def _provenance(self, environment: Environment, seed: int | None, task: Task) -> dict[str, Any]:
         config = self.config
         spoiled = self._backends.contaminated_by(task)
         return {
@@ -231,10 +208,7 @@ class Campaign:
             "max_attached_imgs": config.max_attached_imgs,
             "text_only": config.text_only,
             "prompt": config.asked_with,
-            "browser": page.browser.version,
-            "viewport": [config.window_width, config.window_height],
-            "observation": config.observation,
-            "tree_visibility": config.tree_visibility,
+            **environment.provenance,
         }
 
     def _say(self, folder: Path, text: str) -> None:

@@ -1,7 +1,5 @@
 """What the collectors' flags name: the policy, the browsers and what they may reach, an episode's limits."""
 
-from collections.abc import Sequence
-
 from collection.agent.documents import DocumentReader
 from collection.agent.episode import Limits
 from collection.agent.policy import Policy, Sampling
@@ -9,12 +7,9 @@ from collection.agent.predict_policy import PredictPolicy
 from collection.campaign.pacing import Pace
 from collection.config.commands import CollectionConfig
 from collection.endpoints.keys import base_key, endpoint_key, is_own_server, same_endpoint
-from data.task import SITES_PORT, Task
 from environments.browser.capacity import default_busy_pages, default_sessions
-from environments.browser.fleet import Fleet
+from environments.browser.config import BrowserConfig
 from environments.browser.page import Viewport
-from environments.browser.url_policy import UrlPolicy
-from environments.webarena.configurations import hosts_from_environment
 
 GOOGLE = "https://www.google.com/"
 OPENAI_MODEL = "gpt-4o"
@@ -25,21 +20,27 @@ def num_sessions(config: CollectionConfig) -> int:
     return config.num_sessions or default_sessions()
 
 
-def url_policy(config: CollectionConfig, tasks: Sequence[Task]) -> UrlPolicy:
-    """What the browsers may reach."""
-    private = (*config.private_hosts, *hosts_from_environment())
-    return UrlPolicy.of(tasks, config.allow_hosts, config.deny_hosts, private, config.sites_port or SITES_PORT)
-
-
 def make_pace(config: CollectionConfig) -> Pace:
     """How sessions share this machine and the websites."""
     return Pace(config.max_busy_pages or default_busy_pages(), config.site_interval_s, config.freeze_pages)
 
 
-def make_fleet(config: CollectionConfig, num_sessions: int, flags: Sequence[str] = ()) -> Fleet:
-    """Browsers for that many sessions."""
-    viewport = Viewport(config.window_width, config.window_height, 1.0 if config.force_device_scale else 0.0)
-    return Fleet(num_sessions, config.headless, viewport, config.num_browsers, flags, config.max_download_mb)
+def browser_of(config: CollectionConfig) -> BrowserConfig:
+    """How pages are shown, and what they may reach."""
+    return BrowserConfig(
+        headless=config.headless,
+        num_browsers=config.num_browsers,
+        viewport=Viewport(config.window_width, config.window_height, 1.0 if config.force_device_scale else 0.0),
+        visibility=config.tree_visibility,
+        observation=config.observation,
+        fix_box_color=config.fix_box_color,
+        restart_url=GOOGLE if config.restart_action == "Google" else "",
+        upload_dir=config.upload_dir,
+        allow_hosts=config.allow_hosts,
+        deny_hosts=config.deny_hosts,
+        private_hosts=config.private_hosts,
+        max_download_mb=config.max_download_mb,
+    )
 
 
 def limits_of(config: CollectionConfig) -> Limits:
@@ -47,12 +48,7 @@ def limits_of(config: CollectionConfig) -> Limits:
     return Limits(
         max_iter=config.max_iter,
         num_images=config.max_attached_imgs,
-        visibility=config.tree_visibility,
         save_tree_nodes=config.save_accessibility_tree,
-        mode=config.observation,
-        fix_box_color=config.fix_box_color,
-        restart_url=GOOGLE if config.restart_action == "Google" else "",
-        upload_dir=config.upload_dir,
         documents=_documents(config),
     )
 

@@ -16,9 +16,7 @@ from urllib.parse import urlsplit
 from collection.agent.policy import Completion, Policy
 from data.conversation import StepText
 from data.task import Task
-from environments.browser.cdp import RefusedError
-from environments.browser.faults import BrowserError
-from environments.browser.page import Page
+from environments.environment import Environment
 
 STEPS_WINDOW_S = 60.0
 
@@ -55,27 +53,27 @@ class Pace:
             yield
 
     @contextlib.asynccontextmanager
-    async def thinking(self, page: Page) -> AsyncIterator[None]:
-        """Give up the seat, with the page at rest, and take one again, also for a policy's fault.
+    async def thinking(self, environment: Environment) -> AsyncIterator[None]:
+        """Give up the seat, with the environment at rest, and take one again, also for a policy's fault.
 
         When the run is cancelled, hundreds of sessions must not queue for seats to end; `seat` then frees one too many.
         """
         if self.freeze:
-            await _set_frozen(page, True)
+            await environment.freeze(True)
         self._seats.release()
         try:
             yield
         except asyncio.CancelledError:
             raise
         except BaseException:
-            await self._back_to(page)
+            await self._back_to(environment)
             raise
-        await self._back_to(page)
+        await self._back_to(environment)
 
-    async def _back_to(self, page: Page) -> None:
+    async def _back_to(self, environment: Environment) -> None:
         await self._seats.acquire()
         if self.freeze:
-            await _set_frozen(page, False)
+            await environment.freeze(False)
 
     async def turn(self, site: str) -> None:
         """Wait until the website may be asked for something again."""
@@ -101,14 +99,14 @@ class Pace:
 class PacedPolicy:
     """A policy as one session asks it: everything `Pace` says happens around the reply."""
 
-    def __init__(self, inner: Policy, page: Page, pace: Pace):
-        self._inner, self._page, self._pace = inner, page, pace
+    def __init__(self, inner: Policy, environment: Environment, pace: Pace):
+        self._inner, self._environment, self._pace = inner, environment, pace
         self.name, self.system_prompt = inner.name, inner.system_prompt
 
     async def reply(
         self, task: Task, folder: str, steps: Sequence[StepText], screenshots: dict[int, str], seed: int | None
     ) -> Completion:
-        async with self._pace.thinking(self._page):
+        async with self._pace.thinking(self._environment):
             completion = await self._inner.reply(task, folder, steps, screenshots, seed)
             await self._pace.turn(site_of(task))
         self._pace.count_step()
@@ -116,13 +114,3 @@ class PacedPolicy:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
-
-
-async def _set_frozen(page: Page, frozen: bool) -> None:
-    """A page that cannot be frozen, being replaced or gone, says so itself at the next request."""
-    requests = [
-        ("Emulation.setFocusEmulationEnabled", {"enabled": not frozen}),  # the timers of a page in focus go on
-        ("Page.setWebLifecycleState", {"state": "frozen" if frozen else "active"}),
-    ]
-    with contextlib.suppress(BrowserError, RefusedError):
-        await page.send_all(requests)

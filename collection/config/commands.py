@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from collection.config.agent import AgentFlags
 from collection.config.browsers import BrowserFlags
@@ -23,10 +23,11 @@ class RunConfig(CollectionConfig):
     """Flags of `run.py`."""
 
     judge: JudgeName = "none"
-    """Judge each trajectory as soon as it is taken; the names are those of `exploration_feedback.py --judge`. Without
-    --test_file: `oracle`, the ground truth of the embedded tasks."""
-    env: Literal["", "miniwob", "webarena"] = ""
-    """`miniwob`: tasks and websites of MiniWoB++ instead of --test_file. `webarena`: that file is one of WebArena's."""
+    """Judge each trajectory as soon as it is taken; the names are those of `exploration_feedback.py --judge`. Where the
+    world's own tasks are taken: `oracle`, their ground truth."""
+    env: str = "sites"
+    """The world, a folder of environments/. `sites`: the tasks of --test_file, on any websites, or the embedded ones.
+    `miniwob`: tasks and websites of MiniWoB++. `webarena`: --test_file is one of WebArena's."""
     env_tasks: tuple[str, ...] = ()
     """Only these tasks of the environment, such as click-test. None: all."""
     env_seeds: tuple[int, ...] = (0,)

@@ -14,9 +14,9 @@ from typing import Any
 from collection.judges import prompts
 from collection.judges.oracle import includes, normalise
 from common.stand_in import CannotReplyError, Messages, text_of
+from environments.sites.content import Content, build
 from environments.sites.ground_truth import GroundTruth, ground_truth
 from environments.sites.truth import InfeasibleError
-from environments.sites.world import World, build
 
 _FIELD = re.compile(r'^(TASK|RESULT RESPONSE|PAGE): ("(?:[^"\\]|\\.)*")$', re.MULTILINE)
 _VERDICTS = {
@@ -27,7 +27,7 @@ _NOTICES = {"votes": "Vote counted", "replies": "Reply posted", "bookings": "Sea
 
 
 @functools.cache
-def _world() -> World:
+def _content() -> Content:
     return build(0)
 
 
@@ -45,7 +45,7 @@ def reply(messages: Messages, seed: int, error_rate: float = 0.0) -> str:
     response = next((json.loads(value) for name, value in fields if name == "RESULT RESPONSE"), "")
     pages = [json.loads(value) for name, value in fields if name == "PAGE"]
     try:
-        truth = ground_truth(_world(), task)
+        truth = ground_truth(_content(), task)
     except InfeasibleError as error:
         raise CannotReplyError(f"the stand-in judge knows only the embedded sites' tasks: {error}") from None
     right, why = _judge(truth, response, pages)

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from data.task import Task
+from environments.sites.content import Content, build
 from environments.sites.ground_truth import GroundTruth, ground_truth
 from environments.sites.truth import InfeasibleError
-from environments.sites.world import World, build
 
 TEST = "test"
 _EMBEDDED = re.compile(r"https?://[\w-]+\.localhost[:/]")
 
 
 @functools.cache
-def _world() -> World:
+def _content() -> Content:
     return build(0)
 
 
@@ -27,7 +27,7 @@ def is_embedded(web: str) -> bool:
 
 def outside_test_split(task: Task) -> bool:
     """Whether a task on the embedded sites is about nothing that is kept for tests, named by a test task or not."""
-    truth = _truth(_world(), task)
+    truth = _truth(_content(), task)
     return truth is None or truth.split != TEST
 
 
@@ -36,19 +36,19 @@ def oracle_report(proposed: Sequence[Task], kept: Sequence[Task]) -> dict[str, A
     nothing when a task is elsewhere than on the embedded sites."""
     if not all(is_embedded(task.web) for task in proposed):
         return {}
-    world = _world()
-    return {"oracle_proposed": _measure(world, proposed), "oracle_kept": _measure(world, kept)}
+    content = _content()
+    return {"oracle_proposed": _measure(content, proposed), "oracle_kept": _measure(content, kept)}
 
 
 def add_ground_truth(tasks: Sequence[Task]) -> list[Task]:
     """The feasible ones outside the test split, with the `eval` that lets the oracle judge them."""
-    world = _world()
-    known = [(task, _truth(world, task)) for task in tasks]
+    content = _content()
+    known = [(task, _truth(content, task)) for task in tasks]
     return [dataclasses.replace(task, eval=truth.eval) for task, truth in known if truth and truth.split != TEST]
 
 
-def _measure(world: World, tasks: Sequence[Task]) -> dict[str, Any]:
-    truths = [_truth(world, task) for task in tasks]
+def _measure(content: Content, tasks: Sequence[Task]) -> dict[str, Any]:
+    truths = [_truth(content, task) for task in tasks]
     asked = [truth.key if truth else (task.ques.lower(),) for truth, task in zip(truths, tasks, strict=True)]
     return {
         "num_tasks": len(tasks),
@@ -58,8 +58,8 @@ def _measure(world: World, tasks: Sequence[Task]) -> dict[str, Any]:
     }
 
 
-def _truth(world: World, task: Task) -> GroundTruth | None:
+def _truth(content: Content, task: Task) -> GroundTruth | None:
     try:
-        return ground_truth(world, task.ques)
+        return ground_truth(content, task.ques)
     except InfeasibleError:
         return None

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 
 from collection.proposers import prompts
 from common.stand_in import CannotReplyError, Messages, text_of
+from environments.sites.content import Content, build
 from environments.sites.expert.reading import NotUnderstoodError, Page, read_page
 from environments.sites.ground_truth import ground_truth
 from environments.sites.instructions import OPENERS, WORDINGS, parse, render
@@ -21,7 +22,6 @@ from environments.sites.shop.content import COLOURS, QUANTITIES
 from environments.sites.timetable.content import CLASSES
 from environments.sites.truth import InfeasibleError
 from environments.sites.words import FILLER, NOUNS
-from environments.sites.world import World, build
 
 CHECK_ERROR_RATE = 0.1  # of its opinion whether a task is feasible
 MADE_UP = 0.12  # share of the things it names from memory that do not exist
@@ -33,7 +33,7 @@ _FURNITURE = set("Cargo Almanac Campfire Railhead Cart Journeys".split()) | {
 
 
 @functools.cache
-def _world() -> World:
+def _content() -> Content:
     return build(0)
 
 
@@ -121,7 +121,7 @@ def _options(page: Page, name: str) -> list[str]:
 
 def _from_memory(site: str, rng: random.Random) -> _Memory:
     """What a model knows of a popular site: its best known entities and where they belong, with mistakes."""
-    world, memory = _world(), _Memory()
+    content, memory = _content(), _Memory()
 
     def known(entities: Sequence, name: Callable) -> list:
         popular = [entity for entity in entities if entity.split == FILLER] or list(entities)
@@ -131,20 +131,20 @@ def _from_memory(site: str, rng: random.Random) -> _Memory:
         return f"Great {rng.choice(NOUNS)}" if rng.random() < MADE_UP else name
 
     if site == "shop":
-        for product in known(list(world.shop.products.values()), lambda p: p.name):
+        for product in known(list(content.shop.products.values()), lambda p: p.name):
             slots = {"product": said(product.name), "colour": rng.choice(product.colours[1:])}
             memory.records.append({**slots, "category": product.category, "department": product.department})
             memory.attributes[slots["product"]] = list(product.facts)
     elif site == "encyclopedia":
-        for article in known(list(world.encyclopedia.articles.values()), lambda a: a.title):
+        for article in known(list(content.encyclopedia.articles.values()), lambda a: a.title):
             title = said(article.title)
             memory.records += [{"article": title}, {"source": title, "article": rng.choice(article.links)}]
             memory.attributes[title] = list(article.facts)
     elif site == "forum":
-        for thread in known(list(world.forum.threads.values()), lambda t: t.title):
+        for thread in known(list(content.forum.threads.values()), lambda t: t.title):
             memory.records.append({"thread": said(thread.title), "board": thread.board})
     else:
-        for train in known(list(world.timetable.trains.values()), lambda t: t.name):
+        for train in known(list(content.timetable.trains.values()), lambda t: t.name):
             memory.records.append({"train": said(train.name), "origin": train.origin, "destination": train.destination})
     return memory
 
@@ -201,7 +201,7 @@ def _shares(record: dict[str, str], known: dict[str, str]) -> bool:
 def _check(ques: str) -> str:
     """Its opinion on a task, sometimes wrong, always the same on the same."""
     try:
-        ground_truth(_world(), ques)
+        ground_truth(_content(), ques)
         feasible, why = True, "Everything named exists."
     except InfeasibleError as error:
         feasible, why = False, str(error)

@@ -19,14 +19,14 @@ from data.action import (
     Wait,
 )
 from environments.browser.cdp import RefusedError
-from environments.browser.faults import PageError
 from environments.browser.keyboard import ENTER, keystrokes, press
-from environments.browser.observe import Observation
 from environments.browser.page import Page, script
 from environments.browser.pointer import Place, click, drag, locate
 from environments.browser.settle import settle
 from environments.browser.tree import AXNode
 from environments.browser.widgets import choose, give_file, list_files, slide
+from environments.environment import Observation
+from environments.faults import PageError
 
 WAIT_S = 2.0  # `Wait` on a page where nothing moves; what loads by itself was waited for before
 

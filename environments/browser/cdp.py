@@ -11,7 +11,7 @@ import orjson
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
-from environments.browser.faults import BrowserError
+from environments.faults import BrowserError
 
 REQUEST_TIMEOUT_S = 30.0
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from environments.browser.capacity import default_browsers, num_cores
 from environments.browser.cdp import RefusedError
 from environments.browser.downloads import MAX_DOWNLOAD_MB
-from environments.browser.faults import BrowserError
 from environments.browser.launch import Browser, launch, stop
 from environments.browser.page import Page, Viewport
 from environments.browser.reaper import Reaper
+from environments.faults import BrowserError
 
 PROBE_TIMEOUT_S = 30.0
 
@@ -47,23 +47,23 @@ class Fleet:
         await asyncio.gather(*(stop(browser, self._reaper) for browser in self._browsers if browser))
         self._reaper.close()
 
-    @asynccontextmanager
-    async def page(self, session: int, download_dir: Path) -> AsyncIterator[Page]:
+    async def open(self, session: int, download_dir: Path) -> Page:
         """A fresh page for the session with this number, in a living browser."""
         browser = await self._living_browser(session % len(self._browsers))
         try:
-            page = await Page.open(browser, self._viewport, download_dir, self._max_download_mb)
+            return await Page.open(browser, self._viewport, download_dir, self._max_download_mb)
         except (BrowserError, RefusedError) as error:
             await self._retire_if_hung(browser)
             raise BrowserError(f"no new page: {error}") from None
+
+    @asynccontextmanager
+    async def page(self, session: int, download_dir: Path) -> AsyncIterator[Page]:
+        """The same, closed at the end of the block."""
+        page = await self.open(session, download_dir)
         try:
             yield page
-        except asyncio.CancelledError:  # the run ends; its browsers go, and all their pages with them
-            raise
-        except BaseException:
+        finally:
             await page.close()
-            raise
-        await page.close()
 
     async def _living_browser(self, index: int) -> Browser:
         async with self._locks[index]:

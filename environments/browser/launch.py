@@ -20,8 +20,8 @@ from selenium.webdriver.chrome.service import Service
 
 from common.errors import UserError
 from environments.browser.cdp import Connection
-from environments.browser.faults import BrowserError
 from environments.browser.reaper import Reaper
+from environments.faults import BrowserError
 
 HEADLESS_SHELL = Path("/usr/lib/chromium/chromium-headless-shell")  # 1.9 times less memory than chromium --headless
 BROWSER_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

@@ -6,7 +6,6 @@ trip, and each process that draws some of them its boxes.
 """
 
 import asyncio
-import base64
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,29 +13,16 @@ from typing import Any
 
 from data.observation import Mode, Visibility
 from environments.browser.cdp import Params, RefusedError
-from environments.browser.faults import BrowserError
 from environments.browser.frames import Frame
 from environments.browser.layout import SNAPSHOT, Box, Region, lay_out
 from environments.browser.marks import Found, draw, number
 from environments.browser.page import Page, script
 from environments.browser.tree import AXNode, Document, build_tree
+from environments.environment import Observation
+from environments.faults import BrowserError
 
 FRAME_TIMEOUT_S = 5.0  # one that does not answer is left out
 SCREENSHOT = ("Page.captureScreenshot", {"format": "png", "optimizeForSpeed": True})
-
-
-@dataclass(frozen=True)
-class Observation:
-    """What the agent sees. `nodes` by label: accessibility nodes or marks, `union_bound` is [x, y, width, height]."""
-
-    url: str
-    tree: str
-    nodes: dict[int, AXNode]
-    screenshot_base64: str
-
-    @property
-    def screenshot_png(self) -> bytes:
-        return base64.b64decode(self.screenshot_base64)
 
 
 async def observe(page: Page, visibility: Visibility, mode: Mode = "tree", fix_box_color: bool = False) -> Observation:

@@ -11,11 +11,11 @@ from urllib.parse import urlsplit
 from environments.browser.activity import Activity
 from environments.browser.cdp import Params, RefusedError
 from environments.browser.downloads import MAX_DOWNLOAD_MB, Downloads
-from environments.browser.faults import BrowserError, PageError
 from environments.browser.frames import Frame, Frames
 from environments.browser.launch import Browser
 from environments.browser.url_policy import may_open
 from environments.browser.worlds import Worlds
+from environments.faults import BrowserError, PageError
 
 NAVIGATION_TIMEOUT_S = 30.0
 MAX_DIALOGS = 100  # between two observations; a page with more never ends

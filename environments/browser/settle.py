@@ -11,9 +11,9 @@ import contextlib
 import time
 
 from environments.browser.cdp import RefusedError
-from environments.browser.faults import BrowserError
 from environments.browser.frames import Frame
 from environments.browser.page import Page, script
+from environments.faults import BrowserError
 
 QUIET_S = 0.35  # long enough for content asked for 300 ms after the load event
 CAP_S = 8.0

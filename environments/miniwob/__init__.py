@@ -1,1 +1,1 @@
-"""Environments that bring their own websites and tasks, and hooks for those that bring a shared backend."""
+"""MiniWoB++: its pages and their seeds as tasks."""

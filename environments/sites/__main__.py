@@ -12,7 +12,7 @@ from common import cli
 from common.processes import listen
 from data.task import SITES_PORT
 from environments.sites.app import SITES, create_app
-from environments.sites.world import build
+from environments.sites.content import build
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,21 +6,21 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from environments.sites import markup
+from environments.sites.content import Content
 from environments.sites.encyclopedia import pages as encyclopedia
 from environments.sites.forum import pages as forum
 from environments.sites.shop import pages as shop
 from environments.sites.timetable import pages as timetable
 from environments.sites.visits import site
-from environments.sites.world import World
 
 SITES = {"shop": shop, "encyclopedia": encyclopedia, "forum": forum, "timetable": timetable}
 _STATIC = {"style.css": (markup.STYLE, "text/css"), "site.js": (markup.SCRIPT, "text/javascript")}
 
 
-def create_app(world: World) -> Starlette:
+def create_app(content: Content) -> Starlette:
     hosts = []
     for name, module in SITES.items():
-        pages = module.Pages(getattr(world, name))
+        pages = module.Pages(getattr(content, name))
         hosts.append(site(name, module.State, pages.pages(), pages.late()))
     shared = [Route("/_static/{name}", _static), Route("/health", lambda request: PlainTextResponse("ok"))]
     return Starlette(routes=[*shared, *hosts, Route("/", _index)])

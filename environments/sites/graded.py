@@ -8,13 +8,13 @@ import random
 from collections.abc import Callable, Mapping
 from urllib.parse import quote
 
+from environments.sites.content import Content
 from environments.sites.encyclopedia.content import TABS, Article
 from environments.sites.forum.content import Thread
 from environments.sites.shop.content import Product
 from environments.sites.shop.pages import PAGE_SIZE as PRODUCTS_ON_PAGE
 from environments.sites.timetable.content import CLASSES
 from environments.sites.truth import Instance, answer, deal, demand, state
-from environments.sites.world import World
 
 SITES = {
     "Level-1": "shop",
@@ -29,71 +29,71 @@ SITES = {
 LEVELS = tuple(SITES)
 
 
-def draw(world: World, split: str, level: str, count: int) -> list[tuple[dict[str, str], str]]:
+def draw(content: Content, split: str, level: str, count: int) -> list[tuple[dict[str, str], str]]:
     """`count` times (slots, path of the start page), over entities of `split` only."""
     rng = random.Random(f"graded {split} {level}")
     sources: dict[str, list] = {
-        "shop": world.shop.of(split),
-        "encyclopedia": world.encyclopedia.of(split),
-        "forum": world.forum.of(split),
-        "timetable": world.timetable.of(split),
+        "shop": content.shop.of(split),
+        "encyclopedia": content.encyclopedia.of(split),
+        "forum": content.forum.of(split),
+        "timetable": content.timetable.of(split),
     }
     entities = deal(sources[SITES[level]], f"graded {split} {level}")
     drawn: list[tuple[dict[str, str], str]] = []
     while len(drawn) < count:
-        if (made := _DRAW[level](world, next(entities), rng)) is not None:
+        if (made := _DRAW[level](content, next(entities), rng)) is not None:
             drawn.append(made)
     return drawn
 
 
-def instance_of(world: World, level: str, slots: Mapping[str, str]) -> tuple[Instance, str]:
+def instance_of(content: Content, level: str, slots: Mapping[str, str]) -> tuple[Instance, str]:
     """(what the instruction asks for, the split its entities belong to); InfeasibleError when it cannot be done."""
-    return _TRUTH[level](world, dict(slots))
+    return _TRUTH[level](content, dict(slots))
 
 
 Drawn = tuple[dict[str, str], str] | None
 
 
-def _level_1(world: World, product: Product, rng: random.Random) -> Drawn:
+def _level_1(content: Content, product: Product, rng: random.Random) -> Drawn:
     slots = {"product": product.name, "attribute": rng.choice(list(product.facts))}
     return slots, f"/product/{quote(product.name)}"
 
 
-def _level_2(world: World, product: Product, rng: random.Random) -> Drawn:
-    if product not in world.shop.categories[product.category][:PRODUCTS_ON_PAGE]:
+def _level_2(content: Content, product: Product, rng: random.Random) -> Drawn:
+    if product not in content.shop.categories[product.category][:PRODUCTS_ON_PAGE]:
         return None
     slots = {"product": product.name, "attribute": rng.choice(list(product.facts))}
     return slots, f"/category/{quote(product.category)}"
 
 
-def _level_3(world: World, source: Article, rng: random.Random) -> Drawn:
-    article, tab = world.encyclopedia.articles[rng.choice(source.links)], rng.choice(TABS)
+def _level_3(content: Content, source: Article, rng: random.Random) -> Drawn:
+    article, tab = content.encyclopedia.articles[rng.choice(source.links)], rng.choice(TABS)
     slots = {"article": article.title, "tab": tab, "attribute": rng.choice(list(article.tabs[tab]))}
     return slots, f"/article/{quote(source.title)}"
 
 
-def _level_4(world: World, thread: Thread, rng: random.Random) -> Drawn:
-    on_first_page = thread.title in world.forum.boards[thread.board][:PRODUCTS_ON_PAGE]
+def _level_4(content: Content, thread: Thread, rng: random.Random) -> Drawn:
+    on_first_page = thread.title in content.forum.boards[thread.board][:PRODUCTS_ON_PAGE]
     return ({"board": thread.board, "thread": thread.title}, "/") if on_first_page else None
 
 
-def _level_5(world: World, product: Product, rng: random.Random) -> Drawn:
+def _level_5(content: Content, product: Product, rng: random.Random) -> Drawn:
     return {"product": product.name, "colour": rng.choice(product.colours[1:])}, "/"
 
 
-def _level_6(world: World, train, rng: random.Random) -> Drawn:
-    passenger = rng.choice(world.timetable.passengers[train.split])
+def _level_6(content: Content, train, rng: random.Random) -> Drawn:
+    passenger = rng.choice(content.timetable.passengers[train.split])
     return {"train": train.name, "passenger": passenger, "travel_class": rng.choice(CLASSES)}, "/"
 
 
-def _level_7(world: World, product: Product, rng: random.Random) -> Drawn:
-    other = rng.choice([other for other in world.shop.of(product.split) if other is not product])
+def _level_7(content: Content, product: Product, rng: random.Random) -> Drawn:
+    other = rng.choice([other for other in content.shop.of(product.split) if other is not product])
     return {"first": product.name, "second": other.name}, "/"
 
 
-def _level_8(world: World, product: Product, rng: random.Random) -> Drawn:
-    slots, path = _level_7(world, product, rng)
-    return {**slots, "colour": rng.choice(world.shop.products[slots["second"]].colours[1:])}, path
+def _level_8(content: Content, product: Product, rng: random.Random) -> Drawn:
+    slots, path = _level_7(content, product, rng)
+    return {**slots, "colour": rng.choice(content.shop.products[slots["second"]].colours[1:])}, path
 
 
 _DRAW: dict[str, Callable[..., Drawn]] = dict(
@@ -101,46 +101,46 @@ _DRAW: dict[str, Callable[..., Drawn]] = dict(
 )
 
 
-def _product(world: World, name: str) -> Product:
-    demand(name in world.shop.products, f"no product {name!r}")
-    return world.shop.products[name]
+def _product(content: Content, name: str) -> Product:
+    demand(name in content.shop.products, f"no product {name!r}")
+    return content.shop.products[name]
 
 
-def _product_fact(world: World, slots: dict[str, str]) -> tuple[Instance, str]:
-    product = _product(world, slots["product"])
+def _product_fact(content: Content, slots: dict[str, str]) -> tuple[Instance, str]:
+    product = _product(content, slots["product"])
     demand(slots["attribute"] in product.facts, f"a product has no {slots['attribute']!r}")
     return Instance(slots, answer(product.facts[slots["attribute"]])), product.split
 
 
-def _tab_fact(world: World, slots: dict[str, str]) -> tuple[Instance, str]:
-    article = world.encyclopedia.articles.get(slots["article"])
+def _tab_fact(content: Content, slots: dict[str, str]) -> tuple[Instance, str]:
+    article = content.encyclopedia.articles.get(slots["article"])
     demand(article, f"no article {slots['article']!r}")
     facts = article.tabs.get(slots["tab"], {})
     demand(slots["attribute"] in facts, f"{article.title!r} has no {slots['attribute']!r} there")
     return Instance(slots, answer(facts[slots["attribute"]])), article.split
 
 
-def _vote(world: World, slots: dict[str, str]) -> tuple[Instance, str]:
-    thread = world.forum.threads.get(slots["thread"])
+def _vote(content: Content, slots: dict[str, str]) -> tuple[Instance, str]:
+    thread = content.forum.threads.get(slots["thread"])
     demand(thread and thread.board == slots["board"], f"no thread {slots['thread']!r} on {slots['board']!r}")
     return Instance(slots, state(votes=[thread.title], replies=[])), thread.split
 
 
-def _in_colour(world: World, slots: dict[str, str]) -> tuple[Instance, str]:
-    product = _product(world, slots["product"])
+def _in_colour(content: Content, slots: dict[str, str]) -> tuple[Instance, str]:
+    product = _product(content, slots["product"])
     demand(slots["colour"] in product.colours, f"{product.name!r} does not come in {slots['colour']!r}")
     return Instance(slots, state(cart=[{**slots, "quantity": 1}])), product.split
 
 
-def _booking(world: World, slots: dict[str, str]) -> tuple[Instance, str]:
-    train = world.timetable.trains.get(slots["train"])
+def _booking(content: Content, slots: dict[str, str]) -> tuple[Instance, str]:
+    train = content.timetable.trains.get(slots["train"])
     demand(train, f"no train {slots['train']!r}")
     demand(slots["travel_class"] in CLASSES, f"no class {slots['travel_class']!r}")
     return Instance(slots, state(bookings=[slots])), train.split
 
 
-def _two_products(world: World, slots: dict[str, str]) -> tuple[Instance, str]:
-    first, second = _product(world, slots["first"]), _product(world, slots["second"])
+def _two_products(content: Content, slots: dict[str, str]) -> tuple[Instance, str]:
+    first, second = _product(content, slots["first"]), _product(content, slots["second"])
     lines = [{"product": product.name, "quantity": 1} for product in (first, second)]
     if "colour" in slots:
         demand(slots["colour"] in second.colours, f"{second.name!r} does not come in {slots['colour']!r}")
@@ -148,7 +148,7 @@ def _two_products(world: World, slots: dict[str, str]) -> tuple[Instance, str]:
     return Instance(slots, state(cart=lines)), first.split
 
 
-_TRUTH: dict[str, Callable[[World, dict[str, str]], tuple[Instance, str]]] = {
+_TRUTH: dict[str, Callable[[Content, dict[str, str]], tuple[Instance, str]]] = {
     "Level-1": _product_fact,
     "Level-2": _product_fact,
     "Level-3": _tab_fact,

@@ -4,13 +4,13 @@ import dataclasses
 from typing import Any
 
 from environments.sites import graded
+from environments.sites.content import Content
 from environments.sites.encyclopedia import tasks as encyclopedia
 from environments.sites.forum import tasks as forum
 from environments.sites.instructions import parse
 from environments.sites.shop import tasks as shop
 from environments.sites.timetable import tasks as timetable
 from environments.sites.truth import InfeasibleError
-from environments.sites.world import World
 
 _SITES = {
     "Shop": ("shop", shop),
@@ -36,7 +36,7 @@ class GroundTruth:
         return (self.family, *(self.slots[name].lower() for name in sorted(self.slots)))
 
 
-def ground_truth(world: World, ques: str) -> GroundTruth:
+def ground_truth(content: Content, ques: str) -> GroundTruth:
     """What an instruction asks for.
 
     Raises:
@@ -47,8 +47,8 @@ def ground_truth(world: World, ques: str) -> GroundTruth:
         raise InfeasibleError("worded in no way that the sites know")
     family, slots = instruction.family, instruction.slots
     if family in graded.LEVELS:
-        instance, split = graded.instance_of(world, family, slots)
+        instance, split = graded.instance_of(content, family, slots)
         return GroundTruth(family, graded.SITES[family], slots, split, instance.eval)
     site, module = _SITES[family.partition("-")[0]]
-    instance, split = module.instance_of(getattr(world, site), family, slots)
+    instance, split = module.instance_of(getattr(content, site), family, slots)
     return GroundTruth(family, site, slots, split, instance.eval)

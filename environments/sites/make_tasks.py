@@ -13,6 +13,7 @@ from pathlib import Path
 from common import cli
 from data.task import SITES_PORT, Task, write_tasks
 from environments.sites import graded
+from environments.sites.content import Content, build
 from environments.sites.encyclopedia import tasks as encyclopedia
 from environments.sites.forum import tasks as forum
 from environments.sites.instructions import OPENERS, WORDINGS, render
@@ -20,7 +21,6 @@ from environments.sites.shop import tasks as shop
 from environments.sites.timetable import tasks as timetable
 from environments.sites.truth import Instance
 from environments.sites.words import SPLITS
-from environments.sites.world import World, build
 
 TASKS_PER_FAMILY = {"IL": 35, "optim-1": 5, "optim-2": 5, "optim-3": 5, "test": 5}
 GRADED_TASKS_PER_LEVEL = {"IL": 20, "optim-1": 5, "optim-2": 5, "optim-3": 5, "test": 5}
@@ -39,30 +39,30 @@ class Config:
 
 def main(config: Config) -> None:
     """Write one file per split."""
-    world = build(config.seed)
+    content = build(config.seed)
     for split in SPLITS:
-        write_tasks(config.output_dir / f"{split}.jsonl", make_tasks(world, split))
-        write_tasks(config.output_dir / "graded" / f"{split}.jsonl", make_graded_tasks(world, split))
+        write_tasks(config.output_dir / f"{split}.jsonl", make_tasks(content, split))
+        write_tasks(config.output_dir / "graded" / f"{split}.jsonl", make_graded_tasks(content, split))
 
 
-def make_tasks(world: World, split: str) -> list[Task]:
+def make_tasks(content: Content, split: str) -> list[Task]:
     """The tasks of a split, family by family; every family uses all its wordings."""
     rng = random.Random(f"instructions {split}")
     tasks = []
     for site, maker in _MAKERS.items():
-        families = maker.instances(getattr(world, site), split, TASKS_PER_FAMILY[split])
+        families = maker.instances(getattr(content, site), split, TASKS_PER_FAMILY[split])
         for family, instances in families.items():
             tasks += [_task(site, family, split, number, instance, rng) for number, instance in enumerate(instances)]
     return tasks
 
 
-def make_graded_tasks(world: World, split: str) -> list[Task]:
+def make_graded_tasks(content: Content, split: str) -> list[Task]:
     """The graded tasks of a split, level by level; their `domain` is the level, so that reports group by it."""
     tasks = []
     for level in graded.LEVELS:
         site = graded.SITES[level]
-        for number, (slots, path) in enumerate(graded.draw(world, split, level, GRADED_TASKS_PER_LEVEL[split])):
-            instance, _ = graded.instance_of(world, level, slots)
+        for number, (slots, path) in enumerate(graded.draw(content, split, level, GRADED_TASKS_PER_LEVEL[split])):
+            instance, _ = graded.instance_of(content, level, slots)
             task = Task(
                 id=f"{level}-{split}--{number:03d}",
                 ques=render(level, 0, "", slots),

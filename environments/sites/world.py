@@ -1,23 +1,50 @@
-"""The world behind the embedded sites: everything they show, drawn from one seed."""
+"""Tasks of a file, or else the embedded tasks with their websites."""
 
+import contextlib
 import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
 
-from environments.sites.encyclopedia import content as encyclopedia
-from environments.sites.forum import content as forum
-from environments.sites.shop import content as shop
-from environments.sites.timetable import content as timetable
-from environments.sites.words import Words
-
-
-@dataclasses.dataclass(frozen=True)
-class World:
-    shop: shop.Shop
-    encyclopedia: encyclopedia.Encyclopedia
-    forum: forum.Forum
-    timetable: timetable.Timetable
+from common.defaults import TEST_TASKS, short
+from common.processes import served
+from data.task import SITES_PORT, Task, move_sites, read_tasks
+from environments.websites import Websites
 
 
-def build(seed: int) -> World:
-    """The same world for the same seed; all sites draw from one source of names, so no name occurs twice."""
-    words = Words(seed)
-    return World(shop.build(words), encyclopedia.build(words), forum.build(words), timetable.build(words))
+@dataclasses.dataclass
+class World(Websites):
+    """Sessions on the embedded sites begin with a fresh state each.
+
+    Args:
+        test_file: tasks on any websites; None: those of `embedded_tasks`, whose websites are served.
+        sites_port: where the embedded websites run already. Else, and on port 7070 where that is free, since addresses
+            stand in prompts and a run should repeat, `serve` runs them.
+    """
+
+    test_file: Path | None = None
+    embedded_tasks: Path = TEST_TASKS
+    sites_port: int | None = None
+
+    @property
+    def port(self) -> int:
+        return self.sites_port or SITES_PORT
+
+    @contextlib.contextmanager
+    def serve(self) -> Iterator[str]:
+        if self.test_file is not None:
+            yield ""
+            return
+        number, name = len(read_tasks(self.embedded_tasks)), short(self.embedded_tasks)
+        note = f"no --test_file: the {number} embedded tasks of {name} with their ground truth"
+        if self.sites_port is not None:
+            yield note
+            return
+        with served("environments.sites", SITES_PORT) as self.sites_port:
+            yield f"{note}; their websites on port {self.sites_port} until the end"
+
+    async def tasks(self) -> list[Task]:
+        return move_sites(read_tasks(self.test_file or self.embedded_tasks), self.sites_port)
+
+    @property
+    def judge(self) -> str:
+        return "oracle" if self.test_file is None else "none"

@@ -14,7 +14,8 @@ from pathlib import Path
 from common import cli
 from common.files import write_json
 from data.task import write_tasks
-from environments.webarena.configurations import addresses_from_environment, read_configurations, to_task
+from environments.webarena.addresses import addresses_from_environment
+from environments.webarena.tasks import read_configurations, to_tasks
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Config:
 def main(config: Config) -> None:
     """Write the three."""
     configurations = read_configurations(config.raw_file, addresses_from_environment())
-    tasks = [to_task(configuration, config.state_dir) for configuration in configurations]
+    tasks = to_tasks(configurations, config.state_dir)
     name = config.raw_file.name.removesuffix(".json").removesuffix(".raw")
     folder = config.raw_file.with_name(name)
     for number, configuration in enumerate(configurations):

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import httpx
 
 from common.errors import UserError
-from environments.browser.faults import PageError
+from environments.faults import PageError
 
 ADDRESS, LOGIN = "SHOPPING", "SHOPPING_API_LOGIN"
 TIMEOUT_S = 60.0

@@ -1,12 +1,4 @@
-"""WebArena's task files, and others in its form: placeholders for addresses, login state, and shared backends.
-
-    SHOPPING=http://10.0.0.5:7770 python collection/run.py --env webarena --test_file test.raw.json \\
-        --reset_command "bash reset.sh" --headless --api_localhost http://127.0.0.1:8080/predict
-
-`__SHOPPING__` stands for the address in the environment variable SHOPPING, and so on for WebArena's other sites. Sites
-that some task uses together are one backend; tasks that `require_reset` change it and run alone there, and the reset
-command runs after each.
-"""
+"""WebArena's and WebArena-Lite's configuration files as tasks: addresses, logins, ground truth, shared backends."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -16,40 +8,50 @@ from typing import Any
 from common.errors import UserError
 from common.files import read_json
 from data.task import Task
-from environments.webarena.configurations import addresses_from_environment, fill_placeholders
+from environments.webarena.addresses import fill_placeholders
 
 _REQUIRED = ("task_id", "intent", "start_url", "sites")
 
 
-def read_webarena(path: Path, addresses: Mapping[str, str] | None = None) -> list[Task]:
-    """The tasks of a file that holds one of WebArena's configurations or a list of them.
-
-    `addresses` of the sites by their names; None: from the environment.
+def read_configurations(path: Path, addresses: Mapping[str, str]) -> list[dict[str, Any]]:
+    """What stands in a file, one configuration or a list of them, with `__SHOPPING__` and the like filled in.
 
     Raises:
         UserError: a field is missing, or nothing says what a placeholder stands for.
     """
     content = read_json(path)
-    configs = content if isinstance(content, list) else [content]
-    for number, config in enumerate(configs):
-        if not isinstance(config, dict) or not set(_REQUIRED) <= set(config):
+    configurations = content if isinstance(content, list) else [content]
+    for number, configuration in enumerate(configurations):
+        if not isinstance(configuration, dict) or not set(_REQUIRED) <= set(configuration):
             raise UserError(f"{path}: entry {number} is no WebArena task; it needs {', '.join(_REQUIRED)}")
-    backends = _backends([config["sites"] for config in configs])
-    filled = fill_placeholders(json.dumps(configs), addresses or addresses_from_environment(), str(path))
-    return [_task(config, backends) for config in json.loads(filled)]
+    return json.loads(fill_placeholders(json.dumps(configurations), addresses, str(path)))
 
 
-def _task(config: dict[str, Any], backends: Mapping[str, str]) -> Task:
-    sites = config["sites"]
+def to_tasks(configurations: Sequence[Mapping[str, Any]], state_dir: Path = Path()) -> list[Task]:
+    """The tasks of filled configurations; `state_dir` is where a relative `storage_state` lies.
+
+    A task shares its backend with all that use one of its sites. It changes the backend when it says so
+    (`require_reset`, which the released files leave false) or when its ground truth looks at the site afterwards
+    (`program_html`).
+    """
+    backends = _backends([configuration["sites"] for configuration in configurations])
+    return [_task(configuration, backends, state_dir) for configuration in configurations]
+
+
+def _task(configuration: Mapping[str, Any], backends: Mapping[str, str], state_dir: Path) -> Task:
+    sites, truth = configuration["sites"], configuration.get("eval")
+    state = configuration.get("storage_state") or ""
+    kinds = truth.get("eval_types") if isinstance(truth, dict) else None
+    looks_at_site = isinstance(kinds, list) and "program_html" in kinds
     return Task(
-        id=f"webarena--{config['task_id']}",
-        ques=config["intent"],
-        web=config["start_url"].split(" |AND| ")[0],  # further ones are for tabs, of which we have one
-        web_name=sites[0] if sites else "",
-        eval=config.get("eval"),
-        storage_state=config.get("storage_state") or "",
+        id=f"webarena--{configuration['task_id']}",
+        ques=configuration["intent"],
+        web=configuration["start_url"].split(" |AND| ")[0],  # further ones are for tabs, of which we have one
+        web_name="+".join(sites),
+        eval=truth,
+        storage_state=str(state_dir / state) if state else "",
         backend=backends[sites[0]] if sites else "",
-        changes_backend=bool(config.get("require_reset")),
+        changes_backend=bool(configuration.get("require_reset")) or looks_at_site,
     )
 
 

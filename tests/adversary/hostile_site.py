@@ -10,11 +10,11 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from data.action import Click
 from environments.browser.actions import act
-from environments.browser.faults import BrowserError, PageError
 from environments.browser.fleet import Fleet
 from environments.browser.observe import observe
 from environments.browser.page import Page, Viewport
 from environments.browser.settle import settle
+from environments.faults import BrowserError, PageError
 from tests.adversary.pages import HEADERS, NAVIGATIONS, SUBRESOURCES
 from tests.adversary.traps import Traps
 

@@ -12,13 +12,14 @@ import pytest
 
 from collection.campaign.backends import Backends
 from collection.campaign.lease import leases
-from collection.campaign.options import url_policy
 from collection.campaign.schedule import Schedule
-from collection.config.commands import CollectionConfig
 from common.errors import UserError
 from data.task import Task
 from data.trajectory import read_trajectory
-from environments.webarena.tasks import read_webarena
+from environments.browser.config import BrowserConfig
+from environments.webarena.addresses import hosts_from_environment
+from environments.webarena.tasks import read_configurations, to_tasks
+from environments.webarena.world import World
 from tests.collection.collector import Collector, task
 from tests.conftest import ROOT
 
@@ -40,15 +41,15 @@ URLS = {"SHOPPING": "http://10.0.0.5:7770/", "MAP": "http://10.0.0.5:3000", "RED
 def test_webarena_files_are_read(tmp_path: Path) -> None:
     path = tmp_path / "test.raw.json"
     path.write_text(json.dumps(CONFIGS))
-    buy, look, post = read_webarena(path, URLS)
+    buy, look, post = to_tasks(read_configurations(path, URLS))
     assert (buy.id, buy.ques, buy.web) == ("webarena--1", "Buy", "http://10.0.0.5:7770/cart")
     assert look.web.strip() == "http://10.0.0.5:3000"
     assert buy.changes_backend and not look.changes_backend
     assert buy.backend == look.backend == "map+shopping" and post.backend == "reddit"
     assert post.eval["reference_url"] == "http://10.0.0.5:9999/f/books"
-    assert post.storage_state == "./.auth/reddit_state.json"
+    assert post.storage_state == ".auth/reddit_state.json"
     with pytest.raises(UserError, match="set the environment variable MAP"):
-        read_webarena(path, {"SHOPPING": "http://x"})
+        read_configurations(path, {"SHOPPING": "http://x"})
 
 
 def test_a_task_file_reads_no_variable_but_the_sites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,16 +57,16 @@ def test_a_task_file_reads_no_variable_but_the_sites(tmp_path: Path, monkeypatch
     monkeypatch.setenv("SHOPPING", "http://10.0.0.5:7770/")
     path = tmp_path / "test.raw.json"
     path.write_text(json.dumps([{**CONFIGS[0], "start_url": "__SHOPPING__/?k=__OPENAI_API_KEY__&h=__HOME__"}]))
-    [task] = read_webarena(path)
+    [task] = asyncio.run(World(test_file=path).tasks())
     assert task.web == "http://10.0.0.5:7770/?k=__OPENAI_API_KEY__&h=__HOME__"
 
 
 def test_the_sites_that_variables_name_may_be_private(monkeypatch: pytest.MonkeyPatch) -> None:
     task = Task("1", "q", "http://10.0.0.5:7770/")
     with pytest.raises(UserError, match="--private_hosts"):
-        url_policy(CollectionConfig(), [task])
+        BrowserConfig().url_policy([task], hosts_from_environment())
     monkeypatch.setenv("SHOPPING", "http://10.0.0.5:7770/admin")
-    policy = url_policy(CollectionConfig(), [task])
+    policy = BrowserConfig().url_policy([task], hosts_from_environment())
     assert not policy.refuses_address("10.0.0.5", 7770, "10.0.0.5")
     assert policy.refuses_address("10.0.0.5", 7771, "10.0.0.5")
 
@@ -116,20 +117,25 @@ def test_a_website_is_not_crowded_and_others_go_on(tmp_path: Path) -> None:
 def test_a_backend_that_was_not_reset_marks_what_follows(tmp_path: Path) -> None:
     change = Task("c", "q", "http://a/", backend="shop", changes_backend=True)
     look = Task("l", "q", "http://a/", backend="shop")
+    said: list[str] = []
+
+    def with_command(command: str) -> Backends:
+        return Backends(tmp_path, World(reset_command=command).restore, said.append)
 
     async def go() -> None:
-        backends = Backends(tmp_path)
+        backends = with_command("")
         backends.begin(change)
         await backends.after(change)
-        assert Backends(tmp_path).contaminated_by(look) == "c"  # also for the collector after the next crash
+        assert with_command("").contaminated_by(look) == "c"  # also for the collector after the next crash
         marker = tmp_path / "reset"
-        backends = Backends(tmp_path, f'echo "$BACKEND" > {marker}')
+        backends = with_command(f'echo "$BACKEND" > {marker}')
         await backends.before(change)
         assert marker.read_text() == "shop\n" and not backends.contaminated_by(look)
-        backends = Backends(tmp_path, "exit 1")
+        backends = with_command("echo no disk; exit 1")
         backends.begin(change)
         await backends.after(change)
         assert backends.contaminated_by(look) == "c"
+        assert len(said) == 1 and said[0].startswith("shop was not put back") and said[0].endswith("no disk")
 
     asyncio.run(go())
 

@@ -15,15 +15,15 @@ from pathlib import Path
 
 import pytest
 
-from collection.agent import episode
-from collection.agent.episode import Limits
 from data.action import Click
 from data.trajectory import Trajectory, read_trajectory
 from environments.browser import launch
 from environments.browser.actions import act
-from environments.browser.faults import BrowserError
+from environments.browser.config import BrowserConfig
+from environments.browser.environment import BrowserEnvironment
 from environments.browser.observe import observe
 from environments.browser.walls import describe_wall
+from environments.faults import BrowserError
 from tests.collection.collector import Collector, task
 from tests.environments import website
 from tests.environments.conftest import Harbour, open_harbour
@@ -125,7 +125,7 @@ def test_a_document_that_never_comes_does_not_keep_the_page_from_being_observed(
             await asyncio.sleep(0)  # it is asked for first
             while is_asked_for_first and not page.activity.navigating:
                 await asyncio.sleep(0.01)
-            seen = await episode._observe_once(page, Limits(10, 3, "released", save_tree_nodes=False))
+            seen = await BrowserEnvironment(page, BrowserConfig()).observe_once()
             await asyncio.gather(leaving, return_exceptions=True)
             return seen.tree, " ".join(page.take_messages())
 

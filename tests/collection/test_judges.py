@@ -16,8 +16,8 @@ from common.errors import UserError
 from data.outcome import Outcome, Verdict
 from data.task import Task
 from data.trajectory import FINISHED, MAX_STEPS, Step, TrajectoryWriter, folder_name, read_outcome
+from environments.sites.content import build
 from environments.sites.make_tasks import make_tasks
-from environments.sites.world import build
 from tests.collection.endpoints import serving
 
 TASKS = make_tasks(build(0), "optim-1")

@@ -19,7 +19,7 @@ def record(folder: Path, task: Task, answer: str | None = "done", state: object 
     writer.write_observation(1, "[1] RootWebArea 'x'", {}, b"png")
     writer.add_step(Step(number=1, url=task.web, reply=REPLY), "[1] RootWebArea 'x'")
     if state is not None:
-        writer.write_final_state(state)
+        writer.write_final("final_state", state)
     writer.finish(status, answer=answer, reason="the browser crashed" if status == INVALID else "")
     return writer.folder
 

@@ -7,7 +7,10 @@ from unittest.mock import Mock
 
 from collection.campaign.pacing import Pace
 from data.trajectory import read_trajectory
+from environments.browser.config import BrowserConfig
+from environments.browser.environment import BrowserEnvironment
 from environments.browser.page import Page
+from environments.environment import Environment
 from tests.collection.collector import Collector, task
 from tests.environments.conftest import Harbour
 
@@ -30,7 +33,7 @@ def test_turns_on_a_website_are_spaced_over_all_sessions_and_others_do_not_wait(
 
 def test_a_cancelled_session_ends_without_waiting_for_a_seat() -> None:
     async def think(pace: Pace) -> None:
-        async with pace.seat(), pace.thinking(Mock(spec=Page)):
+        async with pace.seat(), pace.thinking(Mock(spec=Environment)):
             await asyncio.Event().wait()
 
     async def go() -> None:
@@ -68,10 +71,11 @@ def test_a_page_stands_still_while_the_model_thinks_only_where_that_is_wanted(ha
     async def go() -> tuple[int, int]:
         async with harbour.page(f"{url}/clock") as page:
             free, frozen = Pace(seats=1), Pace(seats=1, freeze=True)
-            async with free.seat(), free.thinking(page):
+            environment = BrowserEnvironment(page, BrowserConfig())
+            async with free.seat(), free.thinking(environment):
                 await wait_for_a_tick(page)
             async with frozen.seat():
-                async with frozen.thinking(page):
+                async with frozen.thinking(environment):
                     before = await ticks(page)
                     await asyncio.sleep(0.5)
                     after = await ticks(page)

@@ -66,7 +66,7 @@ PRODUCT = SHOP + (
 
 
 def test_from_demonstrations_it_proposes_what_the_pages_show(tmp_path):
-    from environments.sites.world import build
+    from environments.sites.content import build
 
     products = build(0).shop.of("IL")[:12]
     for number, product in enumerate(products):

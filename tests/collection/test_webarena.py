@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
@@ -13,12 +14,13 @@ import pytest
 
 from common.errors import UserError
 from data.task import Task, read_tasks
-from environments.browser.faults import PageError
 from environments.browser.storage_state import MAX_BYTES, check_storage_states, read_storage_state
+from environments.faults import PageError
 from environments.webarena import magento
-from environments.webarena.configurations import fill_placeholders, to_task
+from environments.webarena.addresses import fill_placeholders
 from environments.webarena.final_pages import check_programs, parse_call, read_final_pages, target_url
-from environments.webarena.reset import reset_sites
+from environments.webarena.tasks import read_configurations, to_tasks
+from environments.webarena.world import World
 from tests.conftest import ROOT
 
 CONFIGURATION = {
@@ -66,8 +68,20 @@ def test_the_command_fills_addresses_and_writes_all_three(tmp_path, monkeypatch)
 
 def test_what_evaluators_know_is_no_placeholder():
     assert fill_placeholders("func:f('__last_url__', __page__) __MAP__", {"MAP": "m"}, "x").endswith("__page__) m")
-    with pytest.raises(UserError, match="no field 'intent'"):
-        to_task({"task_id": 3})
+
+
+def test_a_configuration_without_its_fields_is_refused(tmp_path):
+    path = tmp_path / "raw.json"
+    path.write_text(json.dumps([CONFIGURATION, {"task_id": 3}]))
+    with pytest.raises(UserError, match="entry 1 is no WebArena task; it needs task_id, intent"):
+        read_configurations(path, {"SHOPPING": "http://shop.test"})
+
+
+def test_a_task_whose_ground_truth_looks_at_the_site_changes_it():
+    """The released files say `require_reset: false` of all, also of those that post and buy."""
+    looks = {**CONFIGURATION, "task_id": 5, "eval": {"eval_types": ["program_html"], "program_html": []}}
+    says = {**CONFIGURATION, "task_id": 6, "require_reset": True}
+    assert [task.changes_backend for task in to_tasks([CONFIGURATION, looks, says])] == [False, True, True]
 
 
 def test_programs_are_looked_up_and_never_run():
@@ -192,11 +206,19 @@ def test_a_storage_state_that_no_task_can_begin_with_is_refused_before_the_run(t
             check_storage_states(tasks)
 
 
-def test_the_reset_hook_runs_a_command_and_says_when_it_fails(tmp_path):
-    reset_sites("")
-    reset_sites(f"touch {tmp_path / 'reset'}")
-    assert (tmp_path / "reset").exists()
-    with pytest.raises(UserError, match="ended with code 1"):
-        reset_sites("false")
-    with pytest.raises(UserError, match="cannot be run"):
-        reset_sites("no-such-command-here")
+def test_the_reset_command_runs_and_says_when_it_fails(tmp_path, monkeypatch):
+    def restore(command, backend=""):
+        return asyncio.run(World(reset_command=command).restore(backend))
+
+    assert not restore("")
+    assert restore(f'echo "of $BACKEND" > {tmp_path / "reset"}', "shop")
+    assert (tmp_path / "reset").read_text() == "of shop\n"
+    with pytest.raises(UserError, match="ended with code 1: no output"):
+        restore("false")
+    with pytest.raises(UserError, match=r"ended with code 127: .*no-such-command-here"):
+        restore("no-such-command-here")
+    monkeypatch.setattr("environments.command.TIMEOUT_S", 0.2)
+    with pytest.raises(UserError, match="took longer"):
+        restore(f"(sleep 2; touch {tmp_path / 'late'}) & wait")
+    time.sleep(2.5)
+    assert not (tmp_path / "late").exists()  # what it started is ended, too

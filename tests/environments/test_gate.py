@@ -22,7 +22,6 @@ from data.action import Click
 from data.task import Task
 from environments.browser import gate as gate_module
 from environments.browser.actions import act
-from environments.browser.faults import BrowserError, PageError
 from environments.browser.fleet import Fleet
 from environments.browser.gate import Gate
 from environments.browser.launch import without_secrets
@@ -30,6 +29,7 @@ from environments.browser.observe import observe
 from environments.browser.page import Page, Viewport
 from environments.browser.settle import settle
 from environments.browser.url_policy import UrlPolicy
+from environments.faults import BrowserError, PageError
 from tests.collection.gates import NoWall, in_process_gate, name_server, policy_of_own
 
 # {trap} is an address that no task set granted.

@@ -8,10 +8,10 @@ import sys
 import pytest
 
 from data.task import read_tasks
+from environments.sites.content import build
 from environments.sites.ground_truth import ground_truth
 from environments.sites.truth import InfeasibleError
 from environments.sites.words import SPLITS
-from environments.sites.world import build
 from tests.conftest import ROOT
 
 TASKS = ROOT / "data" / "tasks"

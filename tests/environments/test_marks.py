@@ -14,7 +14,8 @@ from environments.browser.actions import act
 from environments.browser.frames import Frame
 from environments.browser.layout import Region
 from environments.browser.marks import Found, draw, number
-from environments.browser.observe import Observation, observe
+from environments.browser.observe import observe
+from environments.environment import Observation
 from tests.collection.collector import Collector, task
 from tests.environments import website
 from tests.environments.conftest import Harbour

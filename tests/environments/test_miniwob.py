@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from common.errors import UserError
-from common.processes import free_port
+from common.processes import free_port, served
 from data.action import Click
 from data.task import Task, move_sites
 from data.trajectory import read_trajectory
@@ -21,7 +21,8 @@ from environments.browser.fleet import Fleet
 from environments.browser.observe import observe
 from environments.browser.page import Page, Viewport
 from environments.browser.settle import settle
-from environments.miniwob import world as miniwob
+from environments.miniwob import app as miniwob
+from environments.miniwob.world import World
 from tests.collection.test_run import wait_until
 from tests.conftest import ROOT
 
@@ -30,7 +31,7 @@ pytestmark = pytest.mark.skipif(not find_spec("miniwob"), reason="needs the pack
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
-    with miniwob.served() as port:
+    with served("environments.miniwob") as port:
         yield port
 
 
@@ -87,9 +88,9 @@ def test_a_second_attempt_does_not_count(port: int, tmp_path: Path) -> None:
     assert (solved["done"], solved["solved"], solved["raw_reward"], solved["loads"]) == (True, True, 1, 2)
 
 
-def test_an_unknown_task_is_named(tmp_path: Path) -> None:
+def test_an_unknown_task_is_named() -> None:
     with pytest.raises(UserError, match="no task 'click-nothing'"):
-        miniwob.tasks_for(["click-nothing"], [0], 1, Fleet(1, True, Viewport()), tmp_path / "kept.jsonl")
+        asyncio.run(World(env_tasks=("click-nothing",)).tasks())
 
 
 def collect(folder: Path, policy: str, *flags: str) -> subprocess.CompletedProcess:
@@ -111,12 +112,12 @@ def test_it_runs_as_a_command(policy: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_every_task_starts_and_its_seed_decides(port: int, tmp_path: Path) -> None:
+def test_every_task_starts_and_its_seed_decides() -> None:
     runs = []
-    for number, seed in enumerate((0, 0, 1)):
-        fleet = Fleet(4, headless=True, viewport=Viewport())
-        tasks = miniwob.tasks_for([], [seed], port, fleet, tmp_path / f"{number}.jsonl")
-        runs.append([task.ques for task in tasks])
+    for seed in (0, 0, 1):
+        world = World(env_seeds=(seed,))
+        with world.serve():
+            runs.append([task.ques for task in asyncio.run(world.tasks())])
     first, again, other = runs
     assert len(first) == len(miniwob.task_names()) >= 130 and all(first)
     assert first == again

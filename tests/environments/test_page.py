@@ -7,8 +7,8 @@ import pytest
 from PIL import Image
 
 from common.processes import free_port
-from environments.browser.faults import BrowserError, PageError
 from environments.browser.observe import observe
+from environments.faults import BrowserError, PageError
 from tests.environments.conftest import Harbour
 
 

@@ -11,17 +11,17 @@ import httpx
 import pytest
 
 from data.task import Task
+from environments.sites.content import Content, build
 from environments.sites.order import order_cookie
 from environments.sites.shop.content import euros
 from environments.sites.visits import Sessions
 from environments.sites.words import FILLER, SPLITS
-from environments.sites.world import World, build
 
 SITES = ("shop", "encyclopedia", "forum", "timetable")
 
 
 @pytest.fixture(scope="module")
-def world() -> World:
+def world() -> Content:
     return build(seed=0)
 
 

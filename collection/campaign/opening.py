@@ -1,0 +1,54 @@
+"""The world of a run, made from its flags and served until the run ends; and browsers without a window."""
+
+import asyncio
+import contextlib
+import dataclasses
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from collection.campaign.options import browser_of
+from collection.config.commands import CollectionConfig
+from data.task import Task
+from environments.world import World, choose_settings, make_world
+
+Flags = TypeVar("Flags", bound=CollectionConfig)
+
+
+@contextlib.contextmanager
+def opened(config: Flags, name: str, embedded_tasks: Path, **own: Any) -> Iterator[tuple[Flags, World, Sequence[Task]]]:
+    """The flags, the world in `environments/<name>/` and its tasks, served until the block ends but for a dry run.
+
+    `embedded_tasks` are those without `--test_file`, `own` further settings of some worlds. One line on the standard
+    error says what was not given. Without a screen to show a browser on: `--headless`.
+    """
+    config, notes = without_display(config)
+    offered = {
+        "browser": browser_of(config),
+        "reset_command": config.reset_command,
+        "test_file": config.test_file,
+        "embedded_tasks": embedded_tasks,
+        "sites_port": config.sites_port,
+        "kept_tasks": config.output_dir / f"{name}.jsonl",
+        **own,
+    }
+    world = make_world(name, **choose_settings(name, offered))
+    with contextlib.nullcontext("") if config.dry_run else world.serve() as note:
+        tasks = asyncio.run(world.tasks())
+        say([note, *notes])
+        yield config, world, tasks
+
+
+def without_display(config: Flags) -> tuple[Flags, list[str]]:
+    """`--headless` where there is no screen to show a browser on, and what to say of it."""
+    if config.headless or config.dry_run or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+        return config, []
+    return dataclasses.replace(config, headless=True), ["no display: browsers run as with --headless"]
+
+
+def say(notes: list[str]) -> None:
+    """All of it as one line on the standard error."""
+    if any(notes):
+        print("; ".join(filter(None, notes)), file=sys.stderr)

@@ -1,0 +1,30 @@
+"""Serve MiniWoB++'s pages: python -m environments.miniwob --port 7070"""
+
+import dataclasses
+
+import uvicorn
+
+from common import cli
+from common.processes import listen
+from data.task import SITES_PORT
+from environments.miniwob.app import HOST, create_app
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """Serve MiniWoB++."""
+
+    port: int = SITES_PORT
+    """Port to listen on; 0 picks a free one."""
+
+
+def main(config: Config) -> None:
+    """Serve until stopped."""
+    listener = listen(config.port)
+    app = create_app()
+    print(f"miniwob on http://{HOST}:{listener.getsockname()[1]}/", flush=True)
+    uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).run(sockets=[listener])
+
+
+if __name__ == "__main__":
+    cli.run(Config, main, description=__doc__)

@@ -1,0 +1,23 @@
+"""Everything the embedded sites show, drawn from one seed."""
+
+import dataclasses
+
+from environments.sites.encyclopedia import content as encyclopedia
+from environments.sites.forum import content as forum
+from environments.sites.shop import content as shop
+from environments.sites.timetable import content as timetable
+from environments.sites.words import Words
+
+
+@dataclasses.dataclass(frozen=True)
+class Content:
+    shop: shop.Shop
+    encyclopedia: encyclopedia.Encyclopedia
+    forum: forum.Forum
+    timetable: timetable.Timetable
+
+
+def build(seed: int) -> Content:
+    """The same content for the same seed; all sites draw from one source of names, so no name occurs twice."""
+    words = Words(seed)
+    return Content(shop.build(words), encyclopedia.build(words), forum.build(words), timetable.build(words))

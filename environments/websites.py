@@ -1,0 +1,97 @@
+"""What worlds of websites have in common: browsers behind a gate, ground truth by its kind, and the user's reset."""
+
+import contextlib
+import dataclasses
+import socket
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from common.errors import UserError
+from data.task import SITES_PORT, Task
+from environments.browser.config import BrowserConfig
+from environments.browser.environment import BrowserEnvironment
+from environments.browser.gate import Gate
+from environments.browser.storage_state import check_storage_states, restore
+from environments.command import run_reset_command
+from environments.environment import Environment, Open
+from environments.sites.order import order_cookie
+from environments.webarena.addresses import hosts_from_environment
+from environments.webarena.final_pages import check_programs, read_final_pages
+from environments.world import World
+
+STATE_PATH = "/_elcano/state"  # where embedded sites and MiniWoB++ tell a session's state
+
+
+@dataclasses.dataclass
+class Websites(World):
+    """A task may be of any kind, whichever file it stands in: on an embedded site, on WebArena's, on the open web.
+
+    Args:
+        browser: how its pages are shown.
+        reset_command: of the user's, see `restore`.
+    """
+
+    browser: BrowserConfig = dataclasses.field(default_factory=BrowserConfig)
+    reset_command: str = ""
+
+    @property
+    def port(self) -> int:
+        """Where its own websites answer on this machine."""
+        return SITES_PORT
+
+    def check(self, tasks: Sequence[Task]) -> None:
+        check_programs(tasks)
+        check_storage_states(tasks)
+        check_embedded_sites(tasks)
+
+    @contextlib.asynccontextmanager
+    async def environments(self, tasks: Sequence[Task], num_sessions: int) -> AsyncIterator[Open]:
+        policy = self.browser.url_policy(tasks, hosts_from_environment(), self.port)
+        with Gate(policy) as gate:
+            async with self.browser.fleet(num_sessions, gate.flags()) as fleet:
+
+                async def open_environment(session: int, downloads: Path) -> Environment:
+                    return WebsiteEnvironment(await fleet.open(session, downloads), self.browser)
+
+                yield open_environment
+
+    async def restore(self, backend: str = "") -> bool:
+        """Embedded sites and MiniWoB++ share nothing between sessions; other websites have the user's command."""
+        if self.reset_command:
+            await run_reset_command(self.reset_command, backend)
+        return bool(self.reset_command)
+
+
+class WebsiteEnvironment(BrowserEnvironment):
+    """A page, and what our own websites and WebArena's need before the first and after the last step."""
+
+    async def reset(self, task: Task, seed: int | None = None) -> None:
+        if seed is not None and (cookie := order_cookie(task, seed)):
+            await restore(self.page, {"cookies": [cookie]})
+        await super().reset(task, seed)
+
+    async def final_state(self) -> dict[str, Any]:
+        """By the kinds of ground truth that the task names."""
+        task, kept = self.task, {}
+        kinds = (task.eval or {}).get("eval_types", [])
+        if "site_state" in kinds:
+            start = urlsplit(task.web)
+            kept["final_state"] = await self.page.fetch_json(f"{start.scheme}://{start.netloc}{STATE_PATH}")
+        if "program_html" in kinds:
+            kept["final_pages"] = await read_final_pages(self.page, task)
+        return kept
+
+
+def check_embedded_sites(tasks: Sequence[Task]) -> None:
+    """Raise UserError unless something listens where tasks on `<site>.localhost` begin."""
+    addresses = [urlsplit(task.web) for task in tasks]
+    for port in {address.port or 80 for address in addresses if (address.hostname or "").endswith(".localhost")}:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=5).close()
+        except OSError as error:
+            raise UserError(
+                f"no websites answer on port {port} ({error.strerror}); start them by python -m environments.sites "
+                f"--port {port}, or tell by --sites_port where they are"
+            ) from None
