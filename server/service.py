@@ -188,8 +188,19 @@ class Service:
         adapter: str,
     ) -> None:
         """Read ahead what the session's next request will begin with; returns at once."""
+
+        def read_ahead() -> None:
+            try:
+                expected = self._next_prompt.expect(turns, reply)
+                if expected is not None:
+                    messages, shown = expected
+                    prompt = build_prompt(messages, [images[i] for i in shown], engine.model, engine.cache, adapter)
+                    engine.read_ahead(prompt, session)
+            except Exception as error:  # nobody waits for it
+                log.debug("nothing was read ahead", exc_info=error)
+
         if self.read_ahead:
-            self._pool.submit(self._expect_next, engine, session, turns, images, reply, adapter)
+            self._pool.submit(read_ahead)
 
     async def reload(self, folder: Path) -> str:
         """Serve the checkpoint in `folder` from now on; requests under way finish on the weights they began with.
@@ -238,24 +249,6 @@ class Service:
             engines[0].stop()
         self.retired.add(engines.pop().stats)
         _measure(budget, single=True)
-
-    def _expect_next(
-        self,
-        engine: Engine,
-        session: str,
-        turns: Sequence[tuple[str, str]],
-        images: Sequence[WireImage],
-        reply: str,
-        adapter: str,
-    ) -> None:
-        try:
-            expected = self._next_prompt.expect(turns, reply)
-            if expected is not None:
-                messages, shown = expected
-                prompt = build_prompt(messages, [images[i] for i in shown], engine.model, engine.cache, adapter)
-                engine.read_ahead(prompt, session)
-        except Exception as error:  # nobody waits for it
-            log.debug("nothing was read ahead", exc_info=error)
 
 
 def _measure(budget: MemoryBudget, single: bool) -> None:

@@ -10,7 +10,6 @@ from collection.agent.policy import (
     PolicyError,
     Retries,
     Sampling,
-    TransientError,
     check_answers,
     check_url,
     given,
@@ -23,6 +22,7 @@ from collection.agent.prompts import SYSTEM_PROMPT, system_prompt
 from collection.endpoints.chat_dialect import ChatDialect
 from collection.endpoints.keys import minds_proxies
 from common.errors import UserError
+from common.retry import TransientError
 from data.conversation import StepText, build_chat, split_marks
 from data.task import Task
 

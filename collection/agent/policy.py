@@ -1,7 +1,5 @@
 """The policy: what the agent says next, asked over HTTP. What `/predict` and chat endpoints have in common."""
 
-import asyncio
-import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -11,11 +9,11 @@ import httpx
 
 from collection.config.endpoint import Prompt
 from common.errors import UserError
+from common.retry import TransientError, retry_async
 from data.conversation import IMAGE, Conversation, StepText, Turn, build_conversation
 from data.task import Task
 
 REPLY_TIMEOUT_S = 300.0  # a big model on a busy server
-RETRY_PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0)
 MAX_FAILED_REPLIES = 3  # in a row, over all sessions, each after all its retries: then the server is taken for dead
 
 
@@ -95,39 +93,20 @@ class Retries:
             ServerDeadError: so did the replies before it.
         """
         try:
-            completion = await self._retry(call)
-        except PolicyError as error:
+            completion = await retry_async(call)
+        except (TransientError, PolicyError) as error:
             self._count_failure(error)
-            raise
+            raise PolicyError(str(error)) from None
         self.failed_replies = 0
         return completion
 
-    async def _retry(self, call: Callable[[], Awaitable[Completion]]) -> Completion:
-        for pause_s in RETRY_PAUSES_S:
-            try:
-                return await call()
-            except TransientError as error:
-                await asyncio.sleep(max(pause_s * random.uniform(0.75, 1.25), error.pause_s))
-        try:
-            return await call()
-        except TransientError as error:
-            raise PolicyError(str(error)) from None
-
-    def _count_failure(self, error: PolicyError) -> None:
+    def _count_failure(self, error: Exception) -> None:
         self.failed_replies += 1
         if self.failed_replies >= MAX_FAILED_REPLIES:
             raise ServerDeadError(
                 f"the model server at {self.address} does not answer ({error}); "
                 "put it right and run the same command again: what is complete is kept"
             ) from None
-
-
-class TransientError(Exception):
-    """A failure that may pass; not tried again before `pause_s`."""
-
-    def __init__(self, message: str, pause_s: float = 0.0):
-        super().__init__(message)
-        self.pause_s = pause_s
 
 
 def trained_conversation(task: Task, steps: Sequence[StepText], sampling: Sampling) -> Conversation:

@@ -16,7 +16,6 @@ from collection.agent.policy import (
     PolicyError,
     Retries,
     Sampling,
-    TransientError,
     check_answers,
     check_url,
     given,
@@ -28,6 +27,7 @@ from collection.agent.policy import (
 from collection.agent.prompts import SYSTEM_PROMPT
 from collection.endpoints.keys import own_server_headers
 from common.errors import UserError
+from common.retry import TransientError
 from data.conversation import StepText
 from data.task import Task
 

@@ -14,8 +14,8 @@ from collection.endpoints.keys import minds_proxies
 from collection.judges.faults import JudgeFault
 from collection.judges.ledger import Ledger, estimate_tokens
 from collection.judges.reply_cache import ReplyCache
-from collection.judges.retry import LONGEST_PAUSE_S, MAX_ATTEMPTS, Transient, backoff_s
 from common.errors import UserError
+from common.retry import LONGEST_PAUSE_S, MAX_ATTEMPTS, TransientError, retry
 
 Meaning = TypeVar("Meaning")
 
@@ -70,19 +70,13 @@ class Endpoint:
         """
         max_attempts = MAX_ATTEMPTS if self._failures < FAILURES_UNTIL_DOWN else 1
         request = {"model": self.model, "messages": messages, "temperature": temperature, "max_tokens": max_tokens}
-        trouble = Transient("")
-        for attempt in range(max_attempts):
-            if attempt:
-                time.sleep(backoff_s(attempt - 1, trouble.pause_s))
-            try:
-                reply = self._ask_once({**request, "seed": seed + 1000 * attempt}, parse)
-            except Transient as error:
-                trouble = error
-            else:
-                self._count(failed=False)
-                return reply
-        self._count(failed=True)
-        raise JudgeFault(f"{self.url}: {trouble}")
+        try:
+            reply = retry(lambda n: self._ask_once({**request, "seed": seed + 1000 * n}, parse), max_attempts)
+        except TransientError as error:
+            self._count(failed=True)
+            raise JudgeFault(f"{self.url}: {error}") from None
+        self._count(failed=False)
+        return reply
 
     def _ask_once(self, request: dict[str, Any], parse: Callable[[str], Meaning | None]) -> Reply:
         key = self.cache.key({"endpoint": self.url, **request})
@@ -92,7 +86,7 @@ class Endpoint:
             return Reply(text, meaning)
         text = self._create(request)
         if (meaning := parse(text)) is None:
-            raise Transient(f"a reply that says nothing clear: {text[:120]!r}")
+            raise TransientError(f"a reply that says nothing clear: {text[:120]!r}")
         self.cache.put(key, text, self.model)
         return Reply(text, meaning)
 
@@ -126,19 +120,21 @@ class Endpoint:
             fate, used = "refused", (0, 0)
             if error.code == "insufficient_quota":
                 raise UserError(f"{self.url}: the account of the API key has no money left") from None
-            raise Transient("rate limit", _retry_after_s(error)) from None
+            raise TransientError("rate limit", _retry_after_s(error)) from None
         except (openai.InternalServerError, openai.ConflictError) as error:
             fate, used = "refused", (0, 0)
-            raise Transient(f"HTTP {error.status_code}", _retry_after_s(error)) from None
+            raise TransientError(f"HTTP {error.status_code}", _retry_after_s(error)) from None
         except openai.APIStatusError as error:
             fate, used = "refused", (0, 0)
             raise JudgeFault(f"{self.url}: HTTP {error.status_code}: {error.message[:200]}") from None
         except openai.APITimeoutError:
-            raise Transient(f"no answer within {self.timeout_s:g} s") from None
+            raise TransientError(f"no answer within {self.timeout_s:g} s") from None
         except (openai.APIError, httpx.HTTPError, ValueError, AttributeError, TypeError) as error:
             if isinstance(error.__cause__, httpx.ConnectError):
                 fate, used = "refused", (0, 0)
-            raise Transient(" ".join(str(error.__cause__ or error).split())[:200] or type(error).__name__) from None
+            raise TransientError(
+                " ".join(str(error.__cause__ or error).split())[:200] or type(error).__name__
+            ) from None
         finally:
             self.ledger.settle(reserved, fate, *used)
         return self._create(request)  # in the words that the endpoint has just asked for

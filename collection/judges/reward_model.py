@@ -14,9 +14,9 @@ import httpx
 from collection.endpoints.keys import own_server_headers
 from collection.judges.faults import JudgeFault
 from collection.judges.prompts import prompt_hash
-from collection.judges.retry import Transient, retry
 from collection.judges.verdict_judge import settled_without_judge
 from common.errors import UserError
+from common.retry import TransientError, retry
 from data.outcome import Outcome, Verdict
 from data.reward_model import INSTRUCTION, NO, YES, probability_of_yes, reward_model_turn
 from data.task import Task
@@ -54,7 +54,10 @@ class RewardModelJudge:
         """(P(YES) / (P(YES) + P(NO)), version of the weights) for a user turn."""
         conversations = [{"role": "user", "content": text}]
         request = {"id": name, "conversations": conversations, "images": images, "answers": [YES, NO]}
-        answer = retry(lambda: self._post(request))
+        try:
+            answer = retry(lambda _: self._post(request))
+        except TransientError as error:
+            raise JudgeFault(str(error)) from None
         try:
             yes, no = (float(score["logprob"]) for score in answer["scores"])
         except (KeyError, TypeError, ValueError):
@@ -67,13 +70,13 @@ class RewardModelJudge:
         try:
             answer = self._client.post(self.url, json=request)
         except httpx.HTTPError as error:
-            raise Transient(f"{self.url}: {error or type(error).__name__}") from None
+            raise TransientError(f"{self.url}: {error or type(error).__name__}") from None
         if answer.status_code in (401, 403):
             raise UserError(
                 f"{self.url} refused the key (HTTP {answer.status_code}); set ELCANO_API_KEY to the server's"
             )
         if answer.status_code in (429, 502, 503, 504):
-            raise Transient(f"{self.url}: HTTP {answer.status_code}")
+            raise TransientError(f"{self.url}: HTTP {answer.status_code}")
         if answer.status_code != 200:
             raise JudgeFault(f"{self.url}: HTTP {answer.status_code}: {answer.text[:200]}")
         return answer.json()

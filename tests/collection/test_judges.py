@@ -8,10 +8,11 @@ import pytest
 
 from collection.config.judging import JudgeFlags
 from collection.evaluation.auto_eval import judge_all
-from collection.judges import retry, rewards
+from collection.judges import rewards
 from collection.judges.judging import judge_once
 from collection.judges.named import make_judge
 from collection.judges.noisy import NoisyJudge
+from common import retry
 from common.errors import UserError
 from data.outcome import Outcome, Verdict
 from data.task import Task

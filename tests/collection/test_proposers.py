@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from collection import propose_tasks
-from collection.judges import retry
 from collection.proposers.filters import critic_window
 from collection.proposers.leaks import TestSplit
 from collection.proposers.parsing import parse_proposals
 from collection.proposers.similarity import Known
 from collection.proposers.stand_in_proposer import reply
+from common import retry
 from common.errors import UserError
 from data.outcome import Outcome, Verdict
 from data.task import Task, read_tasks

@@ -6,9 +6,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from collection.judges import retry
 from collection.judges.faults import JudgeFault
 from collection.judges.reward_model import RewardModelJudge
+from common import retry
 from data.outcome import Outcome, Verdict
 from data.trajectory import write_outcome
 from tests.collection.test_judges import QUESTIONS, record
