@@ -25,7 +25,7 @@ LAYOUTS = {
     8: ("tp8", "tp8,sp,bf16", "tp4,pp2,sp", "tp2,sp,do,overlap", "tp2,pp2,cp2", "tp4,cp2,sp,bf16"),
 }
 """By number of ranks; those that a layout leaves are data-parallel."""
-FP32 = {"logits": 1e-4, **dict.fromkeys(("loss", "gradient", "norm", "columns loss", "columns gradient"), 1e-5)}
+FP32 = {"logits": 1e-4, **dict.fromkeys(("loss", "gradient", "norm", "log_ratio loss", "log_ratio gradient"), 1e-5)}
 REDUCED = 0.05
 """Largest differences in fp32 and, as a share of the largest gradient, in TensorFloat-32 (TransformerEngine's products
 of fp32 numbers)."""

@@ -7,12 +7,13 @@ with one triple for each policy. LAYOUTS are separated by blanks; each has sizes
     tp pp vpp cp first     sizes (first: layers of the first pipeline stage)
     sp do overlap bf16     switches of `Layout`; `selective` and `full` recompute
     packed                 the samples of a micro-batch in one row
+    algorithms             also every learning algorithm's loss
 
 and the ranks that are left are data-parallel. Collator, schedule, loss and optimizer are those of training. Rank 0
-writes [{layout: {"loss", "gradient", "norm", "logits", "columns loss", "columns gradient"}}], the largest absolute
+writes [{layout: {"loss", "gradient", "norm", "logits", "log_ratio loss", "log_ratio gradient"}}], the largest absolute
 differences (of the gradient's norm: the relative one), policy by policy; the last two, of the first policy alone, are
-of a loss that reads columns of every kind (`own_algorithms/log_ratio.py`). Of a layout in bf16 it is
-{tensor: [error, error of one process, size]} (`rounding.py`).
+of a loss that reads columns of every kind (`own_algorithms/log_ratio.py`), and with `algorithms` there are two for each
+of `columns_reference.CASES`. Of a layout in bf16 it is {tensor: [error, error of one process, size]} (`rounding.py`).
 """
 
 import contextlib
@@ -47,7 +48,6 @@ from models.registry import family  # noqa: E402
 from models.weight_table import find_spelling  # noqa: E402
 from tests import tiny  # noqa: E402
 from tests.training import columns_reference  # noqa: E402
-from tests.training.own_algorithms.log_ratio import LogRatio  # noqa: E402
 from tests.training.rounding import Outcome, measure  # noqa: E402
 from training import checkpoint, layout  # noqa: E402
 from training.algorithms.algorithm import Algorithm  # noqa: E402
@@ -67,7 +67,6 @@ from training.train import build_collator  # noqa: E402
 
 BATCH_SIZE, NUM_SAMPLES = 2, 8
 PLAIN = SampleColumns({"weight": 1.0})
-WITH_COLUMNS = LogRatio(columns_reference.BETA, columns_reference.CLIP)
 SIZES = [(64, 48), (96, 96), (40, 90), (33, 50), (120, 50)]
 
 
@@ -142,6 +141,7 @@ class Reference:
         self.exact = Outcome.of(model, self._micro_batches(1))
         self.columns = [columns_reference.made_of(index, -losses) for index, losses in enumerate(self.exact.losses)]
         self._model = model
+        self.of_case = functools.cache(self._of_case)
 
     @functools.cached_property
     def rounded(self) -> Outcome:
@@ -149,19 +149,20 @@ class Reference:
         model = AutoModelForImageTextToText.from_pretrained(self.folder, dtype=torch.bfloat16)
         return Outcome.of(model, self._micro_batches(BATCH_SIZE))
 
-    @functools.cached_property
-    def with_columns(self) -> tuple[float, dict[str, torch.Tensor]]:
-        """(loss, gradients by parameter) of the loss that reads columns."""
+    def _of_case(self, name: str) -> tuple[float, dict[str, torch.Tensor]]:
+        """(loss, gradients by parameter) of a loss that reads columns."""
         self._model.zero_grad()
-        total = sum(columns.per_sample["weight"] for columns in self.columns)
+        case = columns_reference.CASES[name]
+        counts = [int(sample.learn[1:].sum()) for sample in self.samples]
+        total = sum(case.share(columns, count) for columns, count in zip(self.columns, counts, strict=True))
         loss = 0.0
         for sample, columns in zip(self.samples, self.columns, strict=True):
             logprobs = self._model(**hf_inputs(self.processor, [sample])).logits[0, :-1].log_softmax(-1)
             predicted = logprobs.gather(1, sample.ids[1:, None])[sample.learn[1:], 0]
-            own = columns_reference.loss(predicted, columns) / total
+            own = case.loss(predicted, columns) / total
             own.backward()
             loss += float(own)
-        found = {name: torch.zeros(1) if p.grad is None else p.grad for name, p in self._model.named_parameters()}
+        found = {key: torch.zeros(1) if p.grad is None else p.grad for key, p in self._model.named_parameters()}
         return loss, found
 
     def _micro_batches(self, size: int) -> list[tuple[list[Sample], dict[str, torch.Tensor]]]:
@@ -251,12 +252,15 @@ def compare(text: str, megatron_folder: Path, reference: Reference, with_columns
     result["loss"] = abs(loss - exact.loss)
     result["gradient"] = apart(gradients, exact.gradients)
     result["norm"] = abs(gradient_norm(optimizer) / exact.norm - 1)
-    if with_columns:
+    everything = with_columns and "algorithms" in text.split(",")
+    for name in columns_reference.CASES if everything else ["log_ratio"] if with_columns else []:
         optimizer.zero_grad()
-        expected_loss, expected_gradients = reference.with_columns
-        loss = step(chunks, make_batches(reference, config, reference.columns), WITH_COLUMNS)
-        result["columns loss"] = abs(loss - expected_loss)
-        result["columns gradient"] = apart(whole_gradients(chunks, config, reference), expected_gradients)
+        case = columns_reference.CASES[name]
+        expected_loss, expected_gradients = reference.of_case(name)
+        columns = [case.columns(columns) for columns in reference.columns]
+        loss = step(chunks, make_batches(reference, config, columns), case.algorithm)
+        result[f"{name} loss"] = abs(loss - expected_loss) / max(1.0, abs(expected_loss))  # some are sums over tokens
+        result[f"{name} gradient"] = apart(whole_gradients(chunks, config, reference), expected_gradients)
     return leave(text, largest(result))
 
 
