@@ -9,10 +9,11 @@ import dataclasses
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from common.errors import UserError
 from common.files import read_json, write_json
+from data.image_recipe import ImageRecipe
 from models.family import Family
 from models.image_settings import ImageSettings
 from models.registry import NAMES, named
@@ -22,9 +23,6 @@ _NESTED = "image_processor"
 _IMAGES = "preprocessor_config.json"
 _TEMPLATE = "chat_template.jinja"
 _MARK = "elcano.json"
-
-ImageRecipe = Literal["published", "keep"]
-"""What a release is to see: what OpenWebVoyager trained with, or what its files say."""
 
 
 def to_stderr(line: str) -> None:

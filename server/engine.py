@@ -20,6 +20,7 @@ import torch
 
 from common.errors import UserError
 from server.batch import Reply
+from server.config import EngineFlags
 from server.engine_memory import EngineMemory
 from server.feature_cache import FeatureCache
 from server.memory import is_out_of_memory, return_cached_memory
@@ -48,14 +49,9 @@ _PAUSE_S = 0.05  # between looks for memory that another engine holds
 
 
 @dataclasses.dataclass(frozen=True)
-class EngineConfig:
-    """`max_batch_size` sequences at once, `prefill_chunk` prompt tokens a step (and no more drafted ones), at most
-    `max_draft_tokens` of them for a reply, and memory for keys, values and image features."""
+class EngineConfig(EngineFlags):
+    """With the memory for keys, values and image features."""
 
-    max_batch_size: int = 16
-    max_queue: int = 256
-    prefill_chunk: int = 256
-    max_draft_tokens: int = 8
     kv_cache_bytes: int = 2 * 2**30
 
 
@@ -166,7 +162,6 @@ class Engine:
         self._thread.join(timeout_s)
 
     def _sequence(self, prompt: Prompt, params: SamplingParams, options: Options) -> Sequence:
-        params.check()
         prompt.check()
         self.model.adapters.check(prompt.adapter)
         length, draws = len(prompt.token_ids), not (options.num_scored or options.prefetch)

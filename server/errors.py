@@ -10,6 +10,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from common.errors import UserError
+from common.limits import LimitError
 from server.request_error import RequestError, UnknownModelError
 from server.sequence import DeadlineError, EngineBusyError, EngineDeadError, MemoryFullError
 from server.service import ClientGoneError, ReloadingError
@@ -65,6 +66,8 @@ def _body(error: Exception, kind: Kind) -> dict[str, dict[str, str | None]]:
     param, code = None, kind.code
     if isinstance(error, RequestError):
         param, code = error.param, error.code or code
+    if isinstance(error, LimitError):
+        param = error.name
     if isinstance(error, RequestValidationError):
         param = _field(error)
     return {"error": {"message": _one_line(error), "type": kind.type, "param": param, "code": code}}

@@ -17,7 +17,7 @@ import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 try:
     from common import cli
@@ -27,6 +27,7 @@ try:
     from common.key_flags import hide_keys
     from common.processes import allow_many_descriptors
     from models.registry import NAMES
+    from server.config import ServerConfig
 except ModuleNotFoundError as missing:  # not the python of the virtual environment
     root = Path(__file__).resolve().parent.parent
     print(f"error: {missing}; run: bash {root}/install.sh && source {root}/.venv/bin/activate", file=sys.stderr)
@@ -42,88 +43,8 @@ if TYPE_CHECKING:  # torch takes seconds to import; what can be refused is refus
 _KEEP_ALIVE_S = 75  # longer than clients keep idle connections, so that they never meet one that has just been closed
 
 
-@dataclasses.dataclass(frozen=True)
-class Config:
-    """Serve a vision-language policy over HTTP."""
-
-    model_name_or_path: str = ""
-    """Checkpoint folder in Hugging Face format (config.json, *.safetensors, tokenizer, processor). Empty: the starting
-    policy that comes with the repository."""
-    served_model_name: str = ""
-    """Name that OpenAI clients may give as `model` beside the folder's own; it stays when /reload changes the weights.
-    Empty: the name of the folder that is served first."""
-    port: int = 8080
-    """Port to listen on; 0 picks a free one."""
-    host: str = "127.0.0.1"
-    """Address to listen on; 0.0.0.0 serves every machine that reaches this one, so set ELCANO_API_KEY too."""
-    api_key: str = ""
-    """Bearer token that clients must send. Better set ELCANO_API_KEY, which other users of this machine cannot read."""
-    device: str = "auto"
-    """auto (the first GPU, else the CPU), cpu, cuda:0, ..."""
-    replicas: int = 1
-    """Server processes behind this port: one for each of the first N GPUs, or N on the CPU."""
-    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
-    """auto: float32 on CPU, else the checkpoint's own."""
-    attn_implementation: Literal["sdpa", "eager"] = "sdpa"
-    """Attention kernels; sdpa takes flash kernels where they fit."""
-    max_batch_size: int = 16
-    """Sequences generated at once."""
-    max_queue: int = 256
-    """Requests that may wait; further ones get status 429."""
-    prefill_chunk: int = 256
-    """Prompt tokens read in each step beside the decoding; more of them read prompts faster on a big GPU."""
-    max_draft_tokens: int = 8
-    """Tokens that are guessed beyond a reply's newest one, from its prompt and replies before it, and computed with it;
-    replies stay the same, and take fewer steps. 0 switches this off."""
-    kv_cache_gib: float | None = None
-    """Memory for keys, values and image features, of running requests and of what may be reused; None: 2 GiB on a CPU,
-    80 % of what the weights leave free on a GPU, measured anew when they change."""
-    read_ahead: bool = True
-    """Read what an episode's next prompt will begin with while its browser acts."""
-    request_timeout_s: float = 600.0
-    """Requests not answered by then get status 408; a request may ask for less by its own timeout_s."""
-    max_body_mib: int = 256
-    """Larger requests get status 413."""
-    access_log: str = ""
-    """File for one JSON line per request; - is the standard error."""
-    adapters: tuple[str, ...] = ()
-    """LoRA adapters as NAME=FOLDER (PEFT's format); requests name one by `adapter`, OpenAI clients by `model`."""
-    load_in_4bit: bool = False
-    """Quantise the language model to 4 bits; needs a GPU and bitsandbytes."""
-    temperature: float = 1.2
-    """Default sampling temperature; 0 is greedy."""
-    top_k: int = 50
-    """Sample among the k likeliest tokens; 0 switches this off."""
-    top_p: float = 1.0
-    """Sample among the likeliest tokens that make up this mass."""
-    max_new_tokens: int = 256
-    """Longest reply."""
-    min_new_tokens: int = 3
-    """No end token before this many."""
-    image_recipe: Literal["published", "keep"] = "keep"
-    """What a released idefics2 sees that hf2mg.sh has not converted. published: what hf2mg.sh would write into it, 980
-    pixels and no splitting; keep: what its files say. Other folders are served as they say."""
-    image_size: int | None = None
-    """Longest and shortest image edge in pixels, other than the model was trained with; None: what its folder says."""
-    do_image_splitting: bool | None = None
-    """Whether idefics2 also reads each image in quarters, other than it was trained; None: what its folder says."""
-
-
-def main(config: Config) -> None:
+def main(config: ServerConfig) -> None:
     """Check what can be checked in no time, then load and serve."""
-    least = {
-        "max_batch_size": 1,
-        "max_queue": 1,
-        "replicas": 1,
-        "prefill_chunk": 1,
-        "max_draft_tokens": 0,
-        "max_body_mib": 1,
-    }
-    for name, minimum in least.items():
-        if getattr(config, name) < minimum:
-            raise UserError(f"--{name} is {getattr(config, name)}; give at least {minimum}")
-    if config.request_timeout_s <= 0 or (config.kv_cache_gib is not None and config.kv_cache_gib <= 0):
-        raise UserError("--request_timeout_s and --kv_cache_gib must be more than 0")
     named_adapters(config)
     folder = check_folder(chosen_folder(config))
     cli.check_installed("torch", "transformers", "fastapi", "uvicorn")
@@ -135,7 +56,7 @@ def main(config: Config) -> None:
         serve(config, folder, listener)
 
 
-def chosen_folder(config: Config) -> Path:
+def chosen_folder(config: ServerConfig) -> Path:
     """The folder that was named, else the starting policy's, which is then said on the standard error."""
     if config.model_name_or_path:
         return Path(config.model_name_or_path)
@@ -195,7 +116,7 @@ def bind(host: str, port: int) -> socket.socket:
     return listener
 
 
-def named_adapters(config: Config) -> dict[str, str]:
+def named_adapters(config: ServerConfig) -> dict[str, str]:
     """`--adapters` by name."""
     pairs = [adapter.partition("=") for adapter in config.adapters]
     for name, _, folder in pairs:
@@ -204,7 +125,7 @@ def named_adapters(config: Config) -> dict[str, str]:
     return {name: folder for name, _, folder in pairs}
 
 
-def serve(config: Config, folder: Path, listener: socket.socket) -> None:
+def serve(config: ServerConfig, folder: Path, listener: socket.socket) -> None:
     """Load the model and serve until a signal."""
     from server.http_api import create_app
     from server.memory import return_freed_memory
@@ -212,7 +133,6 @@ def serve(config: Config, folder: Path, listener: socket.socket) -> None:
     from server.service import Service
 
     defaults = SamplingParams(**fields_for(SamplingParams, config))
-    defaults.check()
     return_freed_memory()
     service = Service(  # which alone holds the engine, so that weights that are replaced leave the memory
         first_engine(config, folder),
@@ -226,7 +146,7 @@ def serve(config: Config, folder: Path, listener: socket.socket) -> None:
     run(create_app(service, announcement(config, folder, listener)), config, listener)
 
 
-def first_engine(config: Config, folder: Path) -> "Engine":
+def first_engine(config: ServerConfig, folder: Path) -> "Engine":
     """The engine that the server starts with; `UserError` when the machine is too small for it."""
     from server.memory import is_out_of_memory
 
@@ -238,7 +158,7 @@ def first_engine(config: Config, folder: Path) -> "Engine":
         raise UserError(f"{folder}: its weights do not fit into memory; take a larger GPU or --load_in_4bit") from None
 
 
-def serve_replicas(config: Config, folder: Path, listener: socket.socket) -> None:
+def serve_replicas(config: ServerConfig, folder: Path, listener: socket.socket) -> None:
     """Run several of this server behind one port until a signal."""
     import torch
 
@@ -259,19 +179,19 @@ def serve_replicas(config: Config, folder: Path, listener: socket.socket) -> Non
     run(app, config, listener)
 
 
-def announcement(config: Config, folder: Path, listener: socket.socket) -> Callable[[], None]:
+def announcement(config: ServerConfig, folder: Path, listener: socket.socket) -> Callable[[], None]:
     """What to do when ready: say so on the standard output."""
     address = f"http://{config.host}:{listener.getsockname()[1]}"
     return lambda: print(f"serving {folder} on {address}", flush=True)
 
 
-def run(app: "FastAPI", config: Config, listener: socket.socket) -> None:
+def run(app: "FastAPI", config: ServerConfig, listener: socket.socket) -> None:
     """Serve an application behind what every request meets first; a SIGTERM drains it."""
     allow_many_descriptors()
     http_server(app, config).run(sockets=[listener])
 
 
-def http_server(app: "FastAPI", config: Config) -> "uvicorn.Server":
+def http_server(app: "FastAPI", config: ServerConfig) -> "uvicorn.Server":
     """The server of an application, with its walls."""
     import uvicorn
 
@@ -289,7 +209,7 @@ def http_server(app: "FastAPI", config: Config) -> "uvicorn.Server":
     return uvicorn.Server(uvicorn.Config(app, http=PromptHTTPProtocol, **options))
 
 
-def load_engine(config: Config, folder: Path, budget: "MemoryBudget | None" = None) -> "Engine":
+def load_engine(config: ServerConfig, folder: Path, budget: "MemoryBudget | None" = None) -> "Engine":
     """The model in `folder` with an engine of its own; a `budget` is shared with the engine whose place it takes."""
     from server.engine import Engine, EngineConfig
     from server.memory_budget import MemoryBudget
@@ -303,7 +223,7 @@ def load_engine(config: Config, folder: Path, budget: "MemoryBudget | None" = No
     return Engine(model, EngineConfig(**fields_for(EngineConfig, config)), budget)
 
 
-def fields_for(kind: type, config: Config) -> dict[str, object]:
+def fields_for(kind: type, config: ServerConfig) -> dict[str, object]:
     """The fields of `config` that `kind` has too."""
     names = {field.name for field in dataclasses.fields(kind)}
     return {name: value for name, value in dataclasses.asdict(config).items() if name in names}
@@ -311,4 +231,4 @@ def fields_for(kind: type, config: Config) -> dict[str, object]:
 
 if __name__ == "__main__":
     hide_keys("ELCANO_API_KEY")
-    cli.run(Config, main, description=__doc__)
+    cli.run(ServerConfig, main, description=__doc__)

@@ -9,34 +9,15 @@ from collections.abc import Sequence
 
 import torch
 
-from server.request_error import RequestError
+from data.sampling import SamplingDefaults, Seed
 
 
 @dataclasses.dataclass(frozen=True)
-class SamplingParams:
-    """How one reply is drawn. Defaults are OpenWebVoyager's server constants; `top_k` is what transformers' `generate`
-    applied there by default. Temperature 0 is greedy; `top_k` 0 and `top_p` 1 switch their filter off."""
+class SamplingParams(SamplingDefaults):
+    """How one reply is drawn. Temperature 0 is greedy; `top_k` 0 and `top_p` 1 switch their filter off."""
 
-    temperature: float = 1.2
-    top_k: int = 50
-    top_p: float = 1.0
-    max_new_tokens: int = 256
-    min_new_tokens: int = 3
-    seed: int | None = None
-
-    def check(self) -> None:
-        """Raises `RequestError` naming the parameter that is out of range."""
-        ranges = {
-            "temperature": 0 <= self.temperature <= 100,
-            "top_k": 0 <= self.top_k < 2**31,
-            "top_p": 0 < self.top_p <= 1,
-            "max_new_tokens": self.max_new_tokens >= 1,
-            "min_new_tokens": self.min_new_tokens >= 0,
-            "seed": self.seed is None or 0 <= self.seed < 2**63,
-        }
-        for name, fits in ranges.items():
-            if not fits:
-                raise RequestError(f"{name} is out of range: {getattr(self, name)}", name)
+    spelled = str
+    seed: Seed | None = None
 
     def generator(self) -> torch.Generator:
         """This request's generator; on the CPU, so that a seed means the same on every device."""

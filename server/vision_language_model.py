@@ -8,7 +8,7 @@ import dataclasses
 import hashlib
 import importlib.util
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,11 @@ from transformers.utils import logging
 from common.errors import UserError
 from models.family import Family
 from models.image_settings import ImageSettings
-from models.processor import ImageRecipe, load_processor, settings_for, splitting_remark, to_stderr
+from models.processor import load_processor, settings_for, splitting_remark, to_stderr
 from models.registry import family
 from models.text import decode_reply, render, tokenize
 from server import ragged_attention
+from server.config import ModelFlags
 from server.kv_slots import KVSlots
 from server.lora import Adapters
 from server.memory import is_out_of_memory
@@ -33,17 +34,10 @@ _BLOCK = 2**20
 
 
 @dataclasses.dataclass(frozen=True)
-class LoadOptions:
-    """How a checkpoint is loaded; `None` and "auto" leave it to the checkpoint and the machine."""
+class LoadOptions(ModelFlags):
+    """With the folders of adapters by name."""
 
-    device: str = "auto"
-    dtype: str = "auto"
-    attn_implementation: str = "sdpa"
-    image_recipe: ImageRecipe = "keep"
-    image_size: int | None = None
-    do_image_splitting: bool | None = None
-    load_in_4bit: bool = False
-    adapters: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    adapters: dict[str, str] = dataclasses.field(default_factory=dict)
 
 
 class VisionLanguageModel:

@@ -99,7 +99,7 @@ BAD = {
     ),
     "far too long": ({"conversations": [{"role": "user", "content": "x" * 600_000}], "images": []}, "characters"),
     "no such adapter": ({"adapter": "red"}, "no adapter 'red'"),
-    "temperature": ({"temperature": -1}, "temperature is out of range"),
+    "temperature": ({"temperature": -1}, "temperature must be 0 to 100, not -1"),
     "too long": (
         {"conversations": [{"role": "user", "content": "red shoe " * 4000}], "images": []},
         "model reads 4096",

@@ -16,7 +16,8 @@ import pytest
 
 from common import cli
 from common.errors import UserError
-from server.hf_online_server import Config, main
+from server.config import ServerConfig
+from server.hf_online_server import main
 from server.vision_language_model import LoadOptions, VisionLanguageModel
 from tests.server.helpers import SERVER, RunningServer, png, screenshot, server_environment
 
@@ -44,7 +45,7 @@ def test_refusals_load_nothing_heavy() -> None:
 
 
 def test_numbers_out_of_range() -> None:
-    assert "--max_batch_size is 0" in refusal("--model_name_or_path", "x", "--max_batch_size", "0")
+    assert "--max_batch_size must be at least 1, not 0" in refusal("--model_name_or_path", "x", "--max_batch_size", "0")
 
 
 def test_a_missing_folder() -> None:
@@ -158,4 +159,4 @@ def test_a_python_without_torch_is_one_line(monkeypatch: pytest.MonkeyPatch) -> 
     """A machine that only collects has our packages, but none of a model's."""
     monkeypatch.setattr(cli, "find_spec", lambda name: None if name == "torch" else find_spec(name))
     with pytest.raises(UserError, match=r"No module named 'torch' in .*; run: bash .*install\.sh && source"):
-        main(Config(port=0))
+        main(ServerConfig(port=0))

@@ -22,6 +22,7 @@ from common.errors import UserError
 from common.files import read_json, write_json
 from data.adapter_record import read_adapter_record
 from data.checkpoint_folder import RELEASE, copy_hf_files, find_weights, read_tracker, write_tracker
+from data.image_recipe import ImageRecipe
 from models import processor
 from models.image_settings import ImageSettings
 from toolkits.model_checkpoints_convertor.destinations import write_hf, write_torch_dist
@@ -81,7 +82,7 @@ class Options:
     """Adapters are merged into the weights; or stay apart: beside them in torch_dist, in a PEFT folder from mg2hf."""
     lora_alpha: float | None = None
     """Alpha of a Megatron checkpoint's adapters, where it has no adapter.json."""
-    image_recipe: processor.ImageRecipe = "published"
+    image_recipe: ImageRecipe = "published"
     """What a released idefics2 is to see: its files say that images are split into 5, and have no elcano.json beside
     them. published: what OpenWebVoyager trained with, `--image_size 980 --do_image_splitting False`; keep: what its
     files say. Other folders are kept."""
