@@ -289,7 +289,7 @@ def _apply(module: torch.nn.Module, function: Callable[[torch.Tensor], torch.Ten
 
 def _exchange_shapes(config: Config, hf: Any) -> None:
     """Pipeline stages tell each other the shapes of what they send: here all are the same."""
-    parts = config.cp * (config.tp if config.sp == "true" else 1)
+    parts = config.cp * (config.tp if config.sp else 1)
     shape = [config.seq_len // parts, config.batch_size, hf.text_config.hidden_size]
     P2PCommunicator._communicate_shapes = lambda *_: (shape, shape)
 

@@ -33,7 +33,7 @@ SHAPE = Path(__file__).resolve().parent.parent / "training" / "shapes" / "idefic
 LAYOUTS: dict[str, dict[str, Any]] = {
     "TP8": {"tp": 8},
     "TP4 x PP2": {"tp": 4, "pp": 2},
-    "TP2 x DP4, distributed optimizer": {"tp": 2, "do": "true"},
+    "TP2 x DP4, distributed optimizer": {"tp": 2, "do": True},
     "TP4 x CP2": {"tp": 4, "cp": 2},
 }
 ROWS = ("weights", "gradients", "optimizer", "activations", "update")

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from common.errors import UserError
+from common.switch import spelled
 from models.family import Family
 from models.language import tied_embeddings
 from models.registry import family, family_of
@@ -179,9 +180,10 @@ def print_plan(config: Config) -> None:
     data_parallel = num_gpus // config.layout.model_ranks
     stages = plan(config, hf, num_gpus)
     console = Console(width=140)
+    switches = f"DO={spelled(config.do)}, SP={spelled(config.sp)}, AC={config.ac}"
     console.print(
         f"{num_gpus} GPUs: TP={config.tp} x PP={config.pp} x CP={config.cp} x DP={data_parallel}, PR={config.pr}, "
-        f"DO={config.do}, SP={config.sp}, AC={config.ac}; micro-batch {config.batch_size} x {config.seq_len} tokens, "
+        f"{switches}; micro-batch {config.batch_size} x {config.seq_len} tokens, "
         f"{config.global_batch_size // (config.batch_size * data_parallel)} a step on each replica"
     )
     console.print(_table(stages))

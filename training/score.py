@@ -20,14 +20,15 @@ from typing import Literal
 
 from common import cli
 from common.errors import UserError
+from common.switch import AutoSwitch, Switch
 from data.adapter_record import read_adapter_record
 from data.checkpoint_folder import find_weights
 from data.shard import read_manifest
 from models.registry import family
 from training import torchrun
-from training.config import Config, Switch, parse_with_environment
+from training.config import Config, parse_with_environment
 from training.devices import plan_ranks
-from training.launch import check_counts, check_kernels, check_sizes
+from training.launch import check_kernels, check_sizes
 from training.modules.language import check_layout
 from training.survey import check_samples
 
@@ -50,13 +51,13 @@ class ScoreConfig:
     """Context-parallel size."""
     dp: int = 0
     """Data-parallel size; 0: as many replicas as the GPUs hold, or 1 on CPU."""
-    sp: Switch = "false"
+    sp: Switch = False
     """Sequence parallelism."""
     pr: Literal["bf16", "fp32"] = "bf16"
     """Precision of weights and activations."""
     batch_size: int = 1
     """Samples of one micro-batch, without packing."""
-    packing: Switch = "true"
+    packing: Switch = True
     """Several samples in one row of at most SEQ_LEN tokens."""
     seq_len: int = 8192
     """Tokens of the longest sample; a longer one loses the end of its newest observation's tree."""
@@ -64,11 +65,11 @@ class ScoreConfig:
     """The most images one sample may have."""
     loss: Literal["answer", "all_answers", "all"] = "answer"
     """Which tokens are scored: the last reply, every reply, or everything but images."""
-    token_logprobs: Switch = "false"
+    token_logprobs: Switch = False
     """Also write each token's."""
     token_column: str = "token_logprobs"
     """What that column is called: reference_logprobs, for an algorithm that reads those."""
-    te: Literal["auto", "true", "false"] = "auto"
+    te: AutoSwitch = None
     """TransformerEngine's layers; auto: where it is installed."""
     host_gpu_num: int = 0
     """The most GPUs (on CPU: processes) to take; 0: all that CUDA_VISIBLE_DEVICES leaves."""
@@ -85,7 +86,6 @@ class ScoreConfig:
 def main(config: ScoreConfig) -> int:
     """Check, then score under torchrun with this process's own flags and environment."""
     training = config.as_training()
-    check_counts(training)
     ranks = plan_ranks(training.layout, replicas=config.dp, per_host=config.host_gpu_num)
     manifest = read_manifest(config.dataset_path)
     _, hf_files = find_weights(config.checkpoint)

@@ -50,7 +50,7 @@ def score(config: ScoreConfig) -> None:
         tokenize_share(encoder, window, place.data_rank, place.data_size)
         for window in in_batches(read_in_order(config.dataset_path), _WINDOW * place.data_size)
     )
-    token_column = config.token_column if config.token_logprobs == "true" else None
+    token_column = config.token_column if config.token_logprobs else None
     tables = (
         _score_share(chunk, collator, share, config.seq_len, token_column)
         for share in Replica.own(place.data_rank).receive(shares)

@@ -63,7 +63,7 @@ def train(config: Config) -> bool:
     state = checkpoint.TrainingState(unwrap(model), optimizer, scheduler, guard, feed, config.layout, adapter)
     iteration = start_or_resume(config, state, pretrained, hf_files)
     writer = checkpoint.CheckpointWriter(
-        config.checkpoint_path, config.identity(manifest), config.keep_last, config.async_save == "true"
+        config.checkpoint_path, config.identity(manifest), config.keep_last, config.async_save
     )
     evaluator = Evaluator(config, model, encoder, build_collator(config, image_encoder), feed.replica)
     reporter = StepReporter(config, train_iters)
@@ -141,7 +141,7 @@ def build_collator(config: Config, image_encoder: ImageEncoder, pixel_queue: Pix
         image_encoder,
         batch_size=config.batch_size,
         seq_len=config.seq_len,
-        packing=config.packing == "true",
+        packing=config.packing,
         pad_multiple=math.lcm(config.tp, config.layout.sequence_multiple),
         pad_to_seq_len=not config.pads_to_longest,
         segment_multiple=config.layout.segment_multiple,

@@ -37,7 +37,7 @@ def main(job: dict[str, Any]) -> None:
         global_batch_size=job["batch"],
         num_workers=job["num_workers"],
         seq_len=2048,
-        pad_to_longest="true",
+        pad_to_longest=True,
     )
     layout.initialize(config.layout, seed=0)
     kind = family(config.pretrain_checkpoint_path)

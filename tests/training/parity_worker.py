@@ -75,9 +75,6 @@ def parse_layout(text: str, folder: Path = Path()) -> Config:
     words = text.split(",")
     sizes = {match[1]: int(match[2]) for word in words if (match := re.fullmatch(r"([a-z]+)(\d+)", word))}
 
-    def switch(word: str) -> str:
-        return "true" if word in words else "false"
-
     return Config(
         dataset_path=Path(),
         pretrain_checkpoint_path=folder,
@@ -89,11 +86,11 @@ def parse_layout(text: str, folder: Path = Path()) -> Config:
         vpp=sizes.get("vpp", 1),
         first_stage_layers=sizes.get("first", 0),
         cp=sizes.get("cp", 1),
-        sp=switch("sp"),
-        do=switch("do"),
-        overlap=switch("overlap"),
-        packing=switch("packed"),
-        pad_to_longest="true",
+        sp="sp" in words,
+        do="do" in words,
+        overlap="overlap" in words,
+        packing="packed" in words,
+        pad_to_longest=True,
         ac=next((word for word in words if word in ("selective", "full")), "none"),
         pr="bf16" if "bf" in sizes else "fp32",
     )

@@ -36,7 +36,7 @@ def main(output: Path, folder: Path, way: str) -> None:
     """Save and load the optimizer of a model of some 60 M parameters."""
     if way == "upstream":
         optimization.share_gathering = lambda optimizer: None
-    config = Config(Path(), SHAPE, tp=1, do="true")
+    config = Config(Path(), SHAPE, tp=1, do=True)
     layout.initialize(config.layout, seed=0)
     chunks = build_model(family(SHAPE), small_shape(), config.layout)
     optimizer = optimization.build_optimizer(config, chunks)

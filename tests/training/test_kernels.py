@@ -135,7 +135,7 @@ from tests.training.kernels_worker import pretend_cuda
 pretend_cuda()
 from training.modules import kernels
 try:
-    print(kernels.look(sys.argv[1]))
+    print(kernels.look({"true": True, "false": False, "auto": None}[sys.argv[1]]))
 except Exception as error:
     print(type(error).__name__, error)
 """
@@ -220,7 +220,7 @@ def test_attention_without_a_kernel_is_refused_before_the_start(
     monkeypatch.setattr("torch.cuda.is_available", lambda: capability is not None)
     monkeypatch.setattr("torch.cuda.get_device_capability", lambda *_: capability)
     text = SimpleNamespace(head_dim=head_dim, sliding_window=window, num_attention_heads=4, num_key_value_heads=4)
-    config = Config(Path("data"), Path("checkpoint"), **{"te": "false", "seq_len": 64, **changes})
+    config = Config(Path("data"), Path("checkpoint"), **{"te": False, "seq_len": 64, **changes})
     kernels.look.cache_clear()
     try:
         with pytest.raises(UserError, match=message) if message else contextlib.nullcontext():

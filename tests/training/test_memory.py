@@ -56,13 +56,13 @@ def test_tp4_pp2(hf: object) -> None:
 
 def test_tp2_dp4_with_the_distributed_optimizer(hf: object) -> None:
     """Adam's state is cut over the 4 replicas: 2 + 4 + 12 / 4 bytes each."""
-    [stage] = plan(config(tp=2, do="true"), hf, 8)
+    [stage] = plan(config(tp=2, do=True), hf, 8)
     assert stage.optimizer == 3 * stage.parameters
     assert stage.weights == 2 * stage.parameters and stage.gradients == 4 * stage.parameters
 
 
 def test_frozen_parts_have_weights_only(hf: object) -> None:
-    [stage] = plan(config(tp=8, freeze_language="true", freeze_connector="true", pr="fp32"), hf, 8)
+    [stage] = plan(config(tp=8, freeze_language=True, freeze_connector=True, pr="fp32"), hf, 8)
     [count] = count_parameters(hf, config(tp=8).layout)
     assert stage.trainable == count.vision and stage.weights == 4 * count.total
     assert stage.optimizer == 8 * count.vision
@@ -82,9 +82,9 @@ def test_adapters_add_to_the_weights_and_alone_have_gradients(hf: object) -> Non
     ("options", "hosts"),
     [
         ({"tp": 8}, 1),
-        ({"tp": 2, "do": "true"}, 1),
+        ({"tp": 2, "do": True}, 1),
         ({"tp": 4, "pp": 2}, 1),
-        ({"tp": 2, "do": "true", "host_num": 2}, 2),
+        ({"tp": 2, "do": True, "host_num": 2}, 2),
     ],
 )
 def test_hosts_hold_one_copy_of_the_model_and_its_state(hf: object, options: dict, hosts: int) -> None:

@@ -38,9 +38,9 @@ def test_every_row_of_a_layout_is_within_ten_percent(layout: str) -> None:
     [
         {"tp": 8, "ac": "none"},
         {"tp": 8, "ac": "selective"},
-        {"tp": 8, "sp": "true", "loss": "all"},
+        {"tp": 8, "sp": True, "loss": "all"},
         {"tp": 4, "pp": 2, "vpp": 2, "first_stage_layers": 0},
-        {"tp": 2, "do": "true", "overlap": "true", "freeze_vision": "true"},
+        {"tp": 2, "do": True, "overlap": True, "freeze_vision": True},
     ],
     ids=str,
 )

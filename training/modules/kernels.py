@@ -34,7 +34,7 @@ from training.modules import cpu_adaptor
 if TYPE_CHECKING:
     from training.layout import Layout
 
-UseTE = Literal["auto", "true", "false"]
+UseTE = bool | None  # None: where it is installed
 _TE, _APEX, _FUSED_WGRAD = "transformer_engine", "apex", "fused_weight_gradient_mlp_cuda"
 _FLASH_CAPABILITY = (8, 0)  # the oldest GPUs that flash attention's kernels run on
 
@@ -87,11 +87,11 @@ class Kernels:
         return ", ".join(parts)
 
 
-def prepare(use_te: UseTE = "auto") -> None:
+def prepare(use_te: UseTE = None) -> None:
     """Call it once in a process that runs Megatron, before Megatron is imported.
 
     Raises:
-        UserError: `use_te` is "true", but TransformerEngine cannot be used.
+        UserError: `use_te`, but TransformerEngine cannot be used.
     """
     global _found
     _found = look(use_te)
@@ -105,14 +105,14 @@ def prepare(use_te: UseTE = "auto") -> None:
 
 
 @functools.cache
-def look(use_te: UseTE = "auto") -> Installed:
+def look(use_te: UseTE = None) -> Installed:
     """What can be used in this process; see `prepare` for what it raises."""
     if not torch.cuda.is_available():
-        if use_te == "true":
+        if use_te:
             raise UserError("TE=true: there is no GPU here, and TransformerEngine runs on GPUs only")
         return Installed()
-    version, why_no_te = ("", "TE=false") if use_te == "false" else _transformer_engine()
-    if use_te == "true" and not version:
+    version, why_no_te = ("", "TE=false") if use_te is False else _transformer_engine()
+    if use_te and not version:
         raise UserError(f"TE=true: {why_no_te or 'TransformerEngine is not installed'}; see docs/gpu.md")
     adam, why_no_apex = _apex()
     return Installed(
