@@ -1,14 +1,19 @@
-"""How many GPUs a run may use, told without importing torch."""
+"""Which GPUs a run may use, told without importing torch."""
 
 import itertools
 import os
 from pathlib import Path
 
 
-def num_gpus() -> int:
-    """As CUDA counts them: what CUDA_VISIBLE_DEVICES names, up to its first invalid entry; else the NVIDIA devices."""
+def visible_gpus() -> list[str]:
+    """As CUDA names them: what CUDA_VISIBLE_DEVICES says, up to its first invalid entry; else the NVIDIA devices."""
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
     if named is None:
-        return sum(1 for _ in Path("/dev").glob("nvidia[0-9]*"))
+        return [str(number) for number, _ in enumerate(Path("/dev").glob("nvidia[0-9]*"))]
     names = (name.strip() for name in named.split(","))
-    return sum(1 for _ in itertools.takewhile(lambda name: name and not name.startswith("-"), names))
+    return list(itertools.takewhile(lambda name: name and not name.startswith("-"), names))
+
+
+def num_gpus() -> int:
+    """How many these are."""
+    return len(visible_gpus())

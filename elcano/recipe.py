@@ -1,138 +1,102 @@
-"""Recipe: all that defines a run, as one typed value. A recipe file is Python with `def recipe() -> Recipe`."""
+"""Recipe: all that defines a run, as one typed value. A recipe file is Python with `def recipe() -> Recipe`.
+
+Its parts are the flags of the commands themselves, so whatever a command can be told, a recipe can say, and what a
+command refuses is refused when the recipe is made.
+"""
 
 import dataclasses
 import importlib.util
 import json
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from collection.config.commands import ExplorationConfig, RunConfig
 from common.defaults import ROOT
 from common.errors import UserError
 from common.files import read_json, write_json
+from common.flags import changed
+from common.limits import Checked, between
+from data.image_recipe import ImageRecipe
+from elcano.resources import Needs
+from server.config import ServerConfig
+from training.options import TrainingOptions
+
+_OWN = {
+    "teacher": ("test_file", "output_dir", "dry_run", "api_key"),
+    "exploration": ("test_file", "output_dir", "dry_run", "api_key", "api_localhost"),
+    "testing": ("test_file", "output_dir", "dry_run", "api_key", "api_localhost", "status"),
+    "serving": ("model_name_or_path", "host", "port", "api_key", "image_recipe"),
+    "training": ("dry_run",),
+}
+"""What a run sets itself, by part; keys come from the environment, never from a recipe."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Judging:
-    """Who decides whether a trajectory succeeded; the names are those of the collectors' flags. The key of a model's
-    endpoint is read from EVAL_API_KEY or OPENAI_API_KEY, never from a recipe."""
-
-    judge: str = "oracle"
-    api_eval_model: str = ""
-    eval_api_base: str = ""
-    eval_imgs: int = 3
-    eval_trees: int = 0
-    eval_votes: int = 1
-    eval_budget_usd: float | None = None
-    eval_score_url: str = ""
-    eval_noise: float = 0.0
-
-    def flags(self) -> dict[str, Any]:
-        """The flags that differ from their defaults, and `judge`."""
-        plain = Judging()
-        changed = {name: value for name, value in vars(self).items() if value != getattr(plain, name)}
-        return {"judge": self.judge, **changed}
-
-
-@dataclasses.dataclass(frozen=True)
-class Collection:
-    """How trajectories are collected; the names are those of `collection/run.py`'s flags."""
-
-    max_iter: int = 15
-    """Steps an agent may take."""
-    max_attached_imgs: int = 3
-    """Newest screenshots (and, for chat models, trees) that the model sees."""
-    num_sessions: int = 8
-    """Browser contexts working at the same time."""
-    max_rerun_times: int = 5
-    """Tries per task in exploration; it stops at the first success."""
-    explore_temperature: float = 1.2
-    """Sampling temperature of exploration; tests are greedy."""
-    judge: str = "oracle"
-    """Who decides whether a trajectory succeeded, unless the two below say more."""
-    explore_judging: Judging | None = None
-    """Who judges exploration; what it calls a success is learnt."""
-    test_judging: Judging | None = None
-    """Who judges the test tasks."""
-    teacher_judging: Judging | None = None
-    """Who judges the teacher's tries; `finished` keeps whatever it answered, as published."""
-    teacher_tries: int = 1
-    """Tries of a teacher per task."""
-    seed: int = 0
-    """Seed of sampling."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Serving:
-    """How the policy is served; the names are those of `server/hf_online_server.py`'s flags."""
-
-    device: str = "auto"
-    dtype: str = "auto"
-    max_batch_size: int = 8
-    max_new_tokens: int = 256
-    num_threads: int | None = None
-    """Torch threads on CPU; None leaves it to the server."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Training:
-    """How each round trains; the names are the variables of `training/train_<model>.sh`, whatever the policy is."""
-
-    variables: dict[str, str] = dataclasses.field(default_factory=dict)
-    """Variables such as TP, PP, LR, SEQ_LEN; what is not named keeps the script's published default."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Round:
+class Round(Checked):
     """One round: explore with `agent` on `tasks`, then train on D_IL and what it brought home."""
 
     name: str
     tasks: Path | tuple[Path, ...]
     agent: Literal["teacher", "policy"]
-    training: dict[str, str] = dataclasses.field(default_factory=dict)
-    """Training variables of this round only."""
-    il_share: float = 1.0
+    training: TrainingOptions | None = None
+    """How this round trains; None: as the recipe says."""
+    il_share: Annotated[float, between(0, 1)] = 1.0
     """Part of D_IL that is learnt again in this round, by task; each round draws its own part."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Teacher:
-    """An OpenAI-compatible endpoint to imitate. Without `api_base` the embedded teacher is started."""
-
-    api_base: str = ""
-    api_model: str = "teacher"
-
-
-@dataclasses.dataclass(frozen=True)
-class Recipe:
+class Recipe(Checked):
     """A run: a starting policy, test tasks, and the rounds that train on from there."""
 
     name: str
     starting_policy: Path
     test_tasks: Path | tuple[Path, ...]
     rounds: list[Round]
-    image_recipe: Literal["published", "keep"] = "published"
+    image_recipe: ImageRecipe = "published"
     """What a starting policy sees that is an idefics2 as released, in the untrained test as in training: what
     OpenWebVoyager trained with (980 pixels, not split), or what its files say. Other policies see what they say."""
     embedded_sites: bool = True
     """Serve the embedded websites while browsing."""
-    teacher: Teacher = Teacher()
-    collection: Collection = Collection()
-    serving: Serving = Serving()
-    training: Training = Training()
+    teacher: ExplorationConfig = ExplorationConfig()
+    """How a teacher is asked and judged. Without `api_base` or `api_localhost` the embedded teacher is started."""
+    exploration: ExplorationConfig = ExplorationConfig(max_rerun_times=5)
+    """How the policy explores; what the judge calls a success is learnt. A temperature of None is the server's own."""
+    testing: RunConfig = RunConfig(judge="oracle")
+    """How the policy is tested; greedily, unless a temperature is given."""
+    serving: ServerConfig = ServerConfig()
+    """How the policy is served."""
+    training: TrainingOptions = TrainingOptions()
+    """How each round trains, whatever the family of the policy."""
+    family_values: bool = True
+    """What `training` leaves at its default is as the policy's family publishes it, such as a LLaVA's learning rate;
+    False: as it stands there."""
+    needs: Needs = Needs()
+    """What the executor gives each kind of command."""
 
-    def check(self) -> None:
-        """Raise `UserError` for what would fail hours later."""
+    def check_together(self) -> None:
+        names = ["untrained", *(round.name for round in self.rounds)]
+        if len(set(names)) != len(names):
+            raise UserError(f"recipe {self.name}: two rounds have the same name")
+        if self.rounds and self.rounds[0].agent != "teacher":
+            raise UserError(f"recipe {self.name}: the first round must imitate a teacher (agent='teacher')")
+        for part, owned in _OWN.items():
+            for name in changed(getattr(self, part)).keys() & set(owned):
+                raise UserError(f"recipe {self.name}: {part} cannot set {name}, which a run sets itself; leave it out")
+        for part in ("teacher", "exploration", "testing"):
+            if getattr(self, part).judge == "none":
+                raise UserError(f"recipe {self.name}: {part} needs a judge")
+        if self.exploration.max_attached_imgs != self.testing.max_attached_imgs:
+            raise UserError(
+                f"recipe {self.name}: max_attached_imgs is {self.exploration.max_attached_imgs} in exploration, which "
+                f"the policy is trained for, but {self.testing.max_attached_imgs} in testing"
+            )
+
+    def check_files(self) -> None:
+        """Raise `UserError` for what would be missing hours later."""
         tasks = [files(self.test_tasks), *(files(round.tasks) for round in self.rounds)]
         for path in [self.starting_policy, *(path for paths in tasks for path in paths)]:
             if not path.exists():
                 raise UserError(f"recipe {self.name}: {path} does not exist")
-        names = ["untrained", *(round.name for round in self.rounds)]
-        if len(set(names)) != len(names):
-            raise UserError(f"recipe {self.name}: two rounds have the same name")
-        if any(not 0 <= round.il_share <= 1 for round in self.rounds):
-            raise UserError(f"recipe {self.name}: il_share is a part of D_IL, from 0 to 1")
-        if self.rounds and self.rounds[0].agent != "teacher":
-            raise UserError(f"recipe {self.name}: the first round must imitate a teacher (agent='teacher')")
 
     def to_json(self) -> dict[str, Any]:
         """With paths within the checkout relative to it, so that a run moves together with its checkout."""
@@ -159,18 +123,26 @@ def load_recipe(path: Path) -> Recipe:
     if not hasattr(module, "recipe"):
         raise UserError(f"{path}: defines no recipe()")
     recipe = module.recipe()
-    recipe.check()
+    recipe.check_files()
     return recipe
 
 
 def remember_recipe(recipe: Recipe, run_dir: Path) -> None:
     """Keep the recipe with the run; refuse to continue a run that was started with another one."""
-    path = run_dir / "recipe.json"
+    path, now = run_dir / "recipe.json", recipe.to_json()
     if not path.exists():
-        write_json(path, recipe.to_json())
-    elif (old := read_json(path)) != recipe.to_json():
-        changed = [key for key in recipe.to_json() if old.get(key) != recipe.to_json()[key]]
+        write_json(path, now)
+    elif names := _differing(read_json(path), now):
         raise UserError(
-            f"{run_dir} was started with another recipe (changed: {', '.join(changed)}); "
+            f"{run_dir} was started with another recipe (changed: {', '.join(names)}); "
             "give another --output_dir, or delete that folder to start over"
         )
+
+
+def _differing(old: Any, now: Any, where: str = "") -> list[str]:
+    """The names of what differs. An option that was not there yet when the run began is no difference."""
+    if isinstance(old, list) and isinstance(now, list) and len(old) == len(now):
+        old, now = dict(enumerate(old)), dict(enumerate(now))
+    if not (isinstance(old, dict) and isinstance(now, dict)):
+        return [] if old == now else [where]
+    return [name for key in old for name in _differing(old[key], now.get(key), f"{where}.{key}".lstrip("."))]

@@ -19,11 +19,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from collection.config.commands import ExplorationConfig, RunConfig
+from collection.config.judging import JudgeFlags
 from common.files import read_json, write_atomic, write_json
+from common.flags import flags, narrowed, variables
 from common.seeds import derive_seed
 from data.shard import task_of
 from elcano.executors.executor import Command, Executor, python
-from elcano.recipe import Judging, Recipe, Round, files
+from elcano.recipe import Recipe, Round, files
 from elcano.report import Result
 from elcano.services import embedded_sites, embedded_teacher, policy_server
 from elcano.stage import Logbook
@@ -71,26 +74,14 @@ class Stages:
     executor: Executor
 
     def explore(self, round: Round, policy: Path) -> Path:
-        """Trajectories on the round's tasks: one try each by the teacher, up to `max_rerun_times` by the policy."""
+        """Trajectories on the round's tasks, by the teacher or by the policy."""
         output_dir = self.run_dir / round.name / "trajectories"
         with self.logbook.stage(f"{round.name}/explore") as needed:
-            if needed and round.agent == "teacher":
-                with self._websites(round.name) as port, self._teacher(round.name) as api_base:
-                    how = {"api_base": api_base, "api_model": self.recipe.teacher.api_model, **self._teacher_flags()}
-                    script = "collection/exploration_feedback.py" if "max_rerun_times" in how else "collection/run.py"
-                    tasks = self._tasks(round.name, "tasks", round.tasks)
-                    self._browse(script, round.name, tasks, output_dir, port, **how)
-            elif needed:
-                with self._websites(round.name) as port, self._policy(round.name, policy) as url:
-                    exploration = {
-                        "api_localhost": url,
-                        "temperature": self.recipe.collection.explore_temperature,
-                        "max_rerun_times": self.recipe.collection.max_rerun_times,
-                        **self._judging(self.recipe.collection.explore_judging),
-                    }
-                    script = "collection/exploration_feedback.py"
-                    tasks = self._tasks(round.name, "tasks", round.tasks)
-                    self._browse(script, round.name, tasks, output_dir, port, **exploration)
+            if needed:
+                tasks = self._tasks(round.name, "tasks", round.tasks)
+                asked = self._teacher(round.name) if round.agent == "teacher" else self._exploring(round.name, policy)
+                with self._websites(round.name) as port, asked as config:
+                    self._browse(round.name, config, tasks, output_dir, port)
         return output_dir
 
     def select(self, round: Round, trajectories: Path, number: int) -> Path:
@@ -104,10 +95,10 @@ class Stages:
                     image_dir=samples.with_name("images"),
                     save_json_file=samples,
                     round_id=number + 1,
-                    last_n=self.recipe.collection.max_attached_imgs,
+                    last_n=self.recipe.exploration.max_attached_imgs,
                     only_success=True,
                 )
-                self.executor.run(Command(command, self._log(round.name, "select")))
+                self._run(command, round.name, "select")
         return samples
 
     def pack(self, round: Round, sample_files: list[Path]) -> Path:
@@ -125,18 +116,17 @@ class Stages:
                     image_dirs=folders,
                     save_dir=shards,
                 )
-                self.executor.run(Command(command, self._log(round.name, "pack")))
+                self._run(command, round.name, "pack")
         return shards
 
     def learn(self, round: Round, policy: Path, shards: Path) -> Path:
         """Fine-tune `policy` on `shards` under Megatron; returns the better policy as a Hugging Face folder."""
         folder = self.run_dir / round.name
         better = folder / "policy"
-        variables = {**self.recipe.training.variables, **round.training}
         with self.logbook.stage(f"{round.name}/hf2mg") as needed:
             if needed:
                 command = self._convert("hf2mg", policy, folder / "megatron")
-                self.executor.run(Command(command, self._log(round.name, "hf2mg")))
+                self._run(command, round.name, "hf2mg")
         with self.logbook.stage(f"{round.name}/train") as needed:
             if needed:
                 paths = {
@@ -145,39 +135,30 @@ class Stages:
                     "OUTPUT_BASEPATH": str(folder / "training"),
                     "RUN_NAME": round.name,
                 }
-                command = ["bash", "training/train.sh"]
-                log = self._log(round.name, "train")
-                self.executor.run(Command(command, log, {**paths, **variables}))
+                options = variables(round.training or self.recipe.training, every=not self.recipe.family_values)
+                command = Command(["bash", "training/train.sh"], self._log(round.name, "train"), {**paths, **options})
+                self.executor.run(command, self.recipe.needs.training)
         with self.logbook.stage(f"{round.name}/mg2hf") as needed:
             if needed:
                 trained = folder / "training" / "checkpoint" / round.name
                 command = self._convert("mg2hf", trained, better)
-                self.executor.run(Command(command, self._log(round.name, "mg2hf")))
+                self._run(command, round.name, "mg2hf")
         return better
 
     def test(self, name: str, policy: Path) -> Result:
-        """Greedy runs on the test tasks, judged and counted."""
+        """Runs on the test tasks, judged and counted."""
         output_dir = self.run_dir / name / "test"
         with self.logbook.stage(f"{name}/test") as needed:
             if needed:
-                tasks = self._tasks(name, "test_tasks", self.recipe.test_tasks)
-                judging = self._judging(self.recipe.collection.test_judging)
+                tasks, how = self._tasks(name, "test_tasks", self.recipe.test_tasks), self.recipe.testing
                 with self._websites(name) as port, self._policy(name, policy) as url:
-                    how = {"api_localhost": url, "temperature": 0, **judging}
-                    self._browse("collection/run.py", name, tasks, output_dir, port, **how)
+                    greedy = 0 if how.temperature is None else how.temperature
+                    config = dataclasses.replace(how, api_localhost=(url,), temperature=greedy)
+                    self._browse(name, config, tasks, output_dir, port)
+                judging = flags(narrowed(JudgeFlags, how))
                 script = "collection/evaluation/auto_eval.py"
-                command = python(script, process_dir=output_dir, test_file=tasks, **judging)
-                self.executor.run(Command(command, self._log(name, "evaluation")))
+                self._run(python(script, *judging, process_dir=output_dir, test_file=tasks), name, "evaluation")
         return Result.from_summary(name, read_json(output_dir / "summary.json"))
-
-    def _judging(self, judging: Judging | None) -> dict[str, Any]:
-        return (judging or Judging(self.recipe.collection.judge)).flags()
-
-    def _teacher_flags(self) -> dict[str, Any]:
-        """Judge and tries of a teacher's round."""
-        how = self.recipe.collection
-        tries = {"max_rerun_times": how.teacher_tries} if how.teacher_tries > 1 else {}
-        return {**self._judging(how.teacher_judging), **tries}
 
     def _tasks(self, name: str, what: str, tasks: Path | tuple[Path, ...]) -> Path:
         """One task file: the only one, or all of them in one file of the run."""
@@ -189,23 +170,24 @@ class Stages:
         return joined
 
     def _browse(
-        self, script: str, name: str, tasks: Path, output_dir: Path, sites_port: int | None, **more: Any
+        self, name: str, config: RunConfig | ExplorationConfig, tasks: Path, output_dir: Path, port: int | None
     ) -> None:
-        """Run one of the collector's two programs."""
-        how = self.recipe.collection
-        command = python(
-            script,
+        """Run the collector's program that `config` is of."""
+        config = dataclasses.replace(
+            config,
             test_file=tasks,
             output_dir=output_dir,
-            max_iter=how.max_iter,
-            max_attached_imgs=how.max_attached_imgs,
-            num_sessions=how.num_sessions,
-            seed=derive_seed(how.seed, name, output_dir.name),  # no two rounds share random numbers
+            seed=derive_seed(config.seed or 0, name, output_dir.name),  # no two rounds share random numbers
             headless=True,
-            sites_port=sites_port,
-            **more,
+            sites_port=config.sites_port if port is None else port,
         )
-        self.executor.run(Command(command, self._log(name, output_dir.name)))
+        script = "run" if isinstance(config, RunConfig) else "exploration_feedback"
+        command = Command(python(f"collection/{script}.py", *flags(config)), self._log(name, output_dir.name))
+        self.executor.run(command, self.recipe.needs.browsing)
+
+    def _run(self, words: list[str], name: str, stage: str) -> None:
+        """Run a command between the rooms."""
+        self.executor.run(Command(words, self._log(name, stage)), self.recipe.needs.converting)
 
     def _convert(self, direction: str, source: Path, target: Path) -> list[str]:
         flags = ["--load_path", str(source), "--save_path", str(target), "--image_recipe", self.recipe.image_recipe]
@@ -223,15 +205,24 @@ class Stages:
             yield port
 
     @contextlib.contextmanager
-    def _teacher(self, name: str) -> Iterator[str]:
-        if self.recipe.teacher.api_base:
-            yield self.recipe.teacher.api_base
+    def _teacher(self, name: str) -> Iterator[RunConfig | ExplorationConfig]:
+        """How the teacher is asked: each task once, unless it has several tries."""
+        how = self.recipe.teacher
+        config = how if how.max_rerun_times > 1 else narrowed(RunConfig, how)
+        if how.api_base or how.api_localhost:
+            yield config
             return
         with embedded_teacher(self.executor, self._log(name, "teacher")) as api_base:
-            yield api_base
+            yield dataclasses.replace(config, api_base=api_base, api_model=how.api_model or "teacher")
+
+    @contextlib.contextmanager
+    def _exploring(self, name: str, policy: Path) -> Iterator[ExplorationConfig]:
+        with self._policy(name, policy) as url:
+            yield dataclasses.replace(self.recipe.exploration, api_localhost=(url,))
 
     @contextlib.contextmanager
     def _policy(self, name: str, policy: Path) -> Iterator[str]:
         recipe, log = self.recipe, self._log(name, "server")
-        with policy_server(self.executor, policy, recipe.serving, recipe.image_recipe, log) as url:
+        serving = dataclasses.replace(recipe.serving, image_recipe=recipe.image_recipe)
+        with policy_server(self.executor, policy, serving, recipe.needs.serving, log) as url:
             yield url

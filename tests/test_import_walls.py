@@ -25,7 +25,7 @@ def test_every_wall_forbids_what_it_names(tmp_path: Path) -> None:
         for other in contract["forbidden_modules"]
     }
     for room, other in forbidden:
-        (tmp_path / room.replace(".", "/") / f"probe_{_one_word(other)}.py").write_text(f"import {other}\n")
+        (_package(tmp_path, room) / f"probe_{_one_word(other)}.py").write_text(f"import {other}\n")
     command = [Path(sys.executable).parent / "lint-imports", "--no-cache"]
     environment = {"PYTHONPATH": str(tmp_path), "COLUMNS": "300", "PATH": ""}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
@@ -36,6 +36,15 @@ def test_every_wall_forbids_what_it_names(tmp_path: Path) -> None:
 
 def _one_word(module: str) -> str:
     return module.replace(".", "_")
+
+
+def _package(root: Path, name: str) -> Path:
+    """The folder of a package; a module becomes one."""
+    folder = root.joinpath(*name.split("."))
+    if not folder.is_dir():
+        folder.mkdir()
+        shutil.move(folder.with_suffix(".py"), folder / "__init__.py")
+    return folder
 
 
 def test_the_walls_stand_as_the_rooms_are() -> None:

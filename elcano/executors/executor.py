@@ -11,19 +11,7 @@ from typing import Protocol
 
 from common.errors import UserError
 from elcano import executors
-
-
-@dataclasses.dataclass(frozen=True)
-class Resources:
-    """What a command needs to itself; 0 leaves it to the executor."""
-
-    num_gpus: int = 0
-    num_cores: int = 0
-    memory_gb: float = 0.0
-    num_nodes: int = 1
-
-
-ANY = Resources()
+from elcano.resources import Resources
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,11 +26,11 @@ class Command:
 class Executor(Protocol):
     """Both raise `UserError` for a command that fails; its line names the log and has the command's own last words."""
 
-    def run(self, command: Command, resources: Resources = ANY) -> None:
+    def run(self, command: Command, resources: Resources) -> None:
         """Return when the command has ended; one that is still running when this is interrupted is asked to end."""
 
     def service(
-        self, command: Callable[[str, int], Command], health: str, resources: Resources = ANY, wanted_port: int = 0
+        self, command: Callable[[str, int], Command], health: str, resources: Resources, wanted_port: int = 0
     ) -> AbstractContextManager[str]:
         """The base URL of a service that runs until the block ends and answers at the path `health`.
 
@@ -59,11 +47,11 @@ def load_executor(name: str) -> Executor:
     return importlib.import_module(f"elcano.executors.{name}").Executor()
 
 
-def python(script: str, **flags: object) -> list[str]:
-    """`python script --flag value ...`; True is a bare flag, None and False leave it out, a list repeats the value."""
-    command = [sys.executable, script]
+def python(script: str, *words: object, **flags: object) -> list[str]:
+    """`python script words --flag value ...`; True is a bare flag, None leaves it out, a list repeats the value."""
+    command = [sys.executable, script, *map(str, words)]
     for name, value in flags.items():
-        if value is None or value is False:
+        if value is None:
             continue
         command.append(f"--{name}")
         if isinstance(value, (list, tuple)):

@@ -1,6 +1,7 @@
 """On this machine, as child processes that end with this one."""
 
 import contextlib
+import dataclasses
 import os
 import shlex
 import signal
@@ -17,7 +18,9 @@ from common.defaults import ROOT
 from common.errors import UserError
 from common.processes import die_with_parent, free_port
 from elcano.console import console, live_line
-from elcano.executors.executor import ANY, Command, Resources
+from elcano.devices import visible_gpus
+from elcano.executors.executor import Command
+from elcano.resources import Resources
 
 START_TIMEOUT_S = 300.0
 END_TIMEOUT_S = 300.0
@@ -26,10 +29,12 @@ _LOOP = "127.0.0.1"
 
 
 class Executor:
-    """The resources are this machine's: what a command needs is not counted."""
+    """The cores that a command needs are the threads it computes with, the GPUs those it sees: the first of this
+    machine's. Nothing is reserved: a command and the services beside it may share them."""
 
-    def run(self, command: Command, resources: Resources = ANY) -> None:
+    def run(self, command: Command, resources: Resources) -> None:
         """As `elcano.executors.executor.Executor`."""
+        command = _limited(command, resources)
         typed = _typed(command)
         console.print(f"  [dim]$ {typed}[/dim]\n  [dim]log: {command.log}[/dim]", soft_wrap=True)
         report = command.log.with_suffix(".progress.json")
@@ -51,17 +56,28 @@ class Executor:
 
     @contextlib.contextmanager
     def service(
-        self, command: Callable[[str, int], Command], health: str, resources: Resources = ANY, wanted_port: int = 0
+        self, command: Callable[[str, int], Command], health: str, resources: Resources, wanted_port: int = 0
     ) -> Iterator[str]:
         """As `elcano.executors.executor.Executor`."""
         port = free_port(wanted_port)
-        started, url = command(_LOOP, port), f"http://{_LOOP}:{port}"
+        started, url = _limited(command(_LOOP, port), resources), f"http://{_LOOP}:{port}"
         with _started(started, _typed(started)) as process:
             try:
                 _wait_until_healthy(process, url + health, started.log)
                 yield url
             finally:
                 _end(process, timeout_s=10)
+
+
+def _limited(command: Command, resources: Resources) -> Command:
+    """The command with the variables that keep it to its resources."""
+    limits = {"OMP_NUM_THREADS": str(resources.num_cores)} if resources.num_cores else {}
+    if resources.num_gpus:
+        gpus = visible_gpus()
+        if len(gpus) < resources.num_gpus:
+            raise UserError(f"a command needs {resources.num_gpus} GPUs, and {len(gpus)} are visible on this machine")
+        limits["CUDA_VISIBLE_DEVICES"] = ",".join(gpus[: resources.num_gpus])
+    return dataclasses.replace(command, variables={**limits, **command.variables})
 
 
 @contextlib.contextmanager

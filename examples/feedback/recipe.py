@@ -11,7 +11,7 @@ import dataclasses
 import os
 from pathlib import Path
 
-from elcano.recipe import Judging, Recipe, load_recipe
+from elcano.recipe import Recipe, load_recipe
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -21,6 +21,6 @@ def recipe() -> Recipe:
     quickstart = load_recipe(ROOT / "examples" / "quickstart" / "recipe.py")
     last = quickstart.rounds[-1]
     third = dataclasses.replace(last, name="optim-3", tasks=last.tasks.with_name("optim-3.jsonl"))
-    judging = Judging("oracle", eval_noise=float(os.environ.get("NOISE", "0")))
-    collection = dataclasses.replace(quickstart.collection, explore_judging=judging)
-    return dataclasses.replace(quickstart, name="feedback", rounds=[*quickstart.rounds, third], collection=collection)
+    exploration = dataclasses.replace(quickstart.exploration, eval_noise=float(os.environ.get("NOISE", "0")))
+    rounds = [*quickstart.rounds, third]
+    return dataclasses.replace(quickstart, name="feedback", rounds=rounds, exploration=exploration)

@@ -9,8 +9,11 @@ Needs 8 GPUs, the idefics2-8b checkpoint, the internet and an API key. Source: O
 import os
 from pathlib import Path
 
+from collection.config.commands import ExplorationConfig, RunConfig
 from common.errors import UserError
-from elcano.recipe import Collection, Judging, Recipe, Round, Serving, Teacher, Training
+from elcano.recipe import Recipe, Round
+from server.config import ServerConfig
+from training.options import TrainingOptions
 
 SITES = ("webvoyager", "mind2web")
 IL_FILES = (
@@ -23,6 +26,7 @@ IL_FILES = (
 OPTIM_SIZES = {"webvoyager": 150, "mind2web": 330}
 TEST_FILES = ("WebVoyager_test", "mind2web_test_cross_task", "mind2web_test_cross_web")
 JUDGE = os.environ.get("EVAL_MODEL", "gpt-4o")
+BROWSING = {"max_iter": 15, "max_attached_imgs": 3, "num_sessions": int(os.environ.get("NUM_SESSIONS", "16"))}
 
 
 def recipe() -> Recipe:
@@ -38,22 +42,24 @@ def recipe() -> Recipe:
             *(Round(f"optim-{number}", optim_files(training, number), agent="policy") for number in (1, 2, 3)),
         ],
         embedded_sites=False,
-        teacher=Teacher(api_base="https://api.openai.com/v1", api_model="gpt-4o"),
-        collection=Collection(
-            max_iter=15,
-            max_attached_imgs=3,
-            num_sessions=int(os.environ.get("NUM_SESSIONS", "16")),
-            max_rerun_times=5,
-            explore_temperature=1.2,
-            teacher_judging=Judging("finished"),  # wrong answers are kept, unfinished tries are taken once more
-            teacher_tries=2,
-            explore_judging=Judging("webvoyager", JUDGE, eval_imgs=3),
-            test_judging=Judging("webvoyager", JUDGE, eval_imgs=15),
+        teacher=ExplorationConfig(  # wrong answers are kept, unfinished tries are taken once more
+            **BROWSING,
+            api_base="https://api.openai.com/v1",
+            api_model="gpt-4o",
+            judge="finished",
+            max_rerun_times=2,
         ),
-        serving=Serving(dtype="bfloat16", max_batch_size=16, max_new_tokens=256),
-        training=Training(
-            {}
-        ),  # training/train_idefics2.sh has the published values: TP 8, bf16, 8192 tokens, 300 steps
+        exploration=ExplorationConfig(
+            **BROWSING,
+            temperature=1.2,
+            max_rerun_times=5,
+            judge="webvoyager",
+            api_eval_model=JUDGE,
+            eval_imgs=3,
+        ),
+        testing=RunConfig(**BROWSING, judge="webvoyager", api_eval_model=JUDGE, eval_imgs=15),
+        serving=ServerConfig(dtype="bfloat16", max_batch_size=16, max_new_tokens=256),
+        training=TrainingOptions(),  # the published values: TP 8, bf16, 8192 tokens, 300 steps
     )
 
 

@@ -1,46 +1,50 @@
 """The quickstart's run: untrained, imitation learning, two rounds of exploration and feedback, on two CPU cores."""
 
+import dataclasses
 from pathlib import Path
 
+from collection.config.commands import ExplorationConfig, RunConfig
 from elcano.devices import num_gpus
-from elcano.recipe import Collection, Recipe, Round, Serving, Training
+from elcano.recipe import Recipe, Round
+from elcano.resources import Needs, Resources
+from server.config import ServerConfig
+from training.options import TrainingOptions
 
 HERE = Path(__file__).resolve().parent
 TASKS = HERE.parent.parent / "data" / "tasks"
-LATER = {"LR": "5e-4"}  # rounds that go on from a policy that knows the sites
+BROWSING = {"max_iter": 8, "max_attached_imgs": 1, "num_sessions": 8, "judge": "oracle"}
 
 
 def recipe() -> Recipe:
     """Published values are overridden only where a 2.7 M-parameter policy on a laptop needs others."""
+    training = TrainingOptions(
+        tp=1 if num_gpus() == 1 else 2,  # two GPUs, or two cores
+        pr="fp32",
+        ac="none",
+        seq_len=2048,
+        image_num=1,
+        batch_size=2,
+        global_batch_size=2,
+        lr=7e-4,
+        min_lr=1e-5,
+        lr_warmup_iters=10,
+        train_epochs=1,
+        num_workers=0,
+    )
+    later = dataclasses.replace(training, lr=5e-4)  # rounds that go on from a policy that knows the sites
     return Recipe(
         name="quickstart",
         starting_policy=HERE / "starting_policy" / "weights",
         test_tasks=TASKS / "test.jsonl",
         rounds=[
             Round("IL", TASKS / "IL.jsonl", agent="teacher"),
-            Round("optim-1", TASKS / "optim-1.jsonl", agent="policy", training=LATER, il_share=1 / 2),
-            Round("optim-2", TASKS / "optim-2.jsonl", agent="policy", training=LATER, il_share=1 / 2),
+            Round("optim-1", TASKS / "optim-1.jsonl", agent="policy", training=later, il_share=1 / 2),
+            Round("optim-2", TASKS / "optim-2.jsonl", agent="policy", training=later, il_share=1 / 2),
         ],
-        collection=Collection(
-            max_iter=8, max_attached_imgs=1, num_sessions=8, max_rerun_times=3, explore_temperature=0.7
-        ),
-        serving=Serving(dtype="float32", max_batch_size=8, max_new_tokens=128, num_threads=1),
-        training=Training(
-            {
-                "TP": "1" if num_gpus() == 1 else "2",  # two GPUs, or two cores
-                "PP": "1",
-                "PR": "fp32",
-                "AC": "none",
-                "SEQ_LEN": "2048",
-                "IMAGE_NUM": "1",
-                "BATCH_SIZE": "2",
-                "GLOBAL_BATCH_SIZE": "2",
-                "LR": "7e-4",
-                "MIN_LR": "1e-5",
-                "LR_WARMUP_ITERS": "10",
-                "TRAIN_EPOCHS": "1",
-                "SAVE_INTERVAL": "100",
-                "NUM_WORKERS": "0",
-            }
-        ),
+        teacher=ExplorationConfig(**BROWSING),
+        exploration=ExplorationConfig(**BROWSING, max_rerun_times=3, temperature=0.7),
+        testing=RunConfig(**BROWSING),
+        serving=ServerConfig(dtype="float32", max_batch_size=8, max_new_tokens=128),
+        training=training,
+        needs=Needs(serving=Resources(num_cores=1)),
     )

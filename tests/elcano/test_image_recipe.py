@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from elcano.executors.local import Executor
-from elcano.recipe import Serving, load_recipe
+from elcano.recipe import load_recipe
+from elcano.resources import Resources
 from elcano.rounds import Stages
 from elcano.services import policy_server
 from elcano.stage import Logbook
+from server.config import ServerConfig
 from tests import tiny
 from tests.conftest import ROOT
 
@@ -35,7 +37,6 @@ def test_the_server_and_the_converter_are_told_the_same(released: Path, tmp_path
     stages = Stages(dataclasses.replace(quickstart, image_recipe=recipe), tmp_path, Logbook(tmp_path), Executor())
     assert stages._convert("hf2mg", released, tmp_path / "mg")[-2:] == ["--image_recipe", recipe]
     log = tmp_path / "server.log"
-    with policy_server(
-        stages.executor, released, Serving(device="cpu", num_threads=1), stages.recipe.image_recipe, log
-    ):
+    serving = ServerConfig(device="cpu", image_recipe=stages.recipe.image_recipe)
+    with policy_server(stages.executor, released, serving, Resources(num_cores=1), log):
         assert said in log.read_text()

@@ -21,9 +21,14 @@ KILLED_IN = ("untrained/test", "IL/explore", "IL/train", "optim-1/explore", "opt
 
 RECIPE = """
 from pathlib import Path
-from elcano.recipe import Collection, Recipe, Round, Serving, Training
+from collection.config.commands import ExplorationConfig, RunConfig
+from elcano.recipe import Recipe, Round
+from elcano.resources import Needs, Resources
+from server.config import ServerConfig
+from training.options import TrainingOptions
 
 HERE = Path(__file__).parent
+BROWSING = {{"max_iter": 3, "num_sessions": 3, "judge": "oracle"}}
 
 def recipe():
     return Recipe(
@@ -34,12 +39,15 @@ def recipe():
             Round("IL", HERE / "IL.jsonl", agent="teacher"),
             Round("optim-1", HERE / "optim-1.jsonl", agent="policy"),
         ],
-        collection=Collection(max_iter=3, max_attached_imgs=1, num_sessions=3, max_rerun_times=2),
-        serving=Serving(max_new_tokens=60, num_threads=1),
-        training=Training(dict(
-            TP="2", PR="fp32", AC="none", SEQ_LEN="2048", BATCH_SIZE="2", GLOBAL_BATCH_SIZE="4", LR="1e-4",
-            TRAIN_ITERS="8", SAVE_INTERVAL="2", NUM_WORKERS="0",
-        )),
+        teacher=ExplorationConfig(**BROWSING),
+        exploration=ExplorationConfig(**BROWSING, max_rerun_times=2, temperature=1.2),
+        testing=RunConfig(**BROWSING),
+        serving=ServerConfig(max_batch_size=8, max_new_tokens=60),
+        training=TrainingOptions(
+            tp=2, pr="fp32", ac="none", seq_len=2048, batch_size=2, global_batch_size=4, lr=1e-4,
+            train_iters=8, save_interval=2, num_workers=0,
+        ),
+        needs=Needs(serving=Resources(num_cores=1)),
     )
 """
 

@@ -9,7 +9,7 @@ import pytest
 
 from common.errors import UserError
 from common.files import read_json, write_json
-from elcano.recipe import Collection, load_recipe, remember_recipe
+from elcano.recipe import load_recipe, remember_recipe
 from elcano.rounds import draw
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -24,11 +24,11 @@ def test_the_quickstart_recipe_is_sound():
 def test_missing_files_and_repeated_names_are_named(tmp_path):
     recipe = load_recipe(QUICKSTART)
     with pytest.raises(UserError, match="does not exist"):
-        dataclasses.replace(recipe, test_tasks=tmp_path / "none.jsonl").check()
+        dataclasses.replace(recipe, test_tasks=tmp_path / "none.jsonl").check_files()
     with pytest.raises(UserError, match="same name"):
-        dataclasses.replace(recipe, rounds=[recipe.rounds[0]] * 2).check()
+        dataclasses.replace(recipe, rounds=[recipe.rounds[0]] * 2)
     with pytest.raises(UserError, match="imitate a teacher"):
-        dataclasses.replace(recipe, rounds=recipe.rounds[1:]).check()
+        dataclasses.replace(recipe, rounds=recipe.rounds[1:])
     with pytest.raises(UserError, match="no such recipe"):
         load_recipe(tmp_path / "none.py")
 
@@ -44,16 +44,58 @@ def test_a_round_may_learn_a_part_of_the_demonstrations_again(tmp_path):
     assert 20 < len(drawn["optim-1"] & drawn["optim-2"]) < 50
     recipe = load_recipe(QUICKSTART)
     with pytest.raises(UserError, match="il_share"):
-        dataclasses.replace(recipe, rounds=[dataclasses.replace(recipe.rounds[0], il_share=2.0)]).check()
+        dataclasses.replace(recipe.rounds[0], il_share=2.0)
 
 
 def test_a_run_refuses_another_recipe(tmp_path):
     recipe = load_recipe(QUICKSTART)
     remember_recipe(recipe, tmp_path)
     remember_recipe(recipe, tmp_path)
-    changed = dataclasses.replace(recipe, collection=Collection(max_iter=3))
-    with pytest.raises(UserError, match="changed: collection"):
+    changed = dataclasses.replace(recipe, testing=dataclasses.replace(recipe.testing, max_iter=3))
+    with pytest.raises(UserError, match=r"changed: testing\.max_iter\)"):
         remember_recipe(changed, tmp_path)
+
+
+def test_a_run_from_before_an_option_was_added_goes_on(tmp_path):
+    recipe = load_recipe(QUICKSTART)
+    before = recipe.to_json()
+    del before["testing"]["observation"], before["rounds"][1]["training"]["packing"]
+    write_json(tmp_path / "recipe.json", before)
+    remember_recipe(recipe, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("part", "values", "said"),
+    [
+        ("exploration", {"api_localhost": ("http://x/predict",)}, "exploration cannot set api_localhost, which a run"),
+        ("teacher", {"api_key": "k"}, "teacher cannot set api_key"),
+        ("serving", {"port": 9}, "serving cannot set port"),
+        ("training", {"dry_run": True}, "training cannot set dry_run"),
+        ("testing", {"judge": "none"}, "testing needs a judge"),
+        ("testing", {"max_attached_imgs": 3}, "max_attached_imgs is 1 in exploration, .* but 3 in testing"),
+    ],
+)
+def test_what_a_run_sets_itself_no_recipe_may(part, values, said):
+    recipe = load_recipe(QUICKSTART)
+    with pytest.raises(UserError, match=f"recipe quickstart: {said}"):
+        dataclasses.replace(recipe, **{part: dataclasses.replace(getattr(recipe, part), **values)})
+
+
+def test_a_recipe_with_a_bad_value_is_one_line_and_code_2(tmp_path):
+    text = QUICKSTART.read_text().replace("batch_size=2,", "batch_size=0,", 1)
+    (tmp_path / "recipe.py").write_text(text)
+    command = [sys.executable, "-m", "elcano.cli", "run", str(tmp_path / "recipe.py"), "--output_dir", str(tmp_path)]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert (result.returncode, result.stderr) == (2, "error: BATCH_SIZE must be at least 1, not 0\n")
+
+
+def test_recipes_are_read_without_what_they_run():
+    code = (
+        "import sys; from pathlib import Path; from elcano.recipe import load_recipe\n"
+        f"load_recipe(Path({str(QUICKSTART)!r}))\n"
+        "sys.exit(bool({'torch', 'transformers', 'selenium', 'httpx', 'openai', 'fastapi'} & set(sys.modules)))"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 
 
 def test_bad_command_lines_end_with_code_2_and_one_line(tmp_path):

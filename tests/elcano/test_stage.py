@@ -1,6 +1,7 @@
 """Stages: complete once, never twice; a failure is one line that names the log."""
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from elcano import executors
 from elcano.console import line
 from elcano.executors.executor import Command, load_executor, python
 from elcano.executors.local import Executor, last_words
+from elcano.resources import Resources
 from elcano.stage import Logbook
 from tests.conftest import ROOT
 
@@ -37,22 +39,22 @@ def test_a_failed_command_tells_its_last_words(tmp_path):
         "import sys; print('noise'); print('error: no such shard folder', file=sys.stderr); print('after'); sys.exit(2)"
     )
     with pytest.raises(UserError, match="ended with code 2: no such shard folder"):
-        Executor().run(Command([sys.executable, "-c", script], tmp_path / "x.log"))
+        Executor().run(Command([sys.executable, "-c", script], tmp_path / "x.log"), Resources())
     assert last_words(tmp_path / "x.log") == "no such shard folder"
 
 
 def test_flags_as_a_person_types_them():
     command = python(
-        "a.py", test_file=Path("t.jsonl"), headless=True, text_only=False, seed=None, files=["x", "y"], temperature=0
+        "a.py", "--judge", "oracle", test_file=Path("t.jsonl"), only_success=True, seed=None, files=["x", "y"], last_n=0
     )
-    assert command[1:] == ["a.py", "--test_file", "t.jsonl", "--headless", "--files", "x", "y", "--temperature", "0"]
+    assert shlex.join(command[1:]) == ("a.py --judge oracle --test_file t.jsonl --only_success --files x y --last_n 0")
 
 
 def test_a_service_is_reaped_and_an_early_death_is_reported(tmp_path):
     def files(host: str, port: int) -> Command:
         return Command([sys.executable, "-m", "http.server", str(port), "--bind", host], tmp_path / "s.log")
 
-    with Executor().service(files, "/") as url:
+    with Executor().service(files, "/", Resources()) as url:
         assert urllib.request.urlopen(url).status == 200
     with pytest.raises(OSError):
         urllib.request.urlopen(url, timeout=1)
@@ -62,7 +64,7 @@ def test_a_service_is_reaped_and_an_early_death_is_reported(tmp_path):
 
     with (
         pytest.raises(UserError, match="a service ended at start with code 2: port in use"),
-        Executor().service(dying, "/"),
+        Executor().service(dying, "/", Resources()),
     ):
         pass
 
@@ -113,7 +115,8 @@ def test_an_interrupted_command_may_save_what_it_has(tmp_path):
         "import sys; from elcano.executors.executor import Command; from elcano.executors.local import Executor\n"
         "from pathlib import Path; import signal\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # also where the tests run in the background
-        "Executor().run(Command(sys.argv[2:], Path(sys.argv[1])))"
+        "from elcano.resources import Resources\n"
+        "Executor().run(Command(sys.argv[2:], Path(sys.argv[1])), Resources())"
     )
     words = [sys.executable, "-c", script, str(command.log), *command.words]
     process = subprocess.Popen(words, cwd=ROOT, start_new_session=True, stderr=subprocess.DEVNULL)
@@ -140,11 +143,24 @@ def test_an_executor_is_one_file(tmp_path, monkeypatch):
     """A machine of another kind: nothing else of the repository is touched."""
     (tmp_path / "paper.py").write_text(
         "class Executor:\n"
-        "    def run(self, command, resources=None):\n"
+        "    def run(self, command, resources):\n"
         "        command.log.write_text(' '.join(command.words))\n"
     )
     monkeypatch.setattr(executors, "__path__", [*executors.__path__, str(tmp_path)])
-    load_executor("paper").run(Command(["bash", "train.sh"], tmp_path / "x.log"))
+    load_executor("paper").run(Command(["bash", "train.sh"], tmp_path / "x.log"), Resources())
     assert (tmp_path / "x.log").read_text() == "bash train.sh"
     with pytest.raises(UserError, match="there are local, paper"):
         load_executor("cluster")
+
+
+def test_a_command_gets_the_cores_and_the_gpus_it_needs(tmp_path, monkeypatch):
+    """Cores are threads, GPUs the first of those that are visible; what it does not name is left as it is."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5,6")
+    words = ["bash", "-c", "echo $OMP_NUM_THREADS $CUDA_VISIBLE_DEVICES"]
+    for needs in (Resources(num_cores=3, num_gpus=2), Resources()):
+        Executor().run(Command(words, tmp_path / "x.log"), needs)
+    said = [line.strip() for line in (tmp_path / "x.log").read_text().splitlines() if line[:1].isdigit()]
+    assert said == ["3 4,5", "7 4,5,6"]
+    with pytest.raises(UserError, match="needs 4 GPUs, and 3 are visible"):
+        Executor().run(Command(words, tmp_path / "x.log"), Resources(num_gpus=4))

@@ -9,6 +9,7 @@ from common.errors import UserError
 from data.task import read_tasks
 from elcano.executors.executor import Command
 from elcano.recipe import load_recipe
+from elcano.resources import Resources
 from elcano.rounds import Stages
 from elcano.stage import Logbook
 from tests.conftest import ROOT
@@ -54,11 +55,11 @@ class Noted:
     def __init__(self) -> None:
         self.commands: list[str] = []
 
-    def run(self, command: Command, resources: object = None) -> None:
+    def run(self, command: Command, resources: Resources) -> None:
         self.commands.append(" ".join(command.words))
 
     @contextlib.contextmanager
-    def service(self, command: object, health: str, **_: object) -> Iterator[str]:
+    def service(self, command: object, health: str, resources: Resources, wanted_port: int = 0) -> Iterator[str]:
         yield "http://127.0.0.1:8080"
 
 
@@ -66,5 +67,5 @@ def test_the_feedback_recipe_is_the_quickstart_with_a_third_round_and_a_judge_th
     monkeypatch.setenv("NOISE", "0.1")
     recipe = load_recipe(ROOT / "examples" / "feedback" / "recipe.py")
     assert [round.name for round in recipe.rounds] == ["IL", "optim-1", "optim-2", "optim-3"]
-    assert recipe.collection.explore_judging.flags() == {"judge": "oracle", "eval_noise": 0.1}
-    assert recipe.collection.test_judging is None
+    assert (recipe.exploration.judge, recipe.exploration.eval_noise) == ("oracle", 0.1)
+    assert recipe.testing.eval_noise == 0

@@ -29,8 +29,9 @@ from common.errors import UserError
 from data.conversation import StepText
 from data.task import Task
 from elcano.executors.local import Executor
-from elcano.recipe import Serving
+from elcano.resources import Resources
 from elcano.services import policy_server
+from server.config import ServerConfig
 from tests.collection.endpoints import picky
 from tests.server.helpers import RunningServer, png, screenshot
 
@@ -224,7 +225,7 @@ def test_a_round_of_elcano_serves_and_asks_with_the_same_key(
     tiny_policy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ELCANO_API_KEY", KEY)
-    with policy_server(Executor(), tiny_policy, Serving(), "keep", tmp_path / "log") as url:
+    with policy_server(Executor(), tiny_policy, ServerConfig(), Resources(), tmp_path / "log") as url:
         assert isinstance(reply_of(PredictPolicy([url], Sampling())), str)
         monkeypatch.delenv("ELCANO_API_KEY")
         with pytest.raises(UserError, match="refused"):

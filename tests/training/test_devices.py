@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from common.errors import UserError
+from common.flags import flags
 from tests.conftest import ROOT
 from tests.training.test_config import PATHS
 from training.config import parse
@@ -94,8 +95,7 @@ def test_the_quickstart_fits_every_host(host: object, monkeypatch: pytest.Monkey
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     gpus = 0 if visible in ("", "-1") else len(visible.split(","))
     host(gpus)
-    variables = load_recipe(ROOT / "examples" / "quickstart" / "recipe.py").training.variables
-    assert variables["TP"] == tp
-    flags = [text for name, value in variables.items() for text in (f"--{name.lower()}", value)]
-    config = parse([*PATHS, *flags])
+    options = load_recipe(ROOT / "examples" / "quickstart" / "recipe.py").training
+    assert options.tp == int(tp)
+    config = parse([*PATHS, *flags(options)])
     assert ranks_of(config) == Ranks(1, int(tp), idle=max(0, gpus - int(tp)))

@@ -1,0 +1,47 @@
+"""A value of a command's options as the words that give it: what `common.cli.parse` reads, written."""
+
+import dataclasses
+import types
+from typing import Annotated, Any, get_args, get_origin
+
+from common.fields import kinds_of
+from common.switch import spelled
+
+
+def changed(config: Any) -> dict[str, Any]:
+    """The fields of a dataclass that are not as its defaults have them, by name."""
+    plain = type(config)()
+    names = [field.name for field in dataclasses.fields(config)]
+    return {name: getattr(config, name) for name in names if getattr(config, name) != getattr(plain, name)}
+
+
+def flags(config: Any) -> list[str]:
+    """The flags that differ from their defaults."""
+    kinds = kinds_of(type(config))
+    return [word for name, value in changed(config).items() for word in _flag(name, value, kinds[name])]
+
+
+def variables(config: Any, every: bool = False) -> dict[str, str]:
+    """As environment variables, in capitals: those that differ from their defaults, or `every` one."""
+    return {name.upper(): spelled(value) for name, value in (vars(config) if every else changed(config)).items()}
+
+
+def narrowed(kind: type, config: Any, **own: Any) -> Any:
+    """A value of a dataclass with what `config` has of its fields, and `own`."""
+    names = {field.name for field in dataclasses.fields(kind)}
+    return kind(**{**{name: value for name, value in vars(config).items() if name in names}, **own})
+
+
+def _flag(name: str, value: Any, kind: Any) -> list[str]:
+    if kind is bool:
+        return [f"--{name}" if value else f"--no_{name}"]
+    if isinstance(value, tuple):
+        return [f"--{name}", *map(str, value)]
+    word = spelled(value) if get_origin(kind) is Annotated and _is_switch(kind) else str(value)
+    return [f"--{name}={word}"] if word.startswith("-") else [f"--{name}", word]
+
+
+def _is_switch(kind: Any) -> bool:
+    """`common.switch`'s own."""
+    base = get_args(kind)[0]
+    return base is bool or (get_origin(base) is types.UnionType and bool in get_args(base))

@@ -1,0 +1,72 @@
+"""Options as the words that give them: every field of every command that a run starts comes back as it was."""
+
+import types
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import pytest
+
+from collection.config.commands import ExplorationConfig, RunConfig
+from collection.config.judging import JudgeFlags
+from common.cli import parse
+from common.fields import kinds_of
+from common.flags import flags, narrowed, variables
+from server.config import ServerConfig
+from training.config import parse as parse_training
+from training.options import TrainingOptions
+
+KINDS = [RunConfig, ExplorationConfig, JudgeFlags, ServerConfig, TrainingOptions]
+NUMBERS = (0.25, 0.5, 1, 3, 7)
+
+
+def others(kind: Any, default: Any) -> list[Any]:
+    """Values of an annotation that are not `default`; some may be refused."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        found = others(arguments[0], default)
+    elif origin in (types.UnionType, Union):
+        found = [value for one in arguments for value in others(one, default)]
+    elif origin is Literal:
+        found = list(arguments)
+    elif origin is tuple:
+        found = [(), tuple(others(arguments[0], None)[:2])]
+    else:
+        found = {
+            bool: [True, False],
+            int: [number for number in NUMBERS if isinstance(number, int)],
+            float: list(map(float, NUMBERS)),
+            str: ["word", "two words", "-dashed", ""],
+            Path: [Path("some/where")],
+            types.NoneType: [None],
+        }[kind]
+    return [value for value in found if value != default]
+
+
+def made(kind: type, name: str, value: Any) -> Any | None:
+    """None where the field does not allow the value."""
+    try:
+        return kind(**{name: value})
+    except ValueError:
+        return None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_flag_of_a_command_can_be_said(kind: type) -> None:
+    """Each with all values that its field allows, at least one of them."""
+    for name, annotation in kinds_of(kind).items():
+        values = [made(kind, name, value) for value in others(annotation, getattr(kind(), name))]
+        configs = [config for config in values if config is not None]
+        assert configs, name
+        for config in configs:
+            assert parse(kind, flags(config)) == config, flags(config)
+
+
+def test_training_reads_its_variables_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = TrainingOptions(tp=2, sp=True, lr=7e-4, freeze_vision=False, te=None, packing=True, async_save=False)
+    for every in (False, True):
+        with monkeypatch.context() as patch:
+            for name, value in variables(options, every).items():
+                patch.setenv(name, value)
+            config = parse_training(["--dataset_path", "d", "--pretrain_checkpoint_path", "p"])
+        assert narrowed(TrainingOptions, config) == options
+    assert variables(options)["FREEZE_VISION"] == "false" and "PP" not in variables(options)
