@@ -9,7 +9,6 @@ that never went through it wants `--image_recipe published`. OMP_NUM_THREADS set
 Replies are drawn at temperature 1.2 for exploration, as published; for evaluation give `--temperature 0`.
 """
 
-import dataclasses
 import json
 import os
 import signal
@@ -24,6 +23,7 @@ try:
     from common.defaults import STARTING_POLICY, shipped, short
     from common.errors import UserError
     from common.files import read_json
+    from common.flags import narrowed
     from common.key_flags import hide_keys
     from common.processes import allow_many_descriptors
     from models.registry import NAMES
@@ -132,7 +132,7 @@ def serve(config: ServerConfig, folder: Path, listener: socket.socket) -> None:
     from server.sampling import SamplingParams
     from server.service import Service
 
-    defaults = SamplingParams(**fields_for(SamplingParams, config))
+    defaults = narrowed(SamplingParams, config)
     return_freed_memory()
     service = Service(  # which alone holds the engine, so that weights that are replaced leave the memory
         first_engine(config, folder),
@@ -215,18 +215,12 @@ def load_engine(config: ServerConfig, folder: Path, budget: "MemoryBudget | None
     from server.memory_budget import MemoryBudget
     from server.vision_language_model import LoadOptions, VisionLanguageModel
 
-    options = LoadOptions(**fields_for(LoadOptions, config) | {"adapters": named_adapters(config)})
+    options = narrowed(LoadOptions, config, adapters=named_adapters(config))
     model = VisionLanguageModel(folder, options)
     if budget is None:
         fixed = None if config.kv_cache_gib is None else int(config.kv_cache_gib * 2**30)
         budget = MemoryBudget.of_device(model.device, fixed or EngineConfig.kv_cache_bytes, follow_free=fixed is None)
-    return Engine(model, EngineConfig(**fields_for(EngineConfig, config)), budget)
-
-
-def fields_for(kind: type, config: ServerConfig) -> dict[str, object]:
-    """The fields of `config` that `kind` has too."""
-    names = {field.name for field in dataclasses.fields(kind)}
-    return {name: value for name, value in dataclasses.asdict(config).items() if name in names}
+    return Engine(model, narrowed(EngineConfig, config), budget)
 
 
 if __name__ == "__main__":
