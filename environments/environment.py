@@ -8,7 +8,7 @@ import abc
 import asyncio
 import base64
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -26,8 +26,8 @@ class Observation:
 
     url: str
     tree: str
-    nodes: dict[int, dict[str, Any]]
-    screenshot_base64: str
+    nodes: dict[int, dict[str, Any]] = field(repr=False)
+    screenshot_base64: str = field(repr=False)
     files: tuple[Path, ...] = ()
 
     @property

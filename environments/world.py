@@ -15,6 +15,7 @@ from typing import Any
 from common.errors import UserError
 from data.task import Task
 from environments.environment import Open
+from environments.ground_truth import KINDS, find_fault
 
 
 @dataclasses.dataclass
@@ -54,6 +55,13 @@ class World(abc.ABC):
             UserError: it failed.
         """
         return False
+
+    def reward(self, task: Task, answer: str | None, final_state: dict[str, Any]) -> float | None:
+        """1 or 0 by the task's ground truth; None where only a judge can tell. `answer` None: the agent gave none."""
+        kinds = (task.eval or {}).get("eval_types", [])
+        if not kinds or not set(kinds) <= set(KINDS):
+            return None
+        return float(answer is not None and not find_fault(task, answer, final_state.get("final_state")))
 
     @property
     def judge(self) -> str:

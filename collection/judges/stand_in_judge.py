@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from collection.judges import prompts
-from collection.judges.oracle import includes, normalise
 from common.stand_in import CannotReplyError, Messages, text_of
+from environments.ground_truth import includes, normalise
 from environments.sites.content import Content, build
 from environments.sites.ground_truth import GroundTruth, ground_truth
 from environments.sites.truth import InfeasibleError

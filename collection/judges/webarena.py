@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from collection.judges import oracle
 from collection.judges.endpoint import Endpoint
 from collection.judges.prompts import FUZZY_MATCH, UNACHIEVABLE_MATCH
 from collection.judges.verdict import parse_choice, parse_grade
@@ -22,6 +21,7 @@ from common.files import read_json
 from data.outcome import Outcome, Verdict
 from data.task import Task
 from data.trajectory import INVALID, Trajectory, read_trajectory
+from environments.ground_truth import check_state
 
 NAME = "webarena"
 OR = " |OR| "
@@ -55,7 +55,7 @@ class WebArenaJudge:
             "string_match": self._check_answer,
             "url_match": check_url,
             "program_html": check_pages,
-            "site_state": oracle.check_state,
+            "site_state": lambda task, trajectory: check_state(task, trajectory.final_state()),
         }
         types = (task.eval or {}).get("eval_types", [])
         if not types:

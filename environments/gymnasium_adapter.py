@@ -1,0 +1,102 @@
+"""Worlds as Gymnasium environments, with the fields of observations that BrowserGym's users know.
+
+    import environments.gymnasium_adapter               registers elcano/<world>
+    env = gymnasium.make("elcano/sites")
+    observation, info = env.reset(options={"task": "Shop-price-test--000"})
+    observation, reward, terminated, truncated, info = env.step("Click [4]")
+
+Needs the package gymnasium (`pip install -e '.[gymnasium]'`). Of BrowserGym's own: an observation's `goal`, `url`,
+`screenshot`, `axtree_txt`, `last_action`, `last_action_error`, and that a reward comes with the last step.
+"""
+
+import io
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from PIL import Image
+
+import environments
+from environments.stepping import View
+from environments.world import world_names
+
+
+class Words(spaces.Text):
+    """Any text. (Gymnasium's own allows the letters of a list.) Samples are short."""
+
+    def __init__(self) -> None:
+        super().__init__(max_length=1_000_000, min_length=0)
+
+    def contains(self, x: Any) -> bool:
+        return isinstance(x, str)
+
+    def sample(self, mask: Any = None, probability: Any = None) -> str:
+        return "".join(self.np_random.choice(list(self.characters), size=8))
+
+
+class GymnasiumEnvironment(gymnasium.Env):
+    """An action is one of the seven actions, such as `Click [4]`, or a whole reply with its thought.
+
+    Args:
+        world: its name; the other arguments are those of `environments.make`.
+        size: width and height of screenshots; those of other sizes are scaled.
+    """
+
+    metadata = {"render_modes": ["rgb_array"]}  # noqa: RUF012 - Gymnasium's own
+
+    def __init__(
+        self, world: str, size: tuple[int, int] = (1024, 768), render_mode: str | None = None, **settings: Any
+    ):
+        self._inner = environments.make(world, **settings)
+        self._size, self.render_mode = size, render_mode
+        self._view: View | None = None
+        self.action_space = Words()
+        texts = ("goal", "url", "axtree_txt", "last_action", "last_action_error")
+        self.observation_space = spaces.Dict(
+            {
+                **{name: Words() for name in texts},
+                "screenshot": spaces.Box(0, 255, (size[1], size[0], 3), np.uint8),
+            }
+        )
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Begin the task whose id `options` holds, or one that is drawn. A seed decides this draw and later ones."""
+        super().reset(seed=seed)
+        number, chance = self.np_random.integers(len(self._inner.tasks)), int(self.np_random.integers(2**31))
+        self._view = self._inner.reset((options or {}).get("task", self._inner.tasks[number]), chance)
+        return self._observation(""), {"task": self._view.task.id}
+
+    def step(self, action: str) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
+        """Carry out the action."""
+        reply = action if "Action:" in action else f"Thought: \n\nAction: {action}"
+        self._view, reward, terminated, truncated, info = self._inner.step(reply)
+        return self._observation(action), reward, terminated, truncated, info
+
+    def render(self) -> np.ndarray | None:
+        """The screenshot, [height, width, 3]."""
+        return self._screenshot() if self.render_mode and self._view else None
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def _observation(self, action: str) -> dict[str, Any]:
+        view = self._view
+        return {
+            "goal": view.task.ques,
+            "url": view.seen.url,
+            "axtree_txt": view.seen.tree,
+            "last_action": action,
+            "last_action_error": view.feedback,
+            "screenshot": self._screenshot(),
+        }
+
+    def _screenshot(self) -> np.ndarray:
+        with Image.open(io.BytesIO(self._view.seen.screenshot_png)) as image:
+            return np.asarray(image.convert("RGB").resize(self._size))
+
+
+for _name in world_names():
+    gymnasium.register(f"elcano/{_name}", entry_point=GymnasiumEnvironment, kwargs={"world": _name})

@@ -1,0 +1,217 @@
+"""Environments for programs and notebooks: reset, step, reward. One or several at once, blocking or asynchronous.
+
+env = environments.make("sites")
+view = env.reset()
+view, reward, terminated, truncated, info = env.step("Thought: ...\n\nAction: Click [4]")
+"""
+
+import asyncio
+import contextlib
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from common.background import run_in_background
+from common.errors import UserError
+from data.conversation import StepText
+from data.task import Task
+from environments.environment import Environment, Observation, Open, respond
+from environments.world import World
+
+
+@dataclass(frozen=True)
+class View:
+    """What an agent is shown: the newest observation, and all that it was shown and said before.
+
+    Args:
+        episode: a name of its own, by which a server may know the episode again.
+        steps: the newest one is without a reply.
+        screenshots: base64 PNGs by step number, from 1.
+    """
+
+    task: Task
+    episode: str
+    seen: Observation
+    steps: tuple[StepText, ...]
+    screenshots: Mapping[int, str] = field(repr=False)
+
+    @property
+    def feedback(self) -> str:
+        """Why the last reply could not be used, or ""."""
+        return self.steps[-1].feedback
+
+
+class Transition(NamedTuple):
+    """What came of a reply, in Gymnasium's order. `info` holds `notes`, and at the end `answer`, `final_state` and
+    whether the reward `is_judged`; where only a judge can tell, it is 0."""
+
+    view: View
+    reward: float
+    terminated: bool
+    truncated: bool
+    info: dict[str, Any]
+
+
+class Episode:
+    """One environment of several; a fresh one for each task."""
+
+    def __init__(self, world: World, open_environment: Open, number: int, folder: Path, max_steps: int):
+        self._world, self._open, self._number = world, open_environment, number
+        self._folder, self._max_steps = folder, max_steps
+        self._environment: Environment | None = None
+        self._last: Transition | None = None
+        self._count = 0
+
+    async def reset(self, task: Task, seed: int | None) -> View:
+        """Begin the task."""
+        await self.close()
+        self._count += 1
+        name = f"{task.id}--{self._number}-{self._count}"
+        self._environment = await self._open(self._number, self._folder / name)
+        await self._environment.reset(task, seed)
+        seen = await self._environment.observe()
+        view = View(task, name, seen, (StepText(seen.tree),), {1: seen.screenshot_base64})
+        self._last = Transition(view, 0.0, False, False, {"notes": ""})
+        return view
+
+    async def step(self, reply: str) -> Transition:
+        """Carry out the reply. What has ended stays as it is."""
+        if self._environment is None or self._last is None:
+            raise UserError("the environment has no task yet: call reset first")
+        if self._last.terminated or self._last.truncated:
+            return self._last
+        response = await respond(self._environment, reply)
+        before = self._last.view
+        seen = await self._environment.observe()
+        steps = (*before.steps[:-1], replace(before.steps[-1], reply=reply))
+        view = replace(
+            before,
+            seen=seen,
+            steps=(*steps, StepText(seen.tree, response.feedback, notes=response.notes)),
+            screenshots={**before.screenshots, len(steps) + 1: seen.screenshot_base64},
+        )
+        terminated = response.answer is not None
+        truncated = not terminated and len(steps) >= self._max_steps
+        info: dict[str, Any] = {"notes": response.notes}
+        reward = None
+        if terminated or truncated:
+            final_state = await self._environment.final_state()
+            reward = self._world.reward(view.task, response.answer, final_state)
+            info |= {"answer": response.answer, "final_state": final_state, "is_judged": reward is not None}
+        self._last = Transition(view, reward or 0.0, terminated, truncated, info)
+        return self._last
+
+    async def close(self) -> None:
+        """Give back the environment; a backend that the task changed is put back."""
+        if self._environment is None:
+            return
+        await self._environment.close()
+        self._environment = None
+        if self._last is not None and (task := self._last.view.task).changes_backend:
+            await self._world.restore(task.backend)
+
+
+class AsyncEnvironments:
+    """Several at once, each with a task of its own. Use as `async with`."""
+
+    def __init__(self, world: World, num_envs: int, max_steps: int, seed: int | None):
+        self.world, self.num_envs, self._max_steps, self._seed = world, num_envs, max_steps, seed
+        self.tasks: list[Task] = []
+        self._next = 0
+        self._stack = contextlib.AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        async with contextlib.AsyncExitStack() as stack:
+            stack.enter_context(self.world.serve())
+            self.tasks = await self.world.tasks()
+            await self.world.restore()
+            await self.world.snapshot()
+            self.world.check(self.tasks)
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="elcano-downloads-")))
+            opener = await stack.enter_async_context(self.world.environments(self.tasks, self.num_envs))
+            self._episodes = [
+                Episode(self.world, opener, number, folder, self._max_steps) for number in range(self.num_envs)
+            ]
+            for episode in self._episodes:
+                stack.push_async_callback(episode.close)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
+
+    async def reset(self, tasks: Iterable[Task | str] | None = None, seed: int | None = None) -> list[View]:
+        """Begin a task in each: these, by id or as they are, or the next ones of the world in order."""
+        chosen = [self._find(task) for task in tasks] if tasks is not None else self._following()
+        if len(chosen) != self.num_envs:
+            raise UserError(f"{len(chosen)} tasks for {self.num_envs} environments; each takes one")
+        seed = self._seed if seed is None else seed
+        pairs = zip(self._episodes, chosen, strict=True)
+        return await asyncio.gather(*(episode.reset(task, seed) for episode, task in pairs))
+
+    async def step(self, replies: Sequence[str]) -> list[Transition]:
+        """Carry out one reply in each; those that have ended stay as they are."""
+        pairs = zip(self._episodes, replies, strict=True)
+        return await asyncio.gather(*(episode.step(reply) for episode, reply in pairs))
+
+    def _find(self, task: Task | str) -> Task:
+        if isinstance(task, Task):
+            return task
+        for known in self.tasks:
+            if known.id == task:
+                return known
+        raise UserError(f"there is no task {task!r}; the first of {len(self.tasks)} is {self.tasks[0].id!r}")
+
+    def _following(self) -> list[Task]:
+        numbers = range(self._next, self._next + self.num_envs)
+        self._next += self.num_envs
+        return [self.tasks[number % len(self.tasks)] for number in numbers]
+
+
+class _Blocking:
+    """What callers that block have in common, notebooks among them. Use as `with`, or close it."""
+
+    def __init__(self, inner: AsyncEnvironments):
+        self._inner = inner
+        run_in_background(inner.__aenter__())
+
+    @property
+    def tasks(self) -> list[Task]:
+        """The world's tasks."""
+        return self._inner.tasks
+
+    def close(self) -> None:
+        """End the environments and what serves them."""
+        run_in_background(self._inner.__aexit__())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class OneEnvironment(_Blocking):
+    """One environment, blocking."""
+
+    def reset(self, task: Task | str | None = None, seed: int | None = None) -> View:
+        """Begin this task, by its id or as it is, or the world's next one."""
+        return run_in_background(self._inner.reset(None if task is None else [task], seed))[0]
+
+    def step(self, reply: str) -> Transition:
+        """Carry out the reply."""
+        return run_in_background(self._inner.step([reply]))[0]
+
+
+class ManyEnvironments(_Blocking):
+    """Several at once, blocking."""
+
+    def reset(self, tasks: Iterable[Task | str] | None = None, seed: int | None = None) -> list[View]:
+        """See `AsyncEnvironments.reset`."""
+        return run_in_background(self._inner.reset(tasks, seed))
+
+    def step(self, replies: Sequence[str]) -> list[Transition]:
+        """See `AsyncEnvironments.step`."""
+        return run_in_background(self._inner.step(replies))

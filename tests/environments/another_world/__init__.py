@@ -1,0 +1,1 @@
+"""A world that is no website: test_another_world.py copies this folder to environments/notepad/."""

@@ -1,0 +1,88 @@
+"""Embedded websites in a few lines: one environment or several, blocking or not, and as Gymnasium has it."""
+
+import asyncio
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+
+import pytest
+
+import environments
+from collection.agent.loading import LoadedPolicy, load_policy
+from common.errors import UserError
+from tests.conftest import ROOT
+
+TASKS = ("Shop-price-test--000", "Forum-views-test--000")
+
+
+@pytest.fixture
+def policy(spawn: Callable[..., subprocess.Popen]) -> Iterator[LoadedPolicy]:
+    """The embedded teacher."""
+    process = spawn("environments/sites/expert/server.py", "--port", "0", stdout=subprocess.PIPE)
+    with load_policy(process.stdout.readline().strip().rpartition(" ")[2], model="teacher") as policy:
+        yield policy
+
+
+def test_open_an_environment_load_a_policy_step(policy: LoadedPolicy) -> None:
+    with environments.make("sites") as env:
+        view = env.reset(TASKS[0], seed=3)
+        assert view.task.id == TASKS[0] and "Cargo" in view.seen.tree
+        terminated = False
+        while not terminated:
+            view, reward, terminated, truncated, info = env.step(policy.act(view))
+            assert not truncated
+        assert reward == 1.0 and info["answer"] and len(view.steps) >= 3
+        view = env.reset(TASKS[0])  # a fresh browser context, and a conversation of its own
+        assert len(view.steps) == 1
+        *_, truncated, _ = env.step("nonsense")
+        view, reward, *_ = env.step("Thought: I guess.\n\nAction: ANSWER; 1 EUR")
+        assert view.steps[1].feedback.startswith("Format ERROR") and reward == 0.0
+        with pytest.raises(UserError, match="there is no task 'x'"):
+            env.reset("x")
+
+
+def test_several_at_once_blocking_or_not(policy: LoadedPolicy) -> None:
+    with environments.make("sites", num_envs=2) as envs:
+        views = envs.reset(TASKS)
+        rewards = []
+        while not rewards:
+            transitions = envs.step(policy.act(views))
+            views = [transition.view for transition in transitions]
+            if all(transition.terminated for transition in transitions):
+                rewards = [transition.reward for transition in transitions]
+        assert rewards == [1.0, 1.0] and [view.task.id for view in views] == list(TASKS)
+
+    async def go() -> list[float]:
+        async with environments.make_async("sites", num_envs=2, max_steps=2) as envs:
+            views = await envs.reset(seed=1)
+            assert [view.task.id for view in views] == [task.id for task in envs.tasks[:2]]
+            transitions = await envs.step(await policy.act_async(views))
+            transitions = await envs.step(["Thought: t\n\nAction: Click [999]"] * 2)
+            return [transition.truncated for transition in transitions]
+
+    assert asyncio.run(go()) == [True, True]
+
+
+def test_as_gymnasium_has_it() -> None:
+    gymnasium = pytest.importorskip("gymnasium")
+    import environments.gymnasium_adapter  # noqa: F401 - registers the worlds
+
+    env = gymnasium.make("elcano/sites", max_steps=5, size=(512, 384))
+    observation, info = env.reset(options={"task": TASKS[0]})
+    assert info == {"task": TASKS[0]} and observation["goal"].startswith("I want you to find the price")
+    assert observation["screenshot"].shape == (384, 512, 3) and env.observation_space.contains(observation)
+    observation, *_ = env.step("Click [999]")
+    assert observation["last_action"] == "Click [999]" and "cannot be executed" in observation["last_action_error"]
+    _, reward, terminated, truncated, info = env.step("ANSWER; 1 EUR")
+    assert (reward, terminated, truncated, info["answer"]) == (0.0, True, False, "1 EUR")
+    env.close()
+
+
+@pytest.mark.slow
+def test_the_lines_of_the_documentation_run() -> None:
+    """With the starting policy, served for it."""
+    page = (ROOT / "docs" / "environments.md").read_text()
+    [program] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    lived = {}
+    exec(program, lived)
+    assert lived["terminated"] or lived["truncated"]
