@@ -14,11 +14,14 @@ class Resources(Checked):
     num_cores: Annotated[int, at_least(0)] = 0
 
 
+ANY = Resources()
+
+
 @dataclasses.dataclass(frozen=True)
 class Needs(Checked):
     """Of each kind of command of a run."""
 
-    browsing: Resources = Resources()
-    serving: Resources = Resources()
-    converting: Resources = Resources()
-    training: Resources = Resources()
+    browsing: Resources = ANY
+    serving: Resources = ANY
+    converting: Resources = ANY
+    training: Resources = ANY

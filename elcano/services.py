@@ -22,7 +22,7 @@ def embedded_sites(executor: Executor, log: Path) -> Iterator[int]:
     def command(_: str, port: int) -> Command:
         return Command([sys.executable, "-m", "environments.sites", "--port", str(port)], log)
 
-    with executor.service(command, "/health", Resources(), wanted_port=SITES_PORT) as url:
+    with executor.service(command, "/health", wanted_port=SITES_PORT) as url:
         yield urlsplit(url).port
 
 
@@ -33,7 +33,7 @@ def embedded_teacher(executor: Executor, log: Path) -> Iterator[str]:
     def command(host: str, port: int) -> Command:
         return Command(python("environments/sites/expert/server.py", host=host, port=port), log)
 
-    with executor.service(command, "/v1/models", Resources()) as url:
+    with executor.service(command, "/v1/models") as url:
         yield f"{url}/v1"
 
 

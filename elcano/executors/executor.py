@@ -11,7 +11,7 @@ from typing import Protocol
 
 from common.errors import UserError
 from elcano import executors
-from elcano.resources import Resources
+from elcano.resources import ANY, Resources
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,11 +26,11 @@ class Command:
 class Executor(Protocol):
     """Both raise `UserError` for a command that fails; its line names the log and has the command's own last words."""
 
-    def run(self, command: Command, resources: Resources) -> None:
+    def run(self, command: Command, resources: Resources = ANY) -> None:
         """Return when the command has ended; one that is still running when this is interrupted is asked to end."""
 
     def service(
-        self, command: Callable[[str, int], Command], health: str, resources: Resources, wanted_port: int = 0
+        self, command: Callable[[str, int], Command], health: str, resources: Resources = ANY, wanted_port: int = 0
     ) -> AbstractContextManager[str]:
         """The base URL of a service that runs until the block ends and answers at the path `health`.
 
@@ -48,10 +48,10 @@ def load_executor(name: str) -> Executor:
 
 
 def python(script: str, *words: object, **flags: object) -> list[str]:
-    """`python script words --flag value ...`; True is a bare flag, None leaves it out, a list repeats the value."""
+    """`python script words --flag value ...`; True is a bare flag, None and False leave it out, a list repeats it."""
     command = [sys.executable, script, *map(str, words)]
     for name, value in flags.items():
-        if value is None:
+        if value is None or value is False:
             continue
         command.append(f"--{name}")
         if isinstance(value, (list, tuple)):

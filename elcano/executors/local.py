@@ -20,7 +20,7 @@ from common.processes import die_with_parent, free_port
 from elcano.console import console, live_line
 from elcano.devices import visible_gpus
 from elcano.executors.executor import Command
-from elcano.resources import Resources
+from elcano.resources import ANY, Resources
 
 START_TIMEOUT_S = 300.0
 END_TIMEOUT_S = 300.0
@@ -32,7 +32,7 @@ class Executor:
     """The cores that a command needs are the threads it computes with, the GPUs those it sees: the first of this
     machine's. Nothing is reserved: a command and the services beside it may share them."""
 
-    def run(self, command: Command, resources: Resources) -> None:
+    def run(self, command: Command, resources: Resources = ANY) -> None:
         """As `elcano.executors.executor.Executor`."""
         command = _limited(command, resources)
         typed = _typed(command)
@@ -56,7 +56,7 @@ class Executor:
 
     @contextlib.contextmanager
     def service(
-        self, command: Callable[[str, int], Command], health: str, resources: Resources, wanted_port: int = 0
+        self, command: Callable[[str, int], Command], health: str, resources: Resources = ANY, wanted_port: int = 0
     ) -> Iterator[str]:
         """As `elcano.executors.executor.Executor`."""
         port = free_port(wanted_port)

@@ -39,7 +39,7 @@ def test_a_failed_command_tells_its_last_words(tmp_path):
         "import sys; print('noise'); print('error: no such shard folder', file=sys.stderr); print('after'); sys.exit(2)"
     )
     with pytest.raises(UserError, match="ended with code 2: no such shard folder"):
-        Executor().run(Command([sys.executable, "-c", script], tmp_path / "x.log"), Resources())
+        Executor().run(Command([sys.executable, "-c", script], tmp_path / "x.log"))
     assert last_words(tmp_path / "x.log") == "no such shard folder"
 
 
@@ -54,7 +54,7 @@ def test_a_service_is_reaped_and_an_early_death_is_reported(tmp_path):
     def files(host: str, port: int) -> Command:
         return Command([sys.executable, "-m", "http.server", str(port), "--bind", host], tmp_path / "s.log")
 
-    with Executor().service(files, "/", Resources()) as url:
+    with Executor().service(files, "/") as url:
         assert urllib.request.urlopen(url).status == 200
     with pytest.raises(OSError):
         urllib.request.urlopen(url, timeout=1)
@@ -64,7 +64,7 @@ def test_a_service_is_reaped_and_an_early_death_is_reported(tmp_path):
 
     with (
         pytest.raises(UserError, match="a service ended at start with code 2: port in use"),
-        Executor().service(dying, "/", Resources()),
+        Executor().service(dying, "/"),
     ):
         pass
 
@@ -115,8 +115,7 @@ def test_an_interrupted_command_may_save_what_it_has(tmp_path):
         "import sys; from elcano.executors.executor import Command; from elcano.executors.local import Executor\n"
         "from pathlib import Path; import signal\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # also where the tests run in the background
-        "from elcano.resources import Resources\n"
-        "Executor().run(Command(sys.argv[2:], Path(sys.argv[1])), Resources())"
+        "Executor().run(Command(sys.argv[2:], Path(sys.argv[1])))"
     )
     words = [sys.executable, "-c", script, str(command.log), *command.words]
     process = subprocess.Popen(words, cwd=ROOT, start_new_session=True, stderr=subprocess.DEVNULL)
@@ -147,7 +146,7 @@ def test_an_executor_is_one_file(tmp_path, monkeypatch):
         "        command.log.write_text(' '.join(command.words))\n"
     )
     monkeypatch.setattr(executors, "__path__", [*executors.__path__, str(tmp_path)])
-    load_executor("paper").run(Command(["bash", "train.sh"], tmp_path / "x.log"), Resources())
+    load_executor("paper").run(Command(["bash", "train.sh"], tmp_path / "x.log"))
     assert (tmp_path / "x.log").read_text() == "bash train.sh"
     with pytest.raises(UserError, match="there are local, paper"):
         load_executor("cluster")
