@@ -1,5 +1,7 @@
 """Explore with feedback: try each task until the judge says success, `--max_rerun_times` times at most.
 
+With `--all_tries` every task is tried as often as that, whatever the judge says.
+
     python collection/exploration_feedback.py --test_file data/tasks/optim-1.jsonl --headless --max_iter 15 \\
         --max_attached_imgs 3 --max_rerun_times 5 --temperature 1.2 --api_localhost http://127.0.0.1:8080/predict
     python collection/exploration_feedback.py --api_localhost http://localhost:8080/predict     embedded tasks and sites
@@ -48,7 +50,7 @@ def _explore(config: ExplorationConfig, world: World, tasks: Sequence[Task]) -> 
     judge, ledger = make_judge(config, config.output_dir, tasks, judge_key(config), config.api_localhost)
     if judge is None:
         raise UserError("exploration needs a judge: without one nobody knows when a task is solved")
-    asyncio.run(collect(config, world, tasks, range(config.max_rerun_times), judge))
+    asyncio.run(collect(config, world, tasks, range(config.max_rerun_times), judge, config.all_tries))
     print_summary(summarise(config.output_dir, tasks), cost=ledger and ledger.report())
     table = explored(config.output_dir, tasks, config.max_rerun_times)
     write_json(config.output_dir / "exploration.json", table)

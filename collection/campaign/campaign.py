@@ -44,9 +44,14 @@ MAX_FAULTS = 5  # in a row, of the browser or of websites on this machine: then 
 
 
 async def collect(
-    config: CollectionConfig, world: World, tasks: Sequence[Task], runs: Sequence[int | None], judge: Judge | None
+    config: CollectionConfig,
+    world: World,
+    tasks: Sequence[Task],
+    runs: Sequence[int | None],
+    judge: Judge | None,
+    all_tries: bool = False,
 ) -> None:
-    """Take each task's `runs` one after another until one succeeds, different tasks at the same time.
+    """Take each task's `runs` one after another until one succeeds, or all of them, different tasks at the same time.
 
     Raises:
         UserError: the model server, the browsers or the websites do not work; what is complete is kept.
@@ -64,7 +69,8 @@ async def collect(
             async with world.environments(tasks, sessions) as open_environment:
                 note_tasks(config.output_dir, tasks)
                 schedule = Schedule(tasks, held, config.site_concurrency)
-                await Campaign(config, world, schedule, runs, judge, policy, open_environment, sessions).run()
+                campaign = Campaign(config, world, schedule, runs, judge, policy, open_environment, sessions, all_tries)
+                await campaign.run()
     finally:
         await policy.close()
 
@@ -81,6 +87,7 @@ class Campaign:
     policy: Policy
     open_environment: Open
     num_sessions: int
+    all_tries: bool = False
     faults: set[int] = field(default_factory=set, init=False)
     retries: Counter[str] = field(default_factory=Counter, init=False)
 
@@ -115,15 +122,16 @@ class Campaign:
         """All tries of a task; whether a fault of its last one should be tried again later."""
         folders = {run: self.config.output_dir / folder_name(task.id, run) for run in self.runs}
         outcome: Outcome | None = None
+        is_fault = False
         solved = any(_is_success(read_outcome(folder)) for folder in folders.values() if is_complete(folder))
         for run, folder in folders.items():
-            if solved:
+            if solved and not self.all_tries:
                 break
             outcome = await self._try(session, task, run, folder)
-            solved = _is_success(outcome)
+            solved = solved or _is_success(outcome)
+            is_fault = (is_fault and self.all_tries) or (outcome is not None and outcome.verdict is Verdict.INVALID)
             if outcome is not None and is_judge_fault(outcome):
                 break  # perhaps it is solved: it is judged again before it is tried again
-        is_fault = outcome is not None and outcome.verdict is Verdict.INVALID and not solved
         if is_fault and self.retries[task.id] < self.config.max_fault_retries:
             self.retries[task.id] += 1
             return True

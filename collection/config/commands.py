@@ -42,3 +42,5 @@ class ExplorationConfig(CollectionConfig):
 
     max_rerun_times: Annotated[int, between(1, 5)] = 1
     """Tries of a task, at most 5; the first success ends them."""
+    all_tries: bool = False
+    """Take all of them, also after a success: groups of one size, whose outcomes an algorithm compares (grpo)."""

@@ -41,6 +41,20 @@ def test_tries_end_at_the_first_success_and_a_restart_goes_on_from_there(
     assert len(explorer.complete()) == 4
 
 
+def test_all_tries_are_taken_where_groups_are_wanted(explorer: Collector, site: ThreadingHTTPServer, url: str) -> None:
+    """Also of a task that an earlier run, which ended at the first success, had solved."""
+    tasks = [task("solved", f"{url}/", "ANSWER; it is 42", eval=ANSWER_42)]
+    how = {"api_localhost": f"{url}/predict", "max_rerun_times": 3, "seed": 7}
+    assert explorer.run(tasks, **how).returncode == 0
+    assert [folder.name for folder in explorer.complete()] == ["taskT--solved--run0"]
+    done = explorer.run(tasks, all_tries=True, **how)
+    assert done.returncode == 0, done.stderr
+    assert [folder.name for folder in explorer.complete()] == [f"taskT--solved--run{run}" for run in (0, 1, 2)]
+    assert len({read_trajectory(folder).provenance["seed"] for folder in explorer.complete()}) == 3
+    num_requests = len(site.requests)
+    assert explorer.run(tasks, all_tries=True, **how).returncode == 0 and len(site.requests) == num_requests
+
+
 def test_tries_are_limited(explorer: Collector, url: str) -> None:
     done = explorer.run([task(1, f"{url}/", "ANSWER; x")], api_localhost=f"{url}/predict", max_rerun_times=6)
     assert done.returncode == 2 and "must be 1 to 5" in done.stderr

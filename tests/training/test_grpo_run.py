@@ -1,0 +1,60 @@
+"""Judged tries, their columns by make_columns, and train_idefics2.sh with them: what solved a task becomes more
+probable, what failed less, and a group that tells nothing is left alone."""
+
+import math
+from pathlib import Path
+
+import pytest
+from transformers import AutoConfig
+
+from data.rewarded_step import reward_fields
+from data.shard import Sample
+from models.idefics2.images import ImageEncoder
+from models.processor import load_processor
+from tests import tiny
+from tests.training.conftest import train
+from tests.training.test_score import reference
+from training.dataset import tokenize
+from training.encoding import ConversationEncoder
+from training.make_columns import MakeColumnsConfig, main
+
+LENGTHS = {("A", 0): 1, ("A", 1): 3, ("B", 0): 2, ("B", 1): 2}
+SOLVED = {("A", 0), ("B", 0), ("B", 1)}
+
+
+def plain_tries() -> list[Sample]:
+    """Of task A one that solved it and a longer one that did not; two that solved B."""
+    samples = []
+    for (task, run), length in LENGTHS.items():
+        ids = [f"{task}--00001--run{run}--r02--step{step:02d}" for step in range(1, length + 1)]
+        for identifier, fields in zip(ids, reward_fields(ids, (task, run) in SOLVED), strict=True):
+            plain = tiny.sample(len(samples), num_words=20)
+            samples.append(Sample(identifier, plain.conversations, plain.images, fields))
+    return samples
+
+
+def sampled_tries(policy: Path, folder: Path) -> Path:
+    """Shards of them, with tokens and log-probabilities as `policy` would have drawn them."""
+    plain = tiny.build_dataset(folder / "plain", plain_tries())
+    logprobs = reference(policy, plain)
+    processor = load_processor(policy)
+    images = ImageEncoder(processor, AutoConfig.from_pretrained(policy))
+    encoder = ConversationEncoder(processor, images, 1024, 3, "answer")
+    samples = []
+    for sample in plain_tries():
+        tokens = tokenize(encoder, sample.id, {"conversations": sample.conversations}, sample.images)
+        drawn = {"token_ids": tokens.ids[tokens.learn].tolist(), "logprobs": logprobs[sample.id]}
+        samples.append(Sample(sample.id, sample.conversations, sample.images, {**sample.extra, **drawn}))
+    return tiny.build_dataset(folder / "shards", samples)
+
+
+def test_what_solved_a_task_becomes_more_probable(policy: Path, megatron: Path, tmp_path: Path) -> None:
+    """The first loss, where every ratio is 1, is minus the mean advantage of the four steps of group A."""
+    shards, columns = sampled_tries(policy, tmp_path), tmp_path / "grpo.parquet"
+    main(MakeColumnsConfig(shards, columns, "grpo"))
+    options = {"column_files": columns, "global_batch_size": 8, "train_iters": 4, "lr": 1e-3, "lr_warmup_iters": 0}
+    schedule = {"lr_schedule": "constant", "seq_len": 1024}
+    losses = train("idefics2", shards, megatron, tmp_path, algorithm="grpo", **options, **schedule)
+    advantage = 0.5 / math.sqrt(0.5)
+    assert losses[0] == pytest.approx(-(advantage - 3 * advantage) / 4, abs=1e-4)
+    assert losses[3] < losses[0] - 0.05
