@@ -68,8 +68,10 @@ class Family:
         return self._file("weights").spellings(name)
 
     def image_encoder(self, processor: Any, config: Any) -> "ImageEncoder":
-        """How images become text, pixels and positions."""
-        return self._file("images").ImageEncoder(processor, config)
+        """How images become text, pixels and positions; `UserError` for a processor of another model."""
+        encoder = self._file("images").ImageEncoder(processor, config)
+        encoder.check()
+        return encoder
 
     def vision_side(self, config: Any) -> "VisionSide":
         """Its numbers, for memory and FLOPs."""

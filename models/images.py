@@ -7,8 +7,11 @@ from typing import Any
 import torch
 from PIL import Image
 
+from common.errors import UserError
 from data.conversation import IMAGE
 
+PAGE = (768, 1024)
+"""Height and width of a screenshot, in pixels."""
 Pixels = dict[str, torch.Tensor]
 """What a vision tower takes, by name; the first axis of every tensor counts units."""
 
@@ -23,6 +26,21 @@ class ImageEncoder(abc.ABC):
         self.image_processor = processor.image_processor
         self.token_id: int = hf.image_token_id
         self.vocab_size: int = hf.text_config.vocab_size
+
+    def check(self) -> None:
+        """`UserError` unless the processor makes of a page what the vision tower takes: it may be of another model."""
+        height, width = PAGE
+        where = f"the image processor (preprocessor_config.json), given a page of {width}x{height},"
+        try:
+            shape = tuple(self.encode([Image.new("RGB", (width, height))])["pixel_values"].shape)
+        except Exception as error:  # many kinds, of transformers, numpy and PyTorch
+            raise UserError(f"{where} fails: {(str(error).splitlines() or [type(error).__name__])[0]}") from None
+        if not self.takes(shape):
+            raise UserError(f"{where} makes pixels of shape {shape}, which the vision tower does not take")
+
+    def takes(self, shape: tuple[int, ...]) -> bool:
+        """Whether these are the pixels of one page."""
+        return shape[0] == self.num_units(*PAGE)
 
     @abc.abstractmethod
     def num_units(self, height: int, width: int) -> int:

@@ -50,6 +50,11 @@ def load_processor(folder: Path, override: ImageSettings | None = None, say: Cal
     kind = _family(folder)
     if processor.chat_template is None and kind is not None:
         processor.chat_template = kind.chat_template
+        if kind.chat_template and getattr(processor.tokenizer, "chat_template", None) not in (None, kind.chat_template):
+            say(
+                f"{folder}: its tokenizer_config.json has a chat template, which transformers' processors do not use; "
+                "the family's is used. One of your own belongs into chat_template.jinja"
+            )
     if override is not None:
         _change(processor.image_processor, override, folder, say)
     return processor

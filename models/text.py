@@ -33,14 +33,15 @@ def render(
     Args:
         messages: {"role", "content": [{"type": "text", "text"} | {"type": "image"}]}.
         sizes: (height, width) in pixels of the images, in order.
-        prompt: end where the next reply begins.
+        prompt: end where the next reply begins. Spaces there are left out, since most tokenizers make one token of a
+            space and the word behind it; a line's end is a token of its own and stays.
     """
     escaped = [
         {**message, "content": [_escape_part(processor.tokenizer, part) for part in message["content"]]}
         for message in messages
     ]
     text = processor.apply_chat_template(escaped, add_generation_prompt=prompt, tokenize=False)
-    return images.expand(text, sizes)
+    return images.expand(text.rstrip(" ") if prompt else text.rstrip(), sizes)
 
 
 def escape(tokenizer: Any, text: str) -> str:

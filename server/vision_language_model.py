@@ -76,7 +76,7 @@ class VisionLanguageModel:
     ) -> list[int]:
         """Token ids of a conversation whose content is a list of {"type": "text" | "image"} parts, up to where the
         next reply begins; a `complete` one ends with its own. `sizes` are (height, width) of its images."""
-        text = render(self.processor, self.images, messages, sizes, prompt=not complete).strip()
+        text = render(self.processor, self.images, messages, sizes, prompt=not complete)
         with self._tokenizing:
             return tokenize(self.processor.tokenizer, text).ids
 

@@ -95,15 +95,16 @@ class ConversationEncoder:
 
     def _encode_within_limit(self, turns: Turns, sizes: Sizes, sampled: SampledReply | None) -> Tokens:
         """Encode, cutting the newest observation's tree at its end until `seq_len` holds."""
-        reply = sampled.token_ids if sampled else []
+        reply, whole = sampled.token_ids if sampled else [], turns
         while True:
-            text = self._prompt(turns, sizes).strip() if sampled else self._until_last_reply(turns, sizes)
+            text = self._prompt(turns, sizes) if sampled else self._until_last_reply(turns, sizes)
             rendered = tokenize(self.tokenizer, text)
             excess = len(rendered.ids) + len(reply) - self.seq_len
             if excess <= 0:
                 learn = self._learn(turns, sizes, rendered, reads_last=not sampled) + [True] * len(reply)
                 ids = torch.tensor(rendered.ids + reply)
-                return Tokens(ids, torch.tensor(learn), _behavior_logprobs(len(ids), sampled))
+                known = sampled if turns is whole else None  # another prompt than the policy read: others there
+                return Tokens(ids, torch.tensor(learn), _behavior_logprobs(len(ids), known))
             turns = _shorten_tree(turns, self._num_characters_of_tail(turns, sizes, rendered, excess), self.seq_len)
 
     def _end_of_reply(self) -> str:
@@ -128,7 +129,7 @@ class ConversationEncoder:
 
     def _until_last_reply(self, turns: Turns, sizes: Sizes) -> str:
         """All turns as text, ended by the last reply's end."""
-        text = self._render(turns, sizes).rstrip()
+        text = self._render(turns, sizes)
         return text if text.endswith(self.end) else text + self.end
 
     def _learn(self, turns: Turns, sizes: Sizes, rendered: Tokenized, reads_last: bool) -> list[bool]:
@@ -143,7 +144,7 @@ class ConversationEncoder:
     def _span(self, turns: Turns, sizes: Sizes, rendered: Tokenized, is_last: bool) -> tuple[int, int]:
         """The characters of the last of `turns`, a reply, and of what ends it: from where its prompt ends."""
         prompt = self._prompt(turns, sizes)
-        end = len(rendered.text) if is_last else len(self._render(turns, sizes).rstrip())
+        end = len(rendered.text) if is_last else len(self._render(turns, sizes))
         if not rendered.text.startswith(prompt):
             raise UserError("the chat template writes a prompt differently once it is answered: its reply is not found")
         return len(prompt), end

@@ -13,7 +13,11 @@ class ImageEncoder(images.ImageEncoder):
 
     def __init__(self, processor: Any, hf: Any) -> None:
         super().__init__(processor, hf)
-        self.patches = num_patches(hf)
+        self.patches, self.size = num_patches(hf), hf.vision_config.image_size
+
+    def takes(self, shape: tuple[int, ...]) -> bool:
+        """Whether these are one square of the tower's size."""
+        return shape == (1, 3, self.size, self.size)
 
     def num_units(self, height: int, width: int) -> int:
         """Of an image of this size in pixels."""

@@ -6,8 +6,9 @@ import torch
 from PIL import Image
 from transformers.image_processing_utils import select_best_resolution
 
+from common.errors import UserError
 from models import images
-from models.images import Pixels
+from models.images import PAGE, Pixels
 
 
 class ImageEncoder(images.ImageEncoder):
@@ -16,6 +17,18 @@ class ImageEncoder(images.ImageEncoder):
     def __init__(self, processor: Any, hf: Any) -> None:
         super().__init__(processor, hf)
         self.hf = hf
+
+    def check(self) -> None:
+        """Also the grids of tiles: each of the two sides counts by its own."""
+        own, model = (sorted(map(list, of.image_grid_pinpoints)) for of in (self.image_processor, self.hf))
+        if own != model:
+            raise UserError(f"the image processor's image_grid_pinpoints are {own}, config.json's {model}")
+        super().check()
+
+    def takes(self, shape: tuple[int, ...]) -> bool:
+        """Whether these are squares of the tower's size."""
+        size = self.hf.vision_config.image_size
+        return shape == (self.num_units(*PAGE), 3, size, size)
 
     def num_units(self, height: int, width: int) -> int:
         """Of an image of this size in pixels."""

@@ -75,9 +75,10 @@ def test_a_sampled_token_that_has_no_text_is_learnt_too(processor: Any) -> None:
 def test_the_newest_tree_gives_way_to_sampled_tokens(processor: Any) -> None:
     ids = sampled_ids(processor)
     whole = tokenized(processor, token_ids=ids)
-    cut = tokenized(processor, seq_len=len(whole.ids) - 40, token_ids=ids)
+    cut = tokenized(processor, seq_len=len(whole.ids) - 40, token_ids=ids, logprobs=[-1.0] * len(ids))
     assert len(whole.ids) - 48 < len(cut.ids) <= len(whole.ids) - 40
     assert cut.ids[-len(ids) :].tolist() == ids
+    assert cut.behavior_logprobs is None  # they are of the whole prompt
 
 
 def test_what_is_not_this_reply_is_tokenized_and_counted(

@@ -50,7 +50,8 @@ class PlainLoop:
             return dict(self.processor(text=text, images=pictures or None, return_tensors="pt"))
 
         whole = inputs(self.processor.apply_chat_template(messages))
-        prompt = inputs(self.processor.apply_chat_template(messages[:-1], add_generation_prompt=True))["input_ids"][0]
+        asked = self.processor.apply_chat_template(messages[:-1], add_generation_prompt=True).rstrip(" ")
+        prompt = inputs(asked)["input_ids"][0]  # the space before a reply is the reply's
         assert whole["input_ids"][0, : len(prompt)].equal(prompt)
         return whole, len(prompt)
 
