@@ -52,6 +52,14 @@ def read_json(path: Path) -> Any:
         raise UserError(f"{path}: not valid JSON ({error})") from None
 
 
+def make_folder(path: Path, what: str) -> None:
+    """With its parents; `UserError`, which says by `what` who asked for it, where that cannot be."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{what} {path} cannot be made ({error.strerror}); give a folder that can be written") from None
+
+
 def read_lines(path: Path) -> list[str]:
     """The lines of a UTF-8 file. `str.splitlines` would also cut inside JSON strings, at U+2028 and its like."""
     with open(path, encoding="utf-8") as file:

@@ -99,4 +99,5 @@ def _described(kind: Any) -> str:
         return f"one of {', '.join(map(repr, arguments))}"
     if origin is tuple:
         return f"a tuple of {_described(arguments[0])}"
-    return {types.NoneType: "None", bool: "True or False"}.get(kind) or kind.__name__
+    words = {types.NoneType: "None", bool: "True or False", float: "a finite number"}
+    return words.get(kind) or kind.__name__

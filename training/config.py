@@ -23,6 +23,7 @@ from data.shard import checksum
 from training import algorithms
 from training.algorithms.algorithm import Algorithm
 from training.layout import Layout
+from training.modules import kernels
 from training.modules.trainable import Trainable
 from training.options import TrainingOptions
 
@@ -67,6 +68,7 @@ class Config(TrainingOptions, Places):
         return {
             **{name: getattr(self, name) for name in names},
             "do": spelled(self.do),
+            "adam": kernels.adam(self.te),
             "num_workers": self.num_loaders(manifest["num_samples"]),
             "data": hashlib.sha256("".join(shards).encode()).hexdigest(),
             "trainable": dataclasses.asdict(self.trainable),

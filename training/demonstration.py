@@ -14,6 +14,7 @@ import torch
 
 from common.defaults import DEMONSTRATIONS, ROOT, STARTING_POLICY, shipped, short
 from common.errors import UserError
+from common.files import make_folder
 from data.checkpoint_folder import read_tracker
 from data.shard import read_manifest
 from models.registry import family
@@ -100,6 +101,7 @@ def prepare(arguments: Sequence[str]) -> None:
         f"{num_gpus or num_cores} {'GPUs' if num_gpus else 'CPU cores'}, into {short(output)}",
         flush=True,
     )
+    make_folder(output, "OUTPUT_BASEPATH")
     if not _is_newer(output / "megatron", policy):
         _convert("hf2mg", policy, output / "megatron")
 

@@ -132,5 +132,7 @@ class TrainingOptions(Checked):
         super().check_together()
         if self.packing and self.batch_size != 1:
             raise UserError("PACKING=true makes rows of SEQ_LEN tokens, one a micro-batch; give BATCH_SIZE=1")
+        if self.min_lr > self.lr:
+            raise UserError(f"MIN_LR={self.min_lr:g} is above LR={self.lr:g}; give a lower MIN_LR too, such as 0")
         if self.sp and self.tp == 1:
             raise UserError(f"SP=true needs TP > 1, not TP={self.tp}")

@@ -16,7 +16,7 @@ from training.config import parse as parse_training
 from training.options import TrainingOptions
 
 KINDS = [RunConfig, ExplorationConfig, JudgeFlags, ServerConfig, TrainingOptions]
-NUMBERS = (0.25, 0.5, 1, 3, 7)
+NUMBERS = (0.25, 0.5, 1, 3, 7, 1e-7)
 
 
 def others(kind: Any, default: Any) -> list[Any]:

@@ -23,7 +23,7 @@ from tests.conftest import ROOT
         (RunConfig, {"env_seeds": (1, "2")}, "--env_seeds must be a tuple of int"),
         (RunConfig, {"allow_hosts": "a.org"}, "--allow_hosts must be a tuple of str, not 'a.org'"),
         (RunConfig, {"num_sessions": 0}, "--num_sessions must be at least 1, not 0"),
-        (RunConfig, {"temperature": float("nan")}, "--temperature must be float or None, not nan"),
+        (RunConfig, {"temperature": float("nan")}, "--temperature must be a finite number or None, not nan"),
         (RunConfig, {"eval_votes": 2}, "--eval_votes must be an odd number"),
         (RunConfig, {"text_only": True, "observation": "marks"}, "--observation marks shows numbers on screenshots"),
         (ExplorationConfig, {"max_rerun_times": 6}, "--max_rerun_times must be 1 to 5, not 6"),

@@ -3,6 +3,8 @@
 import dataclasses
 import io
 import json
+import math
+import re
 import shutil
 import tarfile
 from pathlib import Path
@@ -102,6 +104,34 @@ def test_a_dry_run_refuses_a_batch_that_cannot_be_cut() -> None:
 
 def config_for(shards: Path, megatron: Path, output: Path = Path("output")) -> Config:
     return Config(shards, megatron, output_basepath=output, tp=1, global_batch_size=8, train_iters=10)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"lr": 5e-7}, "MIN_LR=1e-06 is above LR=5e-07; give a lower MIN_LR"),
+        ({"lr": math.nan}, "LR must be a finite number, not nan"),
+        ({"lora_alpha": math.inf}, "LORA_ALPHA must be a finite number"),
+        ({"clip_grad": -1.0}, "CLIP_GRAD must be at least 0"),
+        ({"train_epochs": math.nan}, "TRAIN_EPOCHS must be a finite number"),
+    ],
+)
+def test_rates_and_their_like_are_refused_before_any_rank_starts(
+    shards: Path, megatron: Path, options: dict[str, float], message: str
+) -> None:
+    with pytest.raises(UserError, match=re.escape(message)):
+        dataclasses.replace(config_for(shards, megatron), **options)
+
+
+def test_outputs_that_cannot_be_written_are_refused_before_any_rank_starts(
+    shards: Path, megatron: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    config = config_for(shards, megatron)
+    with pytest.raises(UserError, match="cannot be made"):
+        check(dataclasses.replace(config, output_basepath=tmp_path / "file" / "x"), 1)
+    with pytest.raises(UserError, match=r"RUN_NAME '\.\./x' is not a plain name"):
+        check(dataclasses.replace(config, output_basepath=tmp_path, run_name="../x"), 1)
 
 
 def test_a_hugging_face_folder_is_refused_with_the_way_out(shards: Path, policy: Path) -> None:

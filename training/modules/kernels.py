@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 UseTE = bool | None  # None: where it is installed
 _TE, _APEX, _FUSED_WGRAD = "transformer_engine", "apex", "fused_weight_gradient_mlp_cuda"
+_ANY_HEADS = 128
 _FLASH_CAPABILITY = (8, 0)  # the oldest GPUs that flash attention's kernels run on
 
 
@@ -141,6 +142,11 @@ def choose(found: Installed, bf16: bool, head_dim: int, adapters: bool) -> Kerne
         gradient_accumulation_fusion=found.apex_wgrad and bf16 and not adapters,
         compiled=True,
     )
+
+
+def adam(use_te: UseTE = None) -> str:
+    """Whose Adam steps here: each keeps its count of steps in a place of its own, which the others do not read."""
+    return choose(look(use_te), bf16=True, head_dim=_ANY_HEADS, adapters=False).optimizer
 
 
 def takes_flash(bf16: bool, head_dim: int) -> bool:
