@@ -146,7 +146,7 @@ def test_an_executor_is_one_file(tmp_path, monkeypatch):
         "        command.log.write_text(' '.join(command.words))\n"
     )
     monkeypatch.setattr(executors, "__path__", [*executors.__path__, str(tmp_path)])
-    load_executor("paper").run(Command(["bash", "train.sh"], tmp_path / "x.log"))
+    load_executor("paper").run(Command(["bash", "train.sh"], tmp_path / "x.log"), Resources())
     assert (tmp_path / "x.log").read_text() == "bash train.sh"
     with pytest.raises(UserError, match="there are local, paper"):
         load_executor("cluster")
