@@ -1,6 +1,6 @@
 """How a reply is drawn: each parameter's name, limits and meaning, for servers, their clients and trajectories."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Annotated
 
 from common.limits import Checked, Limit, at_least, between
@@ -27,3 +27,26 @@ class SamplingDefaults(Checked):
     """Longest reply."""
     min_new_tokens: Annotated[int, at_least(0)] = 3
     """No end token before this many."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SamplingRequest(Checked):
+    """What a client asks for; None leaves it to the server."""
+
+    temperature: Temperature | None = None
+    """Sampling temperature; the server's own default when not given."""
+    top_k: TopK | None = None
+    """Sample among the k likeliest tokens; only a /predict server takes it."""
+    top_p: TopP | None = None
+    """Sample among the likeliest tokens that make up this mass."""
+    max_new_tokens: NumTokens | None = None
+    """Longest reply. None: the /predict server's own; of a chat endpoint 1000 tokens, 256 with `--prompt trained`."""
+    seed: Seed | None = None
+    """Seed of the run: each request's sampling seed is derived from it, the task, the try and the step."""
+
+    def asked(self, seed: int | None) -> dict[str, float]:
+        """What is given, with a request's own seed."""
+        return {name: value for name, value in {**self._values(), "seed": seed}.items() if value is not None}
+
+    def _values(self) -> dict[str, float | None]:
+        return {field.name: getattr(self, field.name) for field in fields(SamplingRequest)}

@@ -45,7 +45,8 @@ class Step:
 
     `timings_s` are seconds by name; `token_ids`, `logprobs` are the reply's, as the server gave them. The `logprobs`
     are of the distributions that the tokens were drawn from (after temperature, top-k, top-p, minimum length and bad
-    words), not the model's own: what importance ratios divide by.
+    words), not the model's own: what importance ratios divide by. `sampling` is what was applied, by name; what all
+    steps have in common stands in the trajectory's provenance, too.
     """
 
     number: int
@@ -58,6 +59,7 @@ class Step:
     weights_version: str = ""
     token_ids: list[int] | None = None
     logprobs: list[float] | None = None
+    sampling: dict[str, Any] = dataclasses.field(default_factory=dict)
     timings_s: dict[str, float] = dataclasses.field(default_factory=dict)
 
 
@@ -144,6 +146,7 @@ class TrajectoryWriter:
         self.folder, self.task, self.run = folder, task, run
         self.provenance, self.system_prompt = provenance, system_prompt
         self.steps: list[StepText] = []
+        self._samplings: list[dict[str, Any]] = []
         folder.mkdir(parents=True, exist_ok=False)
         self._lines = open(folder / "steps.jsonl", "a", encoding="utf-8")  # noqa: SIM115 - open for the run
         self._log = open(folder / "agent.log", "a", encoding="utf-8")  # noqa: SIM115
@@ -169,6 +172,7 @@ class TrajectoryWriter:
         self._lines.write(json.dumps(dataclasses.asdict(step), ensure_ascii=False) + "\n")
         self._lines.flush()
         self.steps.append(StepText(tree, step.feedback, step.reply, step.notes))
+        self._samplings.append(step.sampling)
         self.log(f"Iter: {step.number}")
         self.log(f"Prompt Tokens: {step.prompt_tokens}; Completion Tokens: {step.completion_tokens}")
 
@@ -189,6 +193,8 @@ class TrajectoryWriter:
                 message["content"] = [_IMAGE_REDACTED if "step" in part else part for part in message["content"]]
         write_json(self.folder / "interact_messages.json", messages)
         self.close()
+        if any(self._samplings):
+            self.provenance["sampling"] = _in_all(self._samplings)
         summary = {
             "task": self.task.to_json(),
             "run": self.run,
@@ -204,6 +210,16 @@ class TrajectoryWriter:
         """Close the open files; the folder stays a prefix unless `finish` ran."""
         self._lines.close()
         self._log.close()
+
+
+def _in_all(samplings: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What all steps were drawn with; the seed is each step's own."""
+    first, *others = samplings
+    return {
+        name: value
+        for name, value in first.items()
+        if name != "seed" and all(name in other and other[name] == value for other in others)
+    }
 
 
 def write_outcome(folder: Path, outcome: Outcome) -> None:

@@ -42,7 +42,7 @@ def openai_routes(service: Service) -> fastapi.APIRouter:
         started = await service.start(wanted)
         completions = request.state.completions = await service.until_gone(request, started)
         choices = [choice(started, body, number, completion) for number, completion in enumerate(completions)]
-        head = header(service, started, body, "chat.completion")
+        head = header(service, started, body, wanted.params, "chat.completion")
         return JSONResponse(head | {"choices": choices, "usage": usage(completions)})
 
     return router

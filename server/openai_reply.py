@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from server.openai_request import ChatRequest
-from server.sampling import DrawnToken
+from server.sampling import DrawnToken, SamplingParams
 from server.sequence import Completion
 from server.service import Service, Started
 from server.token_text import token_bytes
@@ -14,8 +14,8 @@ from server.token_text import token_bytes
 _LEAST_LOGPROB = -9999.0  # what OpenAI writes for a token that cannot be; JSON has no infinity
 
 
-def header(service: Service, started: Started, body: ChatRequest, kind: str) -> dict[str, Any]:
-    """What every reply, and every event of a stream, begins with."""
+def header(service: Service, started: Started, body: ChatRequest, params: SamplingParams, kind: str) -> dict[str, Any]:
+    """What every reply, and every event of a stream, begins with. Of several replies, `sampling` is the first one's."""
     version = started.engine.model.weights_version
     return {
         "id": f"chatcmpl-{uuid.uuid4().hex}",
@@ -24,6 +24,7 @@ def header(service: Service, started: Started, body: ChatRequest, kind: str) -> 
         "model": body.model or service.model_name,
         "system_fingerprint": version,
         "weights_version": version,
+        "sampling": params.used(),
     }
 
 

@@ -43,17 +43,18 @@ async def start_stream(service: Service, body: ChatRequest, wanted: GenerationRe
         started.cancel()
         done.cancel()
 
-    return Stream(_events(service, started, body, heard, done), end)
+    head = header(service, started, body, wanted.params, "chat.completion.chunk")
+    return Stream(_events(head, started, body, heard, done), end)
 
 
 async def _events(
-    service: Service,
+    head: dict[str, Any],
     started: Started,
     body: ChatRequest,
     heard: asyncio.Queue[tuple[int, DrawnToken] | None],
     done: asyncio.Future[list[Completion]],
 ) -> AsyncIterator[str]:
-    head, spoken = header(service, started, body, "chat.completion.chunk"), [_Spoken() for _ in range(body.n)]
+    spoken = [_Spoken() for _ in range(body.n)]
     if body.stream_options.include_usage:
         head["usage"] = None  # of every event but the last
     try:

@@ -83,6 +83,7 @@ def predict_routes(service: Service) -> fastapi.APIRouter:
             "prompt_tokens": completion.prompt_tokens,
             "completion_tokens": len(completion.token_ids),
             "weights_version": completion.weights_version,
+            "sampling": wanted.params.used(),
         }
         if body.return_tokens:
             answer |= {

@@ -19,6 +19,10 @@ class SamplingParams(SamplingDefaults):
     spelled = str
     seed: Seed | None = None
 
+    def used(self) -> dict[str, float | None]:
+        """All of it by name, for the reply; without a seed it cannot be drawn again."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(SamplingParams)}
+
     def generator(self) -> torch.Generator:
         """This request's generator; on the CPU, so that a seed means the same on every device."""
         generator = torch.Generator()

@@ -12,7 +12,6 @@ from collection.agent.policy import (
     Sampling,
     check_answers,
     check_url,
-    given,
     http_client,
     refused_key,
     retry_after_s,
@@ -44,6 +43,8 @@ class ChatPolicy:
             check_url(base_url, "--api_base")
         elif not key:
             raise UserError("no API key: set OPENAI_API_KEY or give --api_key, or --api_localhost for your own server")
+        if sampling.top_k is not None:
+            raise UserError("--top_k: OpenAI's protocol has none; give --api_localhost, or the endpoint's own default")
         self.model, self.sampling = model, sampling
         view = "text" if sampling.text_only else "marks" if sampling.marks else "tree"
         self.system_prompt = SYSTEM_PROMPT if sampling.prompt == "trained" else system_prompt(view, sampling.restart)
@@ -72,15 +73,12 @@ class ChatPolicy:
             for message in messages:
                 if isinstance(message["content"], list):
                     message["content"] = self._fill(message["content"], screenshots)
-        request = {
-            "model": self.model,
-            "messages": messages,
-            "max_tokens": MAX_TRAINED_TOKENS if is_trained else MAX_CHAT_TOKENS,
-        }
-        request |= given(temperature=self.sampling.temperature, seed=seed)
+        asked = {"max_new_tokens": MAX_TRAINED_TOKENS if is_trained else MAX_CHAT_TOKENS, **self.sampling.asked(seed)}
+        named = {"max_tokens" if name == "max_new_tokens" else name: value for name, value in asked.items()}
+        request = {"model": self.model, "messages": messages, **named}
         if is_trained:
             request |= {"logprobs": True, "extra_body": {"return_token_ids": True}}
-        return await self._retries.run(lambda: self._create(request))
+        return await self._retries.run(lambda: self._create(request, asked))
 
     async def close(self) -> None:
         await self._client.close()
@@ -108,7 +106,7 @@ class ChatPolicy:
             messages.append({"role": turn.role, "content": turn.text if turn.role == "assistant" else filled})
         return messages
 
-    async def _create(self, request: dict[str, Any]) -> Completion:
+    async def _create(self, request: dict[str, Any], asked: dict[str, float]) -> Completion:
         try:
             answer = await self._dialect.create(self._client, request)
         except (openai.AuthenticationError, openai.PermissionDeniedError) as error:
@@ -123,7 +121,8 @@ class ChatPolicy:
             raise UserError(f"{self.url} does not know --api_model {self.model} ({error.message[:300]})") from None
         except openai.APIStatusError as error:
             raise PolicyError(f"HTTP {error.status_code}: {error.message[:200]}") from None
-        usage, choice = answer.usage, answer.choices[0]
+        usage, choice, sent = answer.usage, answer.choices[0], self._dialect.body(request)
+        asked = {name: value for name, value in asked.items() if name in sent or name == "max_new_tokens"}
         token_ids = getattr(choice, "token_ids", None)
         said = choice.logprobs.content or () if choice.logprobs else ()
         logprobs = [getattr(token, "sampling_logprob", token.logprob) for token in said]
@@ -134,6 +133,7 @@ class ChatPolicy:
             weights_version=answer.system_fingerprint or "",
             token_ids=token_ids,
             logprobs=logprobs if token_ids and len(logprobs) == len(token_ids) else None,
+            sampling={**asked, **(said if isinstance(said := getattr(answer, "sampling", None), dict) else {})},
         )
 
 

@@ -124,5 +124,6 @@ def _step(number: int, seen: Observation, asked: StepText, completion: Completio
         weights_version=completion.weights_version,
         token_ids=completion.token_ids,
         logprobs=completion.logprobs,
+        sampling=completion.sampling,
         timings_s=timings_s,
     )

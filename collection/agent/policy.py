@@ -11,6 +11,7 @@ from collection.config.endpoint import Prompt
 from common.errors import UserError
 from common.retry import TransientError, retry_async
 from data.conversation import IMAGE, Conversation, StepText, Turn, build_conversation
+from data.sampling import SamplingRequest
 from data.task import Task
 
 REPLY_TIMEOUT_S = 300.0  # a big model on a busy server
@@ -25,15 +26,13 @@ class ServerDeadError(UserError):
     """The server answers nobody; the run cannot go on."""
 
 
-@dataclass(frozen=True)
-class Sampling:
-    """None leaves a choice to the server. `text_only` sends no screenshots, `last_n` is how many there would be.
+@dataclass(frozen=True, kw_only=True)
+class Sampling(SamplingRequest):
+    """And what the policy is shown: `text_only` sends no screenshots, `last_n` is how many there would be.
 
     `marks`: the observations are sets of marks. `restart` is the name of the action that starts over.
     """
 
-    temperature: float | None = None
-    seed: int | None = None
     last_n: int = 1
     text_only: bool = False
     marks: bool = False
@@ -46,7 +45,7 @@ class Completion:
     """A reply and what the server said about it; token ids are kept as given, never made again from the text.
 
     `logprobs` are of the distribution that each token was drawn from: after temperature, top-k, top-p and what was
-    forbidden.
+    forbidden. `sampling` is what was applied, by name: as the server says, else what it was asked for.
     """
 
     text: str  # without halves of surrogate pairs, which a file cannot hold
@@ -55,6 +54,7 @@ class Completion:
     weights_version: str = ""
     token_ids: list[int] | None = None
     logprobs: list[float] | None = None
+    sampling: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", self.text.encode(errors="replace").decode())
@@ -118,11 +118,6 @@ def trained_conversation(task: Task, steps: Sequence[StepText], sampling: Sampli
     newest = conversation.turns[-1]
     shown = Turn(newest.role, newest.text.replace(f"{IMAGE}\n", "", 1))
     return Conversation([*conversation.turns[:-1], shown], [])
-
-
-def given(**settings: Any) -> dict[str, Any]:
-    """The settings that are not None."""
-    return {name: value for name, value in settings.items() if value is not None}
 
 
 def http_client(trust_env: bool, headers: Mapping[str, str] | None = None) -> httpx.AsyncClient:

@@ -18,7 +18,6 @@ from collection.agent.policy import (
     Sampling,
     check_answers,
     check_url,
-    given,
     http_client,
     refused_key,
     retry_after_s,
@@ -57,11 +56,10 @@ class PredictPolicy:
         conversation = trained_conversation(task, steps, self.sampling)
         turns = [{"role": turn.role, "content": turn.text} for turn in conversation.turns]
         images = [screenshots[step] for step in conversation.image_steps]
-        request = {"id": folder, "conversations": turns, "images": images, "return_tokens": True}
-        request |= given(temperature=self.sampling.temperature, seed=seed)
-        body = orjson.dumps(request)
+        request, asked = {"id": folder, "conversations": turns, "images": images}, self.sampling.asked(seed)
+        body = orjson.dumps({**request, **asked, "return_tokens": True})
         urls = self._urls_for(folder)
-        return await self._retries.run(lambda: self._post(next(urls), body))
+        return await self._retries.run(lambda: self._post(next(urls), body, asked))
 
     async def close(self) -> None:
         await self._client.aclose()
@@ -71,7 +69,7 @@ class PredictPolicy:
         home = zlib.crc32(folder.encode()) % len(self.urls)
         return itertools.cycle([*self.urls[home:], *self.urls[:home]])
 
-    async def _post(self, url: str, body: bytes) -> Completion:
+    async def _post(self, url: str, body: bytes, asked: dict[str, float]) -> Completion:
         try:
             answer = await self._client.post(url, content=body, headers={"content-type": "application/json"})
         except httpx.HTTPError as error:
@@ -97,4 +95,5 @@ class PredictPolicy:
             weights_version=str(fields.get("weights_version", "")),
             token_ids=fields.get("token_ids"),
             logprobs=fields.get("sampling_logprobs"),
+            sampling={**asked, **(said if isinstance(said := fields.get("sampling"), dict) else {})},
         )

@@ -31,8 +31,10 @@ from collection.judges import Judge
 from collection.judges.judging import is_judge_fault, judge_once
 from common.errors import UserError
 from common.files import read_json
+from common.flags import narrowed
 from common.seeds import derive_seed
 from data.outcome import Outcome, Verdict
+from data.sampling import SamplingRequest
 from data.task import Task
 from data.trajectory import BLOCKED, INVALID, TrajectoryWriter, folder_name, is_complete, read_outcome, write_outcome
 from environments.environment import Environment, Open
@@ -210,7 +212,7 @@ class Campaign:
         return {
             **({"contaminated_by": spoiled} if spoiled else {}),
             "policy": _USERINFO.sub("//", self.policy.name),
-            "temperature": config.temperature,
+            "sampling": narrowed(SamplingRequest, config).asked(None),
             "seed": seed,
             "max_iter": config.max_iter,
             "max_attached_imgs": config.max_attached_imgs,

@@ -7,6 +7,7 @@ from collection.agent.predict_policy import PredictPolicy
 from collection.campaign.pacing import Pace
 from collection.config.commands import CollectionConfig
 from collection.endpoints.keys import base_key, endpoint_key, is_own_server, same_endpoint
+from common.flags import narrowed
 from environments.browser.capacity import default_busy_pages, default_sessions
 from environments.browser.config import BrowserConfig
 from environments.browser.page import Viewport
@@ -60,11 +61,10 @@ def judge_key(config: CollectionConfig) -> str:
 
 def make_policy(config: CollectionConfig) -> Policy:
     """The policy these flags name."""
-    sampling = Sampling(
-        config.temperature,
-        config.seed,
+    sampling = narrowed(
+        Sampling,
+        config,
         last_n=config.max_attached_imgs,
-        text_only=config.text_only,
         marks=config.observation == "marks",
         restart=config.restart_action,
         prompt=config.asked_with,

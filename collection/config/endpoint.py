@@ -1,17 +1,17 @@
 """Who is asked what the agent says next, and how."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Literal
 
 from common.errors import UserError
-from common.limits import Checked, at_least
+from data.sampling import SamplingRequest
 
 Prompt = Literal["trained", "chat"]
 """How a policy is asked: with `build_conversation`, on which it is trained, or as a general chat model."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class EndpointFlags(Checked):
+class EndpointFlags(SamplingRequest):
     """The policy's server, and what it is asked for."""
 
     api_localhost: tuple[str, ...] = ()
@@ -27,10 +27,6 @@ class EndpointFlags(Checked):
     """What the policy is asked with: `trained`, the conversation that training reads (no system prompt), through any
     protocol, whose sampled tokens are then kept, too; or `chat`, for a general chat model. Default: `trained` with
     --api_localhost, `chat` without."""
-    temperature: Annotated[float, at_least(0)] | None = None
-    """Sampling temperature; the server's own default when not given."""
-    seed: Annotated[int, at_least(0)] | None = None
-    """Seed of the run: each request's sampling seed is derived from it, the task, the try and the step."""
 
     def check_together(self) -> None:
         super().check_together()

@@ -46,10 +46,12 @@ def test_a_policy_and_a_reader_of_documents_are_asked_so_too(tmp_path: Path) -> 
     async def go(url: str) -> str:
         policy = ChatPolicy("m", "k", url, Sampling(temperature=0.5))
         steps = [StepText("[1] RootWebArea 'x'")]
-        texts = {(await policy.reply(TASK, "f", steps, {1: ""}, seed)).text for seed in (1, 2)}
+        replies = [await policy.reply(TASK, "f", steps, {1: ""}, seed) for seed in (1, 2)]
         await policy.close()
+        # what was left out in the end was not applied
+        assert [reply.sampling for reply in replies] == [{"max_new_tokens": 1000, "seed": seed} for seed in (1, 2)]
         reader = DocumentReader("m", "k", url)
-        return texts.pop() + await reader._ask("the text", "the question")
+        return replies[0].text + await reader._ask("the text", "the question")
 
     with picky("max_tokens", "temperature") as endpoint:
         assert asyncio.run(go(endpoint.url)) == "SUCCESSSUCCESS"

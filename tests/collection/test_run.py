@@ -29,7 +29,9 @@ def test_a_trajectory_holds_what_the_agent_saw_and_said(
     collector: Collector, site: ThreadingHTTPServer, url: str
 ) -> None:
     script = "Click {Next page} | !I do not know | Click {nothing} | GoBack | ANSWER; the second page"
-    done = collector.run([task(1, f"{url}/", script)], api_localhost=f"{url}/predict", max_attached_imgs=2, seed=5)
+    done = collector.run(
+        [task(1, f"{url}/", script)], api_localhost=f"{url}/predict", max_attached_imgs=2, seed=5, top_p=0.9
+    )
     assert done.returncode == 0, done.stderr
     trajectory = read_trajectory(collector.results / "taskT--1")
     assert trajectory.status == "finished" and trajectory.answer == "the second page"
@@ -37,11 +39,13 @@ def test_a_trajectory_holds_what_the_agent_saw_and_said(
     assert "Second page" in trajectory.trees[1] and "Harbour" in trajectory.trees[4]
     assert trajectory.screenshot(5).read_bytes().startswith(b"\x89PNG")
     assert trajectory.provenance["viewport"] == [1024, 768]
+    assert trajectory.provenance["sampling"] == {"top_p": 0.9}  # this server does not say what it applied
     last = site.requests[-1]
     assert len(last["images"]) == 2 and "temperature" not in last
     seeds = [request["seed"] for request in site.requests]
     assert seeds == [derive_seed(derive_seed(5, "T--1", None), number) for number in range(1, 6)]
     assert len(set(seeds)) == 5
+    assert [step.sampling for step in trajectory.steps] == [{"top_p": 0.9, "seed": seed} for seed in seeds]
 
 
 def test_slow_judges_hold_up_no_other_session(collector: Collector, url: str) -> None:

@@ -32,7 +32,9 @@ def _write(folder, finish=True):
     for number, reply in enumerate(replies, start=1):
         writer.write_observation(number, f"[1] RootWebArea 'page {number}'", {"1": {}}, image.getvalue())
         feedback = CANNOT_EXECUTE if number == 2 else ""
-        writer.add_step(Step(number, "http://x/", reply, feedback, token_ids=[1, 2], timings_s={"model": 0.1}), "tree")
+        sampling = {"temperature": 0.7, "seed": number, "top_k": 50 * number}
+        step = Step(number, "http://x/", reply, feedback, token_ids=[1, 2], sampling=sampling, timings_s={"model": 0.1})
+        writer.add_step(step, "tree")
     if finish:
         writer.finish(FINISHED, answer="5")
     return writer
@@ -46,6 +48,8 @@ def test_round_trip(tmp_path):
     assert (trajectory.task_id, trajectory.run, trajectory.answer, trajectory.finished) == ("Shop--3", 2, "5", True)
     assert trajectory.outcome.success
     assert trajectory.steps[1].feedback == CANNOT_EXECUTE
+    assert trajectory.provenance == {"seed": 1, "sampling": {"temperature": 0.7}}  # the rest differs from step to step
+    assert trajectory.steps[1].sampling == {"temperature": 0.7, "seed": 2, "top_k": 100}
     assert trajectory.trees == ["[1] RootWebArea 'page 1'", "[1] RootWebArea 'page 2'"]
 
 

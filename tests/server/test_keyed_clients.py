@@ -119,6 +119,20 @@ def test_the_log_probabilities_that_are_kept_are_of_the_distribution_sampled(ser
         assert completion.token_ids and completion.logprobs == [0.0] * len(completion.token_ids)
 
 
+def test_all_of_the_sampling_is_known_also_what_the_server_applied_by_itself(server: RunningServer) -> None:
+    """The server is started with `--max_new_tokens 24`; the rest are its defaults, unless they are asked for."""
+    asked = {"temperature": 0.5, "top_p": 0.9}
+    applied = {**asked, "top_k": 50, "min_new_tokens": 3, "seed": 1}
+    predict = make_policy(CollectionConfig(api_localhost=(f"{server.url}/predict",), **asked))
+    assert completion_of(predict).sampling == {**applied, "max_new_tokens": 24}
+    trained = make_policy(CollectionConfig(api_base=f"{server.url}/v1", prompt="trained", max_new_tokens=9, **asked))
+    assert completion_of(trained).sampling == {**applied, "max_new_tokens": 9}
+    narrow = make_policy(CollectionConfig(api_localhost=(f"{server.url}/predict",), top_k=3))
+    assert completion_of(narrow).sampling["top_k"] == 3
+    with pytest.raises(UserError, match="--top_k: OpenAI's protocol has none"):
+        make_policy(CollectionConfig(api_base=f"{server.url}/v1", top_k=3))
+
+
 def test_both_names_of_the_reply_limit_are_understood(
     start_server: Callable[..., RunningServer], server: RunningServer
 ) -> None:

@@ -36,11 +36,13 @@ def body(num_images: int = 1, **extra: Any) -> dict[str, Any]:
 def test_a_reply(server: RunningServer) -> None:
     status, reply = server.post("/predict", body(num_images=3))
     assert status == 200
-    assert set(reply) == {"text", "prompt_tokens", "completion_tokens", "weights_version"}
+    assert set(reply) == {"text", "prompt_tokens", "completion_tokens", "weights_version", "sampling"}
     assert isinstance(reply["text"], str)
     assert reply["prompt_tokens"] > 3 * 8
     assert 3 <= reply["completion_tokens"] <= 24
     assert reply["weights_version"].startswith("policy@")
+    defaults = {"top_k": 50, "top_p": 1.0, "max_new_tokens": 24, "min_new_tokens": 3, "seed": None}
+    assert reply["sampling"] == {"temperature": 0, **defaults}
 
 
 def test_tokens_on_request(server: RunningServer) -> None:
