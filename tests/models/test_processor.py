@@ -1,9 +1,11 @@
 """A checkpoint folder says what its policy sees; what differs from it is said in one line."""
 
+import random
 import shutil
 from pathlib import Path
 
 import pytest
+import sentencepiece
 from PIL import Image
 
 from common.errors import UserError
@@ -18,7 +20,7 @@ from models.processor import (
 )
 from models.registry import family
 from models.text import escape, escape_around_marks, render, tokenize
-from tests.tiny import llava
+from tests.tiny import llava, samples
 
 SCREENSHOT = (768, 1024)
 MESSAGES = [
@@ -106,6 +108,25 @@ def test_llavas_images_have_nothing_to_change(tmp_path: Path) -> None:
             load_processor(folder, settings)
         with pytest.raises(UserError, match=settings.flags().split()[0]):
             write_image_settings(folder, settings)
+
+
+def test_a_tokenizer_that_is_only_a_sentencepiece_model_is_read(tmp_path: Path) -> None:
+    folder = llava.build_policy(tmp_path / "hf", is_next=False)
+    (folder / "tokenizer.json").unlink()
+    (folder / "tokenizer_config.json").write_text(
+        '{"tokenizer_class": "LlamaTokenizer", "extra_special_tokens": ["<image>"]}'
+    )
+    sentences = (samples.text(random.Random(seed), 20) for seed in range(50))
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=sentences,
+        model_prefix=folder / "tokenizer",
+        vocab_size=340,
+        model_type="bpe",
+        byte_fallback=True,
+    )
+    tokenizer = load_processor(folder, say=lambda _: None).tokenizer
+    ids = tokenizer("winter boots", add_special_tokens=False)["input_ids"]
+    assert len(ids) > 1 and tokenizer.decode(ids).strip() == "winter boots"
 
 
 def test_no_special_token_can_be_spelled(released: Path) -> None:
