@@ -22,7 +22,6 @@ COMMANDS = sorted(
     {found for text in TEXTS if "--help" in text or "cli.run(" in text for found in COMMAND.findall(text)}
 )
 SMALL = {
-    "benchmarks/chaos.py": "--num_tasks 4 --num_kills 1 --most_sessions 2 --output OUT",
     "benchmarks/collection.py": "--num_sessions 1 --seconds 1 --observation_rounds 1 --repeats 1 --output OUT",
     "benchmarks/conversion.py data": "--num_trajectories 3 --screenshots drawn --num_repeats 1 --output OUT",
     "benchmarks/endurance.py": "--num_sessions 2 --num_tasks 2 --steps_per_task 3 --think_s 0.2 --output OUT",
@@ -42,8 +41,6 @@ PARTS = {
     "benchmarks/conversion_checkpoints.py",
 }  # what benchmarks/conversion.py starts
 ELSEWHERE = {
-    "benchmarks/serving_fuzz.py": "tests/server/test_fuzz_and_soak.py",
-    "benchmarks/serving_soak.py": "tests/server/test_fuzz_and_soak.py",
     "-m benchmarks.memory_by_rank": "tests/training/test_memory_by_rank.py",
 }
 

@@ -1,14 +1,13 @@
 """A tiny policy on disk, and the real server over it in a process of its own."""
 
-import subprocess
-import sys
+import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests import tiny
-from tests.server.helpers import SERVER, RunningServer, server_environment
+from tests.server.helpers import RunningServer, running_server
 
 
 @pytest.fixture(scope="session")
@@ -19,22 +18,8 @@ def tiny_policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def start_server() -> Iterator[Callable[..., RunningServer]]:
     """`start_server(folder, *flags)` -> a ready server on a free port; all are stopped in the end."""
-    started: list[subprocess.Popen] = []
-
-    def start(folder: Path, *flags: str) -> RunningServer:
-        command = [sys.executable, str(SERVER), "--model_name_or_path", str(folder), "--port", "0", *flags]
-        process = subprocess.Popen(
-            command, env=server_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        started.append(process)
-        line = process.stdout.readline().strip()
-        assert line.startswith("serving "), process.stderr.read()
-        return RunningServer(process, line)
-
-    yield start
-    for process in started:
-        process.kill()
-        process.communicate()
+    with contextlib.ExitStack() as stack:
+        yield lambda folder, *flags: stack.enter_context(running_server(folder, *flags))
 
 
 @pytest.fixture(scope="session")

@@ -1,20 +1,24 @@
 """What server tests share: page-like inputs, and a handle on a running server."""
 
 import base64
+import contextlib
 import dataclasses
 import io
 import json
 import os
 import random
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from PIL import Image, ImageDraw
+
+from common.processes import die_with_parent
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVER = ROOT / "server" / "hf_online_server.py"
@@ -73,6 +77,22 @@ class RunningServer:
     def get(self, path: str) -> Any:
         with urllib.request.urlopen(self.url + path, timeout=60) as response:
             return json.load(response)
+
+
+@contextlib.contextmanager
+def running_server(folder: Path, *flags: str) -> Iterator[RunningServer]:
+    """The server over `folder` on a free port, in a process of its own, until the block ends."""
+    command = [sys.executable, str(SERVER), "--model_name_or_path", str(folder), "--port", "0", *flags]
+    process = subprocess.Popen(
+        command, env=server_environment(), stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent
+    )
+    try:
+        line = process.stdout.readline().strip()
+        assert line.startswith("serving "), "the server did not start; what it said is above"
+        yield RunningServer(process, line)
+    finally:
+        process.kill()
+        process.wait()
 
 
 def wait_for(condition: Callable[[], bool]) -> None:

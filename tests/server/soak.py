@@ -1,7 +1,7 @@
 """A server under agents that hang up at random while its weights are changed again and again.
 
-    python benchmarks/serving_soak.py --duration_s 3600 --output soak.json
-    python benchmarks/serving_soak.py --replicas 2 --kill_every_s 45
+    python -m tests.server.soak --duration_s 3600 --output soak.json
+    python -m tests.server.soak --replicas 2 --kill_every_s 45
 
 Every client walks through the steps of its episodes, and knows the greedy reply of each weights version to each of its
 prompts (asked beforehand, one at a time). A reply is crossed when its text is not its version's, and of a wrong version
@@ -21,14 +21,10 @@ import os
 import random
 import shutil
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
-
-sys.path[0] = str(Path(__file__).resolve().parent.parent)  # collection.py lies in this folder and would hide the room
 
 import httpx
 import psutil
@@ -38,12 +34,12 @@ from safetensors.torch import load_file, save_file
 
 from collection.endpoints.keys import own_server_headers
 from common import cli
+from common.defaults import STARTING_POLICY
 from common.errors import UserError
 from common.files import write_json
-from common.processes import die_with_parent
 from data.conversation import StepText, build_conversation
+from tests.server.helpers import RunningServer, running_server
 
-ROOT = Path(__file__).resolve().parent.parent
 NUM_STEPS = 4
 SAMPLE_S = 2.0
 
@@ -52,7 +48,7 @@ SAMPLE_S = 2.0
 class Config:
     """Soak a server of its own."""
 
-    model_name_or_path: str = str(ROOT / "examples/quickstart/starting_policy/weights")
+    model_name_or_path: str = str(STARTING_POLICY)
     """Checkpoint folder; a second one with other weights is made from it."""
     device: str = "cpu"
     """cpu, cuda:0; always in float32, where a reply does not depend on what else is in its batch."""
@@ -123,20 +119,10 @@ class Span:
 class Soak:
     """A server with two sets of weights, and what its clients were told."""
 
-    def __init__(self, config: Config, scratch: Path):
-        self.config = config
-        first = Path(config.model_name_or_path)
-        self.folders = [first, other_weights(first, scratch / "other")]
-        command = [sys.executable, str(ROOT / "server/hf_online_server.py"), "--port", "0", "--device", config.device]
-        command += ["--model_name_or_path", str(first), "--max_batch_size", "16", "--kv_cache_gib", "0.5"]
-        command += ["--dtype", "float32", "--replicas", str(config.replicas)]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent)
-        line = self.process.stdout.readline()
-        if not line.startswith("serving "):
-            raise UserError("the server did not start; what it said is above")
+    def __init__(self, config: Config, server: RunningServer, folders: list[Path]):
+        self.config, self.folders, self.process = config, folders, server.process
         limits = httpx.Limits(max_connections=None)
-        url = line.strip().rpartition(" on ")[2]
-        self.client = httpx.AsyncClient(base_url=url, timeout=600, limits=limits, headers=own_server_headers())
+        self.client = httpx.AsyncClient(base_url=server.url, timeout=600, limits=limits, headers=own_server_headers())
         self.episodes = [requests_of(number) for number in range(config.num_episodes)]
         self.expected: dict[str, dict[tuple[int, int], str]] = {}
         self.spans: list[Span] = []
@@ -274,15 +260,19 @@ class Soak:
             await asyncio.sleep(SAMPLE_S)
 
 
+def soak(config: Config) -> dict[str, Any]:
+    """The report of a soak."""
+    flags = ["--device", config.device, "--dtype", "float32", "--replicas", str(config.replicas)]
+    flags += ["--max_batch_size", "16", "--kv_cache_gib", "0.5"]
+    first = Path(config.model_name_or_path)
+    with tempfile.TemporaryDirectory() as scratch, running_server(first, *flags) as server:
+        folders = [first, other_weights(first, Path(scratch) / "other")]
+        return asyncio.run(Soak(config, server, folders).run())
+
+
 def main(config: Config) -> int:
     """Soak; exit code 1 when a reply was not what it should have been."""
-    with tempfile.TemporaryDirectory() as scratch:
-        soak = Soak(config, Path(scratch))
-        try:
-            report = asyncio.run(soak.run())
-        finally:
-            soak.process.terminate()
-            soak.process.wait()
+    report = soak(config)
     Console().print_json(data=report)
     if config.output:
         write_json(Path(config.output), report)

@@ -1,6 +1,6 @@
 """Kill browsers, renderers, drivers and the collector itself at random, and ask that no task be lost, doubled or wrong.
 
-    python benchmarks/chaos.py --num_tasks 300 --num_kills 100
+    python -m tests.collection.chaos --num_tasks 300 --num_kills 100
 
 Tasks wander over pages of a local site and answer; what each answer must be judged as is known beforehand. The
 collector is the command people use; a killed one (kill -9) is started again with another number of sessions. When all
@@ -21,8 +21,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-sys.path[0] = str(Path(__file__).resolve().parent.parent)  # collection.py lies in this folder and would hide the room
-
 import psutil
 from rich.console import Console
 
@@ -32,6 +30,7 @@ from common import cli
 from common.files import read_json, write_json
 from data.task import Task, write_tasks
 from data.trajectory import read_trajectory
+from tests.conftest import ROOT
 
 KINDS = {  # what is killed, and how often in comparison
     "renderer": 5,
@@ -63,20 +62,25 @@ class Config:
     """A JSON file for the numbers."""
 
 
-def main(config: Config) -> int:
-    """Run, kill, count; exit code 1 when anything is wrong."""
+def chaos(config: Config) -> dict[str, Any]:
+    """Run, kill, count."""
     folder = Path(tempfile.mkdtemp(prefix="elcano-chaos-"))
     try:
         with Site() as site, StubPolicy(steps=4, think_s=0.3) as policy:
             tasks = [_task(number, site.url("shop")) for number in range(config.num_tasks)]
             write_tasks(folder / "tasks.jsonl", tasks)
             kills, wall_s = Chaos(config, folder, policy.url, site.host).run()
-        report = {"kills": sum(kills.values()), **kills, "wall_s": round(wall_s), **_check(folder, tasks)}
-        write_json(config.output, report)
-        Console().print(report)
-        return 1 if report["wrong"] or report["processes_left"] or report["profiles_left"] else 0
+        return {"kills": sum(kills.values()), **kills, "wall_s": round(wall_s), **_check(folder, tasks)}
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def main(config: Config) -> int:
+    """Report; exit code 1 when anything is wrong."""
+    report = chaos(config)
+    write_json(config.output, report)
+    Console().print(report)
+    return 1 if report["wrong"] or report["processes_left"] or report["profiles_left"] else 0
 
 
 def _task(number: int, web: str) -> Task:
@@ -119,10 +123,9 @@ class Chaos:
         command += ["--api_localhost", self._policy_url, "--judge", "oracle", "--max_iter", 6]
         command += ["--private_hosts", self._site]
         command += ["--num_sessions", self._generator.randint(2, self._config.most_sessions)]
-        root = Path(__file__).resolve().parent.parent
         environment = {**os.environ, "TMPDIR": str(self._folder)}
         with open(self._folder / "collector.log", "a") as log:
-            return subprocess.Popen([str(w) for w in command], cwd=root, env=environment, stdout=log, stderr=log)
+            return subprocess.Popen([str(w) for w in command], cwd=ROOT, env=environment, stdout=log, stderr=log)
 
     def _kill(self, kind: str, collector: subprocess.Popen) -> int:
         """Kill one of that kind; how many that were."""

@@ -1,6 +1,6 @@
 """Thousands of broken, hostile and odd requests against a running server: no 5xx, no leak, and it still answers.
 
-    python benchmarks/serving_fuzz.py --num_requests 10000 --output fuzz.json
+    python -m tests.server.fuzz --num_requests 10000 --output fuzz.json
 
 Half of the requests come from schemathesis, which reads the server's OpenAPI schema; half are made by hand: pickles
 that run commands, 100-megapixel images, cut base64, wrong image counts, special tokens, endless nesting, absurd
@@ -15,15 +15,11 @@ import json
 import os
 import pickle
 import random
-import subprocess
-import sys
 import time
 import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-sys.path[0] = str(Path(__file__).resolve().parent.parent)  # collection.py lies in this folder and would hide the room
 
 import httpx
 import hypothesis
@@ -34,11 +30,10 @@ from rich.console import Console
 
 from collection.endpoints.keys import own_server_headers
 from common import cli
-from common.errors import UserError
+from common.defaults import STARTING_POLICY
 from common.files import write_json
-from common.processes import die_with_parent
+from tests.server.helpers import RunningServer, running_server
 
-ROOT = Path(__file__).resolve().parent.parent
 PATHS = ("/predict", "/score", "/v1/chat/completions", "/reload", "/health", "/metrics", "/v1/models")
 
 
@@ -46,7 +41,7 @@ PATHS = ("/predict", "/score", "/v1/chat/completions", "/reload", "/health", "/m
 class Config:
     """Send bad requests to a server of its own."""
 
-    model_name_or_path: str = str(ROOT / "examples/quickstart/starting_policy/weights")
+    model_name_or_path: str = str(STARTING_POLICY)
     """Checkpoint folder."""
     num_requests: int = 10_000
     """Requests in all."""
@@ -139,16 +134,8 @@ def _dumps(body: Any) -> bytes:
 class Fuzz:
     """A server, and what it has answered."""
 
-    def __init__(self, config: Config):
-        self.config = config
-        command = [sys.executable, str(ROOT / "server/hf_online_server.py"), "--port", "0", "--max_new_tokens", "8"]
-        command += ["--model_name_or_path", config.model_name_or_path, "--device", "cpu", "--request_timeout_s", "60"]
-        command += ["--kv_cache_gib", "0.05"]  # soon full: what grows then is a leak
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent)
-        line = self.process.stdout.readline()
-        if not line.startswith("serving "):
-            raise UserError("the server did not start; what it said is above")
-        self.url = line.strip().rpartition(" on ")[2]
+    def __init__(self, config: Config, server: RunningServer):
+        self.config, self.process, self.url = config, psutil.Process(server.process.pid), server.url
         self.client = httpx.Client(base_url=self.url, timeout=120, headers=own_server_headers())
         self.statuses: collections.Counter[str] = collections.Counter()
         self.faults: list[str] = []
@@ -211,18 +198,7 @@ class Fuzz:
 
     def memory_mb(self) -> int:
         """Resident memory of the server."""
-        return round(psutil.Process(self.process.pid).memory_info().rss / 2**20)
-
-    def num_threads_and_files(self) -> tuple[int, int]:
-        """Threads and open files of the server."""
-        process = psutil.Process(self.process.pid)
-        return process.num_threads(), process.num_fds()
-
-    def close(self) -> None:
-        """End the server."""
-        self.client.close()
-        self.process.terminate()
-        self.process.wait()
+        return round(self.process.memory_info().rss / 2**20)
 
     def _honest(self) -> str:
         turns = [{"role": "user", "content": "Find a lamp.\nOBSERVATION:\n<image>\n[1] link 'Lamp'"}]
@@ -238,27 +214,27 @@ def _is_json(value: Any) -> bool:
     return True
 
 
-def main(config: Config) -> int:
-    """Fuzz; exit code 1 when a request was answered as none should be."""
-    fuzz, begin = Fuzz(config), time.monotonic()
-    half = config.num_requests // 2
-    try:
-        fuzz.by_hand(half // 2)
-        memory = [fuzz.memory_mb()]
-        fuzz.by_schema(config.num_requests - half)
-        memory.append(fuzz.memory_mb())
-        fuzz.by_hand(config.num_requests - sum(fuzz.statuses.values()))
-        memory.append(fuzz.memory_mb())
-        threads, files = fuzz.num_threads_and_files()
-        waiting = fuzz.client.get("/health").json()
-    finally:
-        fuzz.close()
-    report = {
-        "requests": sum(fuzz.statuses.values()),
-        "statuses": dict(sorted(fuzz.statuses.items())),
-        "faults": fuzz.faults[:20],
-        "num_faults": len(fuzz.faults),
-        "changed_honest_replies": fuzz.wrong,
+def fuzz(config: Config) -> dict[str, Any]:
+    """The report of a target."""
+    begin, half = time.monotonic(), config.num_requests // 2
+    flags = ["--max_new_tokens", "8", "--device", "cpu", "--request_timeout_s", "60"]
+    flags += ["--kv_cache_gib", "0.05"]  # soon full: what grows then is a leak
+    with running_server(Path(config.model_name_or_path), *flags) as server:
+        target = Fuzz(config, server)
+        target.by_hand(half // 2)
+        memory = [target.memory_mb()]
+        target.by_schema(config.num_requests - half)
+        memory.append(target.memory_mb())
+        target.by_hand(config.num_requests - sum(target.statuses.values()))
+        memory.append(target.memory_mb())
+        threads, files = target.process.num_threads(), target.process.num_fds()
+        waiting = target.client.get("/health").json()
+    return {
+        "requests": sum(target.statuses.values()),
+        "statuses": dict(sorted(target.statuses.items())),
+        "faults": target.faults[:20],
+        "num_faults": len(target.faults),
+        "changed_honest_replies": target.wrong,
         "commands_run_by_pickles": Path("elcano_was_here").exists(),
         "rss_mb_at_quarter_three_quarters_end": memory,
         "threads": threads,
@@ -266,10 +242,15 @@ def main(config: Config) -> int:
         "still_running_or_waiting": waiting["num_running"] + waiting["num_waiting"],
         "seconds": round(time.monotonic() - begin),
     }
+
+
+def main(config: Config) -> int:
+    """Fuzz; exit code 1 when a request was answered as none should be."""
+    report = fuzz(config)
     Console().print_json(data=report)
     if config.output:
         write_json(Path(config.output), report)
-    return int(bool(fuzz.faults or fuzz.wrong or report["commands_run_by_pickles"]))
+    return int(bool(report["faults"] or report["changed_honest_replies"] or report["commands_run_by_pickles"]))
 
 
 if __name__ == "__main__":
