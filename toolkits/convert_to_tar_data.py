@@ -50,6 +50,8 @@ class Config:
     """Seed of the shuffle."""
     validation_fraction: float = 0.0
     """Hold out this part of the tasks, whatever the seed, in shards of their own."""
+    weights: str = ""
+    """A file of columns that training/make_columns.sh made of these samples: what weighs 0 is left out of training."""
     share_images: bool = False
     """Store a screenshot that several samples of a tar show once, for a third to a half of the bytes. Elcano reads such
     tars whole; readers that take each sample by its key (plain webdataset, plain energon) miss images."""
@@ -76,6 +78,10 @@ def main(config: Config) -> None:
     config = with_published_paths(config)
     check(config)
     samples = read_samples([Path(file) for file in config.json_files], [Path(folder) for folder in config.image_dirs])
+    if config.weights:
+        from toolkits.weighted_samples import with_weight  # imported here: it needs pyarrow
+
+        samples = with_weight(samples, Path(config.weights), lambda sample: is_held_out(sample, config))
     shards = plan(samples, config)
     target = Path(config.save_dir)
     temporary = target.with_name(f".{target.name}.tmp")
@@ -129,7 +135,7 @@ def check(config: Config) -> None:
 
 def plan(samples: Sequence[Sample], config: Config) -> list[Shard]:
     """The shards to write, those of held-out tasks last."""
-    held_out = [_is_held_out(task_of(sample.id), config.validation_fraction) for sample in samples]
+    held_out = [is_held_out(sample, config) for sample in samples]
     shards = []
     for prefix, part in (("elcano", False), ("elcano-val", True)):
         chosen = [(sample, sample.images) for sample, out in zip(samples, held_out, strict=True) if out is part]
@@ -140,14 +146,15 @@ def plan(samples: Sequence[Sample], config: Config) -> list[Shard]:
     return shards
 
 
-def _is_held_out(task: str, fraction: float) -> bool:
-    digest = hashlib.sha256(task.encode()).digest()
-    return int.from_bytes(digest[:8], "big") < fraction * 2**64
+def is_held_out(sample: Sample, config: Config) -> bool:
+    """By its task alone."""
+    digest = hashlib.sha256(task_of(sample.id).encode()).digest()
+    return int.from_bytes(digest[:8], "big") < config.validation_fraction * 2**64
 
 
 def state_of_inputs(samples: Sequence[Sample], config: Config) -> list[tuple[str, int, int]]:
     """(path, bytes, time of the last change) of every file that goes into the shards."""
-    lists = [Path(file).resolve() for file in config.json_files]
+    lists = [Path(file).resolve() for file in (*config.json_files, *filter(None, [config.weights]))]
     paths = {str(path): path for path in (*lists, *(path for sample in samples for path in sample.images))}
     return [(name, (stat := path.stat()).st_size, stat.st_mtime_ns) for name, path in sorted(paths.items())]
 

@@ -67,12 +67,14 @@ for tasks in $TASKS; do
             --image_dirs "$folder/images" --save_dir "$folder/shards"
         bash training/make_columns.sh --dataset_path "$folder/shards" --output "$folder/grpo.parquet" \
             --algorithm grpo --algorithm_options "${GRPO:-}" --column_files ""
+        [ -e "$folder/kept" ] || "$PYTHON" toolkits/convert_to_tar_data.py --json_files "$folder/samples.json" \
+            --image_dirs "$folder/images" --weights "$folder/grpo.parquet" --save_dir "$folder/kept"
         [ -e "$folder/megatron" ] ||
             bash toolkits/model_checkpoints_convertor/hf2mg.sh --load_path "$policy" --save_path "$folder/megatron"
         ALGORITHM=grpo ALGORITHM_OPTIONS="${GRPO:-}" COLUMN_FILES="$folder/grpo.parquet" IMAGE_NUM="$images" \
             LR="${LR:-1e-6}" LR_SCHEDULE="${LR_SCHEDULE:-constant}" LR_WARMUP_ITERS="${LR_WARMUP_ITERS:-0}" \
             TRAIN_EPOCHS="${TRAIN_EPOCHS:-2}" GLOBAL_BATCH_SIZE="${GLOBAL_BATCH_SIZE:-256}" \
-            DATASET_PATH="$folder/shards" PRETRAIN_CHECKPOINT_PATH="$folder/megatron" \
+            DATASET_PATH="$folder/kept" PRETRAIN_CHECKPOINT_PATH="$folder/megatron" \
             OUTPUT_BASEPATH="$folder/training" RUN_NAME=grpo bash training/train.sh
         bash toolkits/model_checkpoints_convertor/mg2hf.sh \
             --load_path "$folder/training/checkpoint/grpo" --save_path "$folder/policy"

@@ -11,6 +11,7 @@ import torch
 
 from common.errors import UserError
 from data.outcome import Verdict
+from data.rewarded_step import RewardedStep
 from data.shard import read_manifest, read_shard
 from data.trajectory import list_trajectories, read_trajectory
 from tests.toolkits.trajectories import screenshot
@@ -101,6 +102,8 @@ def test_digiq(tmp_path: Path) -> None:
         'Action Decision: "tap" 1',
     ]
     assert sample.extra["mc_return"] == 0.5 and sample.extra["action_list"] == ["a", "b"]
+    where = RewardedStep.of(sample.id, sample.extra)
+    assert (where.trajectory, where.step, where.trajectory_reward) == ("webshop--00001--r02", 2, 1.0)
 
 
 def test_digirl_shows_the_screenshot_of_the_step_before(tmp_path: Path) -> None:
@@ -146,7 +149,7 @@ def test_webrl(tmp_path: Path) -> None:
         samples = imported(tmp_path, "webrl", tmp_path / f"{name}.pt", tmp_path)
         assert [[turn["value"] for turn in sample["conversations"]] for sample in samples] == expected
         assert ids is None or [sample["id"] for sample in samples] == ids
-        assert samples[1]["rank_score"] == 0.75 and samples[0]["task"] == "Find it"
+        assert samples[1]["rank_score"] == 0.75 and samples[0]["task"] == "Find it" == samples[0]["group"]
 
 
 def test_pae(tmp_path: Path) -> None:

@@ -14,7 +14,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
+from pyarrow import parquet
 
 from common.errors import UserError
 from data.legacy import read_legacy_tar
@@ -83,6 +85,33 @@ def write_trajectories(folder: Path, count: int, num_steps: int = 5, last_n: int
         records.append({"id": f"{name}{step:02d}", "images": shown, "conversations": turns, "weight": step / 2})
     (folder / "samples.json").write_text(json.dumps(records))
     return folder / "samples.json", images
+
+
+def test_samples_of_weight_0_are_left_out_of_training(tmp_path: Path) -> None:
+    """Not those that count in a denominator, nor what is held out, of which nobody made columns."""
+    file, images = write_trajectories(tmp_path, count=8, num_steps=2)
+    ids = [record["id"] for record in json.loads(file.read_text())]
+    options = {"validation_fraction": 0.3}
+    pack(tmp_path / "whole", (file, images), **options)
+    held_out = {sample.id for tar in (tmp_path / "whole").glob("elcano-val*.tar") for sample in read_shard(tar)}
+    trained = [identifier for identifier in ids if identifier not in held_out]
+    assert held_out and len(trained) > 3
+    columns = {"id": trained, "weight": [float(n == 0) for n in range(len(trained))]}
+    parquet.write_table(pyarrow.table(columns), tmp_path / "weight.parquet")
+    kept = {s.id for s in pack(tmp_path / "kept", (file, images), weights=str(tmp_path / "weight.parquet"), **options)}
+    assert kept == held_out | {trained[0]}
+    columns["share"] = [float(n < 3) for n in range(len(trained))]
+    parquet.write_table(pyarrow.table(columns), tmp_path / "share.parquet")
+    kept = {s.id for s in pack(tmp_path / "kept", (file, images), weights=str(tmp_path / "share.parquet"), **options)}
+    assert kept == held_out | set(trained[:3])
+    for name, values, complaint in (
+        ("weight", [0.0] * len(trained), "every sample has the weight 0; nothing to train on"),
+        ("share", [1.0] * len(trained), "has no column weight"),
+    ):
+        parquet.write_table(pyarrow.table({"id": trained, name: values}), tmp_path / "bad.parquet")
+        with pytest.raises(UserError, match=complaint):
+            pack(tmp_path / "kept", (file, images), weights=str(tmp_path / "bad.parquet"), **options)
+    assert {sample.id for tar in (tmp_path / "kept").glob("*.tar") for sample in read_shard(tar)} == kept
 
 
 @pytest.mark.parametrize("share_images", [False, True])
