@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # OpenWebVoyager's exploration with feedback: up to five tries a task, until the judge says success.
 #   bash collection/exploration_feedback.sh                                  embedded tasks and websites, judged by their ground truth
-#   OPENAI_API_KEY=... TEST_FILE=data_for_training/optim_iter1/webvoyager_for_iter1_150q.jsonl bash collection/exploration_feedback.sh
+#   OPENAI_API_KEY=... TEST_FILE=your_tasks.jsonl bash collection/exploration_feedback.sh
 # From any folder; paths are relative to collection/. Tasks of yours are judged by API_EVAL_MODEL (gpt-4o). Further flags
 # go to exploration_feedback.py.
 set -euo pipefail

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # OpenWebVoyager's teacher run: GPT-4o (or another model at API_BASE) solves the tasks that imitation learns from.
 #   OPENAI_API_KEY=... bash collection/run_webvoyager_4o.sh                  tasks on public websites, one each
-#   OPENAI_API_KEY=... TEST_FILE=data_for_training/IL/webvoyager_human_extend_75q.jsonl bash collection/run_webvoyager_4o.sh
+#   OPENAI_API_KEY=... TEST_FILE=your_tasks.jsonl bash collection/run_webvoyager_4o.sh
 # The key for an API_BASE of yours is ENDPOINT_API_KEY. From any folder; paths are relative to collection/. Further flags go to run.py.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"

@@ -1,5 +1,6 @@
 """What the commands take when they are given nothing: all of it comes with a clone of the repository."""
 
+import shlex
 from pathlib import Path
 
 from common.errors import UserError
@@ -21,8 +22,8 @@ def shipped(path: Path, instead: str) -> Path:
 
 
 def short(path: Path) -> str:
-    """`path` as one would type it here: relative where that is shorter."""
+    """`path` as one would type it here: relative where that is shorter, quoted where a shell wants it."""
     try:
-        return str(path.relative_to(Path.cwd()))
+        return shlex.quote(str(path.relative_to(Path.cwd())))
     except ValueError:
-        return str(path)
+        return shlex.quote(str(path))

@@ -98,9 +98,11 @@ class ShardWriter:
         if not all(name.startswith(f"{sample.key}.{number}.") for number, name in enumerate(names)):
             fields["images"] = names
         try:
-            encoded = json.dumps(fields, ensure_ascii=False).encode()
+            encoded = json.dumps(fields, ensure_ascii=False, allow_nan=False).encode()
         except UnicodeEncodeError:
             raise UserError(f"sample {sample.id}: a text holds half a surrogate pair, which is no character") from None
+        except ValueError:
+            raise UserError(f"sample {sample.id}: holds NaN or an infinite number, which is no JSON") from None
         self._tar.add(f"{sample.key}.json", encoded)
         self._num_samples += 1
 

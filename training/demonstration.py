@@ -37,7 +37,7 @@ VARIABLES = {
     "NUM_WORKERS": "0",
     "RUN_NAME": "demonstration",
 }
-_OWN = "DATASET_PATH=SHARDS PRETRAIN_CHECKPOINT_PATH=MEGATRON_DIR OUTPUT_BASEPATH=DIR bash training/{}"
+_OWN = "DATASET_PATH=SHARDS PRETRAIN_CHECKPOINT_PATH=MEGATRON_DIR OUTPUT_BASEPATH=DIR bash {}"
 _MADE_BY = {
     "DATASET_PATH": "a shard folder made by toolkits/convert_to_tar_data.py",
     "PRETRAIN_CHECKPOINT_PATH": "a Megatron checkpoint made by toolkits/model_checkpoints_convertor/{}hf2mg.sh",
@@ -58,7 +58,7 @@ def is_wanted(model: str, arguments: Sequence[str]) -> bool:
         return False
     converters = f"{model}/" if model else ""
     what = " and ".join(f"{name} ({_MADE_BY[name].format(converters)})" for name in missing)
-    own = _OWN.format(script_of(model))
+    own = _own(model)
     if len(missing) == 1:
         raise UserError(f"{what} is missing; both or neither: {own}")
     if model not in ("", family(_starting_policy()).name):
@@ -114,8 +114,13 @@ def finish(config: Config) -> None:
     server = short(ROOT / "server" / "hf_online_server.py")
     print(
         f"trained checkpoint: {short(policy)}; serve it: python {server} --model_name_or_path {short(policy)}; "
-        f"train your own: {_OWN.format(script_of(config.model_type))}"
+        f"train your own: {_own(config.model_type)}"
     )
+
+
+def _own(model: str) -> str:
+    """A line to copy: how one's own training starts from here."""
+    return _OWN.format(short(ROOT / "training" / script_of(model)))
 
 
 def _starting_policy() -> Path:

@@ -4,6 +4,7 @@ import dataclasses
 from typing import Any
 
 from common.errors import UserError
+from common.fields import fits
 from models.images import ImageEncoder
 from models.text import decode_reply, escape, escape_around_marks
 
@@ -31,11 +32,11 @@ class SampledReply:
         token_ids, logprobs = fields.get("token_ids"), fields.get("logprobs")
         if not token_ids:
             return None
-        if not isinstance(token_ids, list) or not all(type(token) is int for token in token_ids):
+        if not fits(token_ids, list[int]):
             raise UserError("token_ids must be a list of whole numbers")
         if logprobs is not None:
-            if not isinstance(logprobs, list) or not all(isinstance(value, int | float) for value in logprobs):
-                raise UserError("logprobs must be a list of numbers")
+            if not fits(logprobs, list[float]):
+                raise UserError("logprobs must be a list of finite numbers")
             if len(logprobs) != len(token_ids):
                 raise UserError(f"{len(token_ids)} token_ids but {len(logprobs)} logprobs")
         return SampledReply(token_ids, logprobs, str(fields.get("weights_version", "")))

@@ -15,7 +15,7 @@ from training.config import parse
 from training.memory import config_folder
 from training.published_variables import check_model_size, check_published, not_needed
 
-OWN = "DATASET_PATH=SHARDS PRETRAIN_CHECKPOINT_PATH=MEGATRON_DIR OUTPUT_BASEPATH=DIR bash training/train_"
+OWN = "DATASET_PATH=SHARDS PRETRAIN_CHECKPOINT_PATH=MEGATRON_DIR OUTPUT_BASEPATH=DIR bash train_"
 
 
 @pytest.fixture(autouse=True)
