@@ -54,3 +54,4 @@ install_browser
 # shellcheck disable=SC1091
 source "$VENV/bin/activate"
 cd "$ROOT"
+[ "${BASH_SOURCE[0]}" != "$0" ] || echo "ready; for the commands of the README: source $VENV/bin/activate"

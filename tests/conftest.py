@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from common.processes import reach_own_hosts_directly
+from common.processes import die_with_parent, reach_own_hosts_directly
 
 ROOT = Path(__file__).resolve().parent.parent
 # Tests ask for the CPU and for as many ranks as they need, whatever GPUs this host has; bash tests/gpu.sh is for those.
@@ -19,6 +19,12 @@ reach_own_hosts_directly()
 FIXTURES = ROOT.parent / "shared" / "fixtures" / "openwebvoyager"
 SOURCES = ["ours", *(["released"] if FIXTURES.is_dir() else [])]
 """Files of our own making, and the released ones where they are at hand."""
+
+
+def in_foreground() -> None:
+    """A `preexec_fn`: as a terminal starts commands, also where tests run in the background, which ignores Ctrl-C."""
+    die_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session", params=SOURCES)

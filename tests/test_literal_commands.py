@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from common.processes import die_with_parent
 from data.trajectory import is_complete
-from tests.conftest import ROOT
+from tests.conftest import ROOT, in_foreground
 from training.config import Config
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
@@ -35,12 +34,6 @@ def environment(clone: Path) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name not in options}
     path = f"{clone}/.venv/bin:{kept['PATH']}"
     return {**kept, "PATH": path, "VIRTUAL_ENV": f"{clone}/.venv", "PYTHONPATH": str(clone)}
-
-
-def in_foreground() -> None:
-    """As a terminal starts commands, also where the tests run in the background, which ignores Ctrl-C."""
-    die_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def type_in(clone: Path, folder: str, command: str) -> subprocess.Popen:

@@ -82,7 +82,8 @@ class Config:
 @dataclasses.dataclass(frozen=True)
 class Converted:
     """What became of a folder: its state before it was read, its fate, why it could not be read, (id, JSON text) of its
-    samples, and how many of them lost their log-probabilities, which belong to another prompt."""
+    samples, how many of them lost their log-probabilities, which belong to another prompt, and whether what was kept
+    was judged a failure."""
 
     name: str
     state: list[list[Any]]
@@ -90,6 +91,7 @@ class Converted:
     why: str
     samples: list[tuple[str, bytes]]
     num_unlike: int = 0
+    is_failure: bool = False
 
 
 def main(config: Config) -> None:
@@ -105,7 +107,7 @@ def main(config: Config) -> None:
         todo = [folder for folder in folders if folder.name not in spool.entries]
         work = functools.partial(convert, config=config, cutter=cutter)
         for done in run_parallel(work, todo, config.num_workers, "trajectories", _CHUNK):
-            fields = {"fate": done.fate, "why": done.why, "num_unlike": done.num_unlike}
+            fields = {"fate": done.fate, "why": done.why, "num_unlike": done.num_unlike, "is_failure": done.is_failure}
             spool.add(done.name, done.state, fields, done.samples)
         _write_list(target, spool.sorted_records())
     except UserError:
@@ -121,7 +123,7 @@ def convert(folder: Path, config: Config, cutter: TreeCutter) -> Converted:
     fate, trajectory, why = sort_out(
         folder, config.only_success, config.judges, config.keep_unfinished, config.only_judged
     )
-    samples, image_dir, num_unlike = [], Path(config.image_dir), 0
+    samples, image_dir, num_unlike, is_failure = [], Path(config.image_dir), 0, False
     if trajectory is not None:
         num_known = sum(bool(step.logprobs) for step in trajectory.steps)
         for sample, screenshot in samples_of(trajectory, config.round_id, config.last_n, cutter):
@@ -129,7 +131,8 @@ def convert(folder: Path, config: Config, cutter: TreeCutter) -> Converted:
             samples.append((sample["id"], encode_record(sample)))
             num_known -= "logprobs" in sample
         num_unlike = num_known
-    return Converted(folder.name, state, fate, why, samples, num_unlike)
+        is_failure = trajectory.outcome is not None and trajectory.outcome.verdict is Verdict.FAILURE
+    return Converted(folder.name, state, fate, why, samples, num_unlike, is_failure)
 
 
 def sort_out(
@@ -283,6 +286,9 @@ def _print_report(config: Config, folders: list[Path], spool: Spool) -> None:
             f"{num_unlike} samples without log-probabilities: the policy read another prompt; give --last_n "
             "what the collector had as --max_attached_imgs"
         )
+    num_failures = sum(entry.get("is_failure", False) for entry in entries.values())
+    if num_failures and not config.only_judged:
+        print(f"{num_failures} of those kept were judged a failure; --only_success leaves them out")
     print(config.save_json_file)
 
 

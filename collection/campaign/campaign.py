@@ -8,6 +8,7 @@ Any number of collectors may work on one output folder; a lease on each task kee
 import asyncio
 import re
 import shutil
+import sys
 import traceback
 from collections import Counter
 from collections.abc import Sequence
@@ -29,6 +30,7 @@ from collection.campaign.schedule import Schedule
 from collection.config.commands import CollectionConfig
 from collection.judges import Judge
 from collection.judges.judging import is_judge_fault, judge_once
+from common.defaults import short
 from common.errors import UserError
 from common.files import read_json
 from common.flags import narrowed
@@ -73,6 +75,13 @@ async def collect(
                 schedule = Schedule(tasks, held, config.site_concurrency)
                 campaign = Campaign(config, world, schedule, runs, judge, policy, open_environment, sessions, all_tries)
                 await campaign.run()
+    except asyncio.CancelledError:  # Ctrl-C
+        print(
+            f"stopped; what is complete is in {short(config.output_dir.absolute())}, and the same command goes on from "
+            "there",
+            file=sys.stderr,
+        )
+        raise
     finally:
         await policy.close()
 

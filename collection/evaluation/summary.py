@@ -114,7 +114,9 @@ def _table(title: str, groups: dict[str, Any], total: dict[str, Any] | None = No
     for name, counts in [*rows, ("all", total)] if total else rows:
         if counts is total:
             table.add_section()
-        rate = "-" if counts["num_unjudged"] and not counts["num_success"] else f"{counts['success_rate']:.1%}"
+        nothing = counts["num_invalid"] == counts["num_tasks"]  # no task that the agent could have solved
+        unknown = counts["num_unjudged"] and not counts["num_success"]
+        rate = "-" if nothing or unknown else f"{counts['success_rate']:.1%}"
         numbers = ("num_success", "num_tasks", "num_invalid", "num_missing", "num_unjudged")
         table.add_row(name, rate, *(str(counts[number]) for number in numbers), f"{counts['mean_steps']:.1f}")
     return table

@@ -14,7 +14,7 @@ import pytest
 from data.outcome import Verdict
 from data.task import read_tasks
 from data.trajectory import read_outcome
-from tests.conftest import ROOT
+from tests.conftest import ROOT, in_foreground
 
 HIDDEN = ("OPENAI_API_KEY", "DISPLAY", "WAYLAND_DISPLAY")
 
@@ -33,7 +33,13 @@ def environment() -> dict[str, str]:
 def start(script: str, folder: Path, teacher: str, *flags: str) -> subprocess.Popen:
     command = [sys.executable, str(ROOT / "collection" / script), "--api_base", teacher, "--num_sessions", "2", *flags]
     return subprocess.Popen(
-        command, cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        cwd=folder,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=in_foreground,
     )
 
 
@@ -74,6 +80,7 @@ def test_embedded_tasks_are_solved_on_websites_that_go_with_the_run(
     run.send_signal(how)
     output, errors = run.communicate(timeout=240)
     assert "Traceback" not in errors + output
+    assert how != signal.SIGINT or "is in results, and the same command goes on from there" in errors
     websites.wait(timeout=30)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from collection.evaluation.summary import explored, print_explored, summarise
+from collection.evaluation.summary import explored, print_explored, print_summary, summarise
 from data.outcome import Outcome, Verdict
 from data.task import Task, write_tasks
 from data.trajectory import FINISHED, INVALID, MAX_STEPS, Step, TrajectoryWriter, folder_name, write_outcome
@@ -64,6 +64,13 @@ def test_one_try_of_several_is_enough(tmp_path: Path) -> None:
     write_outcome(record(tmp_path, only, "42", run=2), Outcome(Verdict.SUCCESS))
     summary = summarise(tmp_path, [only])
     assert (summary["num_success"], summary["num_invalid"], summary["num_tasks"]) == (1, 0, 1)
+
+
+def test_where_no_task_could_be_tried_there_is_no_rate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    [only] = tasks("Shop")
+    record(tmp_path, only, None)
+    print_summary(summarise(tmp_path, [only]))
+    assert "0.0%" not in capsys.readouterr().out
 
 
 def test_solved_within_k_tries_and_answered_at_the_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

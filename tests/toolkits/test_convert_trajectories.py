@@ -159,6 +159,7 @@ def test_only_what_may_be_trained_on_is_kept(
     assert [int(cell) for cell in row.strip("│").split("│")] == counts
     for name in ("taskShop--7", "taskShop--8", "taskShop--9", "taskShop--10"):
         assert f"broken {name}" in output
+    assert ("1 of those kept were judged a failure; --only_success" in output) is not only_success
 
 
 def test_no_success_gives_an_empty_list(tmp_path: Path) -> None:
