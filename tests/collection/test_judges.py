@@ -19,6 +19,7 @@ from data.task import Task
 from data.trajectory import FINISHED, MAX_STEPS, Step, TrajectoryWriter, folder_name, read_outcome
 from environments.sites.content import build
 from environments.sites.make_tasks import make_tasks
+from tests.answering import answering
 from tests.collection.endpoints import serving
 
 TASKS = make_tasks(build(0), "optim-1")
@@ -168,24 +169,11 @@ def test_an_outage_is_invalid_quickly_and_judged_once_it_is_over(tmp_path):
 
 
 def test_an_expired_key_stops_the_run_and_fails_nobody(tmp_path):
-    import http.server
-    import threading
-
-    class Refuses(http.server.BaseHTTPRequestHandler):
-        def do_POST(self):
-            self.send_response(401)
-            self.end_headers()
-
-        def log_message(self, *_):
-            """Say nothing."""
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Refuses)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
     folder = record(tmp_path, PRICE, "x")
-    judge, _ = make_judge(flags(f"http://127.0.0.1:{server.server_address[1]}/v1"), tmp_path, TASKS)
-    with pytest.raises(UserError, match="refused the API key"):
-        judge_once(judge, PRICE, folder)
-    server.shutdown()
+    with answering(lambda _: (401, None)) as url:
+        judge, _ = make_judge(flags(f"{url}/v1"), tmp_path, TASKS)
+        with pytest.raises(UserError, match="refused the API key"):
+            judge_once(judge, PRICE, folder)
     assert read_outcome(folder) is None
 
 

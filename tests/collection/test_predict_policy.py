@@ -1,7 +1,6 @@
 """Several model servers behind one policy."""
 
 import asyncio
-from http.server import BaseHTTPRequestHandler
 
 import pytest
 
@@ -10,6 +9,7 @@ from collection.agent.predict_policy import PredictPolicy
 from common.errors import UserError
 from data.conversation import StepText
 from data.task import Task
+from tests.answering import answering
 from tests.environments import website
 
 
@@ -41,14 +41,9 @@ def test_a_trajectory_stays_with_its_server_until_that_fails() -> None:
     website.stop(servers[1])
 
 
-class NotFound(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["content-length"]))
-        self.send_error(404)
-
-
 def test_an_address_without_its_path_is_told_from_a_failing_policy() -> None:
-    server = website.start(handler=NotFound)
-    with pytest.raises(UserError, match="a server of ours answers at /predict"):
-        ask([f"http://127.0.0.1:{server.server_address[1]}"], ["taskT--1"])
-    website.stop(server)
+    with (
+        answering(lambda _: (404, None)) as url,
+        pytest.raises(UserError, match="a server of ours answers at /predict"),
+    ):
+        ask([url], ["taskT--1"])

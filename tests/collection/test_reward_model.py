@@ -1,8 +1,6 @@
 """The outcome reward model: it is trained on what it judges by, and its server's words are read with care."""
 
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -11,47 +9,35 @@ from collection.judges.reward_model import RewardModelJudge
 from common import retry
 from data.outcome import Outcome, Verdict
 from data.trajectory import write_outcome
+from tests.answering import Request, answering
 from tests.collection.test_judges import QUESTIONS, record
 from toolkits.make_reward_model_data import Config, main
 
 PRICE = QUESTIONS[0]
 
 
-class Server(ThreadingHTTPServer):
+class Server:
     """Answers every /score with `answer`; keeps the requests."""
 
-    answer: tuple[int, dict] = (200, {})
-
     def __init__(self):
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.requests = []
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+        self.answer: tuple[int, dict] = (200, {})
+        self.requests: list[dict] = []
 
-
-class Handler(BaseHTTPRequestHandler):
-    def do_POST(self):
-        self.server.requests.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
-        status, answer = self.server.answer
-        content = json.dumps(answer).encode()
-        self.send_response(status)
-        self.send_header("content-length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *_):
-        """Say nothing."""
+    def __call__(self, request: Request) -> tuple[int, dict]:
+        self.requests.append(request.body)
+        return self.answer
 
 
 @pytest.fixture
 def server(monkeypatch):
     monkeypatch.setattr(retry, "FIRST_PAUSE_S", 0.01)
     server = Server()
-    yield server
-    server.shutdown()
+    with answering(server) as server.url:
+        yield server
 
 
 def judge_of(server) -> RewardModelJudge:
-    return RewardModelJudge(f"http://127.0.0.1:{server.server_address[1]}/score")
+    return RewardModelJudge(f"{server.url}/score")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from common.seeds import derive_seed
 from common.stand_in import completion
 from data.action import CANNOT_EXECUTE, FORMAT_ERROR
 from data.trajectory import is_complete, read_trajectory
+from tests.answering import Request, answering
 from tests.collection.collector import Collector, task
 from tests.conftest import ROOT
 from tests.environments import website
@@ -52,30 +53,15 @@ def test_slow_judges_hold_up_no_other_session(collector: Collector, url: str) ->
     """No verdict is given before all eight sessions have ended their episodes and asked for theirs."""
     arrived = threading.Barrier(8)
 
-    class Judge(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["content-length"]))
-            with contextlib.suppress(threading.BrokenBarrierError):
-                arrived.wait(timeout=60)
-            body = json.dumps(completion("judge", "Verdict: SUCCESS", [])).encode()
-            self.send_response(200)
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def judge(request: Request) -> tuple[int, Any]:
+        with contextlib.suppress(threading.BrokenBarrierError):
+            arrived.wait(timeout=60)
+        return 200, completion("judge", "Verdict: SUCCESS", [])
 
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Judge)
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     how = {"judge": "webvoyager", "api_eval_model": "judge", "eval_timeout_s": 100, "num_sessions": 8}
-    how["eval_api_base"] = f"http://127.0.0.1:{server.server_address[1]}/v1"
     tasks = [task(number, f"{url}/", f"Restart | ANSWER; done {number}") for number in range(8)]
-    try:
-        done = collector.run(tasks, api_localhost=f"{url}/predict", **how)
-    finally:
-        server.shutdown()
-        server.server_close()
+    with answering(judge) as endpoint:
+        done = collector.run(tasks, api_localhost=f"{url}/predict", eval_api_base=f"{endpoint}/v1", **how)
     assert done.returncode == 0, done.stderr
     assert not arrived.broken
 

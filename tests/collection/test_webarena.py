@@ -5,9 +5,8 @@ import json
 import os
 import subprocess
 import sys
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -21,6 +20,7 @@ from environments.webarena.addresses import fill_placeholders
 from environments.webarena.final_pages import check_programs, parse_call, read_final_pages, target_url
 from environments.webarena.tasks import read_configurations, to_tasks
 from environments.webarena.world import World
+from tests.answering import Request, answering
 from tests.conftest import ROOT
 
 CONFIGURATION = {
@@ -119,35 +119,19 @@ def test_pages_are_read_in_the_browser(harbour, url):
     assert "<h1>Harbour</h1>" in first and heading == "Second page" and nothing == "" and count == "1"
 
 
-class Shop(BaseHTTPRequestHandler):
+def shop(request: Request) -> tuple[int, Any]:
     """Magento's API, as far as WebArena asks it: two orders a shop, reviews of one product."""
-
-    def do_POST(self):
-        login = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        self._say(*((200, "the token") if login == {"username": "ann", "password": "a:b"} else (401, "no")))
-
-    def do_GET(self):
-        if self.headers["authorization"] != "Bearer the token":
-            return self._say(401, "no")
-        url = urlsplit(self.path)
-        if url.path == "/rest/V1/orders" and parse_qs(url.query)["searchCriteria[sortOrders][0][direction]"] == [
-            "DESC"
-        ]:
-            return self._say(200, {"items": [{"increment_id": "000000190"}]})
-        known = url.path == "/rest/V1/products/B%2F1/reviews"
-        ratings = [{"rating_name": "Rating", "percent": 80}]
-        reviews = [{"nickname": "Old", "ratings": ratings}, {"nickname": "Emma", "ratings": ratings}]
-        return self._say(*((200, reviews if known else [])))
-
-    def _say(self, status, value):
-        content = json.dumps(value).encode()
-        self.send_response(status)
-        self.send_header("content-length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *_):
-        """Say nothing."""
+    if request.method == "POST":
+        return (200, "the token") if request.body == {"username": "ann", "password": "a:b"} else (401, "no")
+    if request.headers["authorization"] != "Bearer the token":
+        return 401, "no"
+    url = urlsplit(request.path)
+    if url.path == "/rest/V1/orders" and parse_qs(url.query)["searchCriteria[sortOrders][0][direction]"] == ["DESC"]:
+        return 200, {"items": [{"increment_id": "000000190"}]}
+    if url.path != "/rest/V1/products/B%2F1/reviews":
+        return 200, []
+    ratings = [{"rating_name": "Rating", "percent": 80}]
+    return 200, [{"nickname": "Old", "ratings": ratings}, {"nickname": "Emma", "ratings": ratings}]
 
 
 def test_the_shops_api_is_asked_for_orders_and_reviews(monkeypatch):
@@ -156,20 +140,17 @@ def test_the_shops_api_is_asked_for_orders_and_reviews(monkeypatch):
     monkeypatch.delenv("SHOPPING_API_LOGIN", raising=False)
     with pytest.raises(UserError, match="set SHOPPING=http://"):
         check_programs([task])
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Shop)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    address = f"http://127.0.0.1:{server.server_address[1]}"
-    monkeypatch.setenv("SHOPPING", f"{address}/")
-    monkeypatch.setenv("SHOPPING_API_LOGIN", "ann:a:b")
-    check_programs([task])
-    assert asyncio.run(magento.latest_order_url()) == f"{address}/sales/order/view/order_id/190/"
-    assert asyncio.run(magento.latest_review_author("B/1")) == "Emma"
-    assert asyncio.run(magento.latest_review_rating("B/1")) == "80"
-    assert asyncio.run(magento.latest_review_author("unknown")) == ""
-    monkeypatch.setenv("SHOPPING_API_LOGIN", "ann:wrong")
-    with pytest.raises(PageError, match="401"):
-        asyncio.run(magento.latest_order_url())
-    server.shutdown()
+    with answering(shop) as address:
+        monkeypatch.setenv("SHOPPING", f"{address}/")
+        monkeypatch.setenv("SHOPPING_API_LOGIN", "ann:a:b")
+        check_programs([task])
+        assert asyncio.run(magento.latest_order_url()) == f"{address}/sales/order/view/order_id/190/"
+        assert asyncio.run(magento.latest_review_author("B/1")) == "Emma"
+        assert asyncio.run(magento.latest_review_rating("B/1")) == "80"
+        assert asyncio.run(magento.latest_review_author("unknown")) == ""
+        monkeypatch.setenv("SHOPPING_API_LOGIN", "ann:wrong")
+        with pytest.raises(PageError, match="401"):
+            asyncio.run(magento.latest_order_url())
     targets[0]["locator"] = "func:run_anything('x')"
     with pytest.raises(UserError, match="'run_anything' of its ground truth is not known"):
         check_programs([task])

@@ -4,9 +4,7 @@ import asyncio
 import dataclasses
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -32,6 +30,7 @@ from elcano.executors.local import Executor
 from elcano.resources import Resources
 from elcano.services import policy_server
 from server.config import ServerConfig
+from tests.answering import Request, answering
 from tests.collection.endpoints import picky
 from tests.server.helpers import RunningServer, png, screenshot
 
@@ -198,21 +197,18 @@ def test_no_key_can_be_read_on_its_way(monkeypatch: pytest.MonkeyPatch) -> None:
     assert minds_proxies("", "k") and not minds_proxies("http://a.invalid/v1", "k")
     seen = []
 
-    class Proxy(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            seen.append(self.headers["authorization"])
-            self.send_error(404)
+    def refuse(request: Request) -> tuple[int, None]:
+        seen.append(request.headers["authorization"])
+        return 404, None
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as proxy:
-        threading.Thread(target=proxy.serve_forever, daemon=True).start()
-        monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{proxy.server_address[1]}")
+    with answering(refuse) as proxy:
+        monkeypatch.setenv("http_proxy", proxy)
         for name in ("no_proxy", "NO_PROXY"):
             monkeypatch.delenv(name, raising=False)
         with pytest.raises(UserError, match="nothing answers"):
             reply_of(ChatPolicy("m", "k", "http://a.invalid/v1", Sampling()))
         for key in ("k", ""):
             asyncio.run(DocumentReader("m", key, "http://a.invalid/v1")._ask("text", "question"))
-        proxy.shutdown()
     assert seen == ["Bearer none"]
 
 

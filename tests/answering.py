@@ -1,0 +1,45 @@
+"""A local HTTP server whose answers a test chooses."""
+
+import contextlib
+import dataclasses
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """`path` as it was sent, `body` parsed from JSON, None where there is none."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: Any
+
+
+@contextlib.contextmanager
+def answering(answer: Callable[[Request], tuple[int, Any]]) -> Iterator[str]:
+    """Yields the base URL of a server, in threads of the test; `answer` gives a status and what is sent as JSON."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            length = int(self.headers.get("content-length", 0))
+            body = json.loads(self.rfile.read(length)) if length else None
+            status, value = answer(Request(self.command, self.path, self.headers, body))
+            content = json.dumps(value).encode()
+            self.send_response(status)
+            self.send_header("content-length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        do_POST = do_GET  # noqa: N815
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
