@@ -14,16 +14,17 @@ from typing import Literal
 from collection.judges import stand_in_judge
 from collection.proposers import stand_in_proposer
 from common import cli
+from common.limits import Checked, Port
 from common.stand_in import create_app, serve
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
+class Config(Checked):
     """Serve a stand-in for a model."""
 
     model: Literal["judge", "proposer"] = "judge"
     """What it stands in for."""
-    port: int = 7091
+    port: Port = 7091
     """Port to listen on; 0 picks a free one."""
     error_rate: float = 0.0
     """Share of the cases that the judge judges wrongly."""

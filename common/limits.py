@@ -37,6 +37,10 @@ def between(lowest: float, highest: float) -> Limit:
     return Limit(f"{lowest} to {highest}", lambda value: lowest <= value <= highest)
 
 
+Port = Annotated[int, between(0, 65535)]
+"""0 picks a free one."""
+
+
 class LimitError(UserError):
     """A value that its field, `name`, does not allow."""
 

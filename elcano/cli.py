@@ -48,8 +48,15 @@ Command = Annotated[Run, tyro.conf.subcommand("run")] | Annotated[Show, tyro.con
 
 def main() -> None:
     """Entry point of the `elcano` command."""
-    command = tyro.cli(Command, description=__doc__, use_underscores=True)
+    command = tyro.cli(Command, args=_typed(), prog="elcano", description=__doc__, use_underscores=True)
     sys.exit(cli.guarded(_run if isinstance(command, Run) else _show, command))
+
+
+def _typed() -> list[str]:
+    """The words of the command line; of those that ask for a command's help only these, as tyro's help leaves out
+    what is given already."""
+    typed = sys.argv[1:]
+    return [typed[0], "--help"] if {"-h", "--help"} & set(typed[1:]) else typed
 
 
 def _run(command: Run) -> int:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from common.limits import Checked, above, at_least
+from common.limits import Checked, Port, above, at_least
 from data.image_recipe import ImageRecipe
 from data.sampling import SamplingDefaults
 
@@ -54,7 +54,7 @@ class ServerConfig(SamplingDefaults, EngineFlags, ModelFlags):
     served_model_name: str = ""
     """Name that OpenAI clients may give as `model` beside the folder's own; it stays when /reload changes the weights.
     Empty: the name of the folder that is served first."""
-    port: Annotated[int, at_least(0)] = 8080
+    port: Port = 8080
     """Port to listen on; 0 picks a free one."""
     host: str = "127.0.0.1"
     """Address to listen on; 0.0.0.0 serves every machine that reaches this one, so set ELCANO_API_KEY too."""

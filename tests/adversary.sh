@@ -2,6 +2,7 @@
 # The standing sceptic, all of it: bash tests/adversary.sh         (docs/security.md says what each wall holds)
 # Attacks on every wall, the slow ones too; tests/run.sh runs the quick ones. Anything else goes to pytest: bash tests/adversary.sh -k gate
 set -euo pipefail
+case "${1:-}" in -h | --help) sed -n '/^# /s/^# //p' "${BASH_SOURCE[0]}"; exit ;; esac
 source "$(dirname "${BASH_SOURCE[0]}")/../install.sh"
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1}
 hostile=(tests/adversary tests/environments/test_gate.py tests/environments/test_gate_connections.py

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from common.limits import Checked, at_least
+from common.limits import Checked, at_least, between
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,5 +24,5 @@ class TaskFlags(Checked):
     restart, and after each task that changed a shared backend, whose name it finds in BACKEND."""
     dry_run: bool = False
     """Only read the tasks, say what they are and what is odd about them; no browser, no model, no judge."""
-    sites_port: Annotated[int, at_least(1)] | None = None
+    sites_port: Annotated[int, between(1, 65535)] | None = None
     """Port of the embedded websites (python -m environments.sites --port P), when it is not the task file's 7070."""

@@ -5,16 +5,17 @@ import dataclasses
 import uvicorn
 
 from common import cli
+from common.limits import Checked, Port
 from common.processes import listen
 from data.task import SITES_PORT
 from environments.miniwob.app import HOST, create_app
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
+class Config(Checked):
     """Serve MiniWoB++."""
 
-    port: int = SITES_PORT
+    port: Port = SITES_PORT
     """Port to listen on; 0 picks a free one."""
 
 

@@ -9,6 +9,7 @@ import dataclasses
 import uvicorn
 
 from common import cli
+from common.limits import Checked, Port
 from common.processes import listen
 from data.task import SITES_PORT
 from environments.sites.app import SITES, create_app
@@ -16,10 +17,10 @@ from environments.sites.content import build
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
+class Config(Checked):
     """Serve the embedded websites."""
 
-    port: int = SITES_PORT
+    port: Port = SITES_PORT
     """Port to listen on; 0 picks a free one."""
     seed: int = 0
     """Seed of everything the sites show; the task files belong to 0."""

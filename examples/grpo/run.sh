@@ -9,10 +9,11 @@
 # Training takes the variables of training/train.sh; SERVER_FLAGS go to the server. A stage whose output exists is not
 # done again.
 set -euo pipefail
-case "${1:-}" in -h | --help) sed -n '/^# /s/^# //p' "${BASH_SOURCE[0]}"; exit ;; esac
+source "$(dirname "${BASH_SOURCE[0]}")/../../common/variables.sh"
+show_help "$@"
 source_folder=$PWD
 absolute() { case $1 in /*) echo "$1" ;; *) echo "$source_folder/$1" ;; esac; }
-: "${POLICY:?the Hugging Face folder to start from}"
+need POLICY "the Hugging Face folder to start from"
 out=$(absolute "${1:-runs/grpo}")
 policy=$(absolute "$POLICY")
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

@@ -10,14 +10,17 @@
 # variables; the values here are WebRL's (learning rate 5e-6 as a cosine, 4 epochs, batch 128).
 # A stage whose output exists is not done again.
 set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/../../common/variables.sh"
+show_help "$@"
 source_folder=$PWD
 absolute() { case $1 in /*) echo "$1" ;; *) echo "$source_folder/$1" ;; esac; }
-: "${LEARN:?folders of judged trajectories}" "${POLICY:?the Hugging Face folder to start from}"
+need LEARN "the folders of judged trajectories to learn from"
+need POLICY "the Hugging Face folder to start from"
 out=$(absolute "${1:-runs/reward_model}")
 policy=$(absolute "$POLICY")
 learn=()
 for folder in $LEARN; do learn+=("$(absolute "$folder")"); done
-[ -z "${JUDGE:-}" ] || { : "${TASKS:?the task file that JUDGE belongs to}"; JUDGE=$(absolute "$JUDGE"); TASKS=$(absolute "$TASKS"); }
+[ -z "${JUDGE:-}" ] || { need TASKS "the task file that JUDGE belongs to"; JUDGE=$(absolute "$JUDGE"); TASKS=$(absolute "$TASKS"); }
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 export PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}" PYTHON="${PYTHON:-python}"
 

@@ -27,6 +27,7 @@ from tests.conftest import ROOT
         (RunConfig, {"eval_votes": 2}, "--eval_votes must be an odd number"),
         (RunConfig, {"text_only": True, "observation": "marks"}, "--observation marks shows numbers on screenshots"),
         (ExplorationConfig, {"max_rerun_times": 6}, "--max_rerun_times must be 1 to 5, not 6"),
+        (RunConfig, {"sites_port": 80999}, "--sites_port must be 1 to 65535, not 80999"),
     ],
     ids=str,
 )
@@ -47,3 +48,20 @@ def test_a_command_line_ends_with_one_line_and_code_2() -> None:
     command = [sys.executable, "collection/run.py", "--max_iter", "0"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (2, "error: --max_iter must be at least 1, not 0\n")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["server/hf_online_server.py"],
+        ["collection/stand_in.py"],
+        ["environments/sites/expert/server.py"],
+        ["-m", "environments.sites"],
+        ["-m", "environments.miniwob"],
+    ],
+)
+def test_a_port_that_cannot_be(command: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, *command, "--port", "80999"], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (2, "error: --port must be 0 to 65535, not 80999\n")

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from common.defaults import STARTING_POLICY
 from tests.conftest import ROOT
 
 CONVERTOR = ROOT / "toolkits" / "model_checkpoints_convertor"
@@ -37,6 +38,20 @@ def test_with_nothing_given_the_script_gives_a_line_to_copy(model: str, name: st
 def test_published_names_give_the_same_line() -> None:
     assert "hf2mg.sh --load_path HF_DIR" in script("idefics2", "hf2mg_8A100.sh").stderr
     assert "mg2hf.sh --load_path MEGATRON_DIR" in script("idefics2", "mg2hf_idefics2.sh").stderr
+
+
+def test_a_flag_that_is_misspelled_is_named() -> None:
+    done = script("llava", "hf2mg.sh", "--loadpath", "X")
+    assert done.returncode == 2 and "--loadpath" in done.stderr and "no checkpoint" not in done.stderr
+
+
+def test_the_folder_of_a_script_is_the_family_that_it_accepts() -> None:
+    done = script("llava", "hf2mg.sh", "--load_path", str(STARTING_POLICY), "--save_path", "/nowhere/else")
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"error: {STARTING_POLICY}: this is idefics2, not llava; "
+        "see toolkits/model_checkpoints_convertor/idefics2/hf2mg.sh\n"
+    )
 
 
 def test_help_says_the_scripts_own_name_and_no_direction() -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
+import tyro
 
 from common import cli
 from common.errors import UserError
@@ -25,6 +26,7 @@ from data.checkpoint_folder import RELEASE, copy_hf_files, find_weights, read_tr
 from data.image_recipe import ImageRecipe
 from models import processor
 from models.image_settings import ImageSettings
+from models.registry import NAMES
 from toolkits.model_checkpoints_convertor.destinations import write_hf, write_torch_dist
 from toolkits.model_checkpoints_convertor.inspect_checkpoint import describe
 from toolkits.model_checkpoints_convertor.legacy_weights import (
@@ -102,6 +104,8 @@ class Config(Options):
 
     direction: Literal["hf2mg", "mg2hf"]
     """To Megatron, or to Hugging Face."""
+    family: tyro.conf.Suppress[str] = ""
+    """The only one that is accepted: that of the folder whose script was called."""
 
 
 def main(config: Config) -> None:
@@ -161,6 +165,11 @@ def _open(config: Config) -> tuple[Source, Adapter | None]:
         source: Source = OverlaidSource(base, find_weights(config.load_path)[0])
     else:
         source = open_checkpoint(config.load_path, config.config_path)
+    if config.family not in ("", source.family.name):
+        raise UserError(
+            f"{config.load_path}: this is {source.family.name}, not {config.family}; "
+            f"see toolkits/model_checkpoints_convertor/{source.family.name}/{config.direction}.sh"
+        )
     if config.direction == "mg2hf" and isinstance(source, HfSource):
         raise UserError(f"{config.load_path}: not a Megatron checkpoint, but Hugging Face's; convert it with hf2mg.sh")
     if config.adapter_path:
@@ -236,5 +245,7 @@ def _record(source: Source, folder: Path, dtype: torch.dtype | None) -> None:
 
 if __name__ == "__main__":
     if direction := os.environ.get("CONVERTER_DIRECTION"):  # by hf2mg.sh and mg2hf.sh, whose names say it
-        cli.run(Options, lambda options: main(Config(**vars(options), direction=direction)), program=f"{direction}.sh")
+        folder = os.environ["CONVERTER_FAMILY"]
+        own = {"direction": direction, "family": folder if folder in NAMES else ""}
+        cli.run(Options, lambda options: main(Config(**vars(options), **own)), program=f"{direction}.sh")
     cli.run(Config, main)

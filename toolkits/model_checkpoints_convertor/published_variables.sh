@@ -16,10 +16,7 @@ convert() { # convert DIRECTION FLAGS...
     [ -z "${TARGET_CKPT_PATH:-}" ] || arguments+=(--save_path "$TARGET_CKPT_PATH")
     [ -z "${CONFIG_PATH:-}" ] || arguments+=(--config_path "$CONFIG_PATH")
     [ -z "${dtype:-}" ] || arguments+=(--dtype "$dtype")
-    case " $* " in
-    *" --load_path"* | *" --load-path"* | *" -h "* | *" --help "*) ;;
-    *) [ -n "${SOURCE_CKPT_PATH:-}" ] || missing_paths "$direction" ;;
-    esac
+    [ $# != 0 ] || [ -n "${SOURCE_CKPT_PATH:-}" ] || missing_paths "$direction"
     for name in MN MEGATRON_PATH; do [ -z "${!name:-}" ] || unneeded+=("$name"); done
     if [ "${FORMAT:-}" != legacy ]; then
         for name in TP PP EXTRA_VOCAB_SIZE; do [ -z "${!name:-}" ] || unneeded+=("$name"); done
@@ -30,7 +27,8 @@ convert() { # convert DIRECTION FLAGS...
         arguments+=(--format legacy --target_tensor_model_parallel_size "${TP:-8}")
         [ -z "${EXTRA_VOCAB_SIZE:-}" ] || arguments+=(--extra_num_vocabs "$EXTRA_VOCAB_SIZE")
     fi
-    export CONVERTER_DIRECTION=$direction
+    export CONVERTER_DIRECTION=$direction CONVERTER_FAMILY
+    CONVERTER_FAMILY=$(basename "$(cd "$(dirname "$0")" && pwd)") # llava/hf2mg.sh; this folder is for all
     exec "$PYTHON" "$ROOT/toolkits/model_checkpoints_convertor/convert.py" \
         ${arguments[@]+"${arguments[@]}"} "$@"
 }

@@ -6,17 +6,18 @@ It answers POST /v1/chat/completions and GET /v1/models, for tasks on the embedd
 import dataclasses
 
 from common import cli
+from common.limits import Checked, Port
 from common.stand_in import create_app, serve
 from environments.sites.expert.expert import reply
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
+class Config(Checked):
     """Serve the embedded teacher."""
 
     host: str = "127.0.0.1"
     """Address to listen on."""
-    port: int = 7090
+    port: Port = 7090
     """Port to listen on; 0 picks a free one."""
 
 
