@@ -4,14 +4,9 @@
 /n300/<n>   60 times link, button, text: 300 nodes, 120 marks
 """
 
-import contextlib
 import io
 import random
-import socket
-import subprocess
 import sys
-import time
-from pathlib import Path
 
 import uvicorn
 from PIL import Image
@@ -20,30 +15,17 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from benchmarks import usage
-from common.processes import die_with_parent, free_port
+from benchmarks.child_server import ChildServer
+from common.processes import die_with_parent
 
 WORDS = "red blue shoe lamp chair train rome search price offer cheap new garden desk bottle clock ticket".split()
 
 
-class Site:
-    """Use as `with Site() as site`; the server dies with the block, and with this process."""
+class Site(ChildServer):
+    """Use as `with Site() as site`."""
 
-    def __enter__(self) -> "Site":
-        self.port = free_port()
-        command = [sys.executable, "-m", "benchmarks.collection_site", str(self.port)]
-        self._process = subprocess.Popen(command, cwd=Path(__file__).parent.parent, preexec_fn=die_with_parent)
-        usage.ignored.add(self._process.pid)
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):
-                return self
-            time.sleep(0.05)
-        raise TimeoutError("the benchmark's site did not start")
-
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.wait()
+    def __init__(self) -> None:
+        super().__init__("benchmarks.collection_site")
 
     @property
     def host(self) -> str:

@@ -4,14 +4,10 @@ It counts its replies by trajectory, so that a benchmark can ask whether any ste
 """
 
 import asyncio
-import contextlib
 import re
-import subprocess
 import sys
-import time
 import urllib.request
 from collections import Counter
-from pathlib import Path
 
 import orjson
 import uvicorn
@@ -20,33 +16,18 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Route
 
-from common.processes import die_with_parent, free_port
+from benchmarks.child_server import ChildServer
+from common.processes import die_with_parent
 
 NEXT = re.compile(r"\[(\d+)\] link 'Next page'")
 
 
-class StubPolicy:
+class StubPolicy(ChildServer):
     """Use as `with StubPolicy(steps, think_s) as policy`; a process of its own."""
 
     def __init__(self, steps: int, think_s: float):
-        self._arguments = [str(steps), str(think_s)]
-
-    def __enter__(self) -> "StubPolicy":
-        port = free_port()
-        self.url = f"http://127.0.0.1:{port}/predict"
-        command = [sys.executable, "-m", "benchmarks.stub_policy", str(port), *self._arguments]
-        self._process = subprocess.Popen(command, cwd=Path(__file__).parent.parent, preexec_fn=die_with_parent)
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            with contextlib.suppress(OSError):
-                self.replies()
-                return self
-            time.sleep(0.05)
-        raise TimeoutError("the stub policy did not start")
-
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.wait()
+        super().__init__("benchmarks.stub_policy", steps, think_s)
+        self.url = f"http://127.0.0.1:{self.port}/predict"
 
     def replies(self) -> dict[str, int]:
         """Replies given so far, by trajectory folder."""
