@@ -72,7 +72,14 @@ for tasks in $TASKS; do
             --image_dirs "$folder/images" --weights "$folder/grpo.parquet" --save_dir "$folder/kept"
         [ -e "$folder/megatron" ] ||
             bash toolkits/model_checkpoints_convertor/hf2mg.sh --load_path "$policy" --save_path "$folder/megatron"
-        ALGORITHM=grpo ALGORITHM_OPTIONS="${GRPO:-}" COLUMN_FILES="$folder/grpo.parquet" IMAGE_NUM="$images" \
+        columns=$folder/grpo.parquet
+        if [[ "${GRPO:-}" == *ratio=decoupled* ]]; then
+            columns=$columns,$folder/proximal.parquet
+            [ -e "$folder/proximal.parquet" ] || bash training/score.sh --checkpoint "$folder/megatron" \
+                --dataset_path "$folder/kept" --image_num "$images" --batch_size 1 --token_logprobs true \
+                --token_column proximal_logprobs --output "$folder/proximal.parquet"
+        fi
+        ALGORITHM=grpo ALGORITHM_OPTIONS="${GRPO:-}" COLUMN_FILES="$columns" IMAGE_NUM="$images" \
             LR="${LR:-1e-6}" LR_SCHEDULE="${LR_SCHEDULE:-constant}" LR_WARMUP_ITERS="${LR_WARMUP_ITERS:-0}" \
             TRAIN_EPOCHS="${TRAIN_EPOCHS:-2}" GLOBAL_BATCH_SIZE="${GLOBAL_BATCH_SIZE:-256}" \
             DATASET_PATH="$folder/kept" PRETRAIN_CHECKPOINT_PATH="$folder/megatron" \
