@@ -72,8 +72,9 @@ def test_the_best_tenth_of_many_successes() -> None:
 
 
 def test_pae_keeps_the_shortest_fifth_of_a_tasks_successes() -> None:
-    """Lengths 3, 4, 5, 6, 7 of successes have their 0.2 quantile at 3.8; the failure of two steps does not count."""
-    lengths, outcomes = np.array([5, 3, 2, 7, 4, 6]), np.array([1.0, 1, 0, 1, 1, 1])
+    """Lengths 3, 4, 5, 6, 7 of successes have their 0.2 quantile at 3.8. Failures do not count."""
+    lengths = np.array([5, 3, 2, 7, 4, 6, *[9] * 6])
+    outcomes = np.array([1.0, 1, 0, 1, 1, 1, *[0] * 6])
     assert np.flatnonzero(pae.shortest_successes(lengths, outcomes, 0.2)).tolist() == [1]
     assert pae.shortest_successes(np.array([8]), np.array([1.0]), 0.2).tolist() == [True]
     assert not pae.shortest_successes(np.array([8, 9]), np.zeros(2), 0.2).any()
