@@ -40,7 +40,7 @@ except ModuleNotFoundError as missing:  # not the python of the virtual environm
 
 def main(config: ExplorationConfig) -> None:
     """Explore, then print what came of it."""
-    with opened(config, "sites", EXPLORATION_TASKS) as (config, world, tasks):
+    with opened(config, EXPLORATION_TASKS) as (config, world, tasks):
         if config.dry_run:
             return print_overview(tasks)
         _explore(config, world, tasks)

@@ -40,8 +40,7 @@ def main(config: RunConfig) -> None:
     """Collect, then print what came of it."""
     if config.status is not None:
         return print_status(config.status)
-    own = {"env_tasks": config.env_tasks, "env_seeds": config.env_seeds}
-    with opened(config, config.env, TEST_TASKS, **own) as (config, world, tasks):
+    with opened(config, TEST_TASKS) as (config, world, tasks):
         if config.dry_run:
             return print_overview(tasks)
         if config.judge == "none":

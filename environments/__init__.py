@@ -1,9 +1,14 @@
 """What an agent acts in. `make` opens it for programs and notebooks (docs/environments.md)."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # imported when they are needed: most of the room has no use for them
+    from environments.stepping import AsyncEnvironments, ManyEnvironments, OneEnvironment
 
 
-def make(name: str, *, num_envs: int | None = None, max_steps: int = 15, seed: int | None = None, **settings: Any):
+def make(
+    name: str, *, num_envs: int | None = None, max_steps: int = 15, seed: int | None = None, **settings: Any
+) -> "OneEnvironment | ManyEnvironments":
     """The world in `environments/<name>/`, blocking: one environment, or `num_envs` of them that take lists.
 
     Args:
@@ -21,7 +26,9 @@ def make(name: str, *, num_envs: int | None = None, max_steps: int = 15, seed: i
     return OneEnvironment(inner) if num_envs is None else ManyEnvironments(inner)
 
 
-def make_async(name: str, *, num_envs: int = 1, max_steps: int = 15, seed: int | None = None, **settings: Any):
+def make_async(
+    name: str, *, num_envs: int = 1, max_steps: int = 15, seed: int | None = None, **settings: Any
+) -> "AsyncEnvironments":
     """The same for programs with an event loop of their own: `async with environments.make_async("sites") as envs`."""
     from environments.stepping import AsyncEnvironments
     from environments.world import make_world

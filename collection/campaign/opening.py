@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from collection.campaign.options import browser_of
 from collection.config.commands import CollectionConfig
@@ -18,11 +18,11 @@ Flags = TypeVar("Flags", bound=CollectionConfig)
 
 
 @contextlib.contextmanager
-def opened(config: Flags, name: str, embedded_tasks: Path, **own: Any) -> Iterator[tuple[Flags, World, Sequence[Task]]]:
-    """The flags, the world in `environments/<name>/` and its tasks, served until the block ends but for a dry run.
+def opened(config: Flags, embedded_tasks: Path) -> Iterator[tuple[Flags, World, Sequence[Task]]]:
+    """The flags, the world that they name and its tasks, served until the block ends but for a dry run.
 
-    `embedded_tasks` are those without `--test_file`, `own` further settings of some worlds. One line on the standard
-    error says what was not given. Without a screen to show a browser on: `--headless`.
+    `embedded_tasks` are those without `--test_file`. One line on the standard error says what was not given. Without a
+    screen to show a browser on: `--headless`.
     """
     config, notes = without_display(config)
     offered = {
@@ -31,10 +31,11 @@ def opened(config: Flags, name: str, embedded_tasks: Path, **own: Any) -> Iterat
         "test_file": config.test_file,
         "embedded_tasks": embedded_tasks,
         "sites_port": config.sites_port,
-        "kept_tasks": config.output_dir / f"{name}.jsonl",
-        **own,
+        "kept_tasks": config.output_dir / f"{config.env}.jsonl",
+        "env_tasks": config.env_tasks,
+        "env_seeds": config.env_seeds,
     }
-    world = make_world(name, **choose_settings(name, offered))
+    world = make_world(config.env, **choose_settings(config.env, offered))
     with contextlib.nullcontext("") if config.dry_run else world.serve() as note:
         tasks = asyncio.run(world.tasks())
         say([note, *notes])

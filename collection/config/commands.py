@@ -25,13 +25,6 @@ class RunConfig(CollectionConfig):
     judge: JudgeName = "none"
     """Judge each trajectory as soon as it is taken; the names are those of `exploration_feedback.py --judge`. Where the
     world's own tasks are taken: `oracle`, their ground truth."""
-    env: str = "sites"
-    """The world, a folder of environments/. `sites`: the tasks of --test_file, on any websites, or the embedded ones.
-    `miniwob`: tasks and websites of MiniWoB++. `webarena`: --test_file is one of WebArena's."""
-    env_tasks: tuple[str, ...] = ()
-    """Only these tasks of the environment, such as click-test. None: all."""
-    env_seeds: tuple[int, ...] = (0,)
-    """Each task once with each of these seeds."""
     status: Path | None = None
     """Only tell what became of each task in this output folder, also while collectors work there."""
 

@@ -60,7 +60,7 @@ class World(Websites):
         if missing:
             tasks |= {task.id: task for task in await self._read(missing)}
             if self.kept_tasks is not None:
-                write_tasks(self.kept_tasks, tasks.values())
+                write_tasks(self.kept_tasks, sorted(tasks.values(), key=lambda task: task.id))
         return move_sites([tasks[_id(*pair)] for pair in wanted], self.port)
 
     @property

@@ -48,6 +48,13 @@ def test_agents_are_collected_and_judged_there(
     assert write.provenance["paper"] == "white" and "browser" not in write.provenance
 
 
+def test_exploration_finds_it_too(rooms: Path, url: str, tmp_path: Path) -> None:
+    flags = ["--env", "notepad", "--api_localhost", f"{url}/predict", "--output_dir", str(tmp_path)]
+    done = run(rooms, "collection/exploration_feedback.py", *flags, "--max_rerun_times", "2")
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in tmp_path.glob("task*")) == ["taskread--run0", "taskwrite--run0"]
+
+
 def test_programs_step_there(rooms: Path) -> None:
     program = """
 import json, sys, environments
