@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import os
 from pathlib import Path
 
 from common.errors import UserError
@@ -41,7 +42,7 @@ class AdapterRecord:
 
 def read_adapter_record(weights: Path) -> AdapterRecord | None:
     """Of an iteration's folder; None where it has none. `UserError` when the file is damaged."""
-    path = Path(weights) / _FILE
+    path = weights / _FILE
     if not path.exists():
         return None
     fields = read_json(path)
@@ -49,10 +50,11 @@ def read_adapter_record(weights: Path) -> AdapterRecord | None:
     is_number = type(alpha) in (int, float) and math.isfinite(alpha)
     if type(rank) is not int or rank < 1 or not is_number or not isinstance(base, str | None):
         raise UserError(f"{path}: says rank {rank!r}, alpha {alpha!r}, base {base!r}")
-    return AdapterRecord(rank, float(alpha), Path(base) if base else None)
+    return AdapterRecord(rank, float(alpha), Path(os.path.normpath(weights.resolve() / base)) if base else None)
 
 
 def write_adapter_record(record: AdapterRecord, weights: Path) -> None:
-    """Into an iteration's folder."""
+    """Into an iteration's folder; where the base lies is told from there, so that both can be moved together."""
     fields = {"rank": record.rank, "alpha": record.alpha}
-    write_json(Path(weights) / _FILE, {**fields, "base": str(record.base)} if record.base else fields)
+    base = {"base": os.path.relpath(record.base.resolve(), weights.resolve())} if record.base else {}
+    write_json(weights / _FILE, {**fields, **base})

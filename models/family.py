@@ -41,7 +41,7 @@ class Family:
     parts_of_split_image: int = 1
     """Units of an image where the processor splits images."""
     training: Mapping[str, str] = {}
-    """Published values of training options (`training/config.py`) that differ from the defaults, by variable."""
+    """Published values of training options (`training/options.py`) that differ from the defaults, by variable."""
 
     def read_config(self, folder: Path) -> Any:
         """The Hugging Face configuration in `folder`, checked by the family's `config.check`.

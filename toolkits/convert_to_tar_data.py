@@ -15,6 +15,7 @@ import functools
 import gc
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -236,7 +237,8 @@ def finish(folder: Path, written: list[tuple[dict[str, Any], TarIndex]], config:
         sizes = {entry["url"].replace("elcano", "openwebvoyager"): entry["nsamples"] for entry in train}
         write_legacy_list(folder / _LEGACY, sizes)
     shutil.rmtree(folder / _DONE)
-    source = {"json_files": list(config.json_files), "seed": config.seed}
+    from_here = [os.path.relpath(file, folder) for file in config.json_files]  # both can be moved together
+    source = {"json_files": from_here, "seed": config.seed}
     return write_manifest(folder, entries, source, config.share_images)
 
 

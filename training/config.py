@@ -74,8 +74,13 @@ class Config(TrainingOptions, Places):
             "trainable": dataclasses.asdict(self.trainable),
             "algorithm": f"{self.algorithm}: {self.build_algorithm()}",
             "column_files": [file_digest(path) for path in self.column_paths],
-            **({"base": str(find_weights(self.pretrain_checkpoint_path)[0].resolve())} if self.lora_rank else {}),
+            **({"base": self._base()} if self.lora_rank else {}),
         }
+
+    def _base(self) -> str:
+        """The iteration that adapters stand on, as seen from the run's own, so that both can be moved together."""
+        weights = find_weights(self.pretrain_checkpoint_path)[0]
+        return os.path.relpath(weights.resolve(), self.checkpoint_path.resolve())
 
     @property
     def column_paths(self) -> list[Path]:

@@ -1,4 +1,4 @@
-"""idefics2's facts. The values that its training publishes are the defaults of `training/config.py`."""
+"""idefics2's facts. The values that its training publishes are the defaults of `training/options.py`."""
 
 from typing import Any
 
