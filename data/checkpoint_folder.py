@@ -34,6 +34,12 @@ def write_tracker(folder: Path, latest: str) -> None:
     write_atomic(Path(folder) / _TRACKER, latest)
 
 
+def is_megatron(folder: Path) -> bool:
+    """Whether a folder holds Megatron's weights, of whatever layout: a run's checkpoints, or one iteration."""
+    marks = (_TRACKER, "metadata.json", "mp_rank_*")
+    return not any(folder.glob("*.safetensors")) and any(any(folder.glob(mark)) for mark in marks)
+
+
 def find_weights(folder: Path) -> tuple[Path, Path]:
     """(folder of the weights, folder of the Hugging Face files); `folder` is a checkpoint folder or one iteration.
 

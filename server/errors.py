@@ -81,7 +81,9 @@ def _field(error: RequestValidationError) -> str | None:
 
 
 def _one_line(error: Exception) -> str:
-    if isinstance(error, RequestValidationError):
+    if isinstance(error, RequestValidationError) and isinstance(error.body, bytes):
+        text = "the body was not sent as JSON; send it with the header content-type: application/json"
+    elif isinstance(error, RequestValidationError):
         text = "; ".join(f"{'.'.join(map(str, e['loc'][1:])) or 'body'}: {e['msg']}" for e in error.errors()[:3])
     else:
         text = str(error)

@@ -26,6 +26,7 @@ try:
     from common.flags import narrowed
     from common.key_flags import hide_keys
     from common.processes import allow_many_descriptors
+    from data.checkpoint_folder import is_megatron
     from models.registry import NAMES
     from server.config import ServerConfig
 except ModuleNotFoundError as missing:  # not the python of the virtual environment
@@ -68,24 +69,30 @@ def chosen_folder(config: ServerConfig) -> Path:
     return folder
 
 
-def check_folder(folder: Path) -> Path:
-    """Raises `UserError` unless `folder` looks like a checkpoint that can be served."""
+def check_folder(folder: Path, named: str = "--model_name_or_path") -> Path:
+    """Raises `UserError`, which says where the folder was `named`, unless it looks like a checkpoint to serve."""
     try:
         found = folder.is_dir()
     except OSError as error:
-        raise UserError(f"--model_name_or_path: {error.strerror}") from None
+        raise UserError(f"{named}: {error.strerror}") from None
     if not found:
-        raise UserError(f"--model_name_or_path {folder}: no such folder")
+        where = "" if folder.is_absolute() else f" in {Path.cwd()}, the server's own folder"
+        raise UserError(f"{named} {folder}: no such folder{where}")
+    if is_megatron(folder):
+        raise UserError(
+            f"{named} {folder}: this is a Megatron checkpoint; make a Hugging Face one of it: "
+            f"bash toolkits/model_checkpoints_convertor/mg2hf.sh --load_path {folder} --save_path HF_DIR"
+        )
     if not (folder / "config.json").is_file():
-        raise UserError(f"--model_name_or_path {folder}: not a Hugging Face checkpoint (it has no config.json)")
+        raise UserError(f"{named} {folder}: not a Hugging Face checkpoint (it has no config.json)")
     try:
         model_type = json.loads((folder / "config.json").read_text()).get("model_type")
     except (ValueError, AttributeError, RecursionError):
         raise UserError(f"{folder / 'config.json'}: not a model's configuration") from None
     if not isinstance(model_type, str) or model_type not in NAMES:
-        raise UserError(f"--model_name_or_path {folder}: its model type {model_type!r} is none of {NAMES}")
+        raise UserError(f"{named} {folder}: its model type {model_type!r} is none of {NAMES}")
     if not any(folder.glob("*.safetensors")):
-        raise UserError(f"--model_name_or_path {folder}: no *.safetensors in it; pickled weights are not read")
+        raise UserError(f"{named} {folder}: no *.safetensors in it; pickled weights are not read")
     index = folder / "model.safetensors.index.json"
     if index.exists():
         check_index(index)
@@ -138,7 +145,7 @@ def serve(config: ServerConfig, folder: Path, listener: socket.socket) -> None:
         first_engine(config, folder),
         defaults,
         model_name=folder.resolve().name,
-        load=lambda other, budget: load_engine(config, check_folder(other), budget),
+        load=lambda other, budget: load_engine(config, check_folder(other, "model_name_or_path"), budget),
         timeout_s=config.request_timeout_s,
         read_ahead=config.read_ahead,
         alias=config.served_model_name,

@@ -13,6 +13,7 @@ from collection.agent.policy import (
     check_answers,
     check_url,
     http_client,
+    in_short,
     refused_key,
     retry_after_s,
     trained_conversation,
@@ -114,13 +115,15 @@ class ChatPolicy:
         except openai.RateLimitError as error:
             raise TransientError("rate limit", retry_after_s(error.response.headers, default=10.0)) from None
         except (openai.APIConnectionError, openai.InternalServerError) as error:
-            raise TransientError(str(error.__cause__ or error) or type(error).__name__) from None
+            raise TransientError(in_short(str(error.__cause__ or error)) or type(error).__name__) from None
         except openai.NotFoundError as error:
             if error.code != "model_not_found":
                 raise PolicyError(f"HTTP 404: {error.message[:200]}") from None
             raise UserError(f"{self.url} does not know --api_model {self.model} ({error.message[:300]})") from None
         except openai.APIStatusError as error:
             raise PolicyError(f"HTTP {error.status_code}: {error.message[:200]}") from None
+        if isinstance(answer, str):  # what is no JSON
+            raise UserError(f"{self.url} is no chat endpoint's address (it answers: {in_short(answer)})")
         usage, choice, sent = answer.usage, answer.choices[0], self._dialect.body(request)
         asked = {name: value for name, value in asked.items() if name in sent or name == "max_new_tokens"}
         token_ids = getattr(choice, "token_ids", None)

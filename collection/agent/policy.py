@@ -1,5 +1,6 @@
 """The policy: what the agent says next, asked over HTTP. What `/predict` and chat endpoints have in common."""
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -15,6 +16,8 @@ from data.sampling import SamplingRequest
 from data.task import Task
 
 REPLY_TIMEOUT_S = 300.0  # a big model on a busy server
+_SHOWN_CHARS = 200
+_TAGS = re.compile(r"(?is)<(script|style)\b.*?</\1>|<[^>]*>")
 MAX_FAILED_REPLIES = 3  # in a row, over all sessions, each after all its retries: then the server is taken for dead
 
 
@@ -149,6 +152,13 @@ async def check_answers(client: httpx.AsyncClient, url: str, headers: dict[str, 
         raise UserError(f"nothing answers at {url} ({error or type(error).__name__}); start the server first") from None
     if answer.status_code in (401, 403):
         raise UserError(refused_key(url, answer.status_code))
+
+
+def in_short(text: str) -> str:
+    """An answer for a message: one line, and of an HTML page its words."""
+    if text.lstrip().startswith("<"):
+        text = _TAGS.sub(" ", text)
+    return " ".join(text.split())[:_SHOWN_CHARS]
 
 
 def refused_key(url: str, status: int) -> str:

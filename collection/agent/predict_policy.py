@@ -19,6 +19,7 @@ from collection.agent.policy import (
     check_answers,
     check_url,
     http_client,
+    in_short,
     refused_key,
     retry_after_s,
     trained_conversation,
@@ -29,6 +30,8 @@ from common.errors import UserError
 from common.retry import TransientError
 from data.conversation import StepText
 from data.task import Task
+
+_NO_SUCH_ADDRESS = (404, 405, 501)  # what web servers say to a POST that they have no use for
 
 
 class PredictPolicy:
@@ -74,20 +77,22 @@ class PredictPolicy:
             answer = await self._client.post(url, content=body, headers={"content-type": "application/json"})
         except httpx.HTTPError as error:
             raise TransientError(str(error) or type(error).__name__) from None
+        if answer.status_code in _NO_SUCH_ADDRESS:
+            raise UserError(_no_policy(url, f"HTTP {answer.status_code}"))
         if answer.status_code == 429 or answer.status_code >= 500:
             pause_s = retry_after_s(answer.headers, default=0.0)
-            raise TransientError(f"HTTP {answer.status_code}: {answer.text[:200]}", pause_s)
+            raise TransientError(f"HTTP {answer.status_code}: {in_short(answer.text)}", pause_s)
         if answer.status_code in (401, 403):
             raise UserError(refused_key(url, answer.status_code))
-        if answer.status_code == 404:
-            raise UserError(f"{url} is no policy's address (HTTP 404); a server of ours answers at /predict")
         if answer.status_code != 200:
-            raise PolicyError(f"HTTP {answer.status_code}: {answer.text[:200]}")
+            raise PolicyError(f"HTTP {answer.status_code}: {in_short(answer.text)}")
         try:
             fields = orjson.loads(answer.content)
             text = str(fields["text"])
         except (ValueError, KeyError, TypeError):
-            raise PolicyError(f"no reply in the server's answer: {answer.text[:200]}") from None
+            if answer.text.lstrip().startswith("<"):
+                raise UserError(_no_policy(url, f"a web page: {in_short(answer.text)}")) from None
+            raise PolicyError(f"no reply in the server's answer: {in_short(answer.text)}") from None
         return Completion(
             text=text,
             prompt_tokens=fields.get("prompt_tokens", 0),
@@ -97,3 +102,7 @@ class PredictPolicy:
             logprobs=fields.get("sampling_logprobs"),
             sampling={**asked, **(said if isinstance(said := fields.get("sampling"), dict) else {})},
         )
+
+
+def _no_policy(url: str, found: str) -> str:
+    return f"{url} is no policy's address ({found}); a server of ours answers at /predict"

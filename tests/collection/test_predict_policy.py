@@ -1,9 +1,11 @@
 """Several model servers behind one policy."""
 
 import asyncio
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 
+from collection.agent.chat_policy import ChatPolicy
 from collection.agent.policy import Sampling
 from collection.agent.predict_policy import PredictPolicy
 from common.errors import UserError
@@ -41,9 +43,39 @@ def test_a_trajectory_stays_with_its_server_until_that_fails() -> None:
     website.stop(servers[1])
 
 
-def test_an_address_without_its_path_is_told_from_a_failing_policy() -> None:
+@pytest.mark.parametrize("status", [404, 405, 501])
+def test_an_address_without_its_path_is_told_from_a_failing_policy(status: int) -> None:
     with (
-        answering(lambda _: (404, None)) as url,
+        answering(lambda _: (status, None)) as url,
         pytest.raises(UserError, match="a server of ours answers at /predict"),
     ):
         ask([url], ["taskT--1"])
+
+
+class WebPage(BaseHTTPRequestHandler):
+    """A website that answers everything with the same long page."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        content = b"<html><style>p {color: red}</style><title>Harbour</title>" + b"<p>Welcome</p>\n" * 500
+        self.send_response(200)
+        self.send_header("content-type", "text/html")
+        self.send_header("content-length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def test_a_website_is_no_policy_and_its_page_is_cut() -> None:
+    server = website.start(handler=WebPage)
+    address = f"http://127.0.0.1:{server.server_address[1]}"
+    with pytest.raises(UserError, match=r"is no policy's address \(a web page: Harbour Welcome Welcome") as refused:
+        ask([address], ["taskT--1"])
+    assert "\n" not in str(refused.value) and len(str(refused.value)) < 350
+    policy = ChatPolicy("x", "none", f"{address}/v1", Sampling())
+    reply = policy.reply(Task(id="T--1", ques="x", web=address), "taskT--1", [StepText("[1] link")], {1: ""}, None)
+    with pytest.raises(UserError, match=r"is no chat endpoint's address \(it answers: Harbour Welcome"):
+        asyncio.run(reply)
+    website.stop(server)

@@ -127,6 +127,8 @@ def test_reload_changes_the_weights_and_keeps_promises(
     assert (replies[0][0], replies[0][1]["completion_tokens"]) == (200, 1500)
     assert replies[0][1]["weights_version"] == plain["weights_version"] != new["weights_version"]
     assert new["text"] != plain["text"] and server.get("/v1/models")["data"][0]["id"] == "other"
+    refused = server.post("/reload", {"model_name_or_path": "nowhere"})[1]["error"]["message"]
+    assert refused.startswith(f"model_name_or_path nowhere: no such folder in {Path.cwd()}, the server's own")
     for bad in (str(tmp_path), "a" * 5000, ""):
         assert server.post("/reload", {"model_name_or_path": bad})[0] == 400
     assert server.post("/predict", ask(max_new_tokens=20))[1] == new

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from fastapi.testclient import TestClient
 from PIL import Image
@@ -122,6 +123,13 @@ def test_broken_json(server: RunningServer) -> None:
     status, reply = server.post("/predict", b'{"id": ')
     assert status == 400
     assert "JSON" in reply["error"]["message"]
+
+
+def test_json_that_is_not_called_so_is_told_which_header_to_send(server: RunningServer) -> None:
+    for headers in ({}, {"content-type": "application/x-www-form-urlencoded"}):
+        answer = httpx.post(server.url + "/predict", content=json.dumps(body()).encode(), headers=headers)
+        assert answer.status_code == 400
+        assert "send it with the header content-type: application/json" in answer.json()["error"]["message"]
 
 
 def test_special_tokens_in_page_text_stay_text(server: RunningServer) -> None:

@@ -56,6 +56,13 @@ def test_a_folder_that_is_no_model(tmp_path: Path) -> None:
     assert "no config.json" in refusal("--model_name_or_path", str(tmp_path))
 
 
+def test_a_megatron_checkpoint_is_told_what_makes_it_servable(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "idefics2"}))
+    (tmp_path / "latest_checkpointed_iteration.txt").write_text("release")
+    line = refusal("--model_name_or_path", str(tmp_path))
+    assert "this is a Megatron checkpoint" in line and f"mg2hf.sh --load_path {tmp_path} " in line
+
+
 def test_another_model_type(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert"}))
     assert "its model type 'bert' is none of" in refusal("--model_name_or_path", str(tmp_path))
