@@ -16,7 +16,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from rich import box
 from rich.table import Table
@@ -33,6 +33,8 @@ from common.cli import run
 from common.errors import UserError
 from common.files import write_json
 from common.key_flags import hide_keys
+from common.limits import Checked, at_least, between
+from data.sampling import Temperature
 from data.task import Task, read_tasks, write_tasks
 from data.terminal import print_table
 
@@ -41,14 +43,14 @@ MAX_ROUNDS = 6  # requests for a site until it has its tasks; each asks for what
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(Checked):
     """Flags of `propose_tasks.py`."""
 
     method: Method
     """What the model starts from."""
     output_file: Path
     """The task file to write."""
-    num_tasks: int = 100
+    num_tasks: Annotated[int, at_least(1)] = 100
     """Tasks wanted, shared evenly between the sites."""
     sites_file: Path | None = None
     """Task file whose sites are meant (names)."""
@@ -61,15 +63,15 @@ class Config:
     """Test tasks, from which nothing may leak."""
     id_prefix: str = "proposed"
     """Part of the new tasks' ids, `<site>-<id_prefix>--<number>`."""
-    tasks_per_request: int = 25
+    tasks_per_request: Annotated[int, at_least(1)] = 25
     """Tasks asked for at once."""
-    num_examples: int = 8
+    num_examples: Annotated[int, at_least(1)] = 8
     """Examples or failed tasks shown with each request."""
-    num_imgs: int = 3
+    num_imgs: Annotated[int, at_least(0)] = 3
     """Screenshots of a demonstration shown (demos); 0 shows none."""
-    num_trees: int = 0
+    num_trees: Annotated[int, at_least(0)] = 0
     """Pages of a demonstration whose text is shown."""
-    max_similarity: float = 0.9
+    max_similarity: Annotated[float, between(0, 1)] = 0.9
     """A proposal as similar as this to a known task is a duplicate."""
     check_feasibility: bool = False
     """Ask the model about each proposal whether it can be done."""
@@ -85,15 +87,15 @@ class Config:
     """Base URL of that endpoint. Empty: OpenAI's own."""
     api_key: str = ""
     """Its key; better set ENDPOINT_API_KEY, or OPENAI_API_KEY for OpenAI's own."""
-    temperature: float = 1.0
+    temperature: Temperature = 1.0
     """Sampling temperature of proposals."""
     seed: int = 0
     """Seed of the choice of examples and of sampling."""
-    budget_usd: float | None = None
+    budget_usd: Annotated[float, at_least(0)] | None = None
     """Most that all requests into this output file may cost, over all restarts."""
 
-    def check(self) -> None:
-        """Raise UserError for flags that don't fit the method."""
+    def check_together(self) -> None:
+        """What each method needs."""
         needs = {
             "names": ("sites_file", self.sites_file),
             "demos": ("results_dir", self.results_dir),
@@ -105,13 +107,10 @@ class Config:
             raise UserError(f"--method {self.method} needs --{name}")
         if self.method == "evolve" and self.results_dir is None:
             raise UserError("--method evolve needs --results_dir, the tries that show which seeds failed")
-        if self.num_tasks < 1 or self.tasks_per_request < 1 or self.num_examples < 1:
-            raise UserError("--num_tasks, --tasks_per_request and --num_examples must be at least 1")
 
 
 def main(config: Config) -> None:
     """Propose, filter, write the tasks and the report."""
-    config.check()
     seeds = [task for file in config.seed_files for task in read_tasks(file)]
     tests = [task for file in config.test_files for task in read_tasks(file)]
     endpoint = make_endpoint(config)
