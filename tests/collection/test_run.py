@@ -272,7 +272,7 @@ def test_a_server_that_dies_stops_the_run_and_loses_nothing(
         ({}, "no API key"),
         ({"api_localhost": "URL", "max_iter": 0}, "--max_iter must be at least 1"),
         ({"api_localhost": "URL", "num_browsers": 0}, "--num_browsers must be at least 1"),
-        ({"api_localhost": "URL", "temperature": -1}, "--temperature must be at least 0"),
+        ({"api_localhost": "URL", "temperature": -1}, "--temperature must be 0 to 100"),
         ({"api_localhost": "URL", "sites_port": 9, "web": "http://shop.localhost:7070/"}, "websites answer on port 9"),
         ({"api_localhost": "URL", "output_dir": "/dev/null/results"}, "--output_dir /dev/null/results"),
         ({"api_localhost": "URL", "test_file": "nowhere.jsonl"}, "nowhere.jsonl: no such task file"),
