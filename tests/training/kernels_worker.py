@@ -68,6 +68,10 @@ def main() -> None:
         "plain": build(EVERYTHING, True),
         "adapters": build(adapters, True),
         "fp32": build(EVERYTHING, False),
+        "resumed": {
+            name: resumed(Path(hf_folder), Path(megatron_folder), Path(f"{out}.{name}"), is_distributed)
+            for name, is_distributed in (("plain", False), ("distributed", True))
+        },
     }
     Path(out).write_text(json.dumps(cells))
 
@@ -125,6 +129,71 @@ def built(hf_folder: Path, megatron_folder: Path, trainable: Any, bf16: bool) ->
         "embedding_strides": model._embed(tokens, NO_IMAGES, torch.arange(tokens.size(1))).stride(),
         "changed": sum(not torch.equal(before[name], p.detach()) for name, p in model.named_parameters()),
     }
+
+
+def resumed(hf_folder: Path, megatron_folder: Path, folder: Path, is_distributed: bool) -> list[Any]:
+    """The optimizer's count of steps and sums over its state: after two steps, after a resume, and after one more of
+    each of the two."""
+    from data.checkpoint_folder import find_weights
+    from models.registry import family
+    from training import checkpoint, torch_adam
+    from training.config import Config
+    from training.distributed_state import METADATA
+    from training.layout import Layout
+    from training.modules import torch_dist
+    from training.modules.batching import NO_IMAGES
+    from training.modules.trainable import EVERYTHING
+    from training.optimization import build_optimizer
+    from training.parallel import build_model, learnt_weights, set_weights, unwrap
+
+    kind = family(hf_folder)
+    hf = kind.read_config(hf_folder)
+    options = Config(Path(), hf_folder, tp=1, pr="bf16", clip_grad=0.0, do=is_distributed)
+    tokens = torch.randint(6, 500, (1, 48), generator=torch.Generator().manual_seed(3))
+
+    def build() -> tuple[Any, Any]:
+        chunks = build_model(kind, hf, Layout(bf16=True, distributed_optimizer=is_distributed), EVERYTHING)
+        checkpoint.load_model(unwrap(chunks), find_weights(megatron_folder)[0])
+        optimizer = build_optimizer(options, chunks)
+        optimizer.reload_model_params()
+        return chunks, optimizer
+
+    def step(chunks: Any, optimizer: Any) -> None:
+        [chunk] = chunks
+        chunk.zero_grad_buffer()
+        chunk(tokens, labels=tokens.roll(-1, 1), images=NO_IMAGES, segment_lengths=None).mean().backward()
+        chunk.finish_grad_sync()
+        optimizer.prepare_grads()
+        for group in optimizer.param_groups:
+            group["lr"] = 1e-3
+        optimizer.step_with_ready_grads()
+
+    def state(optimizer: Any) -> list[float]:
+        inner = getattr(optimizer, "chained_optimizers", [optimizer])[0].optimizer
+        counted = [group["step"] for group in inner.param_groups if group["params"] and "step" in group]
+        steps = {float(one["step"]) for one in inner.state.values() if "step" in one} or set(map(float, counted))
+        sums = [sum(float(one[name].sum()) for one in inner.state.values()) for name in ("exp_avg", "exp_avg_sq")]
+        return [*sorted(steps), *sums]
+
+    chunks, optimizer = build()
+    for _ in range(2):
+        step(chunks, optimizer)
+    folder.mkdir()
+    weights = learnt_weights(unwrap(chunks))
+    saved = {"model": weights, "optimizer": optimizer.sharded_state_dict(weights, is_loading=False, metadata=METADATA)}
+    torch_dist.save(saved, folder)
+    again, other = build()
+    torch_adam.prepare_loading(other)
+    weights = learnt_weights(unwrap(again))
+    wanted = {"model": weights, "optimizer": other.sharded_state_dict(weights, is_loading=True, metadata=METADATA)}
+    loaded = torch_dist.load(wanted, folder)
+    set_weights(unwrap(again), loaded["model"])
+    other.load_state_dict(loaded["optimizer"])
+    torch_adam.finish_loading(other)
+    found = [state(optimizer), state(other)]
+    for pair in ((chunks, optimizer), (again, other)):
+        step(*pair)
+    return [*found, state(optimizer), state(other)]
 
 
 if __name__ == "__main__":

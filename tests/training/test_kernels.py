@@ -106,6 +106,15 @@ def test_every_choice_computes_the_same_from_the_same_checkpoint(run: Any, packa
     assert abs(made["losses"][0] - made["losses"][1]) > 1e-3, "packed samples do not see each other"
 
 
+@pytest.mark.parametrize("packages", [(), (TE,), (APEX,), (TE, APEX)])
+@pytest.mark.parametrize("optimizer", ["plain", "distributed"])
+def test_an_optimizer_resumes_as_it_was_saved(run: Any, packages: tuple[str, ...], optimizer: str) -> None:
+    """Steps and moments; PyTorch's Adam counts steps by parameter, TransformerEngine's and apex's by group."""
+    saved, loaded, next_of_saved, next_of_loaded = run(packages)["resumed"][optimizer]
+    assert saved[0] == 2 and loaded == pytest.approx(saved, rel=1e-5)
+    assert next_of_saved[0] == 3 and next_of_loaded == pytest.approx(next_of_saved, rel=1e-3)
+
+
 def test_a_single_row_is_multiplied_as_a_matrix(run: Any) -> None:
     """With other strides `torch.matmul` multiplies frozen weights with one position at a time."""
     of_position, of_row, _ = run(())["plain"]["embedding_strides"]
@@ -123,7 +132,8 @@ def test_the_log_says_what_was_chosen_and_what_was_left_alone(run: Any) -> None:
 
 def test_a_host_whose_gpus_are_hidden_uses_none_of_their_packages(run: Any) -> None:
     """Installed, but nothing here can run them: Megatron must not take their optimizers for CPU tensors."""
-    for cell in run((TE, APEX), cuda=False).values():
+    made = run((TE, APEX), cuda=False)
+    for cell in (made[name] for name in ("plain", "adapters", "fp32")):
         assert Kernels(**cell["kernels"]) == Kernels()
         assert cell["optimizer"].split(".")[0] == "torch"
         assert cell["report"][0].startswith("kernels (CPU): layers Megatron")
