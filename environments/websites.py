@@ -13,9 +13,11 @@ from data.task import SITES_PORT, Task
 from environments.browser.config import BrowserConfig
 from environments.browser.environment import BrowserEnvironment
 from environments.browser.gate import Gate
+from environments.browser.page import Page
 from environments.browser.storage_state import check_storage_states, restore
 from environments.command import run_reset_command
-from environments.environment import Environment, Open
+from environments.environment import Environment, Observation, Open
+from environments.faults import PageError
 from environments.sites.order import order_cookie
 from environments.webarena.addresses import hosts_from_environment
 from environments.webarena.final_pages import check_programs, read_final_pages
@@ -53,7 +55,7 @@ class Websites(World):
             async with self.browser.fleet(num_sessions, gate.flags()) as fleet:
 
                 async def open_environment(session: int, downloads: Path) -> Environment:
-                    return WebsiteEnvironment(await fleet.open(session, downloads), self.browser)
+                    return WebsiteEnvironment(await fleet.open(session, downloads), self.browser, gate)
 
                 yield open_environment
 
@@ -67,10 +69,28 @@ class Websites(World):
 class WebsiteEnvironment(BrowserEnvironment):
     """A page, and what our own websites and WebArena's need before the first and after the last step."""
 
+    def __init__(self, page: Page, config: BrowserConfig, gate: Gate):
+        super().__init__(page, config)
+        self._gate = gate
+
     async def reset(self, task: Task, seed: int | None = None) -> None:
         if seed is not None and (cookie := order_cookie(task, seed)):
             await restore(self.page, {"cookies": [cookie]})
-        await super().reset(task, seed)
+        try:
+            await super().reset(task, seed)
+        except PageError as error:
+            raise self._explained(error, task.web) from None
+
+    async def observe(self) -> Observation:
+        try:
+            return await super().observe()
+        except PageError as error:
+            raise self._explained(error, await self.page.address()) from None
+
+    def _explained(self, error: PageError, url: str) -> PageError:
+        """With what the gate knows: browsers only see that it closes connections."""
+        why = self._gate.why_not(url)
+        return PageError(f"{error} ({why})") if why else error
 
     async def final_state(self) -> dict[str, Any]:
         """By the kinds of ground truth that the task names."""

@@ -7,7 +7,8 @@ answer: the page shows the browser's error page. A process of its own, so that h
 collector's loop:
 
     python -m environments.browser.gate       reads {"port": 0, "policy": {fields of UrlPolicy}} from its input, prints
-                                            its port and serves until its parent ends
+                                            its port and serves until its parent ends; each host that it did not
+                                            connect to is a line {"host": "example.org:443", "why": ...}
 """
 
 import asyncio
@@ -20,15 +21,16 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from urllib.parse import urlsplit
 
 import aiohappyeyeballs
 
 from common.processes import allow_many_descriptors, die_with_parent, listen
-from environments.browser.url_policy import LOOPBACK_ADDRESSES, UrlPolicy, is_localhost
+from environments.browser.url_policy import LOOPBACK_ADDRESSES, UrlPolicy, host_and_port, is_localhost
 
 HEAD_LIMIT = 256 * 1024
 CONNECT_TIMEOUT_S = 20.0
@@ -48,6 +50,9 @@ its end comes behind what we do not read meanwhile."""
 NEXT_ADDRESS_DELAY_S = 0.25
 """Head start of each address of a host over the next (RFC 8305), so that a dead IPv6 does not hide a living IPv4."""
 CHUNK = 64 * 1024
+REASON_KEPT_S = 10.0
+"""How long it counts why a host was not connected to: it is asked as soon as the browser gives up."""
+_MAX_REASONS = 1000
 _HOP_HEADERS = re.compile(rb"(?im)^(?:proxy-[\w-]+|connection|keep-alive)[ \t]*:[^\r\n]*\r\n")
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -63,6 +68,7 @@ class Gate:
     def __init__(self, policy: UrlPolicy):
         self._policy = policy
         self.port = 0
+        self._reasons: dict[str, tuple[float, str]] = {}
         self._lock = threading.Lock()
 
     def __enter__(self) -> "Gate":
@@ -91,6 +97,16 @@ class Gate:
         self._process.stdin.write(json.dumps(rules).encode() + b"\n")
         self._process.stdin.flush()
         self.port = int(self._process.stdout.readline() or 0) or self.port
+        threading.Thread(target=self._take_reasons, args=(self._process.stdout,), daemon=True).start()
+
+    def _take_reasons(self, lines: IO[bytes]) -> None:
+        for line in lines:
+            with self._lock, contextlib.suppress(ValueError):  # a line that was cut off when the process died
+                said = json.loads(line)
+                self._reasons.pop(said["host"], None)
+                self._reasons[said["host"]] = time.monotonic(), said["why"]
+                if len(self._reasons) > _MAX_REASONS:
+                    del self._reasons[next(iter(self._reasons))]
 
     def _replace(self) -> None:
         while not self._closing.is_set():
@@ -99,6 +115,14 @@ class Gate:
                 if not self._closing.is_set():
                     self._start()
             self._closing.wait(0.2)  # no hurry where it cannot start at all
+
+    def why_not(self, url: str) -> str:
+        """Why there was no connection to the host of an address just now; "" where nothing is known of it."""
+        parts = urlsplit(url)
+        host = host_and_port(parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80))
+        with self._lock:
+            when, why = self._reasons.get(host, (0.0, ""))
+        return why if time.monotonic() - when < REASON_KEPT_S else ""
 
     def flags(self) -> tuple[str, ...]:
         """Chromium's switches."""
@@ -176,14 +200,33 @@ async def _forward(client: Streams, head: bytes, target: str, policy: UrlPolicy)
 
 
 async def _connect(host: str, port: int, policy: UrlPolicy) -> Streams:
-    """A connection to the first address of the host that may be reached and answers."""
+    """A connection to the first address of the host that may be reached and answers; why there is none is printed."""
+    try:
+        return await _connect_to_allowed(host, port, policy)
+    except (RefusedError, OSError) as error:
+        print(json.dumps({"host": host_and_port(host, port), "why": _reason(host, error)}), flush=True)
+        raise
+
+
+def _reason(host: str, error: Exception) -> str:
+    if isinstance(error, RefusedError):
+        return f"{host} may not be reached: {error}"
+    if isinstance(error, socket.gaierror):
+        return f"the name {host} was not found: {error.strerror}"
+    if isinstance(error, TimeoutError):
+        return f"{host} did not answer"
+    return f"no connection to {host}: {error.strerror or error}"
+
+
+async def _connect_to_allowed(host: str, port: int, policy: UrlPolicy) -> Streams:
     if reason := policy.refuses_name(host, port):
         raise RefusedError(reason)
     async with asyncio.timeout(CONNECT_TIMEOUT_S):
         found = await _resolve(host, port)
-        allowed = [entry for entry in found if not policy.refuses_address(host, port, str(entry[4][0]))]
+        reasons = [policy.refuses_address(host, port, str(entry[4][0])) for entry in found]
+        allowed = [entry for entry, reason in zip(found, reasons, strict=True) if not reason]
         if not allowed:
-            raise RefusedError(host)
+            raise RefusedError(next(iter(reasons), "it has no address"))
         connected = await aiohappyeyeballs.start_connection(
             allowed, happy_eyeballs_delay=NEXT_ADDRESS_DELAY_S, interleave=1
         )

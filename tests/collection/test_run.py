@@ -198,7 +198,11 @@ def test_status_tells_what_became_of_every_task(collector: Collector, url: str) 
 def test_a_page_that_cannot_be_reached_is_invalid_and_tried_again_next_time(collector: Collector, url: str) -> None:
     dead = f"http://127.0.0.1:{free_port()}/"
     tasks = [task("dead", dead, "ANSWER; x"), task("alive", f"{url}/", "ANSWER; y")]
-    assert collector.run(tasks, api_localhost=f"{url}/predict", num_sessions=2).returncode == 0
+    lost = [task(f"lost-{scheme}", f"{scheme}://no-such-name.invalid/", "ANSWER; x") for scheme in ("http", "https")]
+    assert collector.run([*tasks, *lost], api_localhost=f"{url}/predict", num_sessions=4).returncode == 0
+    for scheme in ("http", "https"):
+        reason = read_trajectory(collector.results / f"taskT--lost-{scheme}").reason
+        assert "(the name no-such-name.invalid was not found: " in reason
     trajectory = read_trajectory(collector.results / "taskT--dead")
     assert trajectory.status == "invalid" and "ERR_CONNECTION_REFUSED" in trajectory.reason
     assert trajectory.outcome.verdict == "invalid"

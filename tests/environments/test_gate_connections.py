@@ -12,6 +12,7 @@ import pytest
 
 from environments.browser import gate as gate_module
 from environments.browser.gate import Gate
+from environments.browser.url_policy import UrlPolicy
 from tests.collection.gates import in_process_gate, policy_of_own
 
 
@@ -117,3 +118,22 @@ def test_an_idle_tunnel_ends(monkeypatch: pytest.MonkeyPatch) -> None:
                 upstream.sendall(b"x")
                 assert client.recv(1) == b"x"
             assert client.recv(1) == b""
+
+
+REASONS = {
+    "http://127.0.0.1:9/page": "no connection to 127.0.0.1: ",
+    "https://no-such-name.invalid/": "the name no-such-name.invalid was not found: ",
+    "http://10.1.2.3/": "10.1.2.3 may not be reached: 10.1.2.3 is not on the public internet",
+    "https://denied.example/": "denied.example may not be reached: it is on the deny-list",
+}
+
+
+def test_the_collector_is_told_why_there_was_no_connection_and_the_page_is_not() -> None:
+    with Gate(UrlPolicy(deny=("denied.example",), private=frozenset({"127.0.0.1:9"}))) as gate:
+        assert not any(map(gate.why_not, REASONS))
+        for host in ("127.0.0.1:9", "no-such-name.invalid:443", "10.1.2.3:80", "denied.example:443"):
+            with socket.create_connection(("127.0.0.1", gate.port), timeout=30) as client:
+                client.sendall(f"CONNECT {host} HTTP/1.1\r\n\r\n".encode())
+                assert client.recv(100) == b""
+        assert within_10_s(lambda: all(map(gate.why_not, REASONS)))
+        assert all(gate.why_not(url).startswith(reason) for url, reason in REASONS.items())
