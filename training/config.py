@@ -162,10 +162,11 @@ def script_of(model: str) -> str:
 
 
 def parse_with_environment(config_type: type[Options], program: str, arguments: list[str] | None = None) -> Options:
-    """A dataclass whose fields are flags and, in capitals, environment variables; the flag wins."""
+    """A dataclass whose fields are flags and, in capitals, environment variables; the flag wins, an empty variable is
+    none."""
     environment = []
     for field in dataclasses.fields(config_type):
-        value = os.environ.get(field.name.upper()) if field.name != "model_type" else None
+        value = (os.environ.get(field.name.upper()) or None) if field.name != "model_type" else None
         if value is not None and field.type is bool:
             environment += [f"--{field.name}"] if value in ("1", "true") else []
         elif value is not None:

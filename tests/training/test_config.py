@@ -55,6 +55,13 @@ def test_adapters_learn_alone_unless_more_is_asked_for() -> None:
     assert (more.vision, more.connector) == (False, True)
 
 
+def test_an_empty_variable_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TP", "")
+    monkeypatch.setenv("SP", "")
+    config = parse(PATHS)
+    assert (config.tp, config.sp) == (8, False)
+
+
 @pytest.mark.parametrize(("epochs", "expected"), [(0.0, 300), (2.0, 3), (0.1, 1)])
 def test_epochs_become_iterations(epochs: float, expected: int) -> None:
     config = dataclasses.replace(parse(PATHS), train_epochs=epochs, global_batch_size=16)

@@ -201,8 +201,8 @@ def report(kernels: Kernels) -> list[str]:
 def check_context_parallel(kernels: Kernels, window: int | None, text: Any, layout: "Layout", packing: bool) -> None:
     """`UserError` for what TransformerEngine's context parallelism cannot do (its `attn_forward_func_with_cp`).
 
-    A sliding window needs its all-to-all form, which cuts the heads over the ranks instead of the sequence and knows
-    no packed samples.
+    A sliding window is computed in its all-to-all form, which cuts the heads over the ranks instead of the sequence and
+    knows no packed samples.
     """
     cp, tp = layout.context_parallel, layout.tensor_parallel
     if kernels.attention != "te" or cp == 1 or window is None:
