@@ -39,7 +39,7 @@ def run(machine: Machine, result: Result, te: str) -> None:
         "idefics2": tiny.build_policy(folder / "idefics2", heads=HEADS, kv_heads=HEADS, hidden=128, layers=4),
         "llava_next": llava.build_policy(folder / "llava_next", is_next=True, text="mistral"),
     }
-    megatron = {name: convert("hf2mg", hf, folder / f"{name}_megatron") for name, hf in models.items()}
+    megatron = {name: convert("hf2mg", hf, folder / f"{name}_megatron", model=name) for name, hf in models.items()}
     result.figures, wrong = {}, []
     for ranks, layouts in LAYOUTS.items():
         if ranks > (machine.num_gpus or 2):

@@ -36,7 +36,7 @@ from training.modules import kernels
 
 die_with_parent()
 warnings.simplefilter("ignore")
-kernels.prepare(os.environ.get("TE", "auto"))
+kernels.prepare({"true": True, "false": False}.get(os.environ.get("TE", "")))  # None: where it is installed
 
 import torch  # noqa: E402  (Megatron must come after the adaptor)
 from megatron.core import dist_checkpointing, parallel_state  # noqa: E402

@@ -79,7 +79,8 @@ def measure(folder: Path, layouts: dict[str, tuple[str, ...]]) -> dict[str, Diff
     arguments: list[object] = []
     for number, (model, texts) in enumerate(layouts.items()):
         hf = MAKERS[model](folder / f"hf{number}")
-        arguments += [hf, convert("hf2mg", hf, folder / f"megatron{number}"), " ".join(texts)]
+        megatron = convert("hf2mg", hf, folder / f"megatron{number}", model=model.split()[0])
+        arguments += [hf, megatron, " ".join(texts)]
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=4"]
     command += [ROOT / "tests" / "training" / "parity_worker.py", folder / "out.json", *arguments]
     subprocess.run(command, check=True, env=tiny.environment(), preexec_fn=die_with_parent)
