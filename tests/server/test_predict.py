@@ -100,12 +100,12 @@ BAD = {
         {"conversations": [{"role": "user", "content": "<image>" * 65}], "images": [png(screenshot(0))] * 65},
         "send at most 64",
     ),
-    "far too long": ({"conversations": [{"role": "user", "content": "x" * 600_000}], "images": []}, "characters"),
+    "far too long": ({"conversations": [{"role": "user", "content": "x" * 1_100_000}], "images": []}, "characters"),
     "no such adapter": ({"adapter": "red"}, "no adapter 'red'"),
     "temperature": ({"temperature": -1}, "temperature must be 0 to 100, not -1"),
     "too long": (
         {"conversations": [{"role": "user", "content": "red shoe " * 4000}], "images": []},
-        "model reads 4096",
+        "model reads 8192",
     ),
 }
 
