@@ -12,6 +12,7 @@ import uvicorn
 
 from common.processes import listen
 from server import hf_online_server, slow_clients
+from server.config import ServerConfig
 
 KEY = "s3cret"
 
@@ -48,7 +49,7 @@ def server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
     listener, app = listen(0), application()
     is_ours = request.param == "ours"
     if is_ours:
-        config = hf_online_server.Config(api_key=KEY, max_body_mib=1, request_timeout_s=1.0)
+        config = ServerConfig(api_key=KEY, max_body_mib=1, request_timeout_s=1.0)
         made = hf_online_server.http_server(app, config)
     else:
         made = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_keep_alive=75))
@@ -167,7 +168,7 @@ def test_two_requests_in_one_are_both_asked_for_the_key(server: tuple[int, bool]
 def test_a_page_in_the_users_own_browser_cannot_ask_a_server_without_a_key(is_ours: bool, origin: str) -> None:
     """Browsers send such a request unasked and say where it comes from; only the answer is kept from the page."""
     app, listener = application(), listen(0)
-    made = hf_online_server.http_server(app, hf_online_server.Config()) if is_ours else None
+    made = hf_online_server.http_server(app, ServerConfig()) if is_ours else None
     with serving(made or uvicorn.Server(uvicorn.Config(app, log_level="warning")), listener) as port:
         for asking, status in ((origin, b"403" if is_ours else b"200"), (f"http://127.0.0.1:{port}", b"200")):
             with connect(port) as client:
