@@ -22,10 +22,16 @@ from environments.ground_truth import KINDS, find_fault
 class World(abc.ABC):
     """In the order of use: `serve`, `tasks`, `restore`, `snapshot`, `check`, `environments`, `restore` in between."""
 
+    @property
+    def note(self) -> str:
+        """A line about the tasks where nobody named any, else empty."""
+        return ""
+
     @contextlib.contextmanager
     def serve(self) -> Iterator[str]:
-        """Run what its tasks are about until the block ends, where nobody else runs it; gives a line about that."""
-        yield ""
+        """Run what its tasks are about until the block ends, where nobody else runs it; gives `note` and a line about
+        that."""
+        yield self.note
 
     @abc.abstractmethod
     async def tasks(self) -> list[Task]:

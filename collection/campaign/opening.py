@@ -36,7 +36,7 @@ def opened(config: Flags, embedded_tasks: Path) -> Iterator[tuple[Flags, World, 
         "env_seeds": config.env_seeds,
     }
     world = make_world(config.env, **choose_settings(config.env, offered))
-    with contextlib.nullcontext("") if config.dry_run else world.serve() as note:
+    with contextlib.nullcontext(world.note) if config.dry_run else world.serve() as note:
         tasks = asyncio.run(world.tasks())
         say([note, *notes])
         yield config, world, tasks

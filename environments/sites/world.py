@@ -29,18 +29,20 @@ class World(Websites):
     def port(self) -> int:
         return self.sites_port or SITES_PORT
 
+    @property
+    def note(self) -> str:
+        if self.test_file is not None:
+            return ""
+        number, name = len(read_tasks(self.embedded_tasks)), short(self.embedded_tasks)
+        return f"no --test_file: the {number} embedded tasks of {name} with their ground truth"
+
     @contextlib.contextmanager
     def serve(self) -> Iterator[str]:
-        if self.test_file is not None:
-            yield ""
-            return
-        number, name = len(read_tasks(self.embedded_tasks)), short(self.embedded_tasks)
-        note = f"no --test_file: the {number} embedded tasks of {name} with their ground truth"
-        if self.sites_port is not None:
-            yield note
+        if self.test_file is not None or self.sites_port is not None:
+            yield self.note
             return
         with served("environments.sites", SITES_PORT) as self.sites_port:
-            yield f"{note}; their websites on port {self.sites_port} until the end"
+            yield f"{self.note}; their websites on port {self.sites_port} until the end"
 
     async def tasks(self) -> list[Task]:
         return move_sites(read_tasks(self.test_file or self.embedded_tasks), self.sites_port)
