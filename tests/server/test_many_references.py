@@ -113,7 +113,7 @@ def test_predict_counts_before_it_decodes(server: RunningServer, path: str) -> N
 
     assert "1 <image> marks but 2 images" in refused("<image>", [BROKEN] * 2)
     assert "send at most 64" in refused("<image>" * 65, [BROKEN] * 65)
-    assert "characters; the model reads" in refused("<image>" + "x" * 600_000, [BROKEN])
+    assert "characters; the model reads" in refused("<image>" + "x" * 1_200_000, [BROKEN])
     assert "image 1: not valid base64" in refused("<image><image>", [BROKEN] * 2)
     assert "2 images came with it" in refused("<image>", pickled([Image.new("RGB", (4, 4))] * 2))
 
@@ -122,7 +122,7 @@ def test_chat_counts_before_it_decodes(server: RunningServer) -> None:
     part = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{BROKEN}"}}
     for parts, message in (
         ([part] * 65, "send at most 64"),
-        ([part, {"type": "text", "text": "x" * 600_000}], "characters; the model reads"),
+        ([part, {"type": "text", "text": "x" * 1_200_000}], "characters; the model reads"),
         ([part], "not valid base64"),
     ):
         status, answer = server.post("/v1/chat/completions", {"messages": [{"role": "user", "content": parts}]})
