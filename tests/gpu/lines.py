@@ -160,12 +160,13 @@ def _small_recipe(folder: Path) -> Path:
         "HERE = Path(__file__).parent\n"
         "def recipe():\n"
         "    full = whole()\n"
-        "    training = dataclasses.replace(full.training, variables={**full.training.variables,\n"
-        "        'TRAIN_ITERS': '2', 'TRAIN_EPOCHS': '0'})\n"
-        "    rounds = [dataclasses.replace(one, tasks=HERE / f'{one.name}.jsonl') for one in full.rounds[:2]]\n"
-        "    collection = dataclasses.replace(full.collection, max_iter=3, num_sessions=2, max_rerun_times=1)\n"
+        "    training = dataclasses.replace(full.training, train_iters=2, train_epochs=0.0)\n"
+        "    rounds = [dataclasses.replace(one, tasks=HERE / f'{one.name}.jsonl', training=training)\n"
+        "        for one in full.rounds[:2]]\n"
+        "    few = {'max_iter': 3, 'num_sessions': 2}\n"
         "    return dataclasses.replace(full, test_tasks=HERE / 'test.jsonl', rounds=rounds, training=training,\n"
-        "        collection=collection)\n"
+        "        teacher=dataclasses.replace(full.teacher, **few), testing=dataclasses.replace(full.testing, **few),\n"
+        "        exploration=dataclasses.replace(full.exploration, **few, max_rerun_times=1))\n"
     )
     return path
 
