@@ -102,7 +102,7 @@ def real_path(machine: Machine, result: Result) -> None:
 def quickstart(machine: Machine, result: Result) -> None:
     """Once around the loop; the trained policy must solve more of the test tasks than the untrained one."""
     output = machine.folder / "quickstart"
-    recipe = _small_recipe(machine.folder) if machine.small else QUICKSTART
+    recipe = small_recipe(machine.folder) if machine.small else QUICKSTART
     command = [sys.executable, "-m", "elcano.cli", "run", str(recipe), "--output_dir", str(output)]
     _run(machine, result, command, "quickstart")
     summary = read_json(output / "summary.json")
@@ -145,7 +145,7 @@ def _policy_of_8b(machine: Machine) -> Path:
     return folder
 
 
-def _small_recipe(folder: Path) -> Path:
+def small_recipe(folder: Path) -> Path:
     """The quickstart with two tasks in every round and two optimizer steps."""
     lines = []
     for split in ("IL", "optim-1", "test"):

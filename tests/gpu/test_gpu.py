@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from elcano.recipe import load_recipe
 from tests.conftest import ROOT
+from tests.gpu.lines import small_recipe
 
 
 def prove(*flags: str) -> subprocess.CompletedProcess[str]:
@@ -44,6 +46,11 @@ def test_a_line_that_fails_is_told_and_the_next_ones_run(tmp_path: Path) -> None
         ("reload_under_load", "fail"),
     ]
     assert lines[0]["reason"] == "there is no GPU" and "tests.server.soak" in lines[1]["commands"][0]
+
+
+def test_the_quickstarts_small_form_is_a_recipe(tmp_path: Path) -> None:
+    recipe = load_recipe(small_recipe(tmp_path))
+    assert [one.training.train_iters for one in recipe.rounds] == [2, 2]
 
 
 @pytest.mark.slow
