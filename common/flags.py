@@ -22,8 +22,10 @@ def flags(config: Any) -> list[str]:
 
 
 def variables(config: Any, every: bool = False) -> dict[str, str]:
-    """As environment variables, in capitals: those that differ from their defaults, or `every` one."""
-    return {name.upper(): spelled(value) for name, value in (vars(config) if every else changed(config)).items()}
+    """As environment variables, in capitals. Unless it is `every` one, those at their defaults are empty, which counts
+    as unset: what the user's shell exports under their names must not get in."""
+    said = vars(config) if every else dict.fromkeys(vars(config), "") | changed(config)
+    return {name.upper(): spelled(value) for name, value in said.items()}
 
 
 def narrowed(kind: type, config: Any, **own: Any) -> Any:

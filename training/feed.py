@@ -25,7 +25,11 @@ Item = TypeVar("Item")
 
 
 class Replica:
-    """The ranks that train on the same samples, the first of which reads them."""
+    """The ranks that train on the same samples, the first of which reads them.
+
+    What it sends is pickled, as in torch.distributed's own collectives of objects: it comes from the same run's program
+    over the same process group, and holds what that rank has made of the shards, never a shard's own bytes unpickled.
+    """
 
     def __init__(self, ranks: list[int], group: Any = None) -> None:
         """`group`: of several `ranks`, on CPU."""

@@ -123,7 +123,7 @@ def _wait_until_healthy(process: subprocess.Popen, url: str, log: Path) -> None:
 
 
 def _typed(command: Command) -> str:
-    variables = [f"{name}={shlex.quote(value)}" for name, value in command.variables.items()]
+    variables = [f"{name}={shlex.quote(value)}" for name, value in command.variables.items() if value]
     return " ".join([*variables, shlex.join(command.words)])
 
 

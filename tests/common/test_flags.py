@@ -69,4 +69,12 @@ def test_training_reads_its_variables_as_they_were(monkeypatch: pytest.MonkeyPat
                 patch.setenv(name, value)
             config = parse_training(["--dataset_path", "d", "--pretrain_checkpoint_path", "p"])
         assert narrowed(TrainingOptions, config) == options
-    assert variables(options)["FREEZE_VISION"] == "false" and "PP" not in variables(options)
+    assert variables(options)["FREEZE_VISION"] == "false" and variables(options)["PP"] == ""
+
+
+def test_what_the_shell_exports_does_not_reach_options_at_their_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = TrainingOptions(lr=7e-4)
+    for name, value in [("SAVE_INTERVAL", "7"), ("SP", "true"), ("LR", "1"), *variables(options).items()]:
+        monkeypatch.setenv(name, value)
+    config = parse_training(["--dataset_path", "d", "--pretrain_checkpoint_path", "p"])
+    assert narrowed(TrainingOptions, config) == options

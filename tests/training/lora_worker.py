@@ -26,6 +26,7 @@ from data.adapter_record import Lora
 from data.checkpoint_folder import find_weights
 from models.registry import family
 from models.weight_table import find_spelling
+from tests.training.joined_ranks import whole_weights
 from training import checkpoint, layout
 from training.algorithms.sft import Sft
 from training.optimization import build_optimizer
@@ -67,7 +68,7 @@ def compare(text: str, hf_folder: Path, megatron_folder: Path) -> dict[str, floa
     build_optimizer(config, chunks)
     checkpoint.load_model(unwrap(chunks), find_weights(megatron_folder)[0])
     randomize(chunks)
-    drawn = list(adapters(parity.whole_weights(chunks), hf_folder))
+    drawn = list(adapters(whole_weights(chunks), hf_folder))
 
     def merge(weights: dict[str, torch.Tensor]) -> None:
         for name, a, b in drawn:
@@ -83,7 +84,7 @@ def compare(text: str, hf_folder: Path, megatron_folder: Path) -> dict[str, floa
     for parameter in (parameter for model in unwrap(chunks) for parameter in model.parameters()):
         parameter.data = parameter.main_grad.clone() if parameter.requires_grad else parameter.data
     worst = 0.0
-    computed = adapters(parity.whole_weights(chunks), hf_folder)
+    computed = adapters(whole_weights(chunks), hf_folder)
     for (name, a, b), (_, a_gradient, b_gradient) in zip(drawn, computed, strict=True):
         whole = reference.exact.gradients[find_spelling(name, kind.spellings, reference.exact.gradients)]
         for expected, found in ((LORA.scale * b.T @ whole, a_gradient), (LORA.scale * whole @ a.T, b_gradient)):

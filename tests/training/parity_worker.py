@@ -23,9 +23,7 @@ import json
 import os
 import random
 import re
-import shutil
 import sys
-import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -39,15 +37,15 @@ warnings.simplefilter("ignore")
 kernels.prepare({"true": True, "false": False}.get(os.environ.get("TE", "")))  # None: where it is installed
 
 import torch  # noqa: E402  (Megatron must come after the adaptor)
-from megatron.core import dist_checkpointing, parallel_state  # noqa: E402
+from megatron.core import parallel_state  # noqa: E402
 from megatron.core.optimizer import MegatronOptimizer  # noqa: E402
 from transformers import AutoModelForImageTextToText, AutoProcessor  # noqa: E402
 
 from data.checkpoint_folder import find_weights  # noqa: E402
 from models.registry import family  # noqa: E402
-from models.weight_table import find_spelling  # noqa: E402
 from tests import tiny  # noqa: E402
 from tests.training import columns_reference  # noqa: E402
+from tests.training.joined_ranks import whole, whole_gradients  # noqa: E402
 from tests.training.rounding import Outcome, measure  # noqa: E402
 from training import checkpoint, layout  # noqa: E402
 from training.algorithms.algorithm import Algorithm  # noqa: E402
@@ -56,11 +54,10 @@ from training.collate import MicroBatch, TokenizedSample  # noqa: E402
 from training.columns import SampleColumns  # noqa: E402
 from training.config import Config  # noqa: E402
 from training.metrics import mean_loss  # noqa: E402
-from training.modules import torch_dist  # noqa: E402
 from training.modules.context_parallel import gathered_order  # noqa: E402
 from training.objective import Objective  # noqa: E402
 from training.optimization import build_optimizer  # noqa: E402
-from training.parallel import Chunks, build_model, sharded_weights, unwrap  # noqa: E402
+from training.parallel import Chunks, build_model, unwrap  # noqa: E402
 from training.pictures import read_picture  # noqa: E402
 from training.step import forward_backward  # noqa: E402
 from training.train import build_collator  # noqa: E402
@@ -162,6 +159,10 @@ class Reference:
         found = {key: torch.zeros(1) if p.grad is None else p.grad for key, p in self._model.named_parameters()}
         return loss, found
 
+    def gradients_of(self, chunks: Chunks, config: Config) -> dict[str, torch.Tensor]:
+        """Those of a layout's ranks, joined, under Hugging Face's names."""
+        return whole_gradients(chunks, config.layout, self.family, self.hf, self.exact.gradients)
+
     def _micro_batches(self, size: int) -> list[tuple[list[Sample], dict[str, torch.Tensor]]]:
         groups = [self.samples[start : start + size] for start in range(0, NUM_SAMPLES, size)]
         return [(group, hf_inputs(self.processor, group)) for group in groups]
@@ -236,7 +237,7 @@ def compare(text: str, megatron_folder: Path, reference: Reference, with_columns
         logits = list(sample_logits(unwrap(chunks)[0], batches, reference, config.cp))
     losses: dict[str, torch.Tensor] = {}
     loss = step(chunks, batches, Sft(), losses)
-    gradients = whole_gradients(chunks, config, reference)
+    gradients = reference.gradients_of(chunks, config)
     exact = reference.exact
     if config.layout.bf16:
         norm = gradient_norm(optimizer)
@@ -257,7 +258,7 @@ def compare(text: str, megatron_folder: Path, reference: Reference, with_columns
         columns = [case.columns(columns) for columns in reference.columns]
         loss = step(chunks, make_batches(reference, config, columns), case.algorithm)
         result[f"{name} loss"] = abs(loss - expected_loss) / max(1.0, abs(expected_loss))  # some are sums over tokens
-        result[f"{name} gradient"] = apart(whole_gradients(chunks, config, reference), expected_gradients)
+        result[f"{name} gradient"] = apart(reference.gradients_of(chunks, config), expected_gradients)
     return leave(text, largest(result))
 
 
@@ -338,52 +339,6 @@ def gather(reference: Reference, found: list[tuple[Sample, torch.Tensor]]) -> li
     torch.distributed.all_gather_object(everyone, own)
     parts = [[one[index] for one in everyone if index in one] for index in range(NUM_SAMPLES)]
     return [torch.stack(one).sum(0) for one in parts if one]
-
-
-def whole(part: torch.Tensor, axis: int, group: torch.distributed.ProcessGroup) -> torch.Tensor:
-    parts = [torch.empty_like(part) for _ in range(group.size())]
-    torch.distributed.all_gather(parts, part.contiguous(), group=group)
-    return torch.cat(parts, dim=axis)
-
-
-@torch.no_grad()
-def whole_gradients(chunks: Chunks, config: Config, reference: Reference) -> dict[str, torch.Tensor]:
-    """Gradients take the weights' places for a moment, are joined as a checkpoint is, and become Hugging Face's by the
-    table."""
-    if config.layout.distributed_optimizer:
-        gather_reduced(chunks)
-    parameters = [parameter for model in unwrap(chunks) for parameter in model.parameters()]
-    weights = [parameter.data for parameter in parameters]
-    for parameter in parameters:
-        parameter.data = parameter.main_grad.clone() if parameter.requires_grad else torch.zeros_like(parameter.data)
-    everything = whole_weights(chunks)
-    for parameter, own in zip(parameters, weights, strict=True):
-        parameter.data = own
-    gradients = {}
-    for weight in reference.family.weight_table(reference.hf):
-        tensor = everything[weight.megatron] if weight.layer is None else everything[weight.megatron][weight.layer]
-        for name, gradient in zip(weight.hf, weight.split(tensor, reference.hf), strict=True):
-            gradients[find_spelling(name, reference.family.spellings, reference.exact.gradients)] = gradient.cpu()
-    return gradients
-
-
-def whole_weights(chunks: Chunks) -> dict[str, torch.Tensor]:
-    """What a checkpoint would hold, on every rank."""
-    folder = [tempfile.mkdtemp()] if torch.distributed.get_rank() == 0 else [""]
-    torch.distributed.broadcast_object_list(folder)
-    torch_dist.save({"model": sharded_weights(unwrap(chunks))}, Path(folder[0]))
-    everything = {key: value.float() for key, value in dist_checkpointing.load_plain_tensors(folder[0]).items()}
-    torch.distributed.barrier()
-    shutil.rmtree(folder[0], ignore_errors=True)
-    return everything
-
-
-def gather_reduced(chunks: Chunks) -> None:
-    """Each replica holds its own part of the reduced gradients; give all of them to all."""
-    group = parallel_state.get_data_parallel_group(with_context_parallel=True)
-    for bucket in (bucket for chunk in chunks for buffer in chunk.buffers for bucket in buffer.buckets):
-        own = bucket.grad_data.chunk(group.size())[group.rank()].clone()
-        torch.distributed.all_gather_into_tensor(bucket.grad_data, own, group=group)
 
 
 def main() -> None:
