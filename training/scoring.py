@@ -1,6 +1,7 @@
 """What one rank does to score samples: forward passes only, rows gathered on the first rank."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow
@@ -9,7 +10,7 @@ from megatron.core import parallel_state
 from megatron.core.transformer.module import Float16Module
 
 from data.checkpoint_folder import find_weights
-from data.columns import write_columns
+from data.columns import digest_of, write_columns
 from models.processor import load_processor
 from models.registry import family
 from training import checkpoint, layout
@@ -27,7 +28,12 @@ _WINDOW = 64
 """Samples that are read, packed and written together, for each replica."""
 
 _SCHEMA = pyarrow.schema(
-    [("id", pyarrow.string()), ("logprob", pyarrow.float64()), ("num_tokens", pyarrow.int32())]
+    [
+        ("id", pyarrow.string()),
+        ("digest", pyarrow.string()),
+        ("logprob", pyarrow.float64()),
+        ("num_tokens", pyarrow.int32()),
+    ]
     + [(name, pyarrow.float64()) for name in ("perplexity", "behavior_logprob")]
 )
 
@@ -50,15 +56,17 @@ def score(config: ScoreConfig) -> None:
         tokenize_share(encoder, window, place.data_rank, place.data_size)
         for window in in_batches(read_in_order(config.dataset_path), _WINDOW * place.data_size)
     )
-    token_column = config.token_column if config.token_logprobs else None
+    columns = config.token_columns
     tables = (
-        _score_share(chunk, collator, share, config.seq_len, token_column)
+        _score_share(chunk, collator, share, config.seq_len, columns)
         for share in Replica.own(place.data_rank).receive(shares)
     )
-    tokens = [pyarrow.field(token_column, pyarrow.list_(pyarrow.float32()))] if token_column else []
+    tokens = [pyarrow.field(name, pyarrow.list_(pyarrow.float32())) for name in columns]
     schema = pyarrow.schema([*_SCHEMA, *tokens])
     if torch.distributed.get_rank() == 0:
-        print(f"{config.output}: {write_columns(config.output, tables, schema)} samples")
+        said = {sample.id: digest_of(sample.fields["conversations"]) for sample in read_in_order(config.dataset_path)}
+        whole = ([{**row, "digest": said[row["id"]]} for row in rows] for rows in tables)
+        print(f"{config.output}: {write_columns(config.output, whole, schema, config.made_of())} samples")
     else:
         for _ in tables:
             pass
@@ -66,12 +74,12 @@ def score(config: ScoreConfig) -> None:
 
 
 def _score_share(
-    chunk: Any, collator: Collator, share: Share, seq_len: int, token_column: str | None
+    chunk: Any, collator: Collator, share: Share, seq_len: int, columns: Sequence[str]
 ) -> list[dict[str, Any]]:
     """Rows of all replicas' samples in their order, on every rank."""
     scored = forward_only([chunk], collator.step(share).micro_batches, seq_len, _token_logprobs)
     logprobs = dict(pair for pairs in scored for pair in pairs)
-    own = [_row(sample, logprobs[sample.key], token_column) for sample in share.samples if _holds_the_scores()]
+    own = [_row(sample, logprobs[sample.key], columns) for sample in share.samples if _holds_the_scores()]
     everyone: list[list[dict[str, Any]]] = [[] for _ in range(torch.distributed.get_world_size())]
     torch.distributed.all_gather_object(everyone, own)
     by_key = {row["id"]: row for rows in everyone for row in rows}
@@ -93,13 +101,13 @@ def _holds_the_scores() -> bool:
     return first and parallel_state.is_pipeline_last_stage()
 
 
-def _row(sample: TokenizedSample, logprobs: list[float], token_column: str | None) -> dict[str, Any]:
+def _row(sample: TokenizedSample, logprobs: list[float], columns: Sequence[str]) -> dict[str, Any]:
     logprob = math.fsum(logprobs)
-    row = {
+    return {
         "id": sample.key,
         "logprob": logprob,
         "num_tokens": len(logprobs),
         "perplexity": math.exp(min(-logprob / len(logprobs), 700.0)),
         "behavior_logprob": None if sample.behavior_logprobs is None else sample.behavior_logprobs.nansum().item(),
+        **dict.fromkeys(columns, logprobs),
     }
-    return {**row, token_column: logprobs} if token_column else row
