@@ -1,4 +1,5 @@
-"""Score samples: how probable a checkpoint finds each sample's reply. Start it with `bash training/score.sh`.
+"""Score samples: how probable a checkpoint finds each sample's reply; or a critic's values; or features of a model.
+Start it with `bash training/score.sh`.
 
 One row of the Parquet file per sample, in the order of the shards:
 
@@ -9,9 +10,18 @@ One row of the Parquet file per sample, in the order of the shards:
     behavior_logprob   of the reply when it was sampled, where the samples say so; null elsewhere
     token_logprobs   of each of them, with --token_logprobs true, or under another name
 
+or, with --write values, of a checkpoint that ALGORITHM=critic has trained
+
+    value_1, value_2, or instruction_value   of the state: the critic reads the last token of the sample's prompt
+
+or, with --write features
+
+    state_features    [h]: the model's last hidden state, after its norm, at the last token of the prompt
+    action_features   [h]: at the last token of the reply
+
 Training takes the file as one of its COLUMN_FILES: `--token_logprobs true --token_column reference_logprobs`, or
 `--algorithm webrl` for the names that one reads. The file appears when it is whole, says which policy it is of, and is
-never replaced.
+never replaced; a killed command is given again, and goes on.
 """
 
 import dataclasses
@@ -67,6 +77,8 @@ class ScoreConfig:
     """Tokens of the longest sample; a longer one loses the end of its newest observation's tree."""
     image_num: int = 3
     """The most images one sample may have."""
+    write: Literal["logprobs", "values", "features"] = "logprobs"
+    """What: a policy's log-probabilities, a critic's values, or what a small critic learns from (feature_critic.sh)."""
     loss: Literal["answer", "all_answers", "all"] = "answer"
     """Which tokens are scored: the last reply, every reply, or everything but images."""
     token_logprobs: Switch = False
@@ -103,9 +115,9 @@ class ScoreConfig:
         """What the file depends on."""
         return {
             "samples": file_digest(self.dataset_path / "manifest.json"),
-            "policy": fingerprint(find_weights(self.checkpoint)[0], "*.distcp"),
+            "critic" if self.write == "values" else "policy": fingerprint(find_weights(self.checkpoint)[0], "*.distcp"),
             "columns": list(self.token_columns),
-            **{name: getattr(self, name) for name in ("pr", "seq_len", "image_num", "loss")},
+            **{name: getattr(self, name) for name in ("write", "pr", "seq_len", "image_num", "loss")},
         }
 
 
