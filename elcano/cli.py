@@ -94,7 +94,7 @@ def _run(command: Run) -> int:
         remember_recipe(recipe, run_dir)
         here_s, results = machine_s(), []
         for line in brief(recipe, Logbook(run_dir).seconds(), here_s):
-            console.print(line, markup=False)
+            console.print(line, markup=False, soft_wrap=True)
         try:
             for result in run_rounds(recipe, run_dir, executor):
                 results.append(result)

@@ -1,6 +1,7 @@
 """What came of a run: a table, `summary.json` and `success.png`."""
 
 import dataclasses
+import itertools
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
@@ -109,17 +110,17 @@ def _with_change(results: Sequence[Result], number: int) -> dict[str, Any]:
 
 
 def print_table(results: Sequence[Result], seconds: dict[str, float]) -> None:
-    """The table at the end of a run; what a round changed is tested on the tasks that both policies tried."""
+    """The table at the end of a run, and what a round changed on the tasks that both policies tried."""
     controlled = any("control" in result.beside for result in results)
     table = Table(title="Success on the test tasks, by round")
     table.add_column("round")
-    for title in ("success", "95 %", "solved", "change: mean (95 %), won:lost, p"):
+    for title in ("success", "95 %", "solved"):
         table.add_column(title, justify="right")
     if controlled:
-        table.add_column("without exploration", justify="right")
+        table.add_column("control", justify="right")
     for title in ("invalid", "steps", "minutes"):
         table.add_column(title, justify="right")
-    for before, result in zip([None, *results], results, strict=False):
+    for result in results:
         minutes = sum(spent for stage, spent in seconds.items() if stage.startswith(f"{result.name}/")) / 60
         low, high = result.interval
         spread = f" ({', '.join(f'{100 * rate:.0f}' for rate in result.rates)})" if result.rates else ""
@@ -129,33 +130,32 @@ def print_table(results: Sequence[Result], seconds: dict[str, float]) -> None:
             f"{result.success_rate:.1%}{spread}",
             f"{100 * low:.0f}-{100 * high:.0f}",
             f"{result.num_success}/{result.num_tasks}",
-            _said(compare(before.outcomes, result.outcomes) if before else None),
             *([f"{control.success_rate:.1%}" if control else ""] if controlled else []),
             str(result.num_invalid),
             f"{result.mean_steps:.1f}",
             f"{minutes:.1f}",
         )
     console.print(table)
-    for what, change in _comparisons(results):
-        console.print(f"{what}: {_said(change)}", soft_wrap=True)
+    if changes := _comparisons(results):
+        console.print("on the same tasks: points (95 %), tasks won:lost, p of the exact sign test")
+    for what, change in changes:
+        console.print(f"  {what}: {_said(change)}", soft_wrap=True)
 
 
 def _comparisons(results: Sequence[Result]) -> list[tuple[str, Change]]:
-    """Each round against what stands beside it, and the last one against imitation."""
-    pairs = [
-        (f"{result.name} against {BESIDE[other]} ({beside.success_rate:.1%})", beside, result)
-        for result in results
-        for other, beside in result.beside.items()
-    ]
+    """Each round against the one before and what stands beside it, and the last one against imitation."""
+    pairs = []
+    for before, result in itertools.pairwise(results):
+        pairs.append((f"{result.name} against {before.name}", before, result))
+        for other, beside in result.beside.items():
+            pairs.append((f"{result.name} against {BESIDE[other]} ({beside.success_rate:.1%})", beside, result))
     if len(results) > 3:
         pairs.append((f"{results[-1].name} against {results[1].name}", results[1], results[-1]))
     changes = [(what, compare(before.outcomes, after.outcomes)) for what, before, after in pairs]
     return [(what, change) for what, change in changes if change]
 
 
-def _said(change: Change | None) -> str:
-    if change is None:
-        return ""
+def _said(change: Change) -> str:
     low, high = change.interval
     mean = f"{100 * change.mean:+.1f} ({100 * low:+.0f} to {100 * high:+.0f})"
     return f"{mean}, {change.won}:{change.lost}, p {change.p_value:.2g}"

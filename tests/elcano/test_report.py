@@ -52,8 +52,7 @@ def test_summary_and_picture(run):
     assert (run / "success.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_table_of_one_run_and_of_several(run, tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "160")
+def test_the_table_of_one_run_and_of_several(run, tmp_path, capsys):
     other = tmp_path / "other"
     for name, solved in {"untrained": {0}, "IL": set(range(10)), "optim-1": set(range(20))}.items():
         leave(other, name, solved)
