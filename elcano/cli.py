@@ -18,6 +18,7 @@ from elcano.briefing import brief, machine_s
 from elcano.console import console
 from elcano.executors.executor import load_executor
 from elcano.folders import describe_folder
+from elcano.pictures import failed, film, learned
 from elcano.recipe import load_recipe, remember_recipe
 from elcano.report import mean_of, print_table, read_results, write_report
 from elcano.rounds import run_rounds
@@ -99,11 +100,19 @@ def _run(command: Run) -> int:
             for result in run_rounds(recipe, run_dir, executor):
                 results.append(result)
                 write_report(run_dir, results, Logbook(run_dir).seconds(), here_s)
+                if len(results) == 1 and (task := failed(run_dir, result)):
+                    picture = film(executor, run_dir, result.name, task)
+                    console.print(
+                        f"{result.success_rate:.1%} solved; how it fails at {task}: {short(picture)}", soft_wrap=True
+                    )
         except KeyboardInterrupt:
             console.print("interrupted; what is complete is kept, and the same command continues")
             raise
         print_table(results, Logbook(run_dir).seconds())
         console.print(f"summary: {run_dir / 'summary.json'}\nplot:    {run_dir / 'success.png'}")
+        if task := learned(run_dir, results):
+            pictures = [short(film(executor, run_dir, result.name, task)) for result in (results[0], results[-1])]
+            console.print(f"{task}:\n  failed  {pictures[0]}\n  solved  {pictures[1]}", soft_wrap=True)
         if recipe.embedded_sites and recipe.rounds:
             task = f"'find the price of \"Bomod Indigo\".' --output_dir {short(command.output_dir)}"
             console.print(f"yours:   elcano try {short(command.recipe)} {task}", markup=False, soft_wrap=True)

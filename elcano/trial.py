@@ -32,13 +32,15 @@ def try_task(recipe: Recipe, run_dir: Path, executor: Executor, ques: str, web: 
     write_tasks(file, [task])
     folder = output_dir / folder_name(task.id)
     stages = Stages(recipe, run_dir, Logbook(run_dir), executor)
-    console.print(f"the policy of {name} on {task.web}: {printable(ques)}", markup=False)
+    console.print(f"the policy of {name} on {task.web}: {printable(ques)}", markup=False, soft_wrap=True)
     with stages._websites(NAME) as port, stages._policy(NAME, policy) as url, _said(folder / "steps.jsonl"):
         config = dataclasses.replace(recipe.testing, api_localhost=(url,), temperature=0, judge="none")
         stages._browse(NAME, config, file, output_dir, port)
     ended = read_json(folder / "trajectory.json")
-    console.print(f"it ended: {ended['status']}, answer: {printable(str(ended.get('answer')))}", markup=False)
-    console.print(f"its pages: {folder}/screenshot*.png", markup=False)
+    console.print(
+        f"it ended: {ended['status']}, answer: {printable(str(ended.get('answer')))}", markup=False, soft_wrap=True
+    )
+    console.print(f"its pages: {folder}/screenshot*.png", markup=False, soft_wrap=True)
 
 
 def newest_policy(recipe: Recipe, run_dir: Path) -> tuple[str, Path]:
@@ -63,7 +65,9 @@ def _said(steps: Path) -> Iterator[None]:
         lines = steps.read_text(encoding="utf-8").split("\n")[:-1] if steps.exists() else []
         for line in lines[num_said:]:
             step = json.loads(line)
-            console.print(f"{step['number']}. {printable(' '.join(step['reply'].split()))}", markup=False)
+            console.print(
+                f"{step['number']}. {printable(' '.join(step['reply'].split()))}", markup=False, soft_wrap=True
+            )
         num_said = len(lines)
 
     def watch() -> None:

@@ -3,7 +3,9 @@
     python toolkits/make_traces.py --result_dir runs/1/trajectories --round_id 1 \
         --column_files runs/1/values.parquet runs/1/digiq.parquet --output_dir runs/1/traces
 
-For each trajectory that the columns tell something of:
+    python toolkits/make_traces.py --result_dir results --tasks Shop-price-test--000 --output_dir pictures
+
+For each trajectory that the columns tell something of, without columns for all, or those of --tasks:
 
     <name>.json    trajectory, task, outcome, steps: number, url, screenshot (its path from here), reply, action,
                    columns {name: number}, candidates [{reply, action, columns}] where these were drawn
@@ -23,7 +25,7 @@ from common import cli
 from common.errors import UserError
 from common.files import make_folder, write_atomic, write_json
 from data.columns import ID, read_rows
-from data.trajectory import Trajectory, is_complete, list_trajectories, read_trajectory
+from data.trajectory import Trajectory, is_complete, list_trajectories, read_trajectory, split_folder_name
 from toolkits.contact_sheet import contact_sheet
 from toolkits.convert_trajectories_to_json import sample_id
 
@@ -38,10 +40,12 @@ class Config:
 
     result_dir: Path
     """Folder of trajectory folders (`task...`)."""
-    column_files: tuple[Path, ...]
-    """Parquet files of columns of their samples."""
     output_dir: Path
     """Where traces go."""
+    column_files: tuple[Path, ...] = ()
+    """Parquet files of columns of their samples."""
+    tasks: tuple[str, ...] = ()
+    """Only the trajectories of the tasks with these ids."""
     round_id: int = 1
     """That of the samples, as in convert_trajectories_to_json.py."""
 
@@ -51,17 +55,21 @@ def main(config: Config) -> None:
     rows = _joined(config.column_files)
     make_folder(config.output_dir, "--output_dir")
     folders = [folder for folder in list_trajectories(config.result_dir) if is_complete(folder)]
+    if config.tasks:
+        folders = [folder for folder in folders if split_folder_name(folder.name)[0] in config.tasks]
     count = 0
     for folder in folders:
         trajectory = read_trajectory(folder)
         made = trace(trajectory, config.round_id, rows, config.output_dir)
-        if any(step["columns"] for step in made["steps"]):
+        if not rows or any(step["columns"] for step in made["steps"]):
             count += 1
             write_json(config.output_dir / f"{folder.name}.json", made)
             screenshots = [trajectory.screenshot(step.number) for step in trajectory.steps]
             write_atomic(config.output_dir / f"{folder.name}.png", contact_sheet(made, screenshots), flush=False)
+    if not folders:
+        raise UserError(f"{config.result_dir}: holds no complete trajectory of {', '.join(config.tasks) or 'any task'}")
     if not count:
-        some = sample_id(trajectory, config.round_id, 1) if folders else "any"
+        some = sample_id(trajectory, config.round_id, 1)
         raise UserError(f"{config.result_dir}: no file of columns has a row for {some}; give the samples' --round_id")
     print(f"{config.output_dir}: traces of {count} of {len(folders)} trajectories")
 

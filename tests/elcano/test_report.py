@@ -1,5 +1,6 @@
 """The report of a run: what summary.json promises, and a picture."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from common.significance import wilson
 from elcano.cli import Show, _show
+from elcano.pictures import failed, learned
 from elcano.report import read_results, write_report
 
 FIELDS = {"num_invalid": 0, "mean_steps": 4.5}
@@ -50,6 +52,20 @@ def test_summary_and_picture(run):
     assert summary["seconds_per_stage"]["IL/train"] == 30.5
     assert summary["total_seconds"] == 90.5
     assert (run / "success.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_task_of_the_pictures_was_failed_first_and_solved_last(run):
+    results = read_results(run)
+    assert failed(run, results[0]) is None  # nobody tried
+    for number in (2, 5, 31):
+        folder = run / "untrained" / "test" / f"taskT--{number}"
+        folder.mkdir()
+        (folder / "trajectory.json").write_text("{}")
+    assert failed(run, results[0]) == "T--2"
+    assert learned(run, [results[0], results[1]]) == "T--2"
+    assert (
+        learned(run, [results[0], dataclasses.replace(results[2], outcomes={"T--2": False, "T--31": True})]) == "T--31"
+    )
 
 
 def test_the_table_of_one_run_and_of_several(run, tmp_path, capsys):

@@ -26,7 +26,7 @@ def test_each_step_has_its_numbers_and_its_screenshot(tmp_path: Path, capsys: py
     drawn = pyarrow.table({"id": [keys[1]], "candidates": [["Thought: t.\n\nAction: GoBack"]]})
     parquet.write_table(drawn, tmp_path / "candidates.parquet")
     files = tuple(tmp_path / f"{name}.parquet" for name in ("values", "digiq", "candidates"))
-    main(Config(results, files, out, round_id=2))
+    main(Config(results, out, files, round_id=2))
 
     assert "traces of 1 of 2 trajectories" in capsys.readouterr().out
     assert sorted(path.name for path in out.iterdir()) == ["taskShop--3--run0.json", "taskShop--3--run0.png"]
@@ -51,5 +51,14 @@ def test_columns_of_other_trajectories_are_named(tmp_path: Path) -> None:
     with pytest.raises(
         UserError, match=r"no file of columns has a row for Shop--00003--r01--step01; give .*--round_id"
     ):
-        main(Config(tmp_path / "trajectories", (tmp_path / "values.parquet",), tmp_path / "out"))
+        main(Config(tmp_path / "trajectories", tmp_path / "out", (tmp_path / "values.parquet",)))
     assert not any((tmp_path / "out").iterdir())
+
+
+def test_without_columns_there_are_pictures_all_the_same(tmp_path: Path) -> None:
+    for name in ("Shop--3", "Shop--4"):
+        write_trajectory(tmp_path / "trajectories", name, num_steps=2)
+    main(Config(tmp_path / "trajectories", tmp_path / "out", tasks=("Shop--4",)))
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["taskShop--4.json", "taskShop--4.png"]
+    with pytest.raises(UserError, match="holds no complete trajectory of Shop--5"):
+        main(Config(tmp_path / "trajectories", tmp_path / "out", tasks=("Shop--5",)))
