@@ -7,14 +7,15 @@ Chat templates know `system`, `user` and `assistant`. A `developer` is OpenAI's 
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
 
+from server.bounded import Bounded, Items
 from server.request_error import RequestError
 
 _ROLES = {"developer": "system", "tool": "user", "function": "user"}
 
 
-class ImageUrl(BaseModel):
+class ImageUrl(Bounded):
     """A data URL. Images are read at the size that the model was trained with, so `detail` cannot be low."""
 
     model_config = ConfigDict(extra="forbid")
@@ -23,7 +24,7 @@ class ImageUrl(BaseModel):
     detail: Literal["auto", "high"] | None = None
 
 
-class Part(BaseModel):
+class Part(Bounded):
     """One piece of a message's content."""
 
     model_config = ConfigDict(extra="forbid")
@@ -34,14 +35,14 @@ class Part(BaseModel):
     image_url: ImageUrl | None = None
 
 
-class Function(BaseModel):
+class Function(Bounded):
     """What an assistant called, with its arguments as it wrote them."""
 
     name: str
     arguments: str
 
 
-class ToolCall(BaseModel):
+class ToolCall(Bounded):
     model_config = ConfigDict(extra="forbid")
 
     id: str = ""
@@ -49,15 +50,15 @@ class ToolCall(BaseModel):
     function: Function
 
 
-class Message(BaseModel):
+class Message(Bounded):
     """One turn. The content of an assistant may be null."""
 
     model_config = ConfigDict(extra="allow")  # for `check` to name what is refused
 
     role: Literal["developer", "system", "user", "assistant", "tool", "function"]
-    content: str | list[Part] | None = None
+    content: str | Items[Part] | None = None
     refusal: str | None = None
-    tool_calls: list[ToolCall] | None = None
+    tool_calls: Items[ToolCall] | None = None
     function_call: Function | None = None
     tool_call_id: str | None = None
 

@@ -6,8 +6,9 @@ clients send all they know.
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
+from server.bounded import Bounded, Items
 from server.deadline import TimeoutS
 from server.openai_messages import Message
 from server.request_error import RequestError
@@ -41,7 +42,7 @@ _NOT_SERVED: dict[str, tuple[Any, ...]] = {
 }
 
 
-class StreamOptions(BaseModel):
+class StreamOptions(Bounded):
     """`include_usage`: one more event at the end counts the tokens."""
 
     model_config = ConfigDict(extra="forbid")
@@ -50,7 +51,7 @@ class StreamOptions(BaseModel):
     include_obfuscation: bool = False
 
 
-class ChatRequest(BaseModel):
+class ChatRequest(Bounded):
     """The fields served here. `model` is empty, or a name that `/v1/models` lists, where a LoRA adapter's chooses it.
 
     `prompt_cache_key` or else `user` names a session, whose requests are best served by the same replica. Ours are
@@ -59,7 +60,7 @@ class ChatRequest(BaseModel):
 
     model_config = ConfigDict(extra="allow")  # for `check` to name what is refused
 
-    messages: list[Message] = Field(min_length=1)
+    messages: Items[Message] = Field(min_length=1)
     model: str = ""
     user: str = Field("", max_length=1024)
     prompt_cache_key: str = Field("", max_length=1024)
@@ -69,7 +70,7 @@ class ChatRequest(BaseModel):
     seed: int | None = None
     max_tokens: int | None = Field(None, ge=1)
     max_completion_tokens: int | None = Field(None, ge=1)
-    stop: str | list[str] = []
+    stop: str | Items[str] = Field(default_factory=list)
     logprobs: bool = False
     top_logprobs: Annotated[int, Field(ge=0, le=MAX_TOP_LOGPROBS)] = 0
     return_token_ids: bool = False

@@ -5,10 +5,11 @@ import dataclasses
 from typing import Any, Literal
 
 import fastapi
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from common.errors import UserError
 from data.conversation import IMAGE, split_marks
+from server.bounded import Bounded, Items
 from server.deadline import TimeoutS
 from server.engine import Engine
 from server.prompt import MAX_IMAGES, Prompt, build_prompt, check_size
@@ -19,19 +20,19 @@ from server.service import GenerationRequest, Service
 from server.wire_images import WireImage, from_predict
 
 
-class Turn(BaseModel):
+class Turn(Bounded):
     """`content` holds one `<image>` per screenshot."""
 
     role: Literal["system", "user", "assistant"]
     content: str
 
 
-class Conversation(BaseModel):
+class Conversation(Bounded):
     """`images` is a list of base64 PNG, JPEG or WebP files, or an old client's base64 pickle of PIL images."""
 
     id: str = Field("", max_length=1024)
-    conversations: list[Turn] = Field(min_length=1)
-    images: list[str] | str = []
+    conversations: Items[Turn] = Field(min_length=1)
+    images: Items[str] | str = Field(default_factory=list)
     adapter: str = ""
     timeout_s: TimeoutS | None = None
 

@@ -7,12 +7,15 @@ import time
 from collections.abc import Iterator
 
 import fastapi
+import pydantic
 import pytest
 import uvicorn
 
 from common.processes import listen
 from server import hf_online_server, slow_clients
 from server.config import ServerConfig
+from server.openai_request import ChatRequest
+from server.predict_protocol import PredictRequest
 
 KEY = "s3cret"
 
@@ -177,3 +180,30 @@ def test_a_page_in_the_users_own_browser_cannot_ask_a_server_without_a_key(is_ou
                 )
                 client.sendall(head.encode() + b"{}")
                 assert client.recv(65536).split(b" ")[1] == status
+
+
+TEXT, SAID = {"type": "text", "text": "x"}, {"role": "user", "content": "x"}
+MANY = 100_000
+CROWDED = {
+    "empty turns": (PredictRequest, {"conversations": [{}] * MANY}),
+    "images that are numbers": (PredictRequest, {"conversations": [SAID], "images": [0] * MANY}),
+    "images without number": (PredictRequest, {"conversations": [SAID], "images": [""] * MANY}),
+    "empty messages": (ChatRequest, {"messages": [{}] * MANY}),
+    "parts without number": (ChatRequest, {"messages": [{"role": "user", "content": [TEXT] * MANY}]}),
+    "fields": (ChatRequest, {"messages": [SAID], **{str(number): 0 for number in range(MANY)}}),
+    "fields of a part": (
+        ChatRequest,
+        {"messages": [{"role": "user", "content": [TEXT | {str(number): 0 for number in range(MANY)}]}]},
+    ),
+    "calls": (ChatRequest, {"messages": [{"role": "assistant", "tool_calls": [{}] * MANY}]}),
+    "stops": (ChatRequest, {"messages": [SAID], "stop": [0] * MANY}),
+}
+
+
+@pytest.mark.parametrize("kind", CROWDED)
+def test_a_body_of_very_many_pieces_is_refused_in_few_words(kind: str) -> None:
+    """Four megabytes of them took the thread that answers everybody two minutes and 3.8 GB."""
+    model, fields = CROWDED[kind]
+    with pytest.raises(pydantic.ValidationError) as refusal:
+        model.model_validate(fields)
+    assert refusal.value.error_count() < 5
