@@ -158,6 +158,8 @@ class UrlPolicy:
         """Why this address, which `host` has at this moment, may not be connected to; "" when it may."""
         origin, ip = host_and_port(host, port), _plain(ipaddress.ip_address(address.partition("%")[0]))
         is_public_address = is_public(str(ip))
+        if _matches(str(ip), self.deny):  # by another name
+            return "its address is on the deny-list"
         if origin in self.loopback and ip.is_loopback:
             return ""
         if origin in self.private and (is_public_address or _may_be_private(ip) or ip == _as_address(_normal(host))):
@@ -244,8 +246,10 @@ def _listed_name(text: str) -> str:
 
 
 def _normal(host: str) -> str:
-    """Lower case, without the root's dot, names of other scripts as browsers send them."""
+    """Lower case, without the root's dot, names of other scripts as browsers send them, addresses in one spelling."""
     host = host.strip("[]").lower().rstrip(".")
+    if (address := _as_address(host)) is not None:
+        return str(_plain(address))
     if host.isascii():
         return host
     try:

@@ -175,6 +175,20 @@ def test_deny_beats_what_is_listed_and_where_tasks_begin() -> None:
             UrlPolicy.of([Task("1", "q", web)], deny=["shop.localhost"])
 
 
+def test_an_address_on_the_deny_list_is_denied_however_it_is_named() -> None:
+    policy = UrlPolicy.of([], deny=["93.184.216.34", "2606:4700:0::0001"], private=["listed.example:80"])
+    for host, address in (
+        ("93.184.216.34", "93.184.216.34"),
+        ("[::ffff:5db8:d822]", "::ffff:5db8:d822"),
+        ("2606:4700::1", "2606:4700::1"),
+        ("other.example", "93.184.216.34"),
+        ("other.example", "::ffff:93.184.216.34"),
+        ("listed.example", "2606:4700::1"),
+    ):
+        assert policy.refuses_name(host, 80) or policy.refuses_address(host, 80, address), (host, address)
+    assert not policy.refuses_address("other.example", 80, "93.184.216.35")
+
+
 @pytest.mark.parametrize("host", ["*", "*.com", "a b", "a;b", "a,b.com", "<-loopback>", "a.com:80", "-a", "", "a..b"])
 def test_what_is_no_host_is_refused(host: str) -> None:
     with pytest.raises(UserError, match="1"):
