@@ -1,5 +1,6 @@
 """What is neither clicked nor typed into in the plain way: menus, sliders, file inputs."""
 
+import math
 from pathlib import Path
 
 from data.action import CANNOT_EXECUTE, ActionError
@@ -23,22 +24,32 @@ async def slide(page: Page, node: Params, place: Place, text: str) -> str:
     try:
         wanted = float(text)
     except ValueError:
-        raise ActionError(CANNOT_EXECUTE, "A slider takes a number.") from None
-    before = await page.run_on(node, script("slider.js"))
+        wanted = math.nan
+    if math.isnan(wanted):
+        raise ActionError(CANNOT_EXECUTE, "A slider takes a number.")
+    before = await _read_slider(page, node)
     wanted = min(max(wanted, before["min"]), before["max"])
     arrow = ARROW_RIGHT if wanted > before["now"] else ARROW_LEFT
     now = before["now"]
     if now != wanted:
         await page.send_all(press(arrow))
-        now = (await page.run_on(node, script("slider.js")))["now"]
+        now = (await _read_slider(page, node))["now"]
     if step := abs(now - before["now"]):
-        presses = min(MAX_ARROWS, round(abs(wanted - now) / step))
+        presses = round(min(MAX_ARROWS, abs(wanted - now) / step))
         if presses:
             await page.send_all(press(arrow) * presses)
     elif now != wanted and before["max"] > before["min"]:
         await _drag_thumb(page, place, before, wanted)
-    now = (await page.run_on(node, script("slider.js")))["now"]
+    now = (await _read_slider(page, node))["now"]
     return f"The slider stands at {now:g} now."
+
+
+async def _read_slider(page: Page, node: Params) -> Params:
+    """Numbers come from the page, which may say anything; None stands for what JSON cannot hold."""
+    slider = await page.run_on(node, script("slider.js"))
+    if None in (slider["now"], slider["min"], slider["max"]):
+        raise ActionError(CANNOT_EXECUTE, "The slider does not say where it stands.")
+    return slider
 
 
 async def _drag_thumb(page: Page, place: Place, slider: Params, wanted: float) -> None:

@@ -54,6 +54,25 @@ def test_a_slider_without_keys_is_dragged(harbour: Harbour, url: str) -> None:
     assert "stands at 50" in notes
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("Nowhere", "5", "does not say where it stands"),
+        ("Endless", "5", "does not say where it stands"),
+        ("Leaving", "5", "does not say where it stands"),
+        ("Tiny", "nan", "takes a number"),
+    ],
+)
+def test_a_slider_may_say_anything(harbour: Harbour, url: str, name: str, text: str, reason: str) -> None:
+    with pytest.raises(ActionError) as error:
+        do(harbour, f"{url}/odd-sliders", write(f"slider '{name}'", text))
+    assert reason in error.value.reason
+
+
+def test_a_slider_of_tiny_steps_is_left_before_it_arrives(harbour: Harbour, url: str) -> None:
+    assert "stands at" in do(harbour, f"{url}/odd-sliders", write("slider 'Tiny'", "5"))[1]
+
+
 def test_things_are_dragged(harbour: Harbour, url: str) -> None:
     def drag(what: str, onto: str):
         return lambda tree: Drag(int(find(tree, what)), int(find(tree, onto)))
