@@ -10,6 +10,7 @@ from collection.endpoints.keys import minds_proxies
 MAX_SHOWN_CHARS = 6000  # about 1,500 tokens beside the page's own tree
 MAX_ASKED_CHARS = 60_000  # what a model is given to read
 MAX_ANSWER_TOKENS = 1000
+MAX_FILES = 5  # read at a time; a page may send a hundred
 
 _INSTRUCTION = (
     "You read a document for someone who browses the web. Say what it tells about their task, with the exact numbers "
@@ -31,7 +32,11 @@ class DocumentReader:
 
     async def read(self, files: Sequence[Path], question: str) -> str:
         """What there is to say about the PDFs among `files`; "" when there are none."""
-        return "\n".join([await self._read_one(file, question) for file in files if _is_pdf(file)])
+        documents = [file for file in files if _is_pdf(file)]
+        texts = [await self._read_one(file, question) for file in documents[:MAX_FILES]]
+        if len(documents) > MAX_FILES:
+            texts.append(f"{len(documents) - MAX_FILES} further PDF files were not read.")
+        return "\n".join(texts)
 
     async def _read_one(self, file: Path, question: str) -> str:
         try:

@@ -14,6 +14,9 @@ from collections import Counter
 from pathlib import Path
 
 MAX_PAGES = 200
+MAX_CHARS = 1_000_000
+"""Of all pages together; a thick book has so many. A kilobyte of PDF can say a hundred megabytes, and who reads them
+looks at each word."""
 MAX_SECONDS = 60
 MAX_MEMORY_BYTES = 2 << 30
 
@@ -23,7 +26,7 @@ class PdfError(Exception):
 
 
 async def read_pdf(path: Path) -> list[str]:
-    """The text of each page, at most `MAX_PAGES`; a scanned page is empty.
+    """The text of each page, at most `MAX_PAGES` and `MAX_CHARS`; a scanned page is empty.
 
     Raises:
         PdfError: it is no PDF, is encrypted, or takes too long.
@@ -72,7 +75,11 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (MAX_SECONDS, MAX_SECONDS))
     resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
     pages = PdfReader(sys.argv[1]).pages
-    text = [pages[number].extract_text() for number in range(min(len(pages), MAX_PAGES))]
+    text: list[str] = []
+    left = MAX_CHARS
+    for number in range(min(len(pages), MAX_PAGES)):
+        text.append(pages[number].extract_text()[:left] if left else "")
+        left -= len(text[-1])
     print(json.dumps([page.encode(errors="replace").decode() for page in text]))
 
 

@@ -2,13 +2,14 @@
 
 import asyncio
 import base64
+import zlib
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-from collection.agent.documents import DocumentReader
-from collection.agent.pdf import excerpt, read_pdf
+from collection.agent.documents import MAX_FILES, DocumentReader
+from collection.agent.pdf import MAX_CHARS, excerpt, read_pdf
 from data.trajectory import Trajectory, read_trajectory
 from tests.collection.collector import Collector, task
 from tests.environments.conftest import Harbour
@@ -79,6 +80,41 @@ def test_pages_come_apart(pdf: bytes, tmp_path: Path) -> None:
     (tmp_path / "paper.pdf").write_bytes(pdf)
     pages = asyncio.run(read_pdf(tmp_path / "paper.pdf"))
     assert [page.split("\n")[0] for page in pages] == ["Chapter 1", "Chapter 2", "Chapter 3"]
+
+
+def kilobyte_of_text(num_chars: int) -> bytes:
+    """A PDF of a kilobyte that says so many characters: its font calls each of a hundred thousand letters 256."""
+    words = zlib.compress(b"BT /F 9 Tf " + b"(" + b"A" * (num_chars // 256) + b") Tj ET", 9)
+    names = zlib.compress(b"begincmap 1 beginbfchar <41> <" + b"00610020" * 128 + b"> endbfchar endcmap", 9)
+    parts = [
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Page/Parent 2 0 R/Resources<</Font<</F 4 0 R>>>>/Contents 5 0 R>>",
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/ToUnicode 6 0 R>>",
+        *(b"<</Length %d/Filter/FlateDecode>>stream\n%b\nendstream" % (len(one), one) for one in (words, names)),
+    ]
+    file, places = b"%PDF-1.4\n", []
+    for number, part in enumerate(parts, 1):
+        places.append(len(file))
+        file += b"%d 0 obj\n%b\nendobj\n" % (number, part)
+    table = b"0000000000 65535 f \n" + b"".join(b"%010d 00000 n \n" % place for place in places)
+    return file + b"xref\n0 7\n%btrailer<</Size 7/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % (table, len(file))
+
+
+def test_a_small_pdf_that_says_very_much_is_cut(tmp_path: Path) -> None:
+    """Whoever looks at its words would keep all other sessions waiting."""
+    (tmp_path / "b.pdf").write_bytes(kilobyte_of_text(20_000_000))
+    assert (tmp_path / "b.pdf").stat().st_size < 2000
+    [page] = asyncio.run(read_pdf(tmp_path / "b.pdf"))
+    assert page.startswith("a a a ") and len(page) == MAX_CHARS
+
+
+def test_many_pdfs_at_once_are_not_all_read(tmp_path: Path) -> None:
+    files = [tmp_path / f"{number}.pdf" for number in range(MAX_FILES + 2)]
+    for file in files:
+        file.write_bytes(b"%PDF-1.7\nnothing more")
+    text = asyncio.run(DocumentReader().read(files, "?"))
+    assert text.count("cannot be read") == MAX_FILES and text.endswith("2 further PDF files were not read.")
 
 
 def test_the_pages_that_matter_are_shown() -> None:
