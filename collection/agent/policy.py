@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from collection.config.endpoint import Prompt
+from collection.endpoints.keys import is_loopback
 from common.errors import UserError
 from common.retry import TransientError, retry_async
 from data.conversation import IMAGE, Conversation, StepText, Turn, build_conversation
@@ -86,9 +87,9 @@ class Retries:
     """Try again with growing pauses; after `MAX_FAILED_REPLIES` replies in a row that failed for good, stop the run."""
 
     address: str
-    failed_replies: int = field(default=0, init=False)
+    failed: set[int | str] = field(default_factory=set, init=False)
 
-    async def run(self, call: Callable[[], Awaitable[Completion]]) -> Completion:
+    async def run(self, task: Task, call: Callable[[], Awaitable[Completion]]) -> Completion:
         """The result of `call`, which raises `TransientError` for what may pass.
 
         Raises:
@@ -98,16 +99,20 @@ class Retries:
         try:
             completion = await retry_async(call)
         except (TransientError, PolicyError) as error:
-            self._count_failure(error)
+            self._count_failure(error, task)
             raise PolicyError(str(error)) from None
-        self.failed_replies = 0
+        self.failed.clear()
         return completion
 
-    def _count_failure(self, error: Exception) -> None:
-        self.failed_replies += 1
-        if self.failed_replies >= MAX_FAILED_REPLIES:
+    def _count_failure(self, error: Exception, task: Task) -> None:
+        """Requests that the server refuses count once for a website elsewhere: its pages may be too long to read, and
+        must not end the run of all others."""
+        host, is_refusal = urlsplit(task.web).hostname or "", isinstance(error, PolicyError)
+        self.failed.add(host if is_refusal and not is_loopback(host) else len(self.failed))
+        if len(self.failed) >= MAX_FAILED_REPLIES:
+            fault = "refuses requests" if is_refusal else "does not answer"
             raise ServerDeadError(
-                f"the model server at {self.address} does not answer ({error}); "
+                f"the model server at {self.address} {fault} ({error}); "
                 "put it right and run the same command again: what is complete is kept"
             ) from None
 

@@ -28,6 +28,7 @@ from collection.campaign.pacing import PacedPolicy, site_of
 from collection.campaign.progress import CampaignProgress
 from collection.campaign.schedule import Schedule
 from collection.config.commands import CollectionConfig
+from collection.endpoints.keys import is_loopback
 from collection.judges import Judge
 from collection.judges.judging import is_judge_fault, judge_once
 from common.defaults import short
@@ -99,7 +100,7 @@ class Campaign:
     open_environment: Open
     num_sessions: int
     all_tries: bool = False
-    faults: set[int] = field(default_factory=set, init=False)
+    faults: set[int | str] = field(default_factory=set, init=False)
     retries: Counter[str] = field(default_factory=Counter, init=False)
 
     def __post_init__(self) -> None:
@@ -203,12 +204,13 @@ class Campaign:
                 writer.close()
 
     def _count(self, fault: Exception, task: Task, environment: Environment | None) -> None:
-        """Stop when nothing works here any more. A browser that died is one fault, however many sessions it had."""
-        host = urlsplit(task.web).hostname or ""
-        elsewhere = isinstance(fault, PageError) and not (host.endswith("localhost") or host.startswith("127."))
-        if not elsewhere and not isinstance(fault, PolicyError):  # the policy counts its own
+        """Stop when nothing works here any more. A browser that died is one fault, however many sessions it had; so is
+        a website elsewhere whose pages crash, hang or ask for ever: it must not end the run of all others."""
+        is_own = is_loopback(urlsplit(task.web).hostname)
+        if not isinstance(fault, PolicyError) and (is_own or not isinstance(fault, PageError)):  # policies count theirs
             dead_host = environment and environment.dead_host
-            self.faults.add(len(self.faults) if dead_host is None else id(dead_host))
+            by_website = environment is not None and not is_own
+            self.faults.add(id(dead_host) if dead_host else site_of(task) if by_website else len(self.faults))
         if len(self.faults) >= MAX_FAULTS:
             raise UserError(
                 f"{len(self.faults)} faults on this machine in a row, the last one: {fault}; "
@@ -226,7 +228,6 @@ class Campaign:
             "max_iter": config.max_iter,
             "max_attached_imgs": config.max_attached_imgs,
             "text_only": config.text_only,
-            "hide": config.hide,
             "prompt": config.asked_with,
             **environment.provenance,
         }

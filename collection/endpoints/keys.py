@@ -54,7 +54,7 @@ def endpoint_key(base_url: str, given: str = "", own_servers: Sequence[str] = ()
     if not own_key or not is_own_server(base_url):
         return ""
     host = _origin(base_url)[1]
-    if _is_loopback(host) or host in [urlsplit(url).hostname for url in own_servers]:
+    if is_loopback(host) or host in [urlsplit(url).hostname for url in own_servers]:
         return own_key
     _say_withheld(base_url)
     return ""
@@ -81,7 +81,8 @@ def _origin(base_url: str) -> tuple[str, str | None, int | None]:
     return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
 
 
-def _is_loopback(host: str | None) -> bool:
+def is_loopback(host: str | None) -> bool:
+    """Whether a host is this machine by its very name."""
     if f".{host}".endswith(".localhost"):
         return True
     with contextlib.suppress(ValueError):

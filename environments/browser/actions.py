@@ -28,6 +28,7 @@ from environments.browser.widgets import choose, give_file, list_files, slide
 from environments.environment import Observation
 from environments.faults import PageError
 
+MAX_TABS_IN_A_ROW = 3
 WAIT_S = 2.0  # `Wait` on a page where nothing moves; what loads by itself was waited for before
 
 
@@ -187,8 +188,11 @@ async def _locate(page: Page, node: AXNode) -> Place:
 
 
 async def _fold_new_tabs(page: Page) -> None:
-    """One tab only: what opened in a new one is loaded in ours instead."""
-    while page.new_tabs:
+    """One tab only: what opened in a new one is loaded in ours instead. A page that opens another whenever it loads
+    would keep us here for ever."""
+    for _ in range(MAX_TABS_IN_A_ROW):
+        if not page.new_tabs:
+            return
         url = page.new_tabs[-1]
         page.new_tabs.clear()
         targets = (await page.browser.connection.send("Target.getTargets"))["targetInfos"]

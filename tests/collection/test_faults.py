@@ -64,6 +64,7 @@ ENDS = {
     "slow page": ("/slow?ms=3000", "ANSWER; x", "finished", "late content"),
     "cut off": ("/cut", "ANSWER; x", "finished", "It begins"),
     "windows": ("/windows", "Click {Open many} | ANSWER; x", "finished", "All is well"),
+    "windows without end": ("/more-windows", "Wait | ANSWER; x", "finished", "One more"),
     "captcha in a form": ("/login", "ANSWER; x", "finished", "Sign up"),
     "captcha": ("/captcha", "ANSWER; x", "blocked", "Just a moment"),
     "captcha later": ("/", "Click {to captcha} | ANSWER; x", "blocked", "Just a moment"),
@@ -101,6 +102,21 @@ def test_a_trajectory_ends_as_it_should(ends: dict[str, Trajectory], name: str) 
     assert words in (trajectory.trees[-1] if status == "finished" else trajectory.reason)
     if status != "finished":
         assert trajectory.outcome.verdict == status
+
+
+def test_a_website_that_breaks_its_pages_does_not_end_the_run_of_others(url: str, tmp_path: Path) -> None:
+    """Its port on 0.0.0.0 stands for a website elsewhere; one on this machine that is broken six times ends the run."""
+    elsewhere = url.replace("127.0.0.1", "0.0.0.0")
+    for web, returncode in ((elsewhere, 0), (url, 2)):
+        collector = Collector(tmp_path / str(returncode))
+        collector.folder.mkdir()
+        tasks = [task(number, f"{web}/dialogs", "Click {Ask for ever} | ANSWER; x") for number in range(6)]
+        flags = {"num_sessions": 1, "max_fault_retries": 0, "private_hosts": web.removeprefix("http://")}
+        done = collector.run(
+            [*tasks, task("fine", f"{web}/fine", "ANSWER; y")], api_localhost=f"{url}/predict", **flags
+        )
+        assert done.returncode == returncode, done.stderr
+        assert len(collector.complete()) == (7 if web == elsewhere else 5)
 
 
 def test_the_agent_is_told_what_happened(ends: dict[str, Trajectory]) -> None:

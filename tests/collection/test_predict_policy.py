@@ -1,12 +1,13 @@
 """Several model servers behind one policy."""
 
 import asyncio
+import contextlib
 from http.server import BaseHTTPRequestHandler
 
 import pytest
 
 from collection.agent.chat_policy import ChatPolicy
-from collection.agent.policy import Sampling
+from collection.agent.policy import PolicyError, Sampling, ServerDeadError
 from collection.agent.predict_policy import PredictPolicy
 from common.errors import UserError
 from data.conversation import StepText
@@ -50,6 +51,25 @@ def test_an_address_without_its_path_is_told_from_a_failing_policy(status: int) 
         pytest.raises(UserError, match="a server of ours answers at /predict"),
     ):
         ask([url], ["taskT--1"])
+
+
+@pytest.mark.parametrize(("web", "num_asked"), [("http://long.example/", 6), ("http://127.0.0.1/", 3)])
+def test_refused_requests_of_one_website_are_no_dead_server(web: str, num_asked: int) -> None:
+    """Pages of a website elsewhere may be too long for the model; that must not end the run of all others."""
+    asked = []
+
+    async def run(url: str) -> None:
+        policy, task = PredictPolicy([url], Sampling()), Task(id="1", ques="x", web=web)
+        with contextlib.suppress(ServerDeadError):
+            for number in range(6):
+                asked.append(number)
+                with pytest.raises(PolicyError, match="too long"):
+                    await policy.reply(task, "task1", [StepText("[1] link")], {1: ""}, None)
+        await policy.close()
+
+    with answering(lambda _: (400, "too long")) as url:
+        asyncio.run(run(url))
+    assert len(asked) == num_asked
 
 
 class WebPage(BaseHTTPRequestHandler):

@@ -38,6 +38,15 @@ PAGES = {
         const all = []; while (true) all.push(new Array(1e6).fill(Math.random()))">Fill memory</button>""",
     "/windows": """<title>Windows</title><button onclick="
         for (let i = 0; i < 12; i++) window.open('/fine?' + i)">Open many</button>""",
+    "/more-windows": """<title>More</title><h1>One more</h1><script>
+        window.open('/more-windows?' + Math.random())</script>""",
+    "/odd-sliders": """<title>Odd</title>
+        <div role="slider" tabindex="0" aria-label="Nowhere" aria-valuenow="x">a</div>
+        <div role="slider" tabindex="0" aria-label="Endless" aria-valuenow="0" aria-valuemax="1e999">b</div>
+        <div role="slider" tabindex="0" aria-label="Leaving" aria-valuenow="0"
+            onkeydown="this.ariaValueNow = 'x'">c</div>
+        <div role="slider" tabindex="0" aria-label="Tiny" aria-valuenow="0"
+            onkeydown="this.ariaValueNow = 5e-324">d</div>""",
     "/captcha": """<title>Just a moment...</title><h1>shop.example</h1>
         <p>Verify you are human by completing the action below.</p>""",
     "/papers": """<title>Papers</title><a href="/paper.pdf">Read the paper</a>

@@ -2,22 +2,15 @@
 
 import dataclasses
 import random
-from collections.abc import Mapping
 
-from environments.sites.words import FILLER, Words
+from environments.sites.words import FILLER, SPLITS, Words
 
 THREADS_PER_BOARD = 10
 
-_BOARDS = {
-    "IL": "Cycling Baking Chess Pottery",
-    "optim-1": "Sailing Knitting",
-    "optim-2": "Camping Painting",
-    "optim-3": "Robotics Gardening",
-    "test": "Fishing Hiking",
-    FILLER: "Lounge",
-    "test-2": "Archery Singing Weaving",
-    "validation": "Rowing Juggling",
-}
+# Boards are dealt out to the splits: two for each share, and one that no task asks about.
+_BOARDS = (
+    "Cycling Baking Chess Pottery Sailing Knitting Camping Painting Robotics Gardening Fishing Hiking Lounge".split()
+)
 _TOPICS = "repair review question meeting recipe journey contest guide story rumour upgrade survey".split()
 _OPENINGS = (
     "I have been thinking about this for weeks and would like to hear other opinions.",
@@ -59,17 +52,14 @@ class Forum:
         return [thread for thread in self.threads.values() if thread.split == split]
 
 
-def build(words: Words, shares: Mapping[str, int]) -> Forum:
-    """What belongs to these splits."""
+def build(words: Words) -> Forum:
+    owners = [split for split, share in SPLITS.items() for _ in range(2 * share)] + [FILLER]
     threads = [
         _write(words, board, split, topic)
-        for split in shares
-        for board in _BOARDS[split].split()
+        for board, split in zip(_BOARDS, owners, strict=True)
         for topic in words.rng.sample(_TOPICS, THREADS_PER_BOARD)
     ]
-    boards: dict[str, list[str]] = {}
-    for thread in threads:
-        boards.setdefault(thread.board, []).append(thread.title)
+    boards = {board: [thread.title for thread in threads if thread.board == board] for board in _BOARDS}
     return Forum(boards, {thread.title: thread for thread in threads})
 
 

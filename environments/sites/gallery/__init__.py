@@ -1,1 +1,0 @@
-"""The gallery: what its exhibits show stands in their pictures and nowhere in the page's text."""
