@@ -1,10 +1,11 @@
-"""The layout of a Megatron checkpoint folder, shared by the trainer and the converters.
+"""The layout of a Megatron checkpoint folder, shared by the trainer and the converters; what tells weights apart.
 
 <folder>/latest_checkpointed_iteration.txt   "release" (converted from Hugging Face) or an iteration number
 <folder>/release/ or <folder>/iter_0000100/  megatron-core `torch_dist` checkpoints
 <folder>/config.json, tokenizer.json, ...    the Hugging Face files, so that the way back needs nothing else
 """
 
+import hashlib
 import shutil
 from pathlib import Path
 
@@ -15,6 +16,7 @@ RELEASE = "release"
 IDENTITY_FILE = "run.json"
 """In an iteration's folder: the data and the layout it was made with."""
 _TRACKER = "latest_checkpointed_iteration.txt"
+_BLOCK = 2**20
 _HF_SUFFIXES = {".json", ".jinja", ".model", ".txt"}
 
 
@@ -59,6 +61,19 @@ def find_weights(folder: Path) -> tuple[Path, Path]:
     if not (weights / "metadata.json").exists():
         raise UserError(f"{weights}: named by {_TRACKER}, but missing or incomplete")
     return weights, folder
+
+
+def fingerprint(folder: Path, files: str = "*.safetensors") -> str:
+    """12 hex digits that change when the weights do: a hash of each of the files, or of 64 MiB spread over it."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.glob(files)):
+        size = path.stat().st_size
+        digest.update(f"{path.name} {size}\n".encode())
+        with open(path, "rb") as file:
+            for offset in range(0, size, max(_BLOCK, size // 64)):
+                file.seek(offset)
+                digest.update(file.read(_BLOCK))
+    return digest.hexdigest()[:12]
 
 
 def copy_hf_files(source: Path, destination: Path) -> None:

@@ -1,20 +1,23 @@
 """Columns: what is thought of samples, in Parquet files beside their shards, one row a sample.
 
     id        string: the sample's
+    digest    of what the sample says: of two data sets whose ids are alike, it tells for which one a row was made
     <name>    a number: of the sample (weight, value, advantage, reward, ...)
     <name>    a list of numbers: one for each of its predicted tokens, in order (reference_logprobs, ...)
 
 Shards hold what was seen and are written once; columns are written as often as somebody thinks anew, each file by one
 command, and joined to the samples by their ids when these are read. A file may have more rows and columns than asked
-for. Needs pyarrow (the `train` extra).
+for. Needs pyarrow (the extras `train` and `collect`).
 """
 
-from collections.abc import Collection, Iterable, Sequence
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow
+import xxhash
 from pyarrow import compute, parquet, types
 from rich.table import Table
 
@@ -22,7 +25,12 @@ from common.errors import UserError
 from common.files import parse_json
 from data.terminal import print_table
 
-ID = "id"
+ID, DIGEST = "id", "digest"
+
+
+def digest_of(conversations: Sequence[Mapping[str, str]]) -> str:
+    """16 hexadecimal digits of a sample's turns."""
+    return xxhash.xxh3_64_hexdigest(json.dumps([[turn["from"], turn["value"]] for turn in conversations]).encode())
 
 
 class ColumnFiles:
@@ -37,7 +45,7 @@ class ColumnFiles:
         self.paths, self._per_token = tuple(paths), frozenset(per_token)
         self._tables: dict[str, _Table] = {}
         for path in self.paths:
-            names = _names_in(path)
+            names = names_in(path)
             wanted = [name for name in (*per_sample, *per_token) if name in names]
             if not wanted:
                 asked = ", ".join((*per_sample, *per_token)) or "none"
@@ -51,6 +59,16 @@ class ColumnFiles:
     def __contains__(self, name: str) -> bool:
         """Whether a file has column `name`."""
         return name in self._tables
+
+    def check(self, sample_id: str, conversations: Sequence[Mapping[str, str]]) -> None:
+        """`UserError` where a file that says for which samples it was made has none that is this one."""
+        for table in {table.path: table for table in self._tables.values() if table.has_digest}.values():
+            if table.value(DIGEST, sample_id).as_py() != digest_of(conversations):
+                raise UserError(f"{table.path}: sample {sample_id} said something else there; make it of these shards")
+
+    def made_of(self, name: str) -> dict[str, Any]:
+        """The record of the file that has column `name`."""
+        return read_record(self._tables[name].path) or {}
 
     def of_sample(self, name: str, sample_id: str) -> float:
         """A number of a sample; `UserError` when it has none, or it is not finite."""
@@ -74,8 +92,9 @@ class _Table:
     """Some columns of one file."""
 
     def __init__(self, path: Path, names: list[str], per_token: Collection[str]) -> None:
-        self.path = path
-        table = parquet.read_table(path, columns=[ID, *names]).combine_chunks()
+        self.path, self.has_digest = path, DIGEST in names_in(path)
+        kept = [*names, DIGEST] if self.has_digest else names
+        table = parquet.read_table(path, columns=[ID, *kept]).combine_chunks()
         for name in names:
             kind = table.schema.field(name).type
             if name in per_token and not (_is_list(kind) and _is_number(kind.value_type)):
@@ -87,7 +106,7 @@ class _Table:
         if len(self._rows) < len(ids):
             twice = next(sample_id for row, sample_id in enumerate(ids) if self._rows[sample_id] != row)
             raise UserError(f"{path}: sample {twice} has two rows")
-        self._columns = {name: table.column(name).chunk(0) for name in names} if ids else {}
+        self._columns = {name: table.column(name).chunk(0) for name in kept} if ids else {}
 
     def value(self, name: str, sample_id: str) -> Any:
         """A pyarrow scalar."""
@@ -97,7 +116,8 @@ class _Table:
         return self._columns[name][row]
 
 
-def _names_in(path: Path) -> set[str]:
+def names_in(path: Path) -> set[str]:
+    """The columns of a file beside its ids; `UserError` when it is no file of columns."""
     if not path.is_file():
         raise UserError(f"{path}: no such file of columns")
     try:
@@ -119,14 +139,41 @@ def _is_number(kind: pyarrow.DataType) -> bool:
 
 def read_record(path: Path) -> Any:
     """What a file says it was made of, in its metadata; None when it says nothing."""
-    _names_in(path)
+    names_in(path)
     metadata = parquet.read_schema(path).metadata or {}
     return parse_json(metadata[b"made_of"]) if b"made_of" in metadata else None
 
 
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """All of a file's rows, by column; `UserError` when it is no file of columns."""
+    names_in(path)
+    return parquet.read_table(path).to_pylist()
+
+
+def is_written(path: Path, record: Mapping[str, Any]) -> bool:
+    """Whether the file is there already; it is never replaced.
+
+    Raises:
+        UserError: it was made of something else than `record`, or its folder does not exist.
+    """
+    if not path.absolute().parent.is_dir():
+        raise UserError(f"{path}: its folder does not exist")
+    if not path.exists():
+        return False
+    check_record(path, read_record(path) or {}, record)
+    print(f"{path}: complete")
+    return True
+
+
+def check_record(path: Path, found: Mapping[str, Any], record: Mapping[str, Any]) -> None:
+    """`UserError` where a file's record, `found`, is not the one of a command that would write it."""
+    if changed := [name for name, value in record.items() if found.get(name) != value]:
+        raise UserError(f"{path}: was made with different {', '.join(changed)}; give another --output, or remove it")
+
+
 def print_columns(path: Path) -> None:
     """A table of a file's columns of numbers: how many samples have one, how many not 0, mean and extremes."""
-    _names_in(path)
+    names_in(path)
     table = parquet.read_table(path)
     report = Table("column", "samples", "not 0", "mean", "least", "most")
     for name in table.column_names:
@@ -141,8 +188,13 @@ def print_columns(path: Path) -> None:
     print(f"{path}: {table.num_rows} samples")
 
 
-def write_columns(path: Path, tables: Iterable[list[dict[str, Any]]], schema: pyarrow.Schema) -> int:
-    """Write rows, table by table, into a file that appears when it is whole; returns their number."""
+def write_columns(
+    path: Path, tables: Iterable[list[dict[str, Any]]], schema: pyarrow.Schema, record: Mapping[str, Any]
+) -> int:
+    """Write rows, table by table, into a file that appears when it is whole; returns their number.
+
+    `record` says what they were made of: shards, policy, options."""
+    schema = schema.with_metadata({"made_of": json.dumps(record)})
     temporary = path.with_name(f".{path.name}.partial")
     count = 0
     with parquet.ParquetWriter(temporary, schema) as writer:

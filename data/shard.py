@@ -30,7 +30,7 @@ Content = TypeVar("Content")
 
 _END_BYTES = 256
 _MEMBER_NAME = re.compile(r"([^./]+)\.(json|\d+\.(?:png|jpg|webp))")
-_STEP = re.compile(r"(?:--run\d+)?--r\d+--step\d+$")
+_STEP = re.compile(r"(?:--run\d+)?--r\d+--step\d+(?:--c\d+)?$")
 
 
 @dataclasses.dataclass(frozen=True)

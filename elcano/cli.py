@@ -12,15 +12,18 @@ from typing import Annotated
 import tyro
 
 from common import cli
+from common.defaults import short
 from common.errors import UserError
-from common.files import read_json
+from elcano.briefing import brief, machine_s
 from elcano.console import console
 from elcano.executors.executor import load_executor
 from elcano.folders import describe_folder
+from elcano.pictures import failed, film, learned
 from elcano.recipe import load_recipe, remember_recipe
-from elcano.report import Result, print_table, write_report
+from elcano.report import mean_of, print_table, read_results, write_report
 from elcano.rounds import run_rounds
 from elcano.stage import Logbook
+from elcano.trial import try_task
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,19 +40,40 @@ class Run:
 
 @dataclasses.dataclass(frozen=True)
 class Show:
-    """Print where a run stands."""
+    """Print where a run stands, or what several runs of the same recipe have in common."""
 
-    output_dir: tyro.conf.Positional[Path]
-    """A run's folder."""
+    output_dirs: tyro.conf.Positional[tuple[Path, ...]]
+    """A run's folder; of several, such as those of three seeds, each round's mean over the runs."""
 
 
-Command = Annotated[Run, tyro.conf.subcommand("run")] | Annotated[Show, tyro.conf.subcommand("show")]
+@dataclasses.dataclass(frozen=True)
+class Try:
+    """Watch a run's newest policy at work on a task of yours."""
+
+    recipe: tyro.conf.Positional[Path]
+    """The run's recipe."""
+    task: tyro.conf.Positional[str]
+    """What it should do, such as 'find the price of "Bomod Indigo".'"""
+    output_dir: Path = Path("runs/elcano")
+    """The run's folder."""
+    executor: str = "local"
+    """Where its commands run."""
+    web: str = "shop"
+    """Where it begins: one of the embedded websites (shop, encyclopedia, forum, timetable, gallery), or an address."""
+
+
+Command = (
+    Annotated[Run, tyro.conf.subcommand("run")]
+    | Annotated[Show, tyro.conf.subcommand("show")]
+    | Annotated[Try, tyro.conf.subcommand("try")]
+)
 
 
 def main() -> None:
     """Entry point of the `elcano` command."""
     command = tyro.cli(Command, args=_typed(), prog="elcano", description=__doc__, use_underscores=True)
-    sys.exit(cli.guarded(_run if isinstance(command, Run) else _show, command))
+    act = {Run: _run, Show: _show, Try: _try}[type(command)]
+    sys.exit(cli.guarded(act, command))
 
 
 def _typed() -> list[str]:
@@ -69,26 +93,53 @@ def _run(command: Run) -> int:
         except BlockingIOError:
             raise UserError(f"{run_dir}: another elcano run is working there; wait for it or stop it") from None
         remember_recipe(recipe, run_dir)
-        results = []
+        here_s, results = machine_s(), []
+        for line in brief(recipe, Logbook(run_dir).seconds(), here_s):
+            console.print(line, markup=False, soft_wrap=True)
         try:
             for result in run_rounds(recipe, run_dir, executor):
                 results.append(result)
-                write_report(run_dir, results, Logbook(run_dir).seconds())
+                write_report(run_dir, results, Logbook(run_dir).seconds(), here_s)
+                if len(results) == 1 and (task := failed(run_dir, result)):
+                    picture = film(executor, run_dir, result.name, task)
+                    console.print(
+                        f"{result.success_rate:.1%} solved; how it fails at {task}: {short(picture)}", soft_wrap=True
+                    )
         except KeyboardInterrupt:
             console.print("interrupted; what is complete is kept, and the same command continues")
             raise
         print_table(results, Logbook(run_dir).seconds())
         console.print(f"summary: {run_dir / 'summary.json'}\nplot:    {run_dir / 'success.png'}")
+        if task := learned(run_dir, results):
+            pictures = [short(film(executor, run_dir, result.name, task)) for result in (results[0], results[-1])]
+            console.print(f"{task}:\n  failed  {pictures[0]}\n  solved  {pictures[1]}", soft_wrap=True)
+        if recipe.embedded_sites and recipe.rounds:
+            task = f"'find the price of \"Bomod Indigo\".' --output_dir {short(command.output_dir)}"
+            console.print(f"yours:   elcano try {short(command.recipe)} {task}", markup=False, soft_wrap=True)
+    return 0
+
+
+def _try(command: Try) -> int:
+    recipe, executor = load_recipe(command.recipe), load_executor(command.executor)
+    try_task(recipe, command.output_dir.resolve(), executor, command.task, command.web)
     return 0
 
 
 def _show(command: Show) -> int:
-    if not (command.output_dir / "stages").is_dir():
-        raise UserError(f"{command.output_dir}: not a run's folder; {describe_folder(command.output_dir)}")
-    seconds, path = Logbook(command.output_dir).seconds(), command.output_dir / "summary.json"
-    if path.exists():
-        print_table([Result(**fields) for fields in read_json(path)["rounds"]], seconds)
-    console.print(f"stages done: {', '.join(seconds) or 'none yet'}; logs: {command.output_dir}/*/logs")
+    if not command.output_dirs:
+        raise UserError("elcano show: which run? give its folder, such as runs/quickstart")
+    for folder in command.output_dirs:
+        if not (folder / "stages").is_dir():
+            raise UserError(f"{folder}: not a run's folder; {describe_folder(folder)}")
+    runs = [read_results(folder) for folder in command.output_dirs]
+    seconds = [Logbook(folder).seconds() for folder in command.output_dirs]
+    rounds = [mean_of(same) for same in zip(*runs, strict=False)]
+    if rounds:
+        print_table(
+            rounds, {stage: sum(by_stage[stage] for by_stage in seconds if stage in by_stage) for stage in seconds[0]}
+        )
+    for folder, by_stage in zip(command.output_dirs, seconds, strict=True):
+        console.print(f"stages done: {', '.join(by_stage) or 'none yet'}; logs: {folder}/*/logs")
     return 0
 
 

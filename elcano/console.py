@@ -36,11 +36,12 @@ def live_line() -> Iterator[Show]:
 def line(progress: Progress, now: float) -> str:
     """`12/40 tasks, 7 success, 3.1 steps/s, 2 min left`."""
     left_s = progress.left_s(now)
-    left = "" if left_s is None or progress.done == progress.total else f"{_duration(left_s)} left"
+    left = "" if left_s is None or progress.done == progress.total else f"{duration(left_s)} left"
     return ", ".join(filter(None, [f"{progress.done}/{progress.total} {progress.unit}", progress.facts, left]))
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Such as `12 min`."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

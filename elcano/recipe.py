@@ -15,7 +15,7 @@ from common.defaults import ROOT
 from common.errors import UserError
 from common.files import read_json, write_json
 from common.flags import changed
-from common.limits import Checked, between
+from common.limits import Checked, at_least, between
 from data.image_recipe import ImageRecipe
 from elcano.resources import Needs
 from server.config import ServerConfig
@@ -29,6 +29,7 @@ _OWN = {
     "training": ("dry_run",),
 }
 """What a run sets itself, by part; keys come from the environment, never from a recipe."""
+_MAY_CHANGE = {"num_test_tasks", "controls", "looks", "reference"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,6 +56,14 @@ class Recipe(Checked):
     image_recipe: ImageRecipe = "published"
     """What a starting policy sees that is an idefics2 as released, in the untrained test as in training: what
     OpenWebVoyager trained with (980 pixels, not split), or what its files say. Other policies see what they say."""
+    num_test_tasks: Annotated[int, at_least(1)] | None = None
+    """Only so many of the test tasks, the first ones; None: all. A run may go on with another number: its policies are
+    tested on what they have not tried yet."""
+    controls: bool = False
+    """Also train each later round again without what exploration brought, on D_IL alone for as many steps, and test
+    it: what is above it was learned from exploration, not from more steps."""
+    looks: bool = False
+    """Also test the last policy with gray screenshots, and without trees: does it look, does it read?"""
     embedded_sites: bool = True
     """Serve the embedded websites while browsing."""
     teacher: ExplorationConfig = ExplorationConfig()
@@ -70,6 +79,8 @@ class Recipe(Checked):
     family_values: bool = True
     """What `training` leaves at its default is as the policy's family publishes it, such as a LLaVA's learning rate;
     False: as it stands there."""
+    reference: Path | None = None
+    """The `summary.json` of an earlier run, by which a run says at its begin how long it may take."""
     needs: Needs = Needs()
     """What the executor gives each kind of command."""
 
@@ -132,7 +143,7 @@ def remember_recipe(recipe: Recipe, run_dir: Path) -> None:
     path, now = run_dir / "recipe.json", recipe.to_json()
     if not path.exists():
         write_json(path, now)
-    elif names := _differing(read_json(path), now):
+    elif names := sorted(set(_differing(read_json(path), now)) - _MAY_CHANGE):
         raise UserError(
             f"{run_dir} was started with another recipe (changed: {', '.join(names)}); "
             "give another --output_dir, or delete that folder to start over"

@@ -10,6 +10,8 @@ Every stage is one or two commands a person would type, leaves a folder behind, 
     <run_dir>/<round>/training/       and after                   training/train.sh
     <run_dir>/<round>/policy/         the better agent            toolkits/model_checkpoints_convertor/mg2hf.sh
     <run_dir>/<round>/test/           what it can do              collection/run.py, collection/evaluation/auto_eval.py
+    <run_dir>/<round>-control/        the same again without what exploration brought   } where the recipe
+    <run_dir>/<round>-gray/, -no_tree/   the last policy tested without screenshots, or without trees   } asks for them
 """
 
 import contextlib
@@ -19,6 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from collection.config.agent import Hidden
 from collection.config.commands import ExplorationConfig, RunConfig
 from collection.config.judging import JudgeFlags
 from common.files import read_json, write_atomic, write_json
@@ -42,15 +45,22 @@ def run_rounds(recipe: Recipe, run_dir: Path, executor: Executor) -> Iterator[Re
     """
     stages = Stages(recipe, run_dir, Logbook(run_dir), executor)
     policy = recipe.starting_policy
-    yield stages.test("untrained", policy)
+    stages.test("untrained", policy)
+    yield Result.read(run_dir, "untrained")
     demonstrations = None
     for number, round in enumerate(recipe.rounds):
         trajectories = stages.explore(round, policy)
         samples = stages.select(round, trajectories, number)
         demonstrations = demonstrations or samples
         shards = stages.pack(round, [demonstrations, samples])
-        policy = stages.learn(round, policy, shards)
-        yield stages.test(round.name, policy)
+        before, policy = policy, stages.learn(round, policy, shards)
+        stages.test(round.name, policy)
+        if recipe.controls and number > 0:
+            stages.control(round, before, demonstrations)
+        if recipe.looks and round is recipe.rounds[-1]:
+            stages.test(f"{round.name}-gray", policy, hide="screenshots")
+            stages.test(f"{round.name}-no_tree", policy, hide="tree")
+        yield Result.read(run_dir, round.name)
 
 
 def draw(samples: Path, share: float, seed: str, target: Path) -> Path:
@@ -81,7 +91,8 @@ class Stages:
                 tasks = self._tasks(round.name, "tasks", round.tasks)
                 asked = self._teacher(round.name) if round.agent == "teacher" else self._exploring(round.name, policy)
                 with self._websites(round.name) as port, asked as config:
-                    self._browse(round.name, config, tasks, output_dir, port)
+                    seed = derive_seed(config.seed or 0, round.name, output_dir.name)  # each round its own
+                    self._browse(round.name, dataclasses.replace(config, seed=seed), tasks, output_dir, port)
         return output_dir
 
     def select(self, round: Round, trajectories: Path, number: int) -> Path:
@@ -101,15 +112,16 @@ class Stages:
                 self._run(command, round.name, "select")
         return samples
 
-    def pack(self, round: Round, sample_files: list[Path]) -> Path:
-        """D_IL ∪ D_j as shards."""
+    def pack(self, round: Round, sample_files: list[Path], drawn_for: str = "") -> Path:
+        """D_IL ∪ D_j as shards. Which part of D_IL depends on the name of the round that it is `drawn_for`."""
         shards = self.run_dir / round.name / "shards"
         with self.logbook.stage(f"{round.name}/pack") as needed:
             if needed:
                 files = list(dict.fromkeys(sample_files))  # one only in the first round
                 folders = [file.with_name("images") for file in files]
-                if len(files) > 1 and round.il_share < 1:
-                    files[0] = draw(files[0], round.il_share, round.name, shards.with_name("replay.json"))
+                if (len(files) > 1 or drawn_for) and round.il_share < 1:
+                    seed, replay = drawn_for or round.name, shards.with_name("replay.json")
+                    files[0] = draw(files[0], round.il_share, seed, replay)
                 command = python(
                     "toolkits/convert_to_tar_data.py",
                     json_files=files,
@@ -119,8 +131,11 @@ class Stages:
                 self._run(command, round.name, "pack")
         return shards
 
-    def learn(self, round: Round, policy: Path, shards: Path) -> Path:
-        """Fine-tune `policy` on `shards` under Megatron; returns the better policy as a Hugging Face folder."""
+    def learn(self, round: Round, policy: Path, shards: Path, num_steps: int | None = None) -> Path:
+        """Fine-tune `policy` on `shards` under Megatron; returns the better policy as a Hugging Face folder.
+
+        It takes `num_steps` optimizer steps, or as many as the recipe says.
+        """
         folder = self.run_dir / round.name
         better = folder / "policy"
         with self.logbook.stage(f"{round.name}/hf2mg") as needed:
@@ -136,6 +151,8 @@ class Stages:
                     "RUN_NAME": round.name,
                 }
                 options = variables(round.training or self.recipe.training, every=not self.recipe.family_values)
+                if num_steps is not None:
+                    options |= {"TRAIN_ITERS": str(num_steps), "TRAIN_EPOCHS": "0"}
                 command = Command(["bash", "training/train.sh"], self._log(round.name, "train"), {**paths, **options})
                 self.executor.run(command, self.recipe.needs.training)
         with self.logbook.stage(f"{round.name}/mg2hf") as needed:
@@ -145,28 +162,38 @@ class Stages:
                 self._run(command, round.name, "mg2hf")
         return better
 
-    def test(self, name: str, policy: Path) -> Result:
-        """Runs on the test tasks, judged and counted."""
-        output_dir = self.run_dir / name / "test"
-        with self.logbook.stage(f"{name}/test") as needed:
+    def control(self, round: Round, policy: Path, demonstrations: Path) -> None:
+        """The round's training again without what exploration brought: from the same policy, on its part of D_IL."""
+        checkpoints = self.run_dir / round.name / "training" / "checkpoint" / round.name
+        num_steps = int((checkpoints / "latest_checkpointed_iteration.txt").read_text())
+        again = dataclasses.replace(round, name=f"{round.name}-control")
+        shards = self.pack(again, [demonstrations], drawn_for=round.name)
+        self.test(again.name, self.learn(again, policy, shards, num_steps))
+
+    def test(self, name: str, policy: Path, hide: Hidden = "nothing") -> None:
+        """Runs on the test tasks, judged and counted. Every policy finds the same pages, menus in the same order."""
+        output_dir, num_tasks = self.run_dir / name / "test", self.recipe.num_test_tasks
+        with self.logbook.stage(f"{name}/test", f"{num_tasks} tasks" if num_tasks else "") as needed:
             if needed:
-                tasks, how = self._tasks(name, "test_tasks", self.recipe.test_tasks), self.recipe.testing
+                how = self.recipe.testing if hide == "nothing" else dataclasses.replace(self.recipe.testing, hide=hide)
+                tasks = self._tasks(name, "test_tasks", self.recipe.test_tasks, num_tasks)
                 with self._websites(name) as port, self._policy(name, policy) as url:
                     greedy = 0 if how.temperature is None else how.temperature
-                    config = dataclasses.replace(how, api_localhost=(url,), temperature=greedy)
+                    seed = derive_seed(how.seed or 0, "test")
+                    config = dataclasses.replace(how, api_localhost=(url,), temperature=greedy, seed=seed)
                     self._browse(name, config, tasks, output_dir, port)
                 judging = flags(narrowed(JudgeFlags, how))
                 script = "collection/evaluation/auto_eval.py"
                 self._run(python(script, *judging, process_dir=output_dir, test_file=tasks), name, "evaluation")
-        return Result.from_summary(name, read_json(output_dir / "summary.json"))
 
-    def _tasks(self, name: str, what: str, tasks: Path | tuple[Path, ...]) -> Path:
-        """One task file: the only one, or all of them in one file of the run."""
+    def _tasks(self, name: str, what: str, tasks: Path | tuple[Path, ...], most: int | None = None) -> Path:
+        """One task file: the only one, or all of them, or the first so many, in one file of the run."""
         paths = files(tasks)
-        if len(paths) == 1:
+        if len(paths) == 1 and most is None:
             return paths[0]
         joined = self.run_dir / name / f"{what}.jsonl"
-        write_atomic(joined, "".join(path.read_text(encoding="utf-8").rstrip("\n") + "\n" for path in paths))
+        lines = [line for path in paths for line in path.read_text(encoding="utf-8").split("\n") if line]
+        write_atomic(joined, "".join(f"{line}\n" for line in lines[:most]))
         return joined
 
     def _browse(
@@ -177,7 +204,6 @@ class Stages:
             config,
             test_file=tasks,
             output_dir=output_dir,
-            seed=derive_seed(config.seed or 0, name, output_dir.name),  # no two rounds share random numbers
             headless=True,
             sites_port=config.sites_port if port is None else port,
         )

@@ -23,10 +23,13 @@ class Logbook:
         return {note["stage"]: note["seconds"] for note in sorted(notes, key=lambda note: note["finished_at"])}
 
     @contextlib.contextmanager
-    def stage(self, name: str) -> Iterator[bool]:
-        """`with logbook.stage(name) as needed: if needed: ...`; leaving it without an exception completes the stage."""
+    def stage(self, name: str, extent: str = "") -> Iterator[bool]:
+        """`with logbook.stage(name) as needed: if needed: ...`; leaving it without an exception completes the stage.
+
+        What is complete to another `extent` is taken up again.
+        """
         path = self.folder / f"{name.replace('/', '.')}.json"
-        if path.exists():
+        if path.exists() and read_json(path).get("extent", "") == extent:
             console.print(f"[dim]✓ {name}: done before[/dim]")
             yield False
             return
@@ -35,5 +38,6 @@ class Logbook:
         yield True
         seconds = round(time.monotonic() - begin, 1)
         os.sync()  # what the stage made survives a power cut if its mark does
-        write_json(path, {"stage": name, "seconds": seconds, "finished_at": time.time()})
+        note = {"stage": name, "seconds": seconds, "finished_at": time.time()}
+        write_json(path, {**note, "extent": extent} if extent else note)
         console.print(f"[green]✓[/green] {name}: {seconds:.0f} s")

@@ -6,7 +6,7 @@ Every model's `weights.py` makes its `weight_table(config)` of these parts.
 """
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -16,6 +16,8 @@ VOCAB_DIVISOR = 128
 
 LANGUAGE = "language_model."
 """What stands before every key of the language model in a Megatron checkpoint."""
+VALUE_HEADS = LANGUAGE + "value_heads."
+"""And of what a critic has beside the table's weights; a head's name follows, which is that of its column."""
 EMBEDDING, OUTPUT_LAYER = LANGUAGE + "embedding.word_embeddings.weight", LANGUAGE + "output_layer.weight"
 
 
@@ -34,6 +36,12 @@ class Weight:
 def find_spelling(name: str, spellings: Callable[[str], Iterator[str]], available: Collection[str]) -> str | None:
     """The one of `name`'s spellings over the versions of transformers that is `available`; None when none is."""
     return next((spelling for spelling in spellings(name) if spelling in available), None)
+
+
+def value_heads_in(keys: Iterable[str]) -> tuple[str, ...]:
+    """The names of the value heads in a Megatron checkpoint of these keys; a policy has none."""
+    own = (key.removeprefix(VALUE_HEADS) for key in keys if key.startswith(VALUE_HEADS))
+    return tuple(sorted({key.split(".")[0] for key in own}))
 
 
 def padded_vocab_size(vocab_size: int, tensor_parallel: int) -> int:

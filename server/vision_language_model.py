@@ -5,7 +5,6 @@ Image in, features out; the new tokens of all running sequences in, logits out. 
 """
 
 import dataclasses
-import hashlib
 import importlib.util
 import threading
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from transformers import AutoModelForImageTextToText, BatchFeature, BitsAndBytes
 from transformers.utils import logging
 
 from common.errors import UserError
+from data.checkpoint_folder import fingerprint
 from models.family import Family
 from models.image_settings import ImageSettings
 from models.processor import load_processor, settings_for, splitting_remark, to_stderr
@@ -29,8 +29,6 @@ from server.kv_slots import KVSlots
 from server.lora import Adapters
 from server.memory import is_out_of_memory
 from server.ragged_attention import KERNELS, Chunk, Step
-
-_BLOCK = 2**20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,19 +121,6 @@ class VisionLanguageModel:
     def new_step(self, slots: KVSlots, decoding: Sequence[Chunk], chunks: Sequence[Chunk]) -> Step:
         """A step with this model's attention window and kernel."""
         return Step(slots, decoding, chunks, self.sliding_window, self._kernel)
-
-
-def fingerprint(folder: Path) -> str:
-    """12 hex digits that change when the weights do: a hash of each safetensors file, or of 64 MiB spread over it."""
-    digest = hashlib.sha256()
-    for path in sorted(folder.glob("*.safetensors")):
-        size = path.stat().st_size
-        digest.update(f"{path.name} {size}\n".encode())
-        with open(path, "rb") as file:
-            for offset in range(0, size, max(_BLOCK, size // 64)):
-                file.seek(offset)
-                digest.update(file.read(_BLOCK))
-    return digest.hexdigest()[:12]
 
 
 def _device(name: str) -> torch.device:

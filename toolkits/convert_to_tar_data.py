@@ -53,6 +53,8 @@ class Config:
     """Hold out this part of the tasks, whatever the seed, in shards of their own."""
     weights: str = ""
     """A file of columns that training/make_columns.sh made of these samples: what weighs 0 is left out of training."""
+    candidates: str = ""
+    """A file that collection/sample_candidates.py made of these samples: each candidate becomes a sample of its own."""
     share_images: bool = False
     """Store a screenshot that several samples of a tar show once, for a third to a half of the bytes. Elcano reads such
     tars whole; readers that take each sample by its key (plain webdataset, plain energon) miss images."""
@@ -79,8 +81,12 @@ def main(config: Config) -> None:
     config = with_published_paths(config)
     check(config)
     samples = read_samples([Path(file) for file in config.json_files], [Path(folder) for folder in config.image_dirs])
+    if config.candidates:
+        from toolkits.candidate_samples import with_candidates  # imported here, as below: it needs pyarrow
+
+        samples = with_candidates(samples, Path(config.candidates), lambda sample: is_held_out(sample, config))
     if config.weights:
-        from toolkits.weighted_samples import with_weight  # imported here: it needs pyarrow
+        from toolkits.weighted_samples import with_weight
 
         samples = with_weight(samples, Path(config.weights), lambda sample: is_held_out(sample, config))
     shards = plan(samples, config)
@@ -155,7 +161,7 @@ def is_held_out(sample: Sample, config: Config) -> bool:
 
 def state_of_inputs(samples: Sequence[Sample], config: Config) -> list[tuple[str, int, int]]:
     """(path, bytes, time of the last change) of every file that goes into the shards."""
-    lists = [Path(file).resolve() for file in (*config.json_files, *filter(None, [config.weights]))]
+    lists = [Path(file).resolve() for file in (*config.json_files, *filter(None, [config.weights, config.candidates]))]
     paths = {str(path): path for path in (*lists, *(path for sample in samples for path in sample.images))}
     return [(name, (stat := path.stat()).st_size, stat.st_mtime_ns) for name, path in sorted(paths.items())]
 

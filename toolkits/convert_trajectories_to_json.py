@@ -30,6 +30,7 @@ from rich.table import Table
 
 from common import cli
 from common.errors import UserError
+from common.spool import Spool
 from data.conversation import build_conversation
 from data.outcome import Verdict
 from data.rewarded_step import reward_fields
@@ -38,7 +39,6 @@ from data.trajectory import MAX_STEPS, Trajectory, is_complete, list_trajectorie
 from toolkits.image_check import check_image
 from toolkits.parallel import run_parallel
 from toolkits.sample_records import encode_record
-from toolkits.spool import Spool
 from toolkits.tree_tokens import TreeCutter
 
 _SENDERS = {"user": "human", "assistant": "gpt"}

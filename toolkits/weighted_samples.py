@@ -12,12 +12,16 @@ def with_weight(samples: Sequence[Sample], path: Path, is_held_out: Callable[[Sa
     """Those whose `weight` or `share` (of a loss's denominator) is not 0, and all that are held out.
 
     Raises:
-        UserError: `path` is no file of columns with weights, lacks a sample, or leaves none.
+        UserError: `path` is no file of columns with weights, lacks a sample or was made for another one, or leaves
+            none.
     """
     files = ColumnFiles([path], ["weight", "share"], [])
     if "weight" not in files:
         raise UserError(f"{path}: has no column weight, so it leaves nothing out")
     names = [name for name in ("weight", "share") if name in files]
+    for sample in samples:
+        if not is_held_out(sample):
+            files.check(sample.id, sample.conversations)
     kept = [
         sample for sample in samples if is_held_out(sample) or any(files.of_sample(name, sample.id) for name in names)
     ]

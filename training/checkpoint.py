@@ -18,9 +18,11 @@ from megatron.core.optimizer import MegatronOptimizer
 from megatron.core.optimizer_param_scheduler import OptimizerParamScheduler
 from megatron.core.tensor_parallel import get_cuda_rng_tracker
 
+from common.errors import UserError
 from common.files import write_json
 from data.adapter_record import AdapterRecord, read_adapter_record, write_adapter_record
 from data.checkpoint_folder import IDENTITY_FILE, find_weights, iteration_name, write_tracker
+from models.weight_table import VALUE_HEADS, value_heads_in
 from training import async_save, torch_adam
 from training.distributed_state import METADATA
 from training.feed import Feed
@@ -52,21 +54,23 @@ class TrainingState:
 def load_model(models: list[VisionLanguageModel], weights: Path) -> None:
     """Read this rank's part of the weights, whatever layout they were saved in.
 
-    Adapters that `weights` does not hold keep their initial values. Where it holds only what learnt beside frozen
-    weights, those are read from where they lie.
+    Adapters and value heads that `weights` does not hold keep their initial values. Where it holds only what learnt
+    beside frozen weights, those are read from where they lie.
 
     Raises:
-        UserError: `weights` holds adapters of another form than the models'.
+        UserError: `weights` holds adapters of another form than the models', or a critic where a policy is wanted.
     """
     check_adapters(weights, models[0].trainable.lora)
     record = read_adapter_record(weights)
     if record and record.base:
         load_model(models, find_weights(record.base)[0])
     stored = torch_dist.tensor_shapes(weights)
+    if (heads := value_heads_in(stored)) and not models[0].trainable.value_heads:
+        raise UserError(f"{weights}: is a critic ({', '.join(heads)}), not a policy; give the policy's checkpoint")
     is_whole = record is None or record.base is None
 
     def is_wanted(key: str) -> bool:
-        return key in stored or (is_whole and ".lora_" not in key)
+        return key in stored or (is_whole and ".lora_" not in key and not key.startswith(VALUE_HEADS))
 
     loaded = torch_dist.load({"model": sharded_weights(models, is_wanted)}, weights)
     set_weights(models, loaded["model"])

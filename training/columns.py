@@ -44,13 +44,23 @@ class ColumnJoin:
         return {name: self._number(name, number, sample_id, fields) for name, number in self.needs.per_sample.items()}
 
     def check(self, sample_id: str, fields: Mapping[str, Any]) -> None:
-        """What can be known without tokenizing: `UserError` where `of` would raise one, but for lengths."""
+        """What can be known without tokenizing: `UserError` where `of` would raise one, but for lengths, and where a
+        file was made for another sample of this id."""
+        self.files.check(sample_id, fields.get("conversations", ()))
         self.numbers(sample_id, fields)
         for name in self.needs.per_token:
             if name in self.files:
                 self.files.of_tokens(name, sample_id)
             elif not fields.get("logprobs"):
                 raise UserError(f"sample {sample_id}: the algorithm needs {name}, and nothing says them")
+
+    def check_policy(self, digest: str) -> None:
+        """`UserError` where a file's log-probabilities are of another policy than the one that training starts from."""
+        for name in self.needs.per_token:
+            if name in self.files and self.files.made_of(name).get("policy", digest) != digest:
+                raise UserError(
+                    f"column {name} was made with another policy than PRETRAIN_CHECKPOINT_PATH; give score.sh that one"
+                )
 
     def of(
         self, sample_id: str, fields: Mapping[str, Any], learn: torch.Tensor, behavior_logprobs: torch.Tensor | None

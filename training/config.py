@@ -65,13 +65,15 @@ class Config(TrainingOptions, Places):
         weights that it leaves alone, and what its loss is made of."""
         shards = [checksum(shard)[1] for shard in manifest["shards"] if shard.get("split", "train") == "train"]
         names = ("global_batch_size", "seed", "pr")
+        trainable = dataclasses.asdict(self.trainable)
+        del trainable["value_heads"]  # `algorithm` names them
         return {
             **{name: getattr(self, name) for name in names},
             "do": spelled(self.do),
             "adam": kernels.adam(self.te),
             "num_workers": self.num_loaders(manifest["num_samples"]),
             "data": hashlib.sha256("".join(shards).encode()).hexdigest(),
-            "trainable": dataclasses.asdict(self.trainable),
+            "trainable": trainable,
             "algorithm": f"{self.algorithm}: {self.build_algorithm()}",
             "column_files": [file_digest(path) for path in self.column_paths],
             **({"base": self._base()} if self.lora_rank else {}),
@@ -117,6 +119,7 @@ class Config(TrainingOptions, Places):
             connector=not (frozen if self.freeze_connector is None else self.freeze_connector),
             language=not self.freeze_language,
             lora=Lora(self.lora_rank, self.lora_alpha) if self.lora_rank else None,
+            value_heads=self.build_algorithm().value_heads,
         )
 
     @property

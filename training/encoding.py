@@ -17,6 +17,10 @@ Turns = list[tuple[str, str]]
 Sizes = Sequence[tuple[int, int]]
 """(height, width) in pixels of its images."""
 
+Reads = Literal["answer", "all_answers", "all", "state", "state_and_action"]
+"""What is marked in `Tokens.learn`: tokens to be predicted (the last reply, every reply, everything but images), or for
+critics the positions before marks are read: the end of the prompt, the ends of prompt and last reply."""
+
 _ROLES = {"human": "user", "gpt": "assistant"}
 _OBSERVATION = "OBSERVATION:"
 
@@ -43,11 +47,12 @@ class ConversationEncoder:
         image_encoder: ImageEncoder,
         seq_len: int,
         image_num: int,
-        loss: Literal["answer", "all_answers", "all"],
+        loss: Reads,
     ) -> None:
         """`UserError` when the processor has no chat template, or nothing says where a reply ends."""
         self.processor, self.image_encoder, self.tokenizer = processor, image_encoder, processor.tokenizer
-        self.seq_len, self.image_num, self.loss = seq_len, image_num, loss
+        self.image_num, self.loss = image_num, loss
+        self.seq_len = seq_len - 1 if loss == "state_and_action" else seq_len  # it puts a mark behind the last token
         if not processor.chat_template:
             raise UserError("the checkpoint has no chat template (chat_template.jinja); take it from its release")
         self.end = self._end_of_reply()
@@ -104,8 +109,19 @@ class ConversationEncoder:
                 learn = self._learn(turns, sizes, rendered, reads_last=not sampled) + [True] * len(reply)
                 ids = torch.tensor(rendered.ids + reply)
                 known = sampled if turns is whole else None  # another prompt than the policy read: others there
-                return Tokens(ids, torch.tensor(learn), _behavior_logprobs(len(ids), known))
+                return self._read(Tokens(ids, torch.tensor(learn), _behavior_logprobs(len(ids), known)))
             turns = _shorten_tree(turns, self._num_characters_of_tail(turns, sizes, rendered, excess), self.seq_len)
+
+    def _read(self, tokens: Tokens) -> Tokens:
+        """Of what a critic reads, no more than that: where it reads, the very next token is marked."""
+        if self.loss not in ("state", "state_and_action"):
+            return tokens
+        reply = int(tokens.learn.int().argmax())
+        ends = [reply] if self.loss == "state" else [reply, len(tokens.ids)]
+        ids = torch.cat([tokens.ids, tokens.ids[-1:]])[: ends[-1] + 1]
+        learn = torch.zeros(len(ids), dtype=torch.bool)
+        learn[ends] = True
+        return Tokens(ids, learn)
 
     def _end_of_reply(self) -> str:
         """What the chat template writes behind a reply; where that is nothing, as llava-1.5's, the tokenizer's own end.

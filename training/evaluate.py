@@ -1,6 +1,7 @@
 """The loss on the data set's validation split: samples of tasks that training never sees.
 
-Whatever the algorithm of the run, it is that of supervised fine-tuning, so that runs can be compared.
+Whatever the algorithm of the run, it is that of supervised fine-tuning, so that runs can be compared. A critic has
+none.
 """
 
 from collections.abc import Iterator
@@ -33,7 +34,8 @@ class Evaluator:
         self.config, self.chunks, self.encoder, self.collator = config, chunks, encoder, collator
         self.replica, self.algorithm = replica, Sft()
         shards = read_manifest(config.dataset_path)["shards"]
-        self.has_samples = any(shard.get("split") == "val" for shard in shards)
+        is_critic = bool(config.trainable.value_heads)
+        self.has_samples = not is_critic and any(shard.get("split") == "val" for shard in shards)
 
     def is_due(self, iteration: int, train_iters: int) -> bool:
         last = iteration == train_iters

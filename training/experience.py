@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from common.errors import UserError
-from data.columns import ColumnFiles
+from data.columns import ColumnFiles, digest_of
 from data.rewarded_step import RewardedStep
 from training.stored_sample import read_in_order
 
@@ -19,7 +19,7 @@ class RewardedTrajectory:
     """One try of h steps as n samples, in their order: n = h, or more where steps have candidate actions.
 
     keys [n]: the samples' ids. steps [n], candidates [n]: which step a sample is of, and 0 for the action that was
-    taken there. rewards [h]. outcome: r_T, of the whole. columns: [n] by name.
+    taken there. rewards [h]. outcome: r_T, of the whole. columns: [n] by name. digests [n]: of what the samples say.
     """
 
     id: str
@@ -31,6 +31,7 @@ class RewardedTrajectory:
     rewards: np.ndarray
     outcome: float
     columns: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
+    digests: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> np.ndarray:
         """[n]: a column."""
@@ -46,33 +47,36 @@ def read_experience(folder: Path, files: ColumnFiles, columns: Sequence[str]) ->
     """The trajectories of a folder's training samples, sorted by id, with `columns` of `files`.
 
     Raises:
-        UserError: a sample has no rewards; a trajectory lacks a step; a column lacks a sample or a number.
+        UserError: a sample has no rewards; a trajectory lacks a step; a column lacks a sample or a number, or was made
+            for other samples.
     """
-    tries: dict[str, list[tuple[RewardedStep, str]]] = collections.defaultdict(list)
+    tries: dict[str, list[tuple[RewardedStep, str, str]]] = collections.defaultdict(list)
     for sample in read_in_order(folder, splits=("train",)):
-        step = RewardedStep.of(sample.id, sample.fields)
-        tries[step.trajectory].append((step, sample.id))
+        step, said = RewardedStep.of(sample.id, sample.fields), sample.fields["conversations"]
+        files.check(sample.id, said)
+        tries[step.trajectory].append((step, sample.id, digest_of(said)))
     return [_trajectory(name, tries[name], files, columns) for name in sorted(tries)]
 
 
 def _trajectory(
-    name: str, samples: list[tuple[RewardedStep, str]], files: ColumnFiles, columns: Sequence[str]
+    name: str, samples: list[tuple[RewardedStep, str, str]], files: ColumnFiles, columns: Sequence[str]
 ) -> RewardedTrajectory:
-    samples.sort(key=lambda pair: (pair[0].step, pair[0].candidate))
-    taken = [step for step, _ in samples if step.candidate == 0]
-    _check_steps(name, [step for step, _ in samples], taken)
-    keys = tuple(key for _, key in samples)
+    samples.sort(key=lambda sample: (sample[0].step, sample[0].candidate))
+    everything, keys, digests = zip(*samples, strict=True)
+    taken = [step for step in everything if step.candidate == 0]
+    _check_steps(name, everything, taken)
     last = taken[-1]
     return RewardedTrajectory(
         id=name,
         task=last.task,
         group=last.group,
         keys=keys,
-        steps=np.array([step.step for step, _ in samples]),
-        candidates=np.array([step.candidate for step, _ in samples]),
+        steps=np.array([step.step for step in everything]),
+        candidates=np.array([step.candidate for step in everything]),
         rewards=np.array([step.reward for step in taken], dtype=float),
         outcome=float(last.reward if last.trajectory_reward is None else last.trajectory_reward),
         columns={column: np.array([files.of_sample(column, key) for key in keys]) for column in columns},
+        digests=digests,
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from common.errors import UserError
 from common.files import make_folder, read_json
-from data.checkpoint_folder import IDENTITY_FILE, find_weights, read_tracker
+from data.checkpoint_folder import IDENTITY_FILE, find_weights, fingerprint, read_tracker
 from data.names import check_name
 from data.shard import read_manifest
 from models.language import sliding_window
@@ -79,6 +79,7 @@ def check(config: Config, num_ranks: int) -> None:
     if config.wandb_project and importlib.util.find_spec("wandb") is None:
         raise UserError("WANDB_PROJECT needs the wandb package; pip install wandb")
     join = ColumnJoin(config.build_algorithm(), config.column_paths)
+    join.check_policy(fingerprint(weights, "*.distcp"))
     check_samples(config.dataset_path, manifest, config.image_num, config.hf_files, join)
     check_name("RUN_NAME", config.output_name)
     make_folder(config.checkpoint_path, "the folder of checkpoints")

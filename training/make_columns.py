@@ -2,7 +2,7 @@
 
 One row of the Parquet file for each training sample:
 
-    id                      as in the samples
+    id, digest              as in the samples, and of what they say
     trajectory, group, step where it stands (data/rewarded_step.py)
     reward, outcome         of the step, of the whole trajectory
     return                  the sum of gamma^k times the reward k steps later
@@ -16,7 +16,6 @@ The file appears when it is whole. The same command again leaves it as it is; an
 """
 
 import dataclasses
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -28,7 +27,8 @@ import pyarrow
 from common import cli
 from common.errors import UserError
 from common.files import file_digest
-from data.columns import ColumnFiles, print_columns, read_record, write_columns
+from common.switch import Switch
+from data.columns import ColumnFiles, is_written, print_columns, write_columns
 from data.rewarded_step import discounted_returns
 from data.shard import read_manifest
 from training import algorithms
@@ -36,6 +36,7 @@ from training.config import parse_with_environment
 from training.estimators import others_mean
 from training.experience import RewardedTrajectory, by_group, read_experience
 
+MONTE_CARLO = ("value_1", "value_2", "instruction_value")
 _ROWS = 10_000  # of a Parquet row group
 
 
@@ -56,6 +57,8 @@ class MakeColumnsConfig:
     """Parquet files of columns that they are made of (values), separated by commas."""
     gamma: float = 0.9
     """Discount of `return`."""
+    monte_carlo: Switch = False
+    """With an algorithm: Monte Carlo values for those of its values that no file of column_files has."""
 
     def made_of(self, paths: Sequence[Path]) -> dict[str, Any]:
         """What the file depends on."""
@@ -63,6 +66,7 @@ class MakeColumnsConfig:
         return {
             "algorithm": maker,
             "gamma": self.gamma,
+            **({"monte_carlo": True} if self.monte_carlo else {}),
             "samples": file_digest(self.dataset_path / "manifest.json"),
             "column_files": [file_digest(path) for path in paths],
         }
@@ -71,33 +75,35 @@ class MakeColumnsConfig:
 def main(config: MakeColumnsConfig) -> None:
     """Read everything, then write the file and say what is in it."""
     read_manifest(config.dataset_path)
-    if not config.output.absolute().parent.is_dir():
-        raise UserError(f"{config.output}: its folder does not exist")
     algorithm = algorithms.load(config.algorithm, config.algorithm_options) if config.algorithm else None
     paths = [Path(path) for path in config.column_files.split(",") if path]
     sources = algorithm.sources if algorithm else ()
     files = ColumnFiles(paths, sources, ())
-    for name in sources:
-        if name not in files:
-            given = ", ".join(map(str, paths)) or "not set"
-            raise UserError(f"{config.algorithm} is made of column {name}; no file of COLUMN_FILES ({given}) has it")
+    given = [name for name in sources if name in files]
+    filled = MONTE_CARLO if config.monte_carlo else ()
+    if missing := [name for name in sources if name not in (*given, *filled)]:
+        said = ", ".join(map(str, paths)) or "not set"
+        raise UserError(f"{config.algorithm} is made of column {missing[0]}; no file of COLUMN_FILES ({said}) has it")
     record = config.made_of(paths)
-    if config.output.exists():
-        if read_record(config.output) != record:
-            raise UserError(f"{config.output}: holds other columns; give another --output, or remove it")
-        print(f"{config.output}: complete")
+    if is_written(config.output, record):
         return
-    trajectories = read_experience(config.dataset_path, files, sources)
+    trajectories = read_experience(config.dataset_path, files, given)
     if not (algorithm and algorithm.takes_candidates):
         _check_no_candidates(trajectories)
+    if len(given) < len(sources):
+        values = monte_carlo_values(trajectories)
+        trajectories = [
+            dataclasses.replace(trajectory, columns={**of_it, **trajectory.columns})
+            for trajectory, of_it in zip(trajectories, values, strict=True)
+        ]
     made = algorithm.columns(trajectories) if algorithm else monte_carlo_values(trajectories)
     _check_numbers(trajectories, made)
-    write_columns(config.output, tables(trajectories, made, config.gamma), schema(made[0], record))
+    write_columns(config.output, tables(trajectories, made, config.gamma), schema(made[0]), record)
     print_columns(config.output)
 
 
 def monte_carlo_values(trajectories: Sequence[RewardedTrajectory]) -> list[dict[str, np.ndarray]]:
-    """value_1, value_2, instruction_value, [h] each: what the other tries of the group came to."""
+    """value_1, value_2, instruction_value, [n] each: what the other tries of the group came to."""
     outcomes = np.array([trajectory.outcome for trajectory in trajectories])
     if len(outcomes) < 2:
         raise UserError("one trajectory alone says nothing of what to expect; Monte Carlo values need at least two")
@@ -105,19 +111,18 @@ def monte_carlo_values(trajectories: Sequence[RewardedTrajectory]) -> list[dict[
     for numbers in by_group(trajectories):
         if len(numbers) > 1:
             values[numbers] = others_mean(outcomes[numbers])
-    names = ("value_1", "value_2", "instruction_value")
     return [
-        dict.fromkeys(names, np.full(trajectory.num_steps, value))
+        dict.fromkeys(MONTE_CARLO, np.full(len(trajectory.keys), value))
         for trajectory, value in zip(trajectories, values, strict=True)
     ]
 
 
-def schema(columns: dict[str, np.ndarray], record: dict[str, Any]) -> pyarrow.Schema:
-    """Of the file; `record` goes into its metadata."""
-    texts = [(name, pyarrow.string()) for name in ("id", "trajectory", "group")]
+def schema(columns: dict[str, np.ndarray]) -> pyarrow.Schema:
+    """Of the file."""
+    texts = [(name, pyarrow.string()) for name in ("id", "digest", "trajectory", "group")]
     counts = [(name, pyarrow.int32()) for name in ("step", "num_tries")]
     numbers = [(name, pyarrow.float64()) for name in ("reward", "outcome", "return", *columns)]
-    return pyarrow.schema([*texts, *counts, *numbers], metadata={"made_of": json.dumps(record)})
+    return pyarrow.schema([*texts, *counts, *numbers])
 
 
 def tables(
@@ -135,6 +140,7 @@ def tables(
             rows.append(
                 {
                     "id": key,
+                    "digest": trajectory.digests[index],
                     "trajectory": trajectory.id,
                     "group": trajectory.group,
                     "step": trajectory.steps[index],

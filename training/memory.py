@@ -136,6 +136,9 @@ def _stage(config: Config, hf: Any, count: Count, stage: int, data_parallel: int
         learnt, parameters = learnt + adapters, parameters + adapters
     else:
         learnt += count.language * trainable.language
+    if stage == layout.pipeline_parallel - 1:
+        heads = len(trainable.value_heads) * _value_head_parameters(hf.text_config.hidden_size, layout.tensor_parallel)
+        learnt, parameters = learnt + heads, parameters + heads
     on_each = learnt // (data_parallel * layout.context_parallel) if layout.distributed_optimizer else learnt
     averaged = count.vision * trainable.vision + count.connector * trainable.connector
     return Stage(
@@ -156,6 +159,11 @@ def _lora_parameters(text: Any, layout: Layout, rank: int) -> int:
     columns = 3 * hidden + (query + 2 * keys) // tp + 2 * hidden + 2 * ffn // tp
     rows = query // tp + hidden + ffn // tp + hidden
     return rank * (columns + rows)
+
+
+def _value_head_parameters(hidden: int, tensor_parallel: int) -> int:
+    """On one GPU: two hidden layers, the first cut by output and the second by input, and one output."""
+    return hidden * (2 * hidden + 1) // tensor_parallel + 2 * hidden + 1
 
 
 def _update(config: Config, on_each: int, whole: int, on_gpu: bool) -> int:

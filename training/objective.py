@@ -32,7 +32,7 @@ class Objective:
         return Objective(algorithm, (total or 1.0) / num_replicas / len(batches))  # no share at all: the loss is 0
 
     def __call__(self, batch: MicroBatch, losses: torch.Tensor) -> torch.Tensor:
-        """A micro-batch's loss, of the cross entropy [b, s] of its labels.
+        """A micro-batch's loss, of the cross entropy [b, s] of its labels, or a critic's output [b, s, heads] there.
 
         The mean over the micro-batches of all replicas is the loss of the step. Of a sequence that several ranks share,
         each one's is the part of the positions it holds; the algorithm sees them all.
@@ -42,8 +42,9 @@ class Objective:
         group = parallel_state.get_context_parallel_group()
         whole = AllGather.apply(losses.unsqueeze(0), group).sum(0) if group.size() > 1 else losses
         labelled = batch.labels != IGNORE
-        own = self.algorithm.token_losses(PredictedTokens(-whole[labelled], batch.columns))
-        spread = torch.zeros_like(losses).masked_scatter(labelled, own)
+        found = whole[labelled] if self.algorithm.value_heads else -whole[labelled]
+        own = self.algorithm.token_losses(PredictedTokens(found, batch.columns))
+        spread = own.new_zeros(labelled.shape).masked_scatter(labelled, own)
         if group.size() > 1:
             lengths = batch.segment_lengths or (losses.size(1),)
             held = torch.zeros(losses.size(1), device=losses.device)

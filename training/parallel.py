@@ -22,7 +22,8 @@ Chunks = list[DistributedDataParallel]
 
 
 def build_model(family: Family, hf: Any, layout: Layout, trainable: Trainable = EVERYTHING, seed: int = 0) -> Chunks:
-    """This rank's part of the model, with fp32 buffers for its gradients; only adapters have initial weights."""
+    """This rank's part of the model, with fp32 buffers for its gradients; only adapters and value heads have initial
+    weights."""
     ddp_config = DistributedDataParallelConfig(
         grad_reduce_in_fp32=True,
         use_distributed_optimizer=layout.distributed_optimizer,
@@ -34,6 +35,8 @@ def build_model(family: Family, hf: Any, layout: Layout, trainable: Trainable = 
         model = model_class(family)(hf, layout, trainable, number if layout.virtual_pipeline > 1 else None)
         model.train()
         lora.initialize(model.language_model.decoder.layers, seed)
+        if model.language_model.value_heads is not None:
+            model.language_model.value_heads.initialize(seed)
         wrapped = Float16Module(model.config, model) if layout.bf16 else model
         # Megatron overlaps the first chunk's buckets only: the others finish while the first is still at work.
         chunks.append(DistributedDataParallel(model.config, ddp_config, wrapped, disable_bucketing=number > 0))

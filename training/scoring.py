@@ -1,6 +1,9 @@
 """What one rank does to score samples: forward passes only, rows gathered on the first rank."""
 
+import dataclasses
 import math
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 import pyarrow
@@ -8,28 +11,40 @@ import torch
 from megatron.core import parallel_state
 from megatron.core.transformer.module import Float16Module
 
+from common.errors import UserError
 from data.checkpoint_folder import find_weights
-from data.columns import write_columns
+from data.column_parts import ColumnParts
+from data.columns import digest_of
 from models.processor import load_processor
 from models.registry import family
+from models.weight_table import value_heads_in
 from training import checkpoint, layout
 from training.collate import Collator, MicroBatch, Share, TokenizedSample
 from training.dataset import in_batches, tokenize_share
+from training.encoding import ConversationEncoder, Reads
 from training.feed import Replica
+from training.modules import torch_dist
 from training.modules.batching import IGNORE
 from training.modules.registry import model_class
+from training.modules.vision_language import VisionLanguageModel
 from training.score import ScoreConfig
 from training.step import forward_only
-from training.stored_sample import read_in_order
-from training.train import build_collator, build_encoder
+from training.stored_sample import StoredSample, read_in_order
+from training.train import build_collator
 
 _WINDOW = 64
 """Samples that are read, packed and written together, for each replica."""
 
-_SCHEMA = pyarrow.schema(
-    [("id", pyarrow.string()), ("logprob", pyarrow.float64()), ("num_tokens", pyarrow.int32())]
-    + [(name, pyarrow.float64()) for name in ("perplexity", "behavior_logprob")]
-)
+_LIST = pyarrow.list_(pyarrow.float32())
+
+
+@dataclasses.dataclass(frozen=True)
+class _Rows:
+    """Columns and how they are made: what of a sample is read, and its row of the output there, [t] or [t, n]."""
+
+    columns: dict[str, pyarrow.DataType]
+    reads: Reads
+    row: Callable[[TokenizedSample, torch.Tensor], dict[str, Any]]
 
 
 def score(config: ScoreConfig) -> None:
@@ -39,52 +54,100 @@ def score(config: ScoreConfig) -> None:
     weights, hf_files = find_weights(config.checkpoint)
     kind = family(hf_files)
     hf = kind.read_config(hf_files)
-    model = model_class(kind)(hf, training.layout, training.trainable, None).eval()
-    checkpoint.load_model([model], weights)
+    heads = value_heads_in(torch_dist.tensor_shapes(weights)) if config.write == "values" else ()
+    rows = _rows(config, heads)
+    model = model_class(kind)(hf, training.layout, dataclasses.replace(training.trainable, value_heads=heads), None)
+    checkpoint.load_model([model.eval()], weights)
+    if config.write == "features":
+        _give_hidden_states(model)
     chunk = Float16Module(model.config, model) if training.layout.bf16 else model
     processor = load_processor(hf_files)
     image_encoder = kind.image_encoder(processor, hf)
     collator = build_collator(training, image_encoder)
-    encoder, place = build_encoder(training, processor, image_encoder), collator.place
+    encoder = ConversationEncoder(processor, image_encoder, config.seq_len, config.image_num, rows.reads)
+    parts = _parts(config, rows) if torch.distributed.get_rank() == 0 else None
+    done = [parts.num_rows if parts else 0]
+    torch.distributed.broadcast_object_list(done)
+    if parts and done[0]:
+        print(f"{config.output}: goes on after {done[0]} samples", flush=True)
+    place = collator.place
     shares = (
         tokenize_share(encoder, window, place.data_rank, place.data_size)
-        for window in in_batches(read_in_order(config.dataset_path), _WINDOW * place.data_size)
+        for window in in_batches(_after(config, done[0]), _WINDOW * place.data_size)
     )
-    token_column = config.token_column if config.token_logprobs else None
-    tables = (
-        _score_share(chunk, collator, share, config.seq_len, token_column)
-        for share in Replica.own(place.data_rank).receive(shares)
-    )
-    tokens = [pyarrow.field(token_column, pyarrow.list_(pyarrow.float32()))] if token_column else []
-    schema = pyarrow.schema([*_SCHEMA, *tokens])
-    if torch.distributed.get_rank() == 0:
-        print(f"{config.output}: {write_columns(config.output, tables, schema)} samples")
-    else:
-        for _ in tables:
-            pass
+    said = (digest_of(sample.fields["conversations"]) for sample in _after(config, done[0]))
+    for share in Replica.own(place.data_rank).receive(shares):
+        scored = _score_share(chunk, collator, share, config.seq_len, rows)
+        if parts:
+            parts.append([{**row, "digest": next(said)} for row in scored])
+    if parts:
+        parts.finish()
+        print(f"{config.output}: {parts.num_rows} samples")
     layout.finalize()
 
 
-def _score_share(
-    chunk: Any, collator: Collator, share: Share, seq_len: int, token_column: str | None
-) -> list[dict[str, Any]]:
+def _rows(config: ScoreConfig, heads: tuple[str, ...]) -> _Rows:
+    """What `config` asks to be written."""
+    if config.write == "features":
+        names = ("state_features", "action_features")
+        return _Rows(
+            dict.fromkeys(names, _LIST),
+            "state_and_action",
+            lambda sample, output: dict(zip(names, output.numpy(), strict=True)),
+        )
+    if config.write == "values":
+        if not heads:
+            raise UserError(f"{config.checkpoint}: has no value heads; train them with ALGORITHM=critic")
+        return _Rows(
+            dict.fromkeys(heads, pyarrow.float64()),
+            "state",
+            lambda sample, output: dict(zip(heads, output[0].sigmoid().tolist(), strict=True)),
+        )
+    columns = {"logprob": pyarrow.float64(), "num_tokens": pyarrow.int32()}
+    columns |= dict.fromkeys(("perplexity", "behavior_logprob"), pyarrow.float64())
+    names = config.token_columns
+    return _Rows(
+        {**columns, **dict.fromkeys(names, _LIST)},
+        config.loss,
+        lambda sample, output: {**_logprobs(sample, (-output).tolist()), **dict.fromkeys(names, (-output).tolist())},
+    )
+
+
+def _after(config: ScoreConfig, done: int) -> Iterator[StoredSample]:
+    return islice(read_in_order(config.dataset_path), done, None)
+
+
+def _give_hidden_states(model: VisionLanguageModel) -> None:
+    """Let the model give what a value head would read: the last layer's normed output."""
+    if model.post_process:
+        model.language_model.value_heads = torch.nn.Identity()
+
+
+def _parts(config: ScoreConfig, rows: _Rows) -> ColumnParts:
+    schema = pyarrow.schema({"id": pyarrow.string(), "digest": pyarrow.string(), **rows.columns})
+    return ColumnParts(config.output, schema, config.made_of())
+
+
+def _score_share(chunk: Any, collator: Collator, share: Share, seq_len: int, rows: _Rows) -> list[dict[str, Any]]:
     """Rows of all replicas' samples in their order, on every rank."""
-    scored = forward_only([chunk], collator.step(share).micro_batches, seq_len, _token_logprobs)
-    logprobs = dict(pair for pairs in scored for pair in pairs)
-    own = [_row(sample, logprobs[sample.key], token_column) for sample in share.samples if _holds_the_scores()]
+    scored = forward_only([chunk], collator.step(share).micro_batches, seq_len, _by_sample)
+    outputs = dict(pair for pairs in scored for pair in pairs)
+    own = [
+        {"id": sample.key, **rows.row(sample, outputs[sample.key])} for sample in share.samples if _holds_the_scores()
+    ]
     everyone: list[list[dict[str, Any]]] = [[] for _ in range(torch.distributed.get_world_size())]
     torch.distributed.all_gather_object(everyone, own)
     by_key = {row["id"]: row for rows in everyone for row in rows}
     return [by_key[key] for key in share.keys]
 
 
-def _token_logprobs(batch: MicroBatch, losses: torch.Tensor, non_loss_data: bool = True) -> list[tuple[str, list]]:
-    """(key, log-probabilities of the scored tokens) of the samples of a micro-batch; `losses` [b, s]."""
+def _by_sample(batch: MicroBatch, output: torch.Tensor, non_loss_data: bool = True) -> list[tuple[str, torch.Tensor]]:
+    """(key, the output at its labels) of the samples of a micro-batch; `output` [b, s] or [b, s, n]."""
     group = parallel_state.get_context_parallel_group()
     if group.size() > 1:
-        torch.distributed.all_reduce(losses, group=group)
-    by_sample = (-losses[batch.labels != IGNORE]).split(batch.columns.num_tokens.tolist())
-    return [(key, logprobs.tolist()) for key, logprobs in zip(batch.keys, by_sample, strict=True)]
+        torch.distributed.all_reduce(output, group=group)
+    own = output[batch.labels != IGNORE].float().cpu().split(batch.columns.num_tokens.tolist())
+    return list(zip(batch.keys, own, strict=True))
 
 
 def _holds_the_scores() -> bool:
@@ -93,13 +156,11 @@ def _holds_the_scores() -> bool:
     return first and parallel_state.is_pipeline_last_stage()
 
 
-def _row(sample: TokenizedSample, logprobs: list[float], token_column: str | None) -> dict[str, Any]:
+def _logprobs(sample: TokenizedSample, logprobs: list[float]) -> dict[str, Any]:
     logprob = math.fsum(logprobs)
-    row = {
-        "id": sample.key,
+    return {
         "logprob": logprob,
         "num_tokens": len(logprobs),
         "perplexity": math.exp(min(-logprob / len(logprobs), 700.0)),
         "behavior_logprob": None if sample.behavior_logprobs is None else sample.behavior_logprobs.nansum().item(),
     }
-    return {**row, token_column: logprobs} if token_column else row

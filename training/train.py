@@ -111,7 +111,8 @@ def report_kernels(model: Chunks) -> None:
 
 def build_encoder(config: Config, processor: Any, image_encoder: ImageEncoder) -> ConversationEncoder:
     """How a conversation becomes tokens."""
-    return ConversationEncoder(processor, image_encoder, config.seq_len, config.image_num, config.loss)
+    reads = "state" if config.trainable.value_heads else config.loss
+    return ConversationEncoder(processor, image_encoder, config.seq_len, config.image_num, reads)
 
 
 def build_feed(config: Config, encoder: ConversationEncoder, algorithm: Algorithm, collator: Collator) -> Feed:

@@ -79,7 +79,7 @@ class ChatPolicy:
         request = {"model": self.model, "messages": messages, **named}
         if is_trained:
             request |= {"logprobs": True, "extra_body": {"return_token_ids": True}}
-        return await self._retries.run(task, lambda: self._create(request, asked))
+        return await self._retries.run(lambda: self._create(request, asked), task.web)
 
     async def close(self) -> None:
         await self._client.close()

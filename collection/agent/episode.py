@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from collection.agent.documents import DocumentReader
+from collection.agent.hiding import shown
 from collection.agent.policy import Completion, Policy
+from collection.config.agent import Hidden
 from common.seeds import derive_seed
 from data.conversation import StepText
 from data.task import Task
@@ -21,11 +23,13 @@ _DISK = ThreadPoolExecutor(4, thread_name_prefix="disk")  # a write waits for no
 
 @dataclass(frozen=True)
 class Limits:
-    """How a trajectory is taken: at most `max_iter` steps, `num_images` screenshots sent with each."""
+    """How a trajectory is taken: at most `max_iter` steps, `num_images` screenshots sent with each, without what is
+    `hidden`."""
 
     max_iter: int
     num_images: int
     save_tree_nodes: bool
+    hidden: Hidden = "nothing"
     documents: DocumentReader = field(default_factory=DocumentReader)
 
 
@@ -47,9 +51,10 @@ async def run_episode(
     for number in range(1, limits.max_iter + 1):
         seen = await _add_documents(await environment.observe(), task, limits)
         clock.lap("observe_s")
-        screenshots[number] = seen.screenshot_base64
+        given = shown(seen, limits.hidden)
+        screenshots[number] = given.screenshot_base64
         screenshots.pop(number - limits.num_images, None)
-        asked = StepText(seen.tree, response.feedback, notes=response.notes)
+        asked = StepText(given.tree, response.feedback, notes=response.notes)
         step_seed = None if seed is None else derive_seed(seed, number)
         completion = await _ask(policy, task, writer, [*steps, asked], screenshots, seen, limits, step_seed)
         clock.lap("policy_s")

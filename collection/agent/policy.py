@@ -89,8 +89,8 @@ class Retries:
     address: str
     failed: set[int | str] = field(default_factory=set, init=False)
 
-    async def run(self, task: Task, call: Callable[[], Awaitable[Completion]]) -> Completion:
-        """The result of `call`, which raises `TransientError` for what may pass.
+    async def run(self, call: Callable[[], Awaitable[Completion]], web: str = "") -> Completion:
+        """The result of `call`, which raises `TransientError` for what may pass. It is about pages of `web`.
 
         Raises:
             PolicyError: it failed every time.
@@ -99,16 +99,16 @@ class Retries:
         try:
             completion = await retry_async(call)
         except (TransientError, PolicyError) as error:
-            self._count_failure(error, task)
+            self._count_failure(error, web)
             raise PolicyError(str(error)) from None
         self.failed.clear()
         return completion
 
-    def _count_failure(self, error: Exception, task: Task) -> None:
+    def _count_failure(self, error: Exception, web: str) -> None:
         """Requests that the server refuses count once for a website elsewhere: its pages may be too long to read, and
         must not end the run of all others."""
-        host, is_refusal = urlsplit(task.web).hostname or "", isinstance(error, PolicyError)
-        self.failed.add(host if is_refusal and not is_loopback(host) else len(self.failed))
+        host, is_refusal = urlsplit(web).hostname, isinstance(error, PolicyError)
+        self.failed.add(host if is_refusal and host and not is_loopback(host) else len(self.failed))
         if len(self.failed) >= MAX_FAILED_REPLIES:
             fault = "refuses requests" if is_refusal else "does not answer"
             raise ServerDeadError(

@@ -7,6 +7,8 @@ and only when that one fails to the next.
 import itertools
 import zlib
 from collections.abc import Iterator, Sequence
+from typing import Any
+from urllib.parse import urljoin
 
 import httpx
 import orjson
@@ -59,10 +61,26 @@ class PredictPolicy:
         conversation = trained_conversation(task, steps, self.sampling)
         turns = [{"role": turn.role, "content": turn.text} for turn in conversation.turns]
         images = [screenshots[step] for step in conversation.image_steps]
-        request, asked = {"id": folder, "conversations": turns, "images": images}, self.sampling.asked(seed)
+        return await self.answer(folder, {"id": folder, "conversations": turns, "images": images}, seed, task.web)
+
+    async def answer(self, home: str, request: dict[str, Any], seed: int | None, web: str = "") -> Completion:
+        """The reply to a request of `/predict`; those with the same `home` go to the same server. `web` as in `Retries`."""
+        asked = self.sampling.asked(seed)
         body = orjson.dumps({**request, **asked, "return_tokens": True})
-        urls = self._urls_for(folder)
-        return await self._retries.run(task, lambda: self._post(next(urls), body, asked))
+        urls = self._urls_for(home)
+        return await self._retries.run(lambda: self._post(next(urls), body, asked), web)
+
+    async def weights_version(self) -> str:
+        """Of what the servers hold; "" where they do not say. `UserError` where they hold different weights."""
+        found = set()
+        for url in self.urls:
+            try:
+                found.add(str((await self._client.get(urljoin(url, "health"))).json()["weights_version"]))
+            except (httpx.HTTPError, ValueError, KeyError, TypeError):
+                found.add("")
+        if len(found) > 1:
+            raise UserError(f"{self.name}: these servers hold different weights ({', '.join(sorted(found))})")
+        return found.pop()
 
     async def close(self) -> None:
         await self._client.aclose()

@@ -228,6 +228,7 @@ class Campaign:
             "max_iter": config.max_iter,
             "max_attached_imgs": config.max_attached_imgs,
             "text_only": config.text_only,
+            "hide": config.hide,
             "prompt": config.asked_with,
             **environment.provenance,
         }

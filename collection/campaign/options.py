@@ -49,6 +49,7 @@ def limits_of(config: CollectionConfig) -> Limits:
     return Limits(
         max_iter=config.max_iter,
         num_images=config.max_attached_imgs,
+        hidden=config.hide,
         save_tree_nodes=config.save_accessibility_tree,
         documents=_documents(config),
     )

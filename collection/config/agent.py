@@ -8,6 +8,8 @@ from common.errors import UserError
 from common.limits import Checked, at_least
 from data.observation import Mode, Visibility
 
+Hidden = Literal["nothing", "screenshots", "tree"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class AgentFlags(Checked):
@@ -17,6 +19,9 @@ class AgentFlags(Checked):
     """Newest screenshots sent with each step."""
     text_only: bool = False
     """Send no screenshots, only accessibility trees."""
+    hide: Hidden = "nothing"
+    """What a test takes away to see whether the agent uses it: `screenshots` makes them gray, `tree` leaves it out. The
+    trajectory is kept as the page was."""
     save_accessibility_tree: bool = False
     """Also keep accessibility_tree<N>.json, the raw nodes. The text is always kept."""
     tree_visibility: Visibility = "released"

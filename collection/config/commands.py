@@ -1,4 +1,4 @@
-"""All flags of the two collectors; the names are OpenWebVoyager's where it has them."""
+"""All flags of the collecting commands; the names are OpenWebVoyager's where it has them."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +10,8 @@ from collection.config.endpoint import EndpointFlags
 from collection.config.judging import JudgeFlags, JudgeName
 from collection.config.network import NetworkFlags
 from collection.config.tasks import TaskFlags
-from common.limits import between
+from common.limits import at_least, between
+from data.sampling import SamplingRequest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,3 +38,19 @@ class ExplorationConfig(CollectionConfig):
     """Tries of a task, at most 5; the first success ends them."""
     all_tries: bool = False
     """Take all of them, also after a success: groups of one size, whose outcomes an algorithm compares (grpo)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CandidatesConfig(SamplingRequest):
+    """Flags of `sample_candidates.py`."""
+
+    dataset_path: Path = Path("shards")
+    """Folder of webdataset shards, each training sample a step."""
+    output: Path = Path("candidates.parquet")
+    """The Parquet file to write."""
+    api_localhost: tuple[str, ...] = ()
+    """URL of the /predict of a server that holds the policy, or several of them."""
+    num_candidates: Annotated[int, between(2, 64)] = 16
+    """N of a step, with the action that was taken."""
+    num_sessions: Annotated[int, at_least(1)] = 16
+    """Samples that are asked about at the same time."""

@@ -10,6 +10,7 @@ from rich import box
 from rich.table import Table
 
 from common.files import read_json
+from common.significance import wilson
 from data.outcome import Outcome, Verdict
 from data.task import Task
 from data.terminal import print_table
@@ -45,15 +46,17 @@ def summarise(results_dir: str | Path, tasks: Sequence[Task]) -> dict[str, Any]:
     left out of `success_rate`; a task without a trajectory is `missing` and counts as not solved.
 
     Returns:
-        `success_rate, num_tasks, num_success, num_invalid, num_missing, num_unjudged, mean_steps`, and the same fields
-        by site under `sites` and, for tasks that name one as Mind2Web's do, by domain under `domains`. `mean_steps` is
-        over all trajectories that no fault ended.
+        `success_rate, interval, num_tasks, num_success, num_invalid, num_missing, num_unjudged, mean_steps`, and the
+        same fields by site under `sites` and, for tasks that name one as Mind2Web's do, by domain under `domains`.
+        `interval` is Wilson's of 95 %, `mean_steps` over all trajectories that no fault ended. `outcomes` tells by id
+        which tasks were solved, of those that are not `invalid`.
     """
     attempts = read_attempts(results_dir)
-    total = _count([attempts.get(task.id, []) for task in tasks])
-    sites = _group([(task.site, attempts.get(task.id, [])) for task in tasks])
-    domains = _group([(task.domain, attempts.get(task.id, [])) for task in tasks if task.domain])
-    return {**total, "sites": sites, **({"domains": domains} if domains else {})}
+    total = _count([attempts[task.id] for task in tasks])
+    sites = _group([(task.site, attempts[task.id]) for task in tasks])
+    domains = _group([(task.domain, attempts[task.id]) for task in tasks if task.domain])
+    outcomes = {task.id: _solved(attempts[task.id]) for task in tasks if not _is_invalid(attempts[task.id])}
+    return {**total, "sites": sites, **({"domains": domains} if domains else {}), "outcomes": outcomes}
 
 
 def explored(results_dir: str | Path, tasks: Sequence[Task], num_tries: int) -> dict[str, Any]:
@@ -64,8 +67,8 @@ def explored(results_dir: str | Path, tasks: Sequence[Task], num_tries: int) -> 
         an answer. Tasks that only faults prevented are left out of `num_tasks` and counted in `num_invalid`.
     """
     attempts = read_attempts(results_dir)
-    tried = [attempts.get(task.id, []) for task in tasks]
-    valid = [tries for tries in tried if not tries or not all(attempt.is_invalid for attempt in tries)]
+    tried = [attempts[task.id] for task in tasks]
+    valid = [tries for tries in tried if not _is_invalid(tries)]
     shares = {"F@1": _share(any(attempt.run == 0 and attempt.finished for attempt in tries) for tries in valid)}
     for most in range(1, num_tries + 1):
         shares[f"S@{most}"] = _share(
@@ -86,8 +89,8 @@ def print_explored(table: dict[str, Any]) -> None:
     print_table(printed)
 
 
-def read_attempts(results_dir: str | Path) -> dict[str, list[Attempt]]:
-    """The complete trajectories of each task id, first try first."""
+def read_attempts(results_dir: str | Path) -> defaultdict[str, list[Attempt]]:
+    """The complete trajectories of each task id, first try first; none of a task that was not tried."""
     attempts = defaultdict(list)
     for folder in list_trajectories(results_dir):
         if is_complete(folder):
@@ -101,6 +104,8 @@ def print_summary(summary: dict[str, Any], cost: dict[str, Any] | None = None) -
     print_table(_table("site", summary["sites"], summary))
     if "domains" in summary:
         print_table(_table("domain", summary["domains"]))
+    if _has_rate(summary):
+        print("of tasks like these it solves {:.1%} to {:.1%} (95 %)".format(*summary["interval"]))
     if cost:
         print("judge: " + ", ".join(f"{name} {value}" for name, value in cost.items()))
 
@@ -114,12 +119,15 @@ def _table(title: str, groups: dict[str, Any], total: dict[str, Any] | None = No
     for name, counts in [*rows, ("all", total)] if total else rows:
         if counts is total:
             table.add_section()
-        nothing = counts["num_invalid"] == counts["num_tasks"]  # no task that the agent could have solved
-        unknown = counts["num_unjudged"] and not counts["num_success"]
-        rate = "-" if nothing or unknown else f"{counts['success_rate']:.1%}"
+        rate = f"{counts['success_rate']:.1%}" if _has_rate(counts) else "-"
         numbers = ("num_success", "num_tasks", "num_invalid", "num_missing", "num_unjudged")
         table.add_row(name, rate, *(str(counts[number]) for number in numbers), f"{counts['mean_steps']:.1f}")
     return table
+
+
+def _has_rate(counts: dict[str, Any]) -> bool:
+    """Whether there was a task that the agent could have solved, and a judge."""
+    return counts["num_invalid"] < counts["num_tasks"] and not (counts["num_unjudged"] and not counts["num_success"])
 
 
 def _read_attempt(folder: Path) -> Attempt:
@@ -141,6 +149,15 @@ def _group(named: Sequence[tuple[str, list[Attempt]]]) -> dict[str, dict[str, An
     return {name: _count(tasks) for name, tasks in sorted(groups.items())}
 
 
+def _is_invalid(tries: Sequence[Attempt]) -> bool:
+    """Whether faults ended all its tries."""
+    return bool(tries) and all(attempt.is_invalid for attempt in tries)
+
+
+def _solved(tries: Sequence[Attempt]) -> bool:
+    return any(attempt.outcome is not None and attempt.outcome.success for attempt in tries)
+
+
 def _share(hits: Iterable[bool]) -> float:
     """Share of what is true; 0 of nothing."""
     hits = list(map(bool, hits))
@@ -149,10 +166,12 @@ def _share(hits: Iterable[bool]) -> float:
 
 def _count(tasks: Sequence[Sequence[Attempt]]) -> dict[str, Any]:
     valid = [attempt for tries in tasks for attempt in tries if not attempt.is_invalid]
-    num_invalid = sum(bool(tries) and all(attempt.is_invalid for attempt in tries) for tries in tasks)
-    num_success = sum(any(attempt.outcome and attempt.outcome.success for attempt in tries) for tries in tasks)
+    num_invalid, num_success = sum(map(_is_invalid, tasks)), sum(map(_solved, tasks))
+    num_valid = len(tasks) - num_invalid
+    rate = num_success / max(1, num_valid)
     return {
-        "success_rate": num_success / max(1, len(tasks) - num_invalid),
+        "success_rate": rate,
+        "interval": wilson(rate, num_valid),
         "num_tasks": len(tasks),
         "num_success": num_success,
         "num_invalid": num_invalid,

@@ -9,11 +9,12 @@ from environments.sites import markup
 from environments.sites.content import Content
 from environments.sites.encyclopedia import pages as encyclopedia
 from environments.sites.forum import pages as forum
+from environments.sites.gallery import pages as gallery
 from environments.sites.shop import pages as shop
 from environments.sites.timetable import pages as timetable
 from environments.sites.visits import site
 
-SITES = {"shop": shop, "encyclopedia": encyclopedia, "forum": forum, "timetable": timetable}
+SITES = {"shop": shop, "encyclopedia": encyclopedia, "forum": forum, "timetable": timetable, "gallery": gallery}
 _STATIC = {"style.css": (markup.STYLE, "text/css"), "site.js": (markup.SCRIPT, "text/javascript")}
 
 

@@ -7,6 +7,7 @@ from environments.sites import graded
 from environments.sites.content import Content
 from environments.sites.encyclopedia import tasks as encyclopedia
 from environments.sites.forum import tasks as forum
+from environments.sites.gallery import tasks as gallery
 from environments.sites.instructions import parse
 from environments.sites.shop import tasks as shop
 from environments.sites.timetable import tasks as timetable
@@ -17,6 +18,7 @@ _SITES = {
     "Wiki": ("encyclopedia", encyclopedia),
     "Forum": ("forum", forum),
     "Rail": ("timetable", timetable),
+    "Look": ("gallery", gallery),
 }
 
 

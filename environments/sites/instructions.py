@@ -99,6 +99,50 @@ GRADED_WORDINGS: dict[str, tuple[str, ...]] = {
     "Level-8": ('buy two things: put "{first}" and then "{second}" in the colour "{colour}" into the cart',),
 }
 
+# What only a picture shows (`gallery/`).
+LOOKING_WORDINGS: dict[str, tuple[str, ...]] = {
+    "Look-color": (
+        'find "{exhibit}" and tell the color of its shape',
+        'look at "{exhibit}" and name the color that it shows',
+    ),
+    "Look-shape": (
+        'find "{exhibit}" and tell its shape',
+        'look at "{exhibit}" and name the shape that it shows',
+    ),
+    "Look-choose": (
+        'in the room "{room}", find the one in "{color}" with a "{shape}" and report its year',
+        'go to the room "{room}" and tell the year of what shows in "{color}" a "{shape}"',
+    ),
+    "Look-chart": (
+        'find the chart "{exhibit}" and tell how high its bar in "{color}" is',
+        'look at the chart "{exhibit}" and read its bar in "{color}"',
+    ),
+    "Look-lamp": (
+        'find the lamp "{exhibit}" and tell whether it is on or off',
+        'look at the lamp "{exhibit}" and say whether it is on or off',
+    ),
+}
+
+# The same asked in words that no task to learn from uses.
+REWORDED: dict[str, str] = {
+    "Shop-price": 'what one has to pay for "{product}" is the question',
+    "Shop-attribute": 'the shelf "{category}" of "{department}" holds "{product}": its "{attribute}" is wanted',
+    "Shop-cart": 'let "{product}" be bought later: leave it in the cart',
+    "Shop-options": 'get "{quantity}" times "{product}" in "{colour}" ready in the cart',
+    "Shop-cheapest": 'of all in "{category}", a part of "{department}", say what asks for the least money',
+    "Wiki-fact": 'what is known as the "{attribute}" of "{article}" is wanted',
+    "Wiki-link": 'from "{source}" one gets to "{article}", whose "{attribute}" is wanted',
+    "Wiki-tab": 'the "{attribute}" that "{tab}" of "{article}" gives is wanted',
+    "Forum-author": 'somebody began "{thread}" in the group "{board}": say who',
+    "Forum-views": 'the number of people who saw "{thread}" is wanted',
+    "Forum-reply": 'leave the words "{text}" below "{thread}", which stands in "{board}"',
+    "Forum-upvote": 'show that you like "{thread}", which stands in "{board}"',
+    "Rail-departure": 'somebody leaves "{origin}" for "{destination}" as early as can be: say at what time',
+    "Rail-platform": 'say where one waits for the train "{train}"',
+    "Rail-book": '"{passenger}" wants to sit in "{travel_class}" on the train "{train}": see to it',
+}
+ALL_WORDINGS = WORDINGS | GRADED_WORDINGS | LOOKING_WORDINGS
+
 
 @dataclasses.dataclass(frozen=True)
 class Instruction:
@@ -111,13 +155,13 @@ class Instruction:
 
 def render(family: str, wording: int, opener: str, slots: Mapping[str, str]) -> str:
     """The instruction as a user gives it."""
-    return f"{opener}{(WORDINGS | GRADED_WORDINGS)[family][wording].format(**slots)}."
+    return f"{opener}{ALL_WORDINGS[family][wording].format(**slots)}."
 
 
 def parse(ques: str) -> Instruction | None:
     """What an instruction asks for; None when it is worded in no known way."""
-    for family, wordings in (WORDINGS | GRADED_WORDINGS).items():
-        for wording in wordings:
+    for family, wordings in ALL_WORDINGS.items():
+        for wording in (*wordings, *filter(None, [REWORDED.get(family)])):
             if match := _pattern(wording).fullmatch(ques.strip()):
                 slots = match.groupdict()
                 return Instruction(family, slots, wording.format(**slots))

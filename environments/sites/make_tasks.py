@@ -1,7 +1,10 @@
 """Write the task files of the embedded websites: python -m environments.sites.make_tasks
 
     data/tasks/IL.jsonl, optim-1.jsonl, optim-2.jsonl, optim-3.jsonl, test.jsonl
-    data/tasks/graded/<the same names>: tasks of graded difficulty, from one step to eight
+    data/tasks/test-2.jsonl: 225 more test tasks; validation.jsonl: to choose settings by
+    data/tasks/looking/<the first five names, validation>: what only a picture shows
+    data/tasks/reworded/test.jsonl: the tasks of test.jsonl in words that nobody learns from
+    data/tasks/graded/<the first five names>: tasks of graded difficulty, from one step to eight
 
 The same seed gives the same files, byte for byte. No two files share an entity.
 """
@@ -16,14 +19,16 @@ from environments.sites import graded
 from environments.sites.content import Content, build
 from environments.sites.encyclopedia import tasks as encyclopedia
 from environments.sites.forum import tasks as forum
-from environments.sites.instructions import OPENERS, WORDINGS, render
+from environments.sites.gallery import tasks as gallery
+from environments.sites.instructions import ALL_WORDINGS, OPENERS, REWORDED, parse, render
 from environments.sites.shop import tasks as shop
 from environments.sites.timetable import tasks as timetable
 from environments.sites.truth import Instance
-from environments.sites.words import SPLITS
+from environments.sites.words import LATER_SPLITS, SPLITS
 
-TASKS_PER_FAMILY = {"IL": 35, "optim-1": 5, "optim-2": 5, "optim-3": 5, "test": 5}
+TASKS_PER_FAMILY = {"IL": 35, "optim-1": 5, "optim-2": 5, "optim-3": 5, "test": 5, "test-2": 15, "validation": 10}
 GRADED_TASKS_PER_LEVEL = {"IL": 20, "optim-1": 5, "optim-2": 5, "optim-3": 5, "test": 5}
+LOOKING_TASKS_PER_FAMILY = {"IL": 40, "optim-1": 10, "optim-2": 10, "optim-3": 10, "test": 20, "validation": 10}
 _MAKERS = {"shop": shop, "encyclopedia": encyclopedia, "forum": forum, "timetable": timetable}
 
 
@@ -42,18 +47,43 @@ def main(config: Config) -> None:
     content = build(config.seed)
     for split in SPLITS:
         write_tasks(config.output_dir / f"{split}.jsonl", make_tasks(content, split))
+    write_tasks(config.output_dir / "reworded" / "test.jsonl", make_reworded_tasks(content))
+    for split, count in LOOKING_TASKS_PER_FAMILY.items():
+        write_tasks(config.output_dir / "looking" / f"{split}.jsonl", make_looking_tasks(content, split, count))
+    for split in GRADED_TASKS_PER_LEVEL:
         write_tasks(config.output_dir / "graded" / f"{split}.jsonl", make_graded_tasks(content, split))
 
 
 def make_tasks(content: Content, split: str) -> list[Task]:
-    """The tasks of a split, family by family; every family uses all its wordings."""
+    """The tasks of a split; every family uses all its wordings.
+
+    They stand family by family, of the later splits in turn, so that the first of them are of all families alike.
+    """
     rng = random.Random(f"instructions {split}")
     tasks = []
     for site, maker in _MAKERS.items():
         families = maker.instances(getattr(content, site), split, TASKS_PER_FAMILY[split])
         for family, instances in families.items():
             tasks += [_task(site, family, split, number, instance, rng) for number, instance in enumerate(instances)]
+    return sorted(tasks, key=lambda task: task.id[-3:]) if split in LATER_SPLITS else tasks
+
+
+def make_reworded_tasks(content: Content) -> list[Task]:
+    """The test tasks under other ids and in other words."""
+    tasks = []
+    for task in make_tasks(content, "test"):
+        instruction = parse(task.ques)
+        ques = f"{REWORDED[instruction.family].format(**instruction.slots)}."
+        tasks.append(dataclasses.replace(task, id=task.id.replace("-test--", "-reworded--"), ques=ques))
     return tasks
+
+
+def make_looking_tasks(content: Content, split: str, count: int) -> list[Task]:
+    """`count` tasks of each family, in turn."""
+    rng = random.Random(f"looking instructions {split}")
+    families = gallery.instances(content.gallery, split, count)
+    drawn = [(number, family, instances[number]) for number in range(count) for family, instances in families.items()]
+    return [_task("gallery", family, split, number, instance, rng) for number, family, instance in drawn]
 
 
 def make_graded_tasks(content: Content, split: str) -> list[Task]:
@@ -76,7 +106,7 @@ def make_graded_tasks(content: Content, split: str) -> list[Task]:
 
 
 def _task(site: str, family: str, split: str, number: int, instance: Instance, rng: random.Random) -> Task:
-    ques = render(family, number % len(WORDINGS[family]), rng.choice(OPENERS), instance.slots)
+    ques = render(family, number % len(ALL_WORDINGS[family]), rng.choice(OPENERS), instance.slots)
     return Task(
         id=f"{family}-{split}--{number:03d}",
         ques=ques,

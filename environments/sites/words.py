@@ -5,12 +5,16 @@ or p, which no word of the starting policy's synthetic pages does (`examples/qui
 """
 
 import random
+import string
 
 # Tasks come in splits that share no entity; the number is the split's share of every site's content.
-SPLITS = {"IL": 2, "optim-1": 1, "optim-2": 1, "optim-3": 1, "test": 1}
 FILLER = "filler"  # entities on the sites' front pages that no task asks about
+FIRST_SPLITS = {"IL": 2, "optim-1": 1, "optim-2": 1, "optim-3": 1, "test": 1}
+LATER_SPLITS = {"test-2": 3, "validation": 2}  # drawn after all others, so that what those name stays as it is
+SPLITS = FIRST_SPLITS | LATER_SPLITS
 
 _CONSONANTS, _VOWELS, _ENDS = "bdfgklmnprstvz", "aeiou", "bdgp"
+_MORE_CONSONANTS = "chjwy"
 
 NOUNS = """
 Falcon Comet Ember Harbor Maple Pebble Velvet Raven Tansy Cobalt Dune Anchor Willow Saturn Copper Meadow Lotus Breeze
@@ -31,11 +35,17 @@ class Words:
         self._taken = set(NOUNS)
         self._nouns = self.rng.sample(NOUNS, len(NOUNS))
         self._next_noun = 0
+        self._consonants = _CONSONANTS
 
-    def made_up(self) -> str:
-        """A fresh made-up word, such as `Velod`."""
+    def later(self) -> "Words":
+        """From now on words of more consonants: of the others alone there are too few."""
+        self._consonants += _MORE_CONSONANTS
+        return self
+
+    def made_up(self, joint: str = "") -> str:
+        """A fresh made-up word, such as `Velod`; with one of the letters `joint` in its middle, such as `Verlod`."""
+        pattern = list(filter(None, (self._consonants, _VOWELS, joint, self._consonants, _VOWELS, _ENDS)))
         while True:
-            pattern = (_CONSONANTS, _VOWELS, _CONSONANTS, _VOWELS, _ENDS)
             word = "".join(self.rng.choice(letters) for letters in pattern).capitalize()
             if word not in self._taken:
                 self._taken |= _neighbours(word)
@@ -55,6 +65,6 @@ class Words:
 
 def _neighbours(word: str) -> set[str]:
     """`word` and all that differ from it in one letter."""
-    letters = set(_CONSONANTS + _VOWELS + _ENDS)
+    letters = set(string.ascii_lowercase)
     places = range(len(word))
     return {(word[:place] + letter + word[place + 1 :]).capitalize() for place in places for letter in letters}

@@ -15,6 +15,7 @@ from rich.table import Table
 from common import cli
 from common.errors import UserError
 from common.files import read_json, write_json
+from common.significance import wilson
 
 COLOURS = ("#14606b", "#c2571a", "#6b4c9a", "#777777")
 
@@ -55,7 +56,7 @@ def read_run(run: Path) -> list[dict[str, Any]]:
 
 
 def draw(runs: dict[str, list[dict[str, Any]]], path: Path) -> None:
-    """Success on the test tasks by round, a line a run; bars are the standard error of a proportion."""
+    """Success on the test tasks by round, a line a run, with intervals of 95 %."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -64,12 +65,12 @@ def draw(runs: dict[str, list[dict[str, Any]]], path: Path) -> None:
     figure, axes = pyplot.subplots(figsize=(7, 4.2), dpi=150)
     for number, ((label, rounds), colour) in enumerate(zip(runs.items(), COLOURS, strict=False)):
         rates = [entry["success_rate"] for entry in rounds]
-        errors = [
-            100 * (rate * (1 - rate) / entry["num_tasks"]) ** 0.5 for rate, entry in zip(rates, rounds, strict=True)
-        ]
         percent = [100 * rate for rate in rates]
+        intervals = [wilson(rate, entry["num_tasks"]) for rate, entry in zip(rates, rounds, strict=True)]
+        below = [100 * (rate - low) for rate, (low, _) in zip(rates, intervals, strict=True)]
+        above = [100 * (high - rate) for rate, (_, high) in zip(rates, intervals, strict=True)]
         places = [place + 0.08 * number for place in range(len(rounds))]  # side by side, for the bars to be seen
-        axes.errorbar(places, percent, errors, marker="o", capsize=4, color=colour, label=label)
+        axes.errorbar(places, percent, [below, above], marker="o", capsize=4, color=colour, label=label)
         side, align = (6, "left") if number else (-6, "right")
         paper = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
         for place, rate in zip(places, percent, strict=True):

@@ -1,6 +1,14 @@
-"""The quickstart's run: untrained, imitation learning, two rounds of exploration and feedback, on two CPU cores."""
+"""The quickstart's run: untrained, imitation learning, two rounds of exploration and feedback, on two CPU cores.
+
+    bash examples/quickstart/run.sh
+    TEST_TASKS=300 CONTROLS=true LOOKS=true SEED=1 bash examples/quickstart/run.sh runs/seed-1
+
+The first is the quick form; the same command with more in front of it goes on with a run that is there: tests on all
+300 test tasks, controls, tests with gray screenshots and without trees. A run's seed stays.
+"""
 
 import dataclasses
+import os
 from pathlib import Path
 
 from collection.config.commands import ExplorationConfig, RunConfig
@@ -31,20 +39,26 @@ def recipe() -> Recipe:
         train_epochs=1,
         num_workers=0,
     )
+    seed = int(os.environ.get("SEED", "0"))
+    training = dataclasses.replace(training, seed=training.seed + seed)
     later = dataclasses.replace(training, lr=5e-4)  # rounds that go on from a policy that knows the sites
     return Recipe(
         name="quickstart",
         starting_policy=HERE / "starting_policy" / "weights",
-        test_tasks=TASKS / "test.jsonl",
+        test_tasks=(TASKS / "test.jsonl", TASKS / "test-2.jsonl"),
+        num_test_tasks=int(os.environ.get("TEST_TASKS", "75")),
+        controls=os.environ.get("CONTROLS") == "true",
+        looks=os.environ.get("LOOKS") == "true",
         rounds=[
             Round("IL", TASKS / "IL.jsonl", agent="teacher"),
             Round("optim-1", TASKS / "optim-1.jsonl", agent="policy", training=later, il_share=1 / 2),
             Round("optim-2", TASKS / "optim-2.jsonl", agent="policy", training=later, il_share=1 / 2),
         ],
         teacher=ExplorationConfig(**BROWSING),
-        exploration=ExplorationConfig(**BROWSING, max_rerun_times=3, temperature=0.7),
+        exploration=ExplorationConfig(**BROWSING, max_rerun_times=3, temperature=0.7, seed=seed or None),
         testing=RunConfig(**BROWSING),
         serving=ServerConfig(dtype="float32", max_batch_size=8, max_new_tokens=128),
         training=training,
+        reference=HERE.parent.parent / "docs" / "quickstart_summary.json",
         needs=Needs(serving=Resources(num_cores=1)),
     )

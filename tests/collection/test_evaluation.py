@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from collection.evaluation.summary import explored, print_explored, print_summary, summarise
+from common.significance import wilson
 from data.outcome import Outcome, Verdict
 from data.task import Task, write_tasks
 from data.trajectory import FINISHED, INVALID, MAX_STEPS, Step, TrajectoryWriter, folder_name, write_outcome
@@ -46,6 +47,8 @@ def test_counts_by_site_and_overall(tmp_path: Path) -> None:
     shop, wiki = summary.pop("sites").values()
     assert summary == {
         "success_rate": 1 / 4,
+        "interval": wilson(1 / 4, 4),
+        "outcomes": {"T--0": True, "T--1": False, "T--3": False, "T--4": False},
         "num_tasks": 5,
         "num_success": 1,
         "num_invalid": 1,

@@ -1,6 +1,8 @@
 """`run.py` as a person uses it: real browser, real HTTP, resume after kill -9, one clear line for each mistake."""
 
+import base64
 import contextlib
+import io
 import json
 import os
 import re
@@ -14,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from common.processes import free_port
 from common.seeds import derive_seed
@@ -64,6 +67,23 @@ def test_slow_judges_hold_up_no_other_session(collector: Collector, url: str) ->
         done = collector.run(tasks, api_localhost=f"{url}/predict", eval_api_base=f"{endpoint}/v1", **how)
     assert done.returncode == 0, done.stderr
     assert not arrived.broken
+
+
+@pytest.mark.parametrize("hide", ["screenshots", "tree"])
+def test_what_is_hidden_from_the_agent_is_kept_all_the_same(
+    collector: Collector, site: ThreadingHTTPServer, url: str, hide: str
+) -> None:
+    done = collector.run([task(1, f"{url}/", "ANSWER; done")], api_localhost=f"{url}/predict", hide=hide)
+    assert done.returncode == 0, done.stderr
+    trajectory = read_trajectory(collector.results / "taskT--1")
+    assert "RootWebArea" in trajectory.trees[0] and trajectory.provenance["hide"] == hide
+    last = site.requests[-1]
+    assert ("RootWebArea" in json.dumps(last["conversations"])) == (hide != "tree")
+    images = [base64.b64decode(last["images"][0]), trajectory.screenshot(1).read_bytes()]
+    shown, kept = (Image.open(io.BytesIO(image)).convert("RGB") for image in images)
+    assert shown.size == kept.size == (1024, 768)
+    assert len(kept.getcolors(1024 * 768)) > 1
+    assert (shown.getcolors() == [(1024 * 768, (128, 128, 128))]) == (hide == "screenshots")
 
 
 @pytest.mark.parametrize("text_only", [False, True])

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import pytest
 
-from collection.config.commands import ExplorationConfig, RunConfig
+from collection.config.commands import CandidatesConfig, ExplorationConfig, RunConfig
 from collection.config.judging import JudgeFlags
 from common.cli import parse
 from common.fields import kinds_of
@@ -15,7 +15,7 @@ from server.config import ServerConfig
 from training.config import parse as parse_training
 from training.options import TrainingOptions
 
-KINDS = [RunConfig, ExplorationConfig, JudgeFlags, ServerConfig, TrainingOptions]
+KINDS = [RunConfig, ExplorationConfig, CandidatesConfig, JudgeFlags, ServerConfig, TrainingOptions]
 NUMBERS = (0.25, 0.5, 1, 3, 7, 1e-7)
 
 

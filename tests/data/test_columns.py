@@ -41,9 +41,9 @@ def test_rows_are_written_as_a_whole_file_or_not_at_all(tmp_path: Path) -> None:
         raise RuntimeError("out of power")
 
     with pytest.raises(RuntimeError):
-        write_columns(path, broken(), schema)
+        write_columns(path, broken(), schema, {})
     assert not path.exists()
-    assert write_columns(path, [[{"id": "x", "value": 1.0}], [{"id": "y", "value": 2.0}]], schema) == 2
+    assert write_columns(path, [[{"id": "x", "value": 1.0}], [{"id": "y", "value": 2.0}]], schema, {}) == 2
     assert ColumnFiles([path], ["value"], []).of_sample("value", "y") == 2.0
 
 

@@ -51,6 +51,8 @@ def test_sizes_and_ids(files):
         "optim-2": 75,
         "optim-3": 75,
         "test": 75,
+        "test-2": 225,
+        "validation": 150,
     }
     ids = [task.id for tasks in files.values() for task in tasks]
     assert len(set(ids)) == len(ids)

@@ -56,6 +56,12 @@ def test_a_run_refuses_another_recipe(tmp_path):
         remember_recipe(changed, tmp_path)
 
 
+def test_a_run_may_go_on_with_more_test_tasks_and_with_controls(tmp_path):
+    recipe = load_recipe(QUICKSTART)
+    remember_recipe(recipe, tmp_path)
+    remember_recipe(dataclasses.replace(recipe, num_test_tasks=300, controls=True, looks=True), tmp_path)
+
+
 def test_a_run_from_before_an_option_was_added_goes_on(tmp_path):
     recipe = load_recipe(QUICKSTART)
     before = recipe.to_json()

@@ -34,6 +34,12 @@ def test_a_complete_stage_is_skipped_and_a_failed_one_is_not(tmp_path):
     assert list(logbook.seconds()) == ["IL/train"]
 
 
+def test_a_stage_that_is_to_reach_further_is_taken_up_again(tmp_path):
+    for extent, expected in (("75 tasks", True), ("75 tasks", False), ("300 tasks", True), ("300 tasks", False)):
+        with Logbook(tmp_path).stage("IL/test", extent) as needed:
+            assert needed is expected
+
+
 def test_a_failed_command_tells_its_last_words(tmp_path):
     script = (
         "import sys; print('noise'); print('error: no such shard folder', file=sys.stderr); print('after'); sys.exit(2)"

@@ -17,7 +17,7 @@ from environments.sites.shop.content import euros
 from environments.sites.visits import Sessions
 from environments.sites.words import FILLER, SPLITS
 
-SITES = ("shop", "encyclopedia", "forum", "timetable")
+SITES = ("shop", "encyclopedia", "forum", "timetable", "gallery")
 
 
 @pytest.fixture(scope="module")

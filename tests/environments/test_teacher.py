@@ -16,7 +16,7 @@ from data.task import read_tasks
 from environments.sites.expert.expert import reply
 from environments.sites.expert.plans import _PLANS
 from environments.sites.expert.reading import NotUnderstoodError
-from environments.sites.instructions import WORDINGS
+from environments.sites.instructions import LOOKING_WORDINGS, WORDINGS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SEARCH = "\t[2] link 'Cargo'\n\t[3] searchbox 'Search products'\n"
@@ -143,8 +143,9 @@ def test_it_speaks_the_openai_protocol(services):
 
 
 def test_it_solves_a_task_of_every_family_through_the_collector(services, tmp_path):
-    tasks = [task for task in read_tasks(ROOT / "data" / "tasks" / "test.jsonl") if task.id.endswith("--003")]
-    assert len(tasks) == len(WORDINGS)
+    files = [ROOT / "data" / "tasks" / "test.jsonl", ROOT / "data" / "tasks" / "looking" / "test.jsonl"]
+    tasks = [task for file in files for task in read_tasks(file) if task.id.endswith("--003")]
+    assert len(tasks) == len(WORDINGS) + len(LOOKING_WORDINGS)
     chosen = tmp_path / "tasks.jsonl"
     chosen.write_text("".join(json.dumps(task.to_json()) + "\n" for task in tasks))
     results = tmp_path / "results"

@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from data.checkpoint_folder import fingerprint
 from data.conversation import split_marks
 from server.engine import Engine, EngineConfig
 from server.prompt import build_prompt
 from server.sampling import SamplingParams
-from server.vision_language_model import LoadOptions, VisionLanguageModel, fingerprint
+from server.vision_language_model import LoadOptions, VisionLanguageModel
 from server.wire_images import from_predict
 from tests import tiny
 from tests.server.helpers import observation, png, screenshot

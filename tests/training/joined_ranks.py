@@ -23,11 +23,8 @@ def whole(part: torch.Tensor, axis: int, group: torch.distributed.ProcessGroup) 
 
 
 @torch.no_grad()
-def whole_gradients(
-    chunks: Chunks, layout: Layout, family: Family, hf: Any, names: Collection[str]
-) -> dict[str, torch.Tensor]:
-    """Gradients take the weights' places for a moment, are joined as a checkpoint is, and become Hugging Face's by the
-    table, under those of its `names`."""
+def joined_gradients(chunks: Chunks, layout: Layout) -> dict[str, torch.Tensor]:
+    """By a checkpoint's keys: gradients take the weights' places for a moment and are joined as a checkpoint is."""
     if layout.distributed_optimizer:
         gather_reduced(chunks)
     parameters = [parameter for model in unwrap(chunks) for parameter in model.parameters()]
@@ -37,6 +34,13 @@ def whole_gradients(
     everything = whole_weights(chunks)
     for parameter, own in zip(parameters, weights, strict=True):
         parameter.data = own
+    return everything
+
+
+def whole_gradients(
+    everything: dict[str, torch.Tensor], family: Family, hf: Any, names: Collection[str]
+) -> dict[str, torch.Tensor]:
+    """`joined_gradients` as Hugging Face's by the table, under those of its `names`."""
     gradients = {}
     for weight in family.weight_table(hf):
         tensor = everything[weight.megatron] if weight.layer is None else everything[weight.megatron][weight.layer]

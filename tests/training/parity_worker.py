@@ -45,7 +45,7 @@ from data.checkpoint_folder import find_weights  # noqa: E402
 from models.registry import family  # noqa: E402
 from tests import tiny  # noqa: E402
 from tests.training import columns_reference  # noqa: E402
-from tests.training.joined_ranks import whole, whole_gradients  # noqa: E402
+from tests.training.joined_ranks import joined_gradients, whole, whole_gradients  # noqa: E402
 from tests.training.rounding import Outcome, measure  # noqa: E402
 from training import checkpoint, layout  # noqa: E402
 from training.algorithms.algorithm import Algorithm  # noqa: E402
@@ -161,7 +161,7 @@ class Reference:
 
     def gradients_of(self, chunks: Chunks, config: Config) -> dict[str, torch.Tensor]:
         """Those of a layout's ranks, joined, under Hugging Face's names."""
-        return whole_gradients(chunks, config.layout, self.family, self.hf, self.exact.gradients)
+        return whole_gradients(joined_gradients(chunks, config.layout), self.family, self.hf, self.exact.gradients)
 
     def _micro_batches(self, size: int) -> list[tuple[list[Sample], dict[str, torch.Tensor]]]:
         groups = [self.samples[start : start + size] for start in range(0, NUM_SAMPLES, size)]

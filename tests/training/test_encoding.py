@@ -162,3 +162,22 @@ def test_a_long_sample_of_llava_loses_the_end_of_its_newest_tree_only(llava_proc
     assert len(whole.ids) - 45 < len(cut.ids) <= len(whole.ids) - 40
     assert learnt(llava_processor, cut) == learnt(llava_processor, whole)
     assert (cut.ids == llava_processor.image_token_id).sum() == (whole.ids == llava_processor.image_token_id).sum()
+
+
+def test_a_critic_reads_the_end_of_the_prompt_whatever_was_replied(processor: Any) -> None:
+    whole, state = encode(processor), encode(processor, loss="state")
+    reply = int(whole.learn.int().argmax())
+    assert state.ids.tolist() == whole.ids[: reply + 1].tolist()
+    assert state.learn.nonzero().flatten().tolist() == [reply]
+    turns = [*THREE_STEPS.conversations[:-1], {"from": "gpt", "value": "Thought: no.\nAction: GoBack"}]
+    other = encode(processor, Sample(THREE_STEPS.id, turns, THREE_STEPS.images), loss="state")
+    assert other.ids[:-1].tolist() == state.ids[:-1].tolist() and other.learn.tolist() == state.learn.tolist()
+
+
+def test_features_are_read_where_prompt_and_reply_end_within_the_limit(processor: Any) -> None:
+    whole = encode(processor)
+    both = encode(processor, loss="state_and_action")
+    assert both.ids[:-1].tolist() == whole.ids.tolist()
+    assert both.learn.nonzero().flatten().tolist() == [int(whole.learn.int().argmax()), len(whole.ids)]
+    short = encode(processor, loss="state_and_action", seq_len=len(whole.ids))
+    assert len(short.ids) <= len(whole.ids) and int(short.learn.sum()) == 2

@@ -1,7 +1,11 @@
 """make_columns.sh as a user runs it: from samples with rewards to a file of columns, and nothing overwritten."""
 
+import dataclasses
 import json
+import os
+import signal
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +20,21 @@ from tests import tiny
 from tests.conftest import ROOT
 from toolkits import inspect_columns
 from training import algorithms
+from training.algorithms.algorithm import Needs, Number
+from training.algorithms.sft import Sft
+from training.columns import ColumnJoin
 from training.experience import read_experience
 from training.make_columns import MakeColumnsConfig, main
+
+
+@dataclasses.dataclass(frozen=True)
+class Named(Sft):
+    """Reads a critic's value."""
+
+    @property
+    def needs(self) -> Needs:
+        return Needs({"value_1": Number()})
+
 
 LENGTHS = {("A", 0): 3, ("A", 1): 2, ("A", 2): 4, ("B", 0): 1, ("B", 1): 2}
 SOLVED = {("A", 0), ("B", 0), ("B", 1)}
@@ -76,7 +93,8 @@ def test_monte_carlo_values_then_an_algorithms_columns(
     assert capsys.readouterr().out == f"{output}: complete\n"
     other = run("--algorithm", "webrl", "--dataset_path", shards, "--column_files", values, "--output", output)
     assert other.returncode == 2
-    assert other.stderr == f"error: {output}: holds other columns; give another --output, or remove it\n"
+    said = f"{output}: was made with different algorithm; give another --output, or remove it"
+    assert other.stderr == f"error: {said}\n"
     assert (output.read_bytes(), output.stat().st_mtime_ns) == before
 
 
@@ -139,6 +157,16 @@ REFUSED: dict[str, tuple[list[Sample], dict[str, Any], str]] = {
     "candidates": (candidate(tries()), {"algorithm": "grpo"}, "step01--c1: is a candidate action, not one that was"),
     "no success": (tries(trajectory_reward=0), {"algorithm": "pae"}, "none of 5 trajectories succeeded"),
     "all alike": (tries(trajectory_reward=1.0), {"algorithm": "grpo"}, "in each of 2 groups all outcomes are alike"),
+    "only failures": (
+        tries(trajectory_reward=0, reward=0.0),
+        {"algorithm": "webrl", "monte_carlo": True},
+        "no step of 5 trajectories is better than expected",
+    ),
+    "values that Monte Carlo has not": (
+        tries(),
+        {"algorithm": "digiq", "monte_carlo": True},
+        "digiq is made of column q_1; no file of COLUMN_FILES",
+    ),
     "no algorithm": (tries(), {"algorithm": "ppo"}, "ALGORITHM=ppo: there are"),
 }
 
@@ -159,11 +187,67 @@ def test_values_of_other_shards_are_named(shards: Path, tmp_path: Path) -> None:
         for s in tries()
     ]
     main(MakeColumnsConfig(tiny.build_dataset(tmp_path / "others", others), tmp_path / "values.parquet"))
-    message = r"values\.parquet: no row for sample A--00001--run0--r02--step01; it was made for other samples"
+    message = r"values\.parquet: no row for sample \S+--r02--step\d\d; it was made for other samples"
     with pytest.raises(UserError, match=message):
         files = str(tmp_path / "values.parquet")
         main(MakeColumnsConfig(shards, tmp_path / "out.parquet", "webrl", column_files=files))
     assert not (tmp_path / "out.parquet").exists()
+
+
+def test_values_of_other_samples_with_the_same_ids_are_named(shards: Path, tmp_path: Path) -> None:
+    """A round that was explored again has the same ids."""
+    again = [
+        Sample(s.id, [{**turn, "value": f"{turn['value']}!"} for turn in s.conversations], [], s.extra) for s in tries()
+    ]
+    main(MakeColumnsConfig(tiny.build_dataset(tmp_path / "again", again), tmp_path / "values.parquet"))
+    files = str(tmp_path / "values.parquet")
+    message = r"values\.parquet: sample \S+ said something else there; make it of these shards"
+    with pytest.raises(UserError, match=message):
+        main(MakeColumnsConfig(shards, tmp_path / "out.parquet", "webrl", column_files=files))
+    join = ColumnJoin(Named(), [tmp_path / "values.parquet"])
+    with pytest.raises(UserError, match=message):
+        join.check(tries()[0].id, {"conversations": tries()[0].conversations})
+    join.check(again[0].id, {"conversations": again[0].conversations})
+    assert not (tmp_path / "out.parquet").exists()
+
+
+def test_monte_carlo_values_stand_where_no_file_has_any(shards: Path, tmp_path: Path) -> None:
+    main(MakeColumnsConfig(shards, tmp_path / "values.parquet"))
+    files = str(tmp_path / "values.parquet")
+    main(MakeColumnsConfig(shards, tmp_path / "given.parquet", "webrl", column_files=files))
+    main(MakeColumnsConfig(shards, tmp_path / "filled.parquet", "webrl", monte_carlo=True))
+    assert rows(tmp_path / "given.parquet") == rows(tmp_path / "filled.parquet")
+
+
+def test_killed_at_any_time_it_leaves_nothing_and_then_the_same_file(tmp_path: Path) -> None:
+    """Killed while it reads and while it writes the file is not there; in the end it is as if never killed."""
+    samples = [
+        Sample(f"{s.id[:1]}{copy}{s.id[1:]}", s.conversations, [], {**s.extra, **moved(s, copy)})
+        for copy in range(1500)
+        for s in tries()
+    ]
+    shards, output = tiny.build_dataset(tmp_path / "shards", samples), tmp_path / "out" / "grpo.parquet"
+    output.parent.mkdir()
+    partial = output.with_name(".grpo.parquet.partial")
+    arguments = ["--algorithm", "grpo", "--dataset_path", shards, "--output"]
+    command = ["bash", str(ROOT / "training" / "make_columns.sh"), *map(str, arguments)]
+    for is_time in (lambda waited: waited > 2, lambda _: partial.exists(), lambda _: partial.exists()):
+        partial.unlink(missing_ok=True)
+        child = subprocess.Popen([*command, str(output)], env=tiny.environment(), start_new_session=True)
+        begin = time.monotonic()
+        while child.poll() is None and not is_time(time.monotonic() - begin):
+            time.sleep(0.001)
+        os.killpg(child.pid, signal.SIGKILL)
+        assert child.wait() == -signal.SIGKILL and not output.exists()
+    for path in (output, tmp_path / "never_killed.parquet"):
+        assert run(*arguments, path).returncode == 0
+    assert output.read_bytes() == (tmp_path / "never_killed.parquet").read_bytes()
+    assert [path.name for path in output.parent.iterdir()] == [output.name]
+
+
+def moved(sample: Sample, copy: int) -> dict[str, str]:
+    """The names of a copy's trajectory and group."""
+    return {name: f"{sample.extra[name][:1]}{copy}{sample.extra[name][1:]}" for name in ("trajectory", "group")}
 
 
 def test_held_out_samples_are_no_experience(tmp_path: Path) -> None:

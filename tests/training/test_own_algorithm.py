@@ -69,7 +69,7 @@ def columns(policy: Path, shards: Path, tmp_path_factory: pytest.TempPathFactory
         pyarrow.schema([("id", pyarrow.string()), *((name, pyarrow.list_(pyarrow.float32())) for name in TOKENS)])
     ]
     for name, rows, kind in zip(("weights", "logprobs"), (weights, lists), schema, strict=True):
-        write_columns(folder / f"{name}.parquet", [rows[:3], rows[3:]], kind)
+        write_columns(folder / f"{name}.parquet", [rows[:3], rows[3:]], kind, {})
     files = ",".join(str(folder / f"{name}.parquet") for name in ("weights", "logprobs"))
     return files, total / sum(row["weight"] for row in weights)
 

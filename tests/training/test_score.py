@@ -1,10 +1,13 @@
 """score.sh as a user runs it: log-probabilities that Hugging Face's model agrees with, alike in every layout."""
 
+import dataclasses
 import math
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
 import torch
 from pyarrow import parquet
@@ -14,6 +17,8 @@ from common.errors import UserError
 from models.idefics2.images import ImageEncoder
 from tests import tiny
 from tests.conftest import ROOT
+from training import launch
+from training.config import Config
 from training.dataset import tokenize
 from training.encoding import ConversationEncoder
 from training.score import ScoreConfig, main
@@ -73,6 +78,44 @@ def test_scores_are_those_of_hugging_face(
         assert row["logprob"] == pytest.approx(sum(expected[row["id"]]), abs=1e-3)
         assert row["num_tokens"] == len(expected[row["id"]])
         assert row["perplexity"] == pytest.approx(math.exp(-row["logprob"] / row["num_tokens"]))
+
+
+def test_scores_say_whose_they_are_and_no_other_policy_trains_with_them(
+    megatron: Path, few_shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output, other = tmp_path / "reference.parquet", tmp_path / "other" / "megatron"
+    rows = score(megatron, few_shards, output, algorithm="webrl")
+    assert all(len(row["reference_logprobs"]) == row["num_tokens"] and len(row["digest"]) == 16 for row in rows)
+    before = output.read_bytes()
+    shutil.copytree(megatron, other)
+    [weights] = other.glob("release/*.distcp")
+    content = bytearray(weights.read_bytes())
+    content[-5000:-4000] = bytes(1000)
+    weights.write_bytes(content)
+
+    options = {"algorithm": "webrl", "pr": "fp32", "seq_len": 1024}
+    capsys.readouterr()
+    main(ScoreConfig(megatron, few_shards, output, **options))
+    assert capsys.readouterr().out == f"{output}: complete\n"
+    with pytest.raises(UserError, match="was made with different policy; give another --output, or remove it"):
+        main(ScoreConfig(other, few_shards, output, **options))
+    main(ScoreConfig(megatron, few_shards, tmp_path / "none.parquet", algorithm="grpo"))
+    assert "nothing to score" in capsys.readouterr().out
+
+    advantages = tmp_path / "advantages.parquet"
+    parquet.write_table(pyarrow.table({"id": [row["id"] for row in rows], "advantage": [1.0] * len(rows)}), advantages)
+    training = Config(
+        dataset_path=few_shards,
+        pretrain_checkpoint_path=other,
+        output_basepath=tmp_path / "training",
+        algorithm="webrl",
+        column_files=f"{advantages},{output}",
+        **{"tp": 1, "pr": "fp32", "global_batch_size": 1, "seq_len": 1024},
+    )
+    with pytest.raises(UserError, match="column reference_logprobs was made with another policy than PRETRAIN_CHECK"):
+        launch.check(training, 1)
+    launch.check(dataclasses.replace(training, pretrain_checkpoint_path=megatron), 1)
+    assert output.read_bytes() == before
 
 
 def test_an_output_folder_that_does_not_exist_is_refused(megatron: Path, few_shards: Path, tmp_path: Path) -> None:

@@ -149,7 +149,7 @@ def fitted_q(rollouts: Rollouts) -> dict[str, np.ndarray]:
     for _ in range(4 * HORIZON):
         along = value[states[own]]
         targets = [
-            q_targets(one.rewards, along[a:b], GAMMA)
+            q_targets(one.rewards, np.append(along[a + 1 : b], 0.0), GAMMA)
             for one, a, b in zip(rollouts.trajectories, starts[:-1], starts[1:], strict=True)
         ]
         q = _means(pairs[own], np.concatenate(targets), len(q))

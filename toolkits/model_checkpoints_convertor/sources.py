@@ -9,7 +9,7 @@ import torch
 from common.errors import UserError
 from models.family import Family
 from models.registry import family
-from models.weight_table import Weight, find_spelling
+from models.weight_table import Weight, find_spelling, value_heads_in
 from toolkits.model_checkpoints_convertor.hf_weights import open_hf_folder
 from toolkits.model_checkpoints_convertor.row_moves import Move, moves, whole
 from toolkits.model_checkpoints_convertor.stored_tensor import meta
@@ -138,6 +138,14 @@ class TorchDistParts(SplittingSource):
         return self.reader.read(weight.megatron, weight.layer)
 
 
+def _read_policy(weights: Path) -> TorchDistReader:
+    """`UserError` for a critic's checkpoint: its language model makes no replies any more."""
+    reader = TorchDistReader(weights)
+    if heads := value_heads_in(reader.keys()):
+        raise UserError(f"{weights}: is a critic ({', '.join(heads)}), not a policy; give the policy's checkpoint")
+    return reader
+
+
 class TorchDistSource(TorchDistParts):
     """A `torch_dist` checkpoint, converted or trained."""
 
@@ -146,7 +154,7 @@ class TorchDistSource(TorchDistParts):
         self.weights, self.hf_files, self.family = weights, hf_files, family(hf_files)
         config = self.family.read_config(hf_files)
         table = self.family.weight_table(config)
-        super().__init__(TorchDistReader(weights), table, config)
+        super().__init__(_read_policy(weights), table, config)
         self._moves: tuple[Any, dict[str, list[Move]]] = (None, {})
         num_layers = config.text_config.num_hidden_layers
         for weight in table:
@@ -170,7 +178,7 @@ class OverlaidSource:
 
     def __init__(self, base: Source, weights: Path) -> None:
         self.weights, self.hf_files, self.family, self.config = weights, base.hf_files, base.family, base.config
-        reader = TorchDistReader(weights)
+        reader = _read_policy(weights)
         stored = set(reader.keys())
         table = [weight for weight in base.family.weight_table(base.config) if weight.megatron in stored]
         self.learnt = [name for weight in table for name in weight.hf]

@@ -59,10 +59,18 @@ class BatchColumns:
 
 @dataclasses.dataclass(frozen=True)
 class PredictedTokens:
-    """What a loss is made of. logprobs [t]: of the predicted tokens, under the policy as it is, with its gradient."""
+    """What a loss is made of. logprobs [t]: of the predicted tokens, under the policy as it is, with its gradient.
+
+    Of an algorithm with value heads [n, heads] in their place: log(V / (1 - V)) at the last token of each prompt.
+    """
 
     logprobs: torch.Tensor
     columns: BatchColumns
+
+    @property
+    def log_odds(self) -> torch.Tensor:
+        """[n, heads]: what a critic gives in place of log-probabilities."""
+        return self.logprobs
 
     def of_tokens(self, name: str) -> torch.Tensor:
         """[t]: a per-token column."""
@@ -106,6 +114,11 @@ class Algorithm(abc.ABC):
     def shares(self, columns: BatchColumns) -> torch.Tensor:
         """[n]: what each sample adds to the denominator: 1, unless a mean over something else is wanted."""
         return torch.ones(len(columns.num_tokens))
+
+    @property
+    def value_heads(self) -> tuple[str, ...]:
+        """A critic's columns: a head on the model is trained for each, and each prompt is read at its last token."""
+        return ()
 
     @property
     def sources(self) -> tuple[str, ...]:

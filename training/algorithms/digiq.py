@@ -21,7 +21,7 @@ Source: Digi-Q (arXiv 2502.15760), digiq/trainer.py.
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 import torch
@@ -30,6 +30,8 @@ from common.errors import UserError
 from training.algorithms.algorithm import Algorithm, BatchColumns, Mode, Needs, Number, PredictedTokens
 from training.algorithms.digirl import clamped_likelihood
 from training.experience import RewardedTrajectory
+
+Numbers = TypeVar("Numbers", np.ndarray, torch.Tensor)
 
 MOST_WEIGHT = 20.0
 """Of AWR (arXiv 1910.00177)."""
@@ -102,9 +104,9 @@ def best_candidates(q: np.ndarray, steps: np.ndarray) -> np.ndarray:
     return best
 
 
-def q_targets(rewards: np.ndarray, target_values: np.ndarray, gamma: float) -> np.ndarray:
-    """r + gamma Vbar(s'), 0 after the last step; `target_values` are Vbar(s). [h], [h] -> [h]"""
-    return rewards + gamma * np.append(target_values[1:], 0.0)
+def q_targets(rewards: Numbers, following: Numbers, gamma: float) -> Numbers:
+    """r + gamma Vbar(s'); `following` are Vbar(s'), 0 after the last step. [n], [n] -> [n]"""
+    return rewards + gamma * following
 
 
 ALGORITHM = DigiQ

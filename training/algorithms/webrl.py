@@ -27,6 +27,7 @@ import numpy as np
 import torch
 from torch.nn.functional import smooth_l1_loss
 
+from common.errors import UserError
 from data.rewarded_step import discounted_returns
 from training.algorithms.algorithm import Algorithm, Mode, Needs, Number, PredictedTokens
 from training.estimators import td_errors
@@ -52,7 +53,11 @@ class WebRl(Algorithm):
         return ("value_1", "value_2")
 
     def columns(self, trajectories: Sequence[RewardedTrajectory]) -> list[dict[str, np.ndarray]]:
-        return [{"advantage": self._advantage(trajectory)} for trajectory in trajectories]
+        found = [{"advantage": self._advantage(trajectory)} for trajectory in trajectories]
+        every = np.concatenate([columns["advantage"] for columns in found])
+        if not (every.any() if self.mode == "paper" else (every > 0).any()):
+            raise UserError(f"no step of {len(found)} trajectories is better than expected; there is nothing to learn")
+        return found
 
     def _advantage(self, trajectory: RewardedTrajectory) -> np.ndarray:
         values = np.minimum(trajectory["value_1"], trajectory["value_2"])

@@ -1,4 +1,4 @@
-"""The language model: Megatron's `GPTModel`, with the loss taken only where there is a label."""
+"""The language model: Megatron's `GPTModel`, with the loss or the values taken only where there is a label."""
 
 from typing import Any
 
@@ -13,11 +13,13 @@ from training.modules.batching import IGNORE
 from training.modules.kernels import Kernels
 from training.modules.layers import layer_spec
 from training.modules.trainable import Trainable
+from training.modules.value_heads import CUT, ValueHeads
 
 _CUT = (
     *("word_embeddings.weight", "output_layer.weight"),
     *("linear_qkv.weight", "linear_qkv.lora_b", "linear_fc1.weight", "linear_fc1.lora_b"),
     *("linear_proj.weight", "linear_proj.lora_a", "linear_fc2.weight", "linear_fc2.lora_a"),
+    *CUT,
 )
 """Parameters of which every tensor-parallel rank holds a part."""
 
@@ -50,11 +52,15 @@ class LanguageModel(GPTModel):
             vp_stage=vp_stage,
         )
         self.num_real_tokens = text.vocab_size
+        names = trainable.value_heads
+        self.value_heads: torch.nn.Module | None = ValueHeads(config, names) if names and post_process else None
         for module in (getattr(self, "embedding", None), getattr(self, "output_layer", None)):
             for parameter in module.parameters() if module is not None else ():
                 parameter.data.zero_()  # a checkpoint may have fewer padding rows than this layout
         for name, parameter in self.named_parameters():
-            parameter.requires_grad_(".lora_" in name if trainable.lora else trainable.language)
+            learns = ".lora_" in name if trainable.lora else trainable.language
+            unused = bool(names) and name.startswith("output_layer.") and not self.share_embeddings_and_output_weights
+            parameter.requires_grad_(name.startswith("value_heads.") or (learns and not unused))
             # Megatron marks what it cuts where it draws initial weights, which are never drawn here; without the mark
             # the norm of the gradient misses every rank's part but the first's.
             parameter.tensor_model_parallel = name.endswith(_CUT)
@@ -72,8 +78,17 @@ class LanguageModel(GPTModel):
         if labels is None:
             return self._logits(hidden_states)
         labelled = labels != IGNORE
+        if self.value_heads is not None:
+            values = self._with_tied_copy(self.value_heads(hidden_states[labelled]))
+            return values.new_zeros(*labels.shape, values.size(-1)).masked_scatter(labelled.unsqueeze(-1), values)
         losses = tensor_parallel.vocab_parallel_cross_entropy(self._logits(hidden_states[labelled]), labels[labelled])
         return torch.zeros(labels.shape, device=labels.device).masked_scatter(labelled, losses)
+
+    def _with_tied_copy(self, values: torch.Tensor) -> torch.Tensor:
+        """`values`, with a gradient of 0 for the last stage's copy of tied embeddings: overlapped reductions wait for
+        every parameter's, and Megatron sums the copy's with the first stage's."""
+        copied = self.share_embeddings_and_output_weights and not self.pre_process
+        return values + 0 * self.output_layer.weight[0, 0] if copied else values
 
     def _logits(self, hidden_states: torch.Tensor) -> torch.Tensor:
         """This rank's columns of the logits in fp32, -inf for padding rows: [..., h] -> [..., vocabulary / TP]."""

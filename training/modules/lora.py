@@ -39,7 +39,7 @@ def initialize(layers: torch.nn.ModuleList, seed: int) -> None:
                 module.reset_adapter(torch.Generator().manual_seed(zlib.crc32(key.encode())))
 
 
-def _draw(rows: int, columns: int, generator: torch.Generator) -> torch.Tensor:
+def draw(rows: int, columns: int, generator: torch.Generator) -> torch.Tensor:
     """`kaiming_uniform_(a=sqrt(5))`."""
     return (torch.rand(rows, columns, generator=generator) * 2 - 1) / math.sqrt(columns)
 
@@ -57,7 +57,7 @@ class LoraColumn(ColumnParallelLinear):
         self.lora_a.sequence_parallel = self.sequence_parallel
 
     def reset_adapter(self, generator: torch.Generator) -> None:
-        self.lora_a.data.copy_(_draw(*self.lora_a.shape, generator))
+        self.lora_a.data.copy_(draw(*self.lora_a.shape, generator))
         self.lora_b.data.zero_()
 
     def forward(self, input_: torch.Tensor, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, torch.Tensor | None]:
@@ -124,7 +124,7 @@ class LoraRow(RowParallelLinear):
         self.lora_b.sequence_parallel = self.sequence_parallel
 
     def reset_adapter(self, generator: torch.Generator) -> None:
-        whole = _draw(self.lora_a.size(0), self.input_size, generator)
+        whole = draw(self.lora_a.size(0), self.input_size, generator)
         part = whole.chunk(self.tp_group.size(), dim=1)[parallel_state.get_tensor_model_parallel_rank()]
         self.lora_a.data.copy_(part)
         self.lora_b.data.zero_()

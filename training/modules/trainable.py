@@ -9,12 +9,16 @@ from data.adapter_record import Lora, read_adapter_record
 
 @dataclasses.dataclass(frozen=True)
 class Trainable:
-    """What is not frozen. With `lora`, only the adapters of the language model learn, whatever `language` says."""
+    """What is not frozen. With `lora`, only the adapters of the language model learn, whatever `language` says.
+
+    `value_heads`: the names of the heads that a critic has, which always learn.
+    """
 
     vision: bool = True
     connector: bool = True
     language: bool = True
     lora: Lora | None = None
+    value_heads: tuple[str, ...] = ()
 
 
 EVERYTHING = Trainable()

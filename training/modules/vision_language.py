@@ -105,9 +105,9 @@ class VisionLanguageModel(MegatronModule):
                 rotary embedding of its Megatron module; Megatron's plain one counts whatever they say.
 
         Returns:
-            On the last pipeline stage the cross entropy [b, s] in fp32, 0 at `IGNORE` and at what other
-            context-parallel ranks hold; or without labels this rank's part of the logits
-            [b, s / CP, vocabulary / TP]. On other stages the hidden states [s / CP (/ TP), b, h].
+            On the last pipeline stage the cross entropy [b, s] in fp32, of a critic its heads' log(V / (1 - V))
+            [b, s, heads], 0 at `IGNORE` and at what other context-parallel ranks hold; or without labels this rank's
+            part of the logits [b, s / CP, vocabulary / TP]. On other stages the hidden states [s / CP (/ TP), b, h].
         """
         group = parallel_state.get_context_parallel_group()
         held = local_positions(segment_lengths or (tokens.size(1),), group.rank(), group.size(), tokens.device)
@@ -119,7 +119,7 @@ class VisionLanguageModel(MegatronModule):
         )
         if labels is None or not self.post_process or group.size() == 1:
             return output
-        return torch.zeros(labels.shape, device=labels.device).index_copy(1, held, output)
+        return output.new_zeros(*labels.shape, *output.shape[2:]).index_copy(1, held, output)
 
     def _embed(self, tokens: torch.Tensor, images: Images, held: torch.Tensor) -> torch.Tensor:
         """Text and image features of the positions this rank holds: [s / CP (/ TP), b, h]."""

@@ -2,9 +2,9 @@
 
 import dataclasses
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from environments.sites.words import FILLER, SPLITS, Words
+from environments.sites.words import Words
 
 ARTICLES_PER_SHARE = 20
 LINKS_PER_ARTICLE = 4
@@ -32,9 +32,10 @@ class Encyclopedia:
         return [article for article in self.articles.values() if article.split == split]
 
 
-def build(words: Words) -> Encyclopedia:
+def build(words: Words, shares: Mapping[str, int]) -> Encyclopedia:
+    """What belongs to these splits."""
     articles = {}
-    for split, share in {**SPLITS, FILLER: 1}.items():
+    for split, share in shares.items():
         kinds = list(_KINDS) * (ARTICLES_PER_SHARE * share // len(_KINDS))
         titles = {_KINDS[kind].title(words): kind for kind in kinds}
         for title, kind in titles.items():

@@ -6,6 +6,7 @@ Rules stand from the end of the way to its beginning, so that each page decides 
 from collections.abc import Callable
 
 from environments.sites.expert.graded_plans import GRADED_PLANS
+from environments.sites.expert.looking_plans import LOOKING_PLANS
 from environments.sites.expert.rules import (
     Rule,
     choose,
@@ -31,7 +32,7 @@ def plan(family: str, slots: dict[str, str]) -> Rule:
     return first(_FAMILIES[family][1](**slots), wait, *map(click, _FRONT_PAGES))
 
 
-_FRONT_PAGES = ("Cargo", "Almanac", "Campfire", "Railhead")
+_FRONT_PAGES = ("Cargo", "Almanac", "Campfire", "Railhead", "Easel")
 
 
 def _find_product(product: str) -> Rule:
@@ -139,4 +140,4 @@ _PLANS: dict[str, tuple[str, Callable[..., Rule]]] = {
     "Rail-book": ("book a seat", _rail_book),
 }
 
-_FAMILIES = _PLANS | GRADED_PLANS
+_FAMILIES = _PLANS | GRADED_PLANS | LOOKING_PLANS

@@ -1,6 +1,7 @@
 """What the teacher reads in the messages: the task and the newest page."""
 
 import ast
+import base64
 import dataclasses
 import re
 from collections.abc import Sequence
@@ -33,9 +34,10 @@ class Element:
 
 @dataclasses.dataclass(frozen=True)
 class Page:
-    """An accessibility tree."""
+    """An accessibility tree, and the PNG of its screenshot where one was shown."""
 
     elements: Sequence[Element]
+    screenshot: bytes = b""
 
     @property
     def title(self) -> str:
@@ -65,13 +67,21 @@ def read_task(messages: Sequence[dict[str, Any]]) -> str:
 
 
 def read_page(messages: Sequence[dict[str, Any]]) -> Page:
-    """The accessibility tree in the last message."""
+    """The accessibility tree and the screenshot in the last message."""
     lines = _LINE.findall(_text(messages[-1]))
     if not lines:
         raise NotUnderstoodError("the last message holds no accessibility tree")
-    return Page(
-        [Element(int(label), role, ast.literal_eval(name), len(tabs), rest) for tabs, label, role, name, rest in lines]
-    )
+    elements = [
+        Element(int(label), role, ast.literal_eval(name), len(tabs), rest) for tabs, label, role, name, rest in lines
+    ]
+    return Page(elements, _screenshot(messages[-1]))
+
+
+def _screenshot(message: dict[str, Any]) -> bytes:
+    """The last image of a message, b"" where it has none."""
+    parts = message["content"] if isinstance(message["content"], list) else []
+    images = [part["image_url"]["url"] for part in parts if part.get("type") == "image_url" and "image_url" in part]
+    return base64.b64decode(images[-1].partition(",")[2]) if images else b""
 
 
 def _text(message: dict[str, Any]) -> str:

@@ -48,9 +48,13 @@ def click(name: str, goal: str = "") -> Rule:
 
     def apply(page: Page) -> Move | None:
         element = page.find(CLICKABLE, name)
-        return element and Move(f"I should click '{name}'.", f"Click [{element.label}]", goal or name)
+        return element and click_element(element, goal or name)
 
     return apply
+
+
+def click_element(element: Element, goal: str) -> Move:
+    return Move(f"I should click '{element.name}'.", f"Click [{element.label}]", goal)
 
 
 def type_into(field: str, text: str) -> Rule:

@@ -2,15 +2,22 @@
 
 import dataclasses
 import random
+from collections.abc import Mapping
 
-from environments.sites.words import FILLER, SPLITS, Words
+from environments.sites.words import FILLER, Words
 
 THREADS_PER_BOARD = 10
 
-# Boards are dealt out to the splits: two for each share, and one that no task asks about.
-_BOARDS = (
-    "Cycling Baking Chess Pottery Sailing Knitting Camping Painting Robotics Gardening Fishing Hiking Lounge".split()
-)
+_BOARDS = {
+    "IL": "Cycling Baking Chess Pottery",
+    "optim-1": "Sailing Knitting",
+    "optim-2": "Camping Painting",
+    "optim-3": "Robotics Gardening",
+    "test": "Fishing Hiking",
+    FILLER: "Lounge",
+    "test-2": "Archery Singing Weaving",
+    "validation": "Rowing Juggling",
+}
 _TOPICS = "repair review question meeting recipe journey contest guide story rumour upgrade survey".split()
 _OPENINGS = (
     "I have been thinking about this for weeks and would like to hear other opinions.",
@@ -52,14 +59,17 @@ class Forum:
         return [thread for thread in self.threads.values() if thread.split == split]
 
 
-def build(words: Words) -> Forum:
-    owners = [split for split, share in SPLITS.items() for _ in range(2 * share)] + [FILLER]
+def build(words: Words, shares: Mapping[str, int]) -> Forum:
+    """What belongs to these splits."""
     threads = [
         _write(words, board, split, topic)
-        for board, split in zip(_BOARDS, owners, strict=True)
+        for split in shares
+        for board in _BOARDS[split].split()
         for topic in words.rng.sample(_TOPICS, THREADS_PER_BOARD)
     ]
-    boards = {board: [thread.title for thread in threads if thread.board == board] for board in _BOARDS}
+    boards: dict[str, list[str]] = {}
+    for thread in threads:
+        boards.setdefault(thread.board, []).append(thread.title)
     return Forum(boards, {thread.title: thread for thread in threads})
 
 

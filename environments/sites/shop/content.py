@@ -1,21 +1,22 @@
 """What the shop sells."""
 
 import dataclasses
+from collections.abc import Mapping
 
-from environments.sites.words import FILLER, SPLITS, Words
+from environments.sites.words import FILLER, Words
 
 PRODUCTS_PER_CATEGORY = 8
 COLOURS = ("black", "white", "red", "green", "blue", "yellow")
 QUANTITIES = ("1", "2", "3", "4")
 
-# Seven categories a department, dealt out to the splits in this order.
-_OWNERS = ("IL", "optim-1", "optim-2", "IL", "optim-3", "test", FILLER)
+# Twelve categories a department, dealt out to the splits in this order.
+_OWNERS = f"IL optim-1 optim-2 IL optim-3 test {FILLER} test-2 test-2 test-2 validation validation".split()
 _DEPARTMENTS = {
-    "Home": "Lamps Rugs Clocks Mirrors Cushions Vases Shelves",
-    "Garden": "Shears Hoses Planters Spades Lanterns Benches Seeds",
-    "Kitchen": "Kettles Knives Bowls Mugs Trays Jars Pans",
-    "Office": "Desks Pens Folders Stamps Staplers Notebooks Chairs",
-    "Outdoor": "Tents Ropes Torches Compasses Backpacks Kayaks Boots",
+    "Home": "Lamps Rugs Clocks Mirrors Cushions Vases Shelves Curtains Candles Blankets Baskets Stools",
+    "Garden": "Shears Hoses Planters Spades Lanterns Benches Seeds Rakes Trellises Fountains Gloves Buckets",
+    "Kitchen": "Kettles Knives Bowls Mugs Trays Jars Pans Spoons Plates Graters Teapots Sieves",
+    "Office": "Desks Pens Folders Stamps Staplers Notebooks Chairs Rulers Erasers Calendars Envelopes Markers",
+    "Outdoor": "Tents Ropes Torches Compasses Backpacks Kayaks Boots Hammocks Stoves Whistles Paddles Sledges",
 }
 _MATERIALS = "oak steel cotton glass bamboo leather ceramic copper linen rubber".split()
 
@@ -54,14 +55,18 @@ def euros(cents: int) -> str:
     return f"{cents // 100}.{cents % 100:02d} EUR"
 
 
-def build(words: Words) -> Shop:
-    departments = {department: names.split() for department, names in _DEPARTMENTS.items()}
+def build(words: Words, shares: Mapping[str, int]) -> Shop:
+    """What belongs to these splits."""
+    owners = {
+        department: {name: split for name, split in zip(names.split(), _OWNERS, strict=True) if split in shares}
+        for department, names in _DEPARTMENTS.items()
+    }
     categories = {
         category: _stock(words, department, category, split)
-        for department, names in departments.items()
-        for category, split in zip(names, _OWNERS, strict=True)
+        for department, owned in owners.items()
+        for category, split in owned.items()
     }
-    assert set(_OWNERS) == {*SPLITS, FILLER}
+    departments = {department: list(owned) for department, owned in owners.items()}
     products = {product.name: product for stock in categories.values() for product in stock}
     return Shop(departments, categories, products)
 

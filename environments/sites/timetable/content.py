@@ -1,8 +1,9 @@
 """Which trains run."""
 
 import dataclasses
+from collections.abc import Mapping
 
-from environments.sites.words import FILLER, SPLITS, Words
+from environments.sites.words import FILLER, Words
 
 CONNECTIONS_PER_SHARE = 5
 TRAINS_PER_CONNECTION = 3
@@ -46,15 +47,18 @@ def clock(minutes: int) -> str:
     return f"{minutes // 60:02d}:{minutes % 60:02d}"
 
 
-def build(words: Words) -> Timetable:
+def build(words: Words, shares: Mapping[str, int]) -> Timetable:
+    """What belongs to these splits."""
     connections = {}
-    for split, share in {**SPLITS, FILLER: 1}.items():
+    for split, share in shares.items():
         for _ in range(CONNECTIONS_PER_SHARE * share):
             trains = _connect(words, split)
             connections[trains[0].origin, trains[0].destination] = trains
     trains = {train.name: train for trains in connections.values() for train in trains}
     passengers = {
-        split: [words.person() for _ in range(CONNECTIONS_PER_SHARE * share)] for split, share in SPLITS.items()
+        split: [words.person() for _ in range(CONNECTIONS_PER_SHARE * share)]
+        for split, share in shares.items()
+        if split != FILLER
     }
     return Timetable(connections, trains, passengers)
 

@@ -1,0 +1,79 @@
+"""What a run will do, and about how long it takes on this machine: said before it begins."""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy
+
+from common.files import read_json
+from elcano.console import duration
+from elcano.recipe import Recipe, Round, files
+
+
+def machine_s() -> float:
+    """Seconds of this machine for a fixed piece of work, the best of three; stages measured elsewhere are scaled by
+    it. It takes less than a second."""
+    return min(_work() for _ in range(3))
+
+
+def brief(recipe: Recipe, done: Mapping[str, float], here_s: float) -> list[str]:
+    """Lines to print; `done` are the seconds by stage of what is complete, `here_s` is `machine_s()`."""
+    num_tests = _num_tests(recipe)
+    lines = [f"{recipe.name}: untrained, then {', '.join(round.name for round in recipe.rounds)}"]
+    lines.append(f"  untrained: the starting policy is tested on {num_tests} tasks that it never trains on")
+    lines += [f"  {round.name}: {_round(recipe, round)}, tested" for round in recipe.rounds]
+    if recipe.reference:
+        measured = read_json(recipe.reference)
+        there_s = measured.get("machine_s")
+        left_s = expected_s(recipe, measured, done) * (here_s / there_s if there_s else 1)
+        where = "on this machine, from a short measurement" if there_s else "on the machine where it was measured"
+        lines.append(f"  about {duration(left_s)} {where}, with nothing else running")
+    return lines
+
+
+def expected_s(recipe: Recipe, measured: Mapping, done: Mapping[str, float]) -> float:
+    """Seconds of the stages that are not done, from those of an earlier run (a `summary.json`); a round that it did not
+    have takes as long as its last one."""
+    seconds, rounds = measured["seconds_per_stage"], measured["rounds"]
+    tested = {entry["name"]: entry["num_tasks"] for entry in rounds}
+    total = 0.0
+    for number, name in enumerate(["untrained", *(round.name for round in recipe.rounds)]):
+        known = name if name in tested else rounds[-1]["name"]
+        for stage, spent in seconds.items():
+            of, _, kind = stage.partition("/")
+            if of != known:
+                continue
+            spent *= _num_tests(recipe) / tested[known] if kind == "test" else 1
+            again = recipe.controls and number > 1 and kind not in ("explore", "select")
+            total += spent * ((f"{name}/{kind}" not in done) + (again and f"{name}-control/{kind}" not in done))
+    return total
+
+
+def _round(recipe: Recipe, round: Round) -> str:
+    num_tasks = _count(round.tasks)
+    if round.agent == "teacher":
+        return f"a teacher takes {num_tasks} tasks, and the policy imitates what succeeded"
+    tries = recipe.exploration.max_rerun_times
+    return (
+        f"the policy explores {num_tasks} others, up to {tries} tries each, and learns from what a judge calls solved"
+    )
+
+
+def _num_tests(recipe: Recipe) -> int:
+    count = _count(recipe.test_tasks)
+    return min(count, recipe.num_test_tasks or count)
+
+
+def _count(tasks: Path | tuple[Path, ...]) -> int:
+    return sum(bool(line.strip()) for path in files(tasks) for line in path.read_text(encoding="utf-8").split("\n"))
+
+
+def _work() -> float:
+    """Some matrix products and some Python, as training and browsing are."""
+    begin = time.perf_counter()
+    matrix = numpy.full((384, 384), 1 / 384, numpy.float32)
+    for _ in range(40):
+        matrix = matrix @ matrix
+    sum(number * number for number in range(1_000_000))
+    return time.perf_counter() - begin

@@ -1,0 +1,84 @@
+"""A trained policy at work on a task that somebody types: `elcano try`."""
+
+import contextlib
+import dataclasses
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from common.errors import UserError
+from common.files import read_json
+from data.task import SITES_PORT, Task, write_tasks
+from data.terminal import printable
+from data.trajectory import folder_name
+from elcano.console import console
+from elcano.executors.executor import Executor
+from elcano.recipe import Recipe
+from elcano.rounds import Stages
+from elcano.stage import Logbook
+
+NAME = "tries"
+_LOOK_S = 0.3
+
+
+def try_task(recipe: Recipe, run_dir: Path, executor: Executor, ques: str, web: str) -> None:
+    """Take the task with the run's newest policy, say each step as it is taken, and what came of it."""
+    name, policy = newest_policy(recipe, run_dir)
+    output_dir = run_dir / NAME
+    task = Task(f"typed--{len(list(output_dir.glob('task*'))):03d}", ques, web if "://" in web else _address(web))
+    file = output_dir / f"{task.id}.jsonl"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_tasks(file, [task])
+    folder = output_dir / folder_name(task.id)
+    stages = Stages(recipe, run_dir, Logbook(run_dir), executor)
+    console.print(f"the policy of {name} on {task.web}: {printable(ques)}", markup=False, soft_wrap=True)
+    with stages._websites(NAME) as port, stages._policy(NAME, policy) as url, _said(folder / "steps.jsonl"):
+        config = dataclasses.replace(recipe.testing, api_localhost=(url,), temperature=0, judge="none")
+        stages._browse(NAME, config, file, output_dir, port)
+    ended = read_json(folder / "trajectory.json")
+    console.print(
+        f"it ended: {ended['status']}, answer: {printable(str(ended.get('answer')))}", markup=False, soft_wrap=True
+    )
+    console.print(f"its pages: {folder}/screenshot*.png", markup=False, soft_wrap=True)
+
+
+def newest_policy(recipe: Recipe, run_dir: Path) -> tuple[str, Path]:
+    """The last round that has a policy, and its folder."""
+    for round in reversed(recipe.rounds):
+        if (policy := run_dir / round.name / "policy" / "config.json").exists():
+            return round.name, policy.parent
+    raise UserError(f"{run_dir}: no policy is trained there yet; elcano run with the same recipe and --output_dir")
+
+
+def _address(site: str) -> str:
+    return f"http://{site}.localhost:{SITES_PORT}/"
+
+
+@contextlib.contextmanager
+def _said(steps: Path) -> Iterator[None]:
+    """Print the replies of a trajectory while it is taken."""
+    ended, num_said = threading.Event(), 0
+
+    def say() -> None:
+        nonlocal num_said
+        lines = steps.read_text(encoding="utf-8").split("\n")[:-1] if steps.exists() else []
+        for line in lines[num_said:]:
+            step = json.loads(line)
+            console.print(
+                f"{step['number']}. {printable(' '.join(step['reply'].split()))}", markup=False, soft_wrap=True
+            )
+        num_said = len(lines)
+
+    def watch() -> None:
+        while not ended.wait(_LOOK_S):
+            say()
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()
+        say()

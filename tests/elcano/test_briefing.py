@@ -1,0 +1,39 @@
+"""What a run says before it begins."""
+
+import dataclasses
+
+import pytest
+
+from common.files import read_json, write_json
+from elcano.briefing import brief, expected_s
+from elcano.recipe import load_recipe
+from tests.conftest import ROOT
+
+QUICKSTART = ROOT / "examples" / "quickstart" / "recipe.py"
+MEASURED = {
+    "rounds": [{"name": name, "num_tasks": 75} for name in ("untrained", "IL", "optim-1")],
+    "seconds_per_stage": {"untrained/test": 60, "IL/explore": 100, "IL/train": 300, "IL/test": 60}
+    | {"optim-1/explore": 120, "optim-1/train": 200, "optim-1/test": 60},
+}
+
+
+def test_how_long_a_run_takes_follows_from_an_earlier_one():
+    recipe = load_recipe(QUICKSTART)
+    rounds = 60 + 460 + 2 * 380  # optim-2 as optim-1
+    assert expected_s(recipe, MEASURED, {}) == rounds
+    assert expected_s(recipe, MEASURED, {"IL/train": 250.0}) == rounds - 300
+    assert expected_s(dataclasses.replace(recipe, num_test_tasks=300), MEASURED, {}) == rounds + 4 * 3 * 60
+    assert expected_s(dataclasses.replace(recipe, controls=True), MEASURED, {}) == rounds + 2 * 260
+
+
+def test_it_is_scaled_to_this_machine_where_the_other_one_is_known(tmp_path):
+    recipe = dataclasses.replace(load_recipe(QUICKSTART), reference=tmp_path / "summary.json")
+    write_json(tmp_path / "summary.json", {**MEASURED, "machine_s": 0.1})
+    assert "about 64 min on this machine" in brief(recipe, {}, here_s=0.3)[-1]
+    write_json(tmp_path / "summary.json", MEASURED)
+    assert "about 21 min on the machine where it was measured" in brief(recipe, {}, here_s=0.3)[-1]
+
+
+def test_the_quickstart_names_a_run_that_was_measured():
+    measured = read_json(load_recipe(QUICKSTART).reference)
+    assert expected_s(load_recipe(QUICKSTART), measured, {}) == pytest.approx(measured["total_seconds"], rel=0.01)

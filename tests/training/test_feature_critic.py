@@ -1,0 +1,239 @@
+"""A small critic on features: targets by hand, what it learns of a chain of known values, and its command."""
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow
+import pytest
+import torch
+from pyarrow import parquet
+
+from common.errors import UserError
+from common.processes import die_with_parent
+from data.columns import digest_of, write_columns
+from data.shard import read_manifest
+from tests import tiny
+from tests.conftest import ROOT
+from tests.training.rewarded import trajectory
+from tests.training.test_make_columns import tries
+from training.algorithms.digiq import q_targets
+from training.feature_critic import FEATURES, FeatureCriticConfig, main, transitions
+from training.feature_networks import FeatureCritic
+from training.stored_sample import read_in_order
+
+WIDTH = 4
+
+
+def linear(critic: FeatureCritic, networks: str, weights: list[float], bias: float = 0.0) -> None:
+    """Make a network compute `weights` times its inputs, which are at least 0, plus `bias`."""
+    modules = getattr(critic, networks)
+    for network in modules:
+        for layer in network:
+            if isinstance(layer, torch.nn.Linear):
+                layer.weight.data.zero_()
+                layer.bias.data.zero_()
+        inputs = torch.tensor(weights)
+        network[0].weight.data[0, : len(inputs)] = inputs
+        network[2].weight.data[0, 0] = network[4].weight.data[0, 0] = 1.0
+        network[4].bias.data.fill_(bias)
+
+
+def chain() -> Any:
+    """A success of three steps and a failure of one; a state's feature is its number, an action's ten times that."""
+    tries = [trajectory("A", 0, 1.0, 3), trajectory("B", 0, 0.0, 1)]
+    states = torch.tensor([[1.0], [2.0], [3.0], [4.0]])
+    return transitions(tries, states, 10 * states)
+
+
+def test_transitions_know_what_follows() -> None:
+    data = chain()
+    assert data.following.tolist() == [1, 2, -1, -1]
+    assert data.first.tolist() == [True, False, False, True]
+    assert data.rewards.tolist() == [0, 0, 1, 0] and data.outcomes.tolist() == [1, 1, 1, 0]
+
+
+def test_candidates_are_no_transitions() -> None:
+    """Of two candidates at each step the one that was taken comes first."""
+    tries = [trajectory("A", 0, 1.0, 2, num_candidates=1), trajectory("B", 0, 0.0, 1, num_candidates=1)]
+    states = torch.arange(6.0).unsqueeze(1)
+    data = transitions(tries, states, states)
+    assert data.states[:, 0].tolist() == [0, 2, 4] and data.following.tolist() == [1, -1, -1]
+
+
+def test_td_targets_are_those_computed_by_hand() -> None:
+    """Q = s + a = 11 s, V = 2 s, Vbar = 3 s and 3 s - 1, Qbar = 5 s and 5 s + 7: the smaller ones are the targets', and
+    after the step that ends a try there is nothing."""
+    critic, data = FeatureCritic(1, WIDTH), chain()
+    linear(critic, "q", [1.0, 1.0])
+    linear(critic, "v", [2.0])
+    linear(critic, "slow_v", [3.0])
+    critic.slow_v[1][4].bias.data.fill_(-1.0)
+    linear(critic, "slow_q", [5.0, 0.0])
+    critic.slow_q[0][4].bias.data.fill_(7.0)
+    q_target = [0.9 * (3 * 2 - 1), 0.9 * (3 * 3 - 1), 1.0, 0.0]
+    q_loss = sum((11 * s - target) ** 2 for s, target in zip((1, 2, 3, 4), q_target, strict=True)) / 4
+    v_loss = sum((2 * s - 5 * s) ** 2 for s in (1, 2, 3, 4)) / 4
+    loss = critic.loss(data, torch.arange(4), "td", 0.9)
+    assert loss.item() == pytest.approx(2 * q_loss + 2 * v_loss, rel=1e-6)
+    loss.backward()
+    assert all(parameter.grad is None for slow in (critic.slow_q, critic.slow_v) for parameter in slow.parameters())
+
+
+def test_bootstrapped_targets_take_numbers_of_either_kind() -> None:
+    assert q_targets(np.array([0.0, 1.0]), np.array([0.5, 0.0]), 0.9).tolist() == [0.45, 1.0]
+    assert q_targets(torch.tensor([0.0, 1.0]), torch.tensor([0.5, 0.0]), 0.5).tolist() == [0.25, 1.0]
+
+
+def test_slow_copies_begin_equal_and_follow() -> None:
+    critic = FeatureCritic(3, WIDTH)
+    for slow, fast in zip(critic.slow_q.parameters(), critic.q.parameters(), strict=True):
+        assert torch.equal(slow, fast)
+    before = critic.v[0][0].weight.detach().clone()
+    critic.v[0][0].weight.data += 1.0
+    critic.follow(0.1)
+    assert torch.allclose(critic.slow_v[0][0].weight, before + 0.1)
+
+
+def test_monte_carlo_is_the_cross_entropy_of_outcomes() -> None:
+    """Values of 1/2 everywhere: log 2 of each twin, and of the instructions'."""
+    critic = FeatureCritic(1, WIDTH)
+    linear(critic, "q", [0.0])
+    linear(critic, "v", [0.0])
+    critic.instruction[4].weight.data.zero_()
+    critic.instruction[4].bias.data.zero_()
+    loss = critic.loss(chain(), torch.arange(4), "monte_carlo", 0.9)
+    assert loss.item() == pytest.approx(5 * np.log(2), rel=1e-6)
+
+
+def dataset(folder: Path) -> Path:
+    return tiny.build_dataset(folder / "shards", tries())
+
+
+def features_of(shards: Path, path: Path, policy: str = "p0") -> Path:
+    """As score.sh writes them; a try's number, its step, and whether it will succeed are there to be found."""
+    rows = []
+    for sample in read_in_order(shards):
+        solved = float("A--00001--run0" in sample.id or "B" in sample.id)
+        state, action = [solved, float(sample.fields["step"]), float("A" in sample.id)], [solved, 1.0, 0.0]
+        row = {"id": sample.id, "digest": digest_of(sample.fields["conversations"])}
+        rows.append({**row, **dict(zip(FEATURES, (state, action), strict=True))})
+    columns = {"id": pyarrow.string(), "digest": pyarrow.string()}
+    schema = pyarrow.schema({**columns, **dict.fromkeys(FEATURES, pyarrow.list_(pyarrow.float32()))})
+    write_columns(path, [rows], schema, {"policy": policy})
+    return path
+
+
+def rows(path: Path) -> dict[str, dict[str, Any]]:
+    return {row["id"]: row for row in parquet.read_table(path).to_pylist()}
+
+
+def test_td_finds_the_discounted_return_of_every_step(tmp_path: Path) -> None:
+    """Each try is certain here, so Q and V are gamma to the number of steps left."""
+    shards = dataset(tmp_path)
+    features, output = features_of(shards, tmp_path / "features.parquet"), tmp_path / "q.parquet"
+    options = {"gamma": 0.8, "tau": 0.05, "lr": 3e-3, "train_iters": 1500, "width": 32}
+    main(FeatureCriticConfig(shards, features, tmp_path / "critic.pt", output, **options))
+    found = rows(output)
+    for step, left in ((1, 2), (2, 1), (3, 0)):
+        row = found[f"A--00001--run0--r02--step0{step}"]
+        assert [row[name] for name in ("q_1", "q_2", "value_1", "value_2")] == pytest.approx([0.8**left] * 4, abs=0.1)
+    assert found["A--00001--run1--r02--step01"]["q_1"] == pytest.approx(0.0, abs=0.1)
+    assert len(found) == read_manifest(shards)["num_samples"]
+
+
+def test_monte_carlo_finds_outcomes_and_instructions(tmp_path: Path) -> None:
+    shards = dataset(tmp_path)
+    features, output = features_of(shards, tmp_path / "features.parquet"), tmp_path / "v.parquet"
+    options = {"target": "monte_carlo", "lr": 3e-3, "train_iters": 300, "width": 32}
+    main(FeatureCriticConfig(shards, features, tmp_path / "critic.pt", output, **options))
+    found = rows(output)
+    for key, row in found.items():
+        solved = float("A--00001--run0" in key or "B" in key)
+        assert [row["value_1"], row["q_2"], row["instruction_value"]] == pytest.approx([solved] * 3, abs=0.2), key
+
+
+def command(*arguments: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        ["bash", str(ROOT / "training" / "feature_critic.sh"), *map(str, arguments)],
+        env=tiny.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+        preexec_fn=die_with_parent,
+    )
+
+
+def test_a_killed_command_goes_on_and_writes_the_same(tmp_path: Path) -> None:
+    shards = dataset(tmp_path)
+    features, options = features_of(shards, tmp_path / "features.parquet"), ("--train_iters", 2000, "--width", 16)
+
+    def start(name: str) -> subprocess.Popen[str]:
+        places = ("--critic", tmp_path / f"{name}.pt", "--output", tmp_path / f"{name}.parquet")
+        return command("--dataset_path", shards, "--features", features, *places, *options)
+
+    killed, whole = start("killed"), start("whole")
+    deadline = time.monotonic() + 120
+    while not (tmp_path / "killed.pt").exists():
+        assert killed.poll() is None and time.monotonic() < deadline
+        time.sleep(0.002)
+    os.killpg(killed.pid, signal.SIGKILL)
+    killed.wait()
+    step = torch.load(tmp_path / "killed.pt", weights_only=True)["step"]
+    assert 0 < step < 2000 and not (tmp_path / "killed.parquet").exists()
+    for run in (start("killed"), whole):
+        assert run.wait(timeout=200) == 0, run.stdout.read()
+    assert parquet.read_table(tmp_path / "killed.parquet").equals(parquet.read_table(tmp_path / "whole.parquet"))
+
+
+def test_a_fitted_critic_is_asked_about_other_samples_but_of_its_own_policy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shards, critic = dataset(tmp_path), tmp_path / "critic.pt"
+    features, options = features_of(shards, tmp_path / "features.parquet"), {"train_iters": 20, "width": 4}
+    main(FeatureCriticConfig(shards, features, critic, tmp_path / "q.parquet", **options))
+    others = tiny.build_dataset(tmp_path / "others", [sample for sample in tries() if sample.id.startswith("B")])
+    own = features_of(others, tmp_path / "others.parquet")
+    main(FeatureCriticConfig(others, own, critic, tmp_path / "q_others.parquet", **options))
+    assert f"{critic}: fitted already" in capsys.readouterr().out
+    assert all(
+        row["q_1"] == rows(tmp_path / "q.parquet")[key]["q_1"]
+        for key, row in rows(tmp_path / "q_others.parquet").items()
+    )
+    before = critic.read_bytes()
+    foreign = features_of(shards, tmp_path / "foreign.parquet", policy="p1")
+    with pytest.raises(UserError, match=r"is a critic of another policy than .*foreign.parquet; give another --critic"):
+        main(FeatureCriticConfig(shards, foreign, critic, tmp_path / "no.parquet", **options))
+    with pytest.raises(UserError, match="began with another gamma, width; give another --critic, or remove it"):
+        main(FeatureCriticConfig(shards, features, critic, tmp_path / "no.parquet", gamma=0.5, train_iters=20))
+    assert critic.read_bytes() == before and not (tmp_path / "no.parquet").exists()
+    main(FeatureCriticConfig(shards, features, critic, tmp_path / "q.parquet", **options))
+    assert capsys.readouterr().out.splitlines()[-1] == f"{tmp_path / 'q.parquet'}: complete"
+
+
+def test_bad_input_is_one_line(tmp_path: Path) -> None:
+    shards, critic, output = dataset(tmp_path), tmp_path / "critic.pt", tmp_path / "q.parquet"
+    features = features_of(shards, tmp_path / "features.parquet")
+    others = tiny.build_dataset(tmp_path / "others", [tiny.sample(0, with_images=False)])
+    part = tmp_path / "part.parquet"
+    table = parquet.read_table(features)
+    parquet.write_table(table.drop_columns(["action_features"]), part)
+    few = tmp_path / "few.parquet"
+    parquet.write_table(table.slice(1), few)
+    failed = tiny.build_dataset(tmp_path / "failed", [sample for sample in tries() if "A--00001--run1" in sample.id])
+    critic.write_bytes(b"no critic")
+    for config, message in (
+        (FeatureCriticConfig(shards, part, critic, output), "has no column action_features; make it with score.sh"),
+        (FeatureCriticConfig(shards, few, critic, output), "no row for sample .*; it was made for other samples"),
+        (FeatureCriticConfig(others, features, critic, output), "has no trajectory"),
+        (FeatureCriticConfig(shards, features, critic, output), "critic.pt: not a critic of this command"),
+        (FeatureCriticConfig(failed, features, tmp_path / "c.pt", output), "0 of 1 trajectories succeed"),
+    ):
+        with pytest.raises(UserError, match=message):
+            main(config)
+    assert not output.exists() and critic.read_bytes() == b"no critic"

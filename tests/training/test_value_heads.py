@@ -1,0 +1,45 @@
+"""A critic on the model computes in every layout what Hugging Face's model with the same heads computes: real torchrun,
+real gloo. In all layouts: `bash tests/run.sh --slow tests/training/test_value_heads.py`."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from common.processes import die_with_parent
+from tests import tiny
+from tests.conftest import ROOT
+
+TOLERANCE = 1e-5
+FEW = ("cp2,packed", "tp2,pp2,sp")
+MORE = ("tp1", "tp2", "pp2", "cp2", "packed", "do,overlap", "pp2,do,overlap,packed", "tp2,cp2,sp,packed", "pp2,vpp2")
+Differences = dict[str, dict[str, float]]
+
+
+def measure(policy: Path, megatron: Path, folder: Path, layouts: tuple[str, ...]) -> Differences:
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=4"]
+    command += [ROOT / "tests" / "training" / "value_heads_worker.py", folder / "out.json", policy, megatron, *layouts]
+    subprocess.run(command, check=True, env=tiny.environment(), preexec_fn=die_with_parent)
+    return json.loads((folder / "out.json").read_text())
+
+
+def check(found: Differences, layout: str) -> None:
+    assert found["largest gradient"]["model"] > 0.01 and found["largest gradient"]["heads"] > 0.01
+    assert found[layout].pop("initial") == 0
+    assert {name: error for name, error in found[layout].items() if error >= TOLERANCE} == {}
+
+
+def test_loss_and_gradients_agree(policy: Path, megatron: Path, tmp_path: Path) -> None:
+    found = measure(policy, megatron, tmp_path, FEW)
+    for layout in FEW:
+        check(found, layout)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_loss_and_gradients_agree_in_every_layout(policy: Path, megatron: Path, tmp_path: Path) -> None:
+    found = measure(policy, megatron, tmp_path, MORE)
+    for layout in MORE:
+        check(found, layout)

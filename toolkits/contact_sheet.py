@@ -1,0 +1,48 @@
+"""Contact sheet: a trajectory in one picture, its screenshots in order, under each what was done and thought of it."""
+
+import io
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from PIL import Image, ImageDraw, ImageFont
+
+WIDTH, HEIGHT, MARGIN, LINE = 320, 240, 12, 17
+NUM_ACROSS = 4
+SHOWN = ("value_1", "value_2", "q_1", "q_2", "advantage", "weight", "reward")
+"""Columns that are shown, where there are any."""
+_NUM_LINES = 6  # under a screenshot
+_CHARACTERS = 44  # of a line under one
+
+
+def contact_sheet(trace: dict[str, Any], screenshots: Sequence[Path]) -> bytes:
+    """A PNG of what `make_traces.trace` gives."""
+    across = min(NUM_ACROSS, len(screenshots))
+    down = -(-len(screenshots) // across)
+    width, height = across * (WIDTH + MARGIN) + MARGIN, HEIGHT + _NUM_LINES * LINE + MARGIN
+    title = textwrap.wrap(f"{trace['trajectory']}: {trace['outcome'] or 'not judged'}. {trace['task']}", width // 8)
+    top = MARGIN + LINE * len(title) + MARGIN
+    sheet = Image.new("RGB", (width, top + down * height), "white")
+    draw, font = ImageDraw.Draw(sheet), ImageFont.load_default(13)
+    draw.text((MARGIN, MARGIN), "\n".join(title), "black", font, spacing=4)
+    for number, (step, path) in enumerate(zip(trace["steps"], screenshots, strict=True)):
+        x, y = MARGIN + number % across * (WIDTH + MARGIN), top + number // across * height
+        with Image.open(path) as picture:
+            small = picture.convert("RGB")
+            small.thumbnail((WIDTH, HEIGHT))
+        sheet.paste(small, (x, y))
+        draw.rectangle((x - 1, y - 1, x + small.width, y + small.height), outline="gray")
+        draw.text((x, y + HEIGHT + 4), "\n".join(_lines(step)), "black", font, spacing=4)
+    file = io.BytesIO()
+    sheet.save(file, "PNG")
+    return file.getvalue()
+
+
+def _lines(step: dict[str, Any]) -> list[str]:
+    numbers = [f"{name} {step['columns'][name]:.3g}" for name in SHOWN if name in step["columns"]]
+    action = textwrap.shorten(f"{step['number']}. {step['action']}", 2 * _CHARACTERS, placeholder=" ...")
+    said = [*textwrap.wrap(action, _CHARACTERS), *textwrap.wrap("   ".join(numbers), _CHARACTERS)]
+    learned = [candidate["action"] for candidate in step["candidates"] if candidate["columns"].get("weight")]
+    said += [textwrap.shorten(f"learned: {action}", _CHARACTERS, placeholder=" ...") for action in learned]
+    return said[:_NUM_LINES]

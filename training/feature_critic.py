@@ -1,0 +1,196 @@
+"""A small critic on frozen features: fit it to a data set, and write its values of every sample as columns.
+
+    bash training/score.sh --write features --checkpoint mg --dataset_path shards --output features.parquet
+    bash training/feature_critic.sh --dataset_path shards --features features.parquet --critic c.pt --output q.parquet
+
+Columns: q_1, q_2, value_1, value_2, with --target monte_carlo also instruction_value. What is fitted, and how:
+training/feature_networks.py. The critic stays in its file; when it is fitted already, also to another data set, its
+values are written as they are. A killed command is given again, and goes on.
+"""
+
+import dataclasses
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pyarrow
+import torch
+
+from common import cli
+from common.errors import UserError
+from common.files import file_digest
+from common.limits import Checked, above, at_least, between
+from common.progress import Reporter
+from data.columns import ColumnFiles, is_written, print_columns, read_record, write_columns
+from data.shard import read_manifest
+from training.config import parse_with_environment
+from training.experience import RewardedTrajectory, read_experience
+from training.feature_networks import FeatureCritic, Target, Transitions
+
+FEATURES = ("state_features", "action_features")
+_SAVED_EVERY = 100  # steps
+
+
+@dataclasses.dataclass(frozen=True)
+class FeatureCriticConfig(Checked):
+    """Q and V of Digi-Q, V_step and V_instr of DigiRL, on a model's frozen features."""
+
+    dataset_path: Path
+    """Folder of webdataset shards with rewards."""
+    features: Path
+    """Parquet file that `score.sh --write features` wrote of them."""
+    critic: Path
+    """The file that keeps the critic."""
+    output: Path
+    """The Parquet file of values to write."""
+    target: Target = "td"
+    """Bootstrapped returns (Digi-Q), or outcomes (DigiRL)."""
+    gamma: Annotated[float, between(0, 1)] = 0.95
+    """Discount, with td."""
+    tau: Annotated[float, between(0, 1)] = 0.1
+    """How far the slow copies follow in a step, with td."""
+    lr: Annotated[float, above(0)] = 1e-4
+    """Of Adam."""
+    train_iters: Annotated[int, at_least(1)] = 2000
+    """Optimizer steps."""
+    batch_size: Annotated[int, at_least(1)] = 128
+    """Steps of trajectories in one of them."""
+    width: Annotated[int, at_least(1)] = 512
+    """Units of the two hidden layers."""
+    seed: int = 0
+    """Of initial weights and batches."""
+
+    def fitting(self) -> dict[str, Any]:
+        """What a critic's weights depend on, beside the data and the policy."""
+        own = ("target", "gamma", "tau", "lr", "train_iters", "batch_size", "width", "seed")
+        return {name: getattr(self, name) for name in own}
+
+
+def main(config: FeatureCriticConfig) -> None:
+    """Read everything, fit what is not fitted yet, write the file and say what is in it."""
+    read_manifest(config.dataset_path)
+    files = ColumnFiles([config.features], (), FEATURES)
+    if missing := [name for name in FEATURES if name not in files]:
+        raise UserError(f"{config.features}: has no column {missing[0]}; make it with score.sh --write features")
+    if not config.critic.absolute().parent.is_dir():
+        raise UserError(f"{config.critic}: its folder does not exist")
+    record = {"features": file_digest(config.features), "policy": (read_record(config.features) or {}).get("policy")}
+    made_of = {**config.fitting(), **record, "samples": file_digest(config.dataset_path / "manifest.json")}
+    if is_written(config.output, made_of):
+        return
+    trajectories = read_experience(config.dataset_path, files, ())
+    keys = [key for trajectory in trajectories for key in trajectory.keys]
+    states, actions = (torch.from_numpy(np.stack([files.of_tokens(name, key) for key in keys])) for name in FEATURES)
+    critic = Fitting(config, record, states.size(1)).finish(trajectories, states, actions)
+    values = critic.cpu().values(states, actions, config.target)
+    digests = [digest for trajectory in trajectories for digest in trajectory.digests]
+    columns = {"id": keys, "digest": digests, **{name: value.tolist() for name, value in values.items()}}
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    texts = {"id": pyarrow.string(), "digest": pyarrow.string()}
+    schema = pyarrow.schema({**texts, **dict.fromkeys(values, pyarrow.float64())})
+    write_columns(config.output, [rows], schema, made_of)
+    print_columns(config.output)
+
+
+class Fitting:
+    """A critic and how far it is, kept in a file."""
+
+    def __init__(self, config: FeatureCriticConfig, record: dict[str, Any], num_features: int) -> None:
+        """
+        Raises:
+            UserError: the file holds a critic of another policy, or that was fitted otherwise or to other features.
+        """
+        self.config, self.record = config, {**config.fitting(), **record}
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        torch.manual_seed(config.seed)
+        self.critic = FeatureCritic(num_features, config.width).to(self.device)
+        self.optimizer = torch.optim.Adam(self.critic.parameters(), lr=config.lr)
+        self.generator, self.step = torch.Generator().manual_seed(config.seed), 0
+        if config.critic.exists():
+            self._load()
+
+    def finish(
+        self, trajectories: Sequence[RewardedTrajectory], states: torch.Tensor, actions: torch.Tensor
+    ) -> FeatureCritic:
+        """The critic after its last step; `states`, `actions` [n, h] are the features of all samples in their order."""
+        config = self.config
+        if self.step == config.train_iters:
+            print(f"{config.critic}: fitted already")
+            return self.critic
+        data = transitions(trajectories, states, actions)
+        data = Transitions(*(tensor.to(self.device) for tensor in vars(data).values()))
+        if self.step == 0:
+            self.critic.see(data)
+        progress = Reporter("steps", config.train_iters, self.step)
+        while self.step < config.train_iters:
+            batch = torch.randint(len(data.states), (config.batch_size,), generator=self.generator).to(self.device)
+            loss = self.critic.loss(data, batch, config.target, config.gamma)
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            self.critic.follow(config.tau)
+            self.step += 1
+            if self.step % _SAVED_EVERY == 0 or self.step == config.train_iters:
+                self._save()
+                progress(self.step, f"loss {loss.item():.4f}")
+        return self.critic
+
+    def _save(self) -> None:
+        parts = {"critic": self.critic.state_dict(), "optimizer": self.optimizer.state_dict()}
+        state = {**parts, "generator": self.generator.get_state(), "step": self.step, "record": self.record}
+        temporary = self.config.critic.with_name(f".{self.config.critic.name}.partial")
+        torch.save(state, temporary)
+        temporary.replace(self.config.critic)
+
+    def _load(self) -> None:
+        path = self.config.critic
+        try:
+            state = torch.load(path, weights_only=True, map_location=self.device)
+            began, step = state["record"], state["step"]
+        except Exception as error:  # torch.load raises what the file makes it raise
+            raise UserError(f"{path}: not a critic of this command ({type(error).__name__})") from None
+        changed = [name for name, value in self.record.items() if began.get(name) != value]
+        if "policy" in changed:
+            raise UserError(f"{path}: is a critic of another policy than {self.config.features}; give another --critic")
+        if step == self.config.train_iters and changed == ["features"]:
+            changed = []  # a critic that is fitted may be asked about other samples
+        if changed:
+            raise UserError(f"{path}: began with another {', '.join(changed)}; give another --critic, or remove it")
+        self.critic.load_state_dict(state["critic"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.generator.set_state(state["generator"].cpu())
+        self.step = step
+
+
+def transitions(trajectories: Sequence[RewardedTrajectory], states: torch.Tensor, actions: torch.Tensor) -> Transitions:
+    """The steps that were taken, of features [n, h] of all samples in their order.
+
+    Raises:
+        UserError: every trajectory came to the same.
+    """
+    solved = sum(trajectory.outcome > 0 for trajectory in trajectories)
+    if solved in (0, len(trajectories)):
+        raise UserError(
+            f"{solved} of {len(trajectories)} trajectories succeed; a critic learns from successes and failures"
+        )
+    taken = torch.from_numpy(np.concatenate([trajectory.candidates == 0 for trajectory in trajectories]))
+    lengths = [trajectory.num_steps for trajectory in trajectories]
+    ends = np.cumsum(lengths)
+    following = torch.arange(1, int(ends[-1]) + 1)
+    following[torch.from_numpy(ends - 1)] = -1
+    first = torch.zeros(len(following), dtype=torch.bool)
+    first[torch.from_numpy(ends - lengths)] = True
+    return Transitions(
+        states=states[taken],
+        actions=actions[taken],
+        rewards=torch.from_numpy(np.concatenate([trajectory.rewards for trajectory in trajectories])).float(),
+        outcomes=torch.tensor(np.repeat([trajectory.outcome for trajectory in trajectories], lengths)).float(),
+        following=following,
+        first=first,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(cli.guarded(main, parse_with_environment(FeatureCriticConfig, "feature_critic.sh")))
