@@ -64,7 +64,7 @@ class PredictPolicy:
         return await self.answer(folder, {"id": folder, "conversations": turns, "images": images}, seed, task.web)
 
     async def answer(self, home: str, request: dict[str, Any], seed: int | None, web: str = "") -> Completion:
-        """The reply to a request of `/predict`; those with the same `home` go to the same server. `web` as in `Retries`."""
+        """The reply to a request of `/predict` about pages of `web`; the same `home` leads to the same server."""
         asked = self.sampling.asked(seed)
         body = orjson.dumps({**request, **asked, "return_tokens": True})
         urls = self._urls_for(home)
