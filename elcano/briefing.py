@@ -20,8 +20,8 @@ def machine_s() -> float:
 def brief(recipe: Recipe, done: Mapping[str, float], here_s: float) -> list[str]:
     """Lines to print; `done` are the seconds by stage of what is complete, `here_s` is `machine_s()`."""
     num_tests = _num_tests(recipe)
-    lines = [f"{recipe.name}: untrained, then {', '.join(round.name for round in recipe.rounds)}"]
-    lines.append(f"  untrained: the starting policy is tested on {num_tests} tasks that it never trains on")
+    lines = [f"{recipe.name}: {recipe.start}, then {', '.join(round.name for round in recipe.rounds)}"]
+    lines.append(f"  {recipe.start}: the starting policy is tested on {num_tests} tasks that it never trains on")
     lines += [f"  {round.name}: {_round(recipe, round)}, tested" for round in recipe.rounds]
     if recipe.reference:
         measured = read_json(recipe.reference)
@@ -38,7 +38,7 @@ def expected_s(recipe: Recipe, measured: Mapping, done: Mapping[str, float]) -> 
     seconds, rounds = measured["seconds_per_stage"], measured["rounds"]
     tested = {entry["name"]: entry["num_tasks"] for entry in rounds}
     total = 0.0
-    for number, name in enumerate(["untrained", *(round.name for round in recipe.rounds)]):
+    for number, name in enumerate([recipe.start, *(round.name for round in recipe.rounds)]):
         known = name if name in tested else rounds[-1]["name"]
         for stage, spent in seconds.items():
             of, _, kind = stage.partition("/")
@@ -54,10 +54,9 @@ def _round(recipe: Recipe, round: Round) -> str:
     num_tasks = _count(round.tasks)
     if round.agent == "teacher":
         return f"a teacher takes {num_tasks} tasks, and the policy imitates what succeeded"
-    tries = recipe.exploration.max_rerun_times
-    return (
-        f"the policy explores {num_tasks} others, up to {tries} tries each, and learns from what a judge calls solved"
-    )
+    tries, algorithm = recipe.exploration.max_rerun_times, recipe.training_of(round).algorithm
+    learned = "from what a judge calls solved" if algorithm == "sft" else f"by {algorithm}"
+    return f"the policy explores {num_tasks} others, up to {tries} tries each, and learns {learned}"
 
 
 def _num_tests(recipe: Recipe) -> int:

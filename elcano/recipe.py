@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from collection.config.commands import ExplorationConfig, RunConfig
+from collection.config.commands import CandidatesConfig, ExplorationConfig, RunConfig
 from common.defaults import ROOT
 from common.errors import UserError
 from common.files import read_json, write_json
@@ -26,7 +26,8 @@ _OWN = {
     "exploration": ("test_file", "output_dir", "dry_run", "api_key", "api_localhost"),
     "testing": ("test_file", "output_dir", "dry_run", "api_key", "api_localhost", "status"),
     "serving": ("model_name_or_path", "host", "port", "api_key", "image_recipe"),
-    "training": ("dry_run",),
+    "training": ("dry_run", "column_files"),
+    "candidates": ("dataset_path", "output", "api_localhost"),
 }
 """What a run sets itself, by part; keys come from the environment, never from a recipe."""
 _MAY_CHANGE = {"num_test_tasks", "controls", "looks", "reference"}
@@ -34,7 +35,11 @@ _MAY_CHANGE = {"num_test_tasks", "controls", "looks", "reference"}
 
 @dataclasses.dataclass(frozen=True)
 class Round(Checked):
-    """One round: explore with `agent` on `tasks`, then train on D_IL and what it brought home."""
+    """One round: explore with `agent` on `tasks`, then train on D_IL and what it brought home.
+
+    With an algorithm other than sft what was judged a failure is brought home, too, and D_IL are the samples of a first
+    round that imitated a teacher, if there was one.
+    """
 
     name: str
     tasks: Path | tuple[Path, ...]
@@ -43,6 +48,17 @@ class Round(Checked):
     """How this round trains; None: as the recipe says."""
     il_share: Annotated[float, between(0, 1)] = 1.0
     """Part of D_IL that is learnt again in this round, by task; each round draws its own part."""
+    buffer: bool = False
+    """Learn from what the rounds before this one explored, too."""
+    critic: Literal["", "td", "monte_carlo"] = ""
+    """Whose values an algorithm takes: those of a small critic on the policy's features, fitted to bootstrapped returns
+    or to outcomes. None: the mean outcome of a task's other tries."""
+    candidates: CandidatesConfig | None = None
+    """Draw candidate actions at each step from the policy that explored (digiq)."""
+
+    def check_together(self) -> None:
+        for part in ("training", "candidates"):
+            _check_own(f"round {self.name}", part, getattr(self, part))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,14 +101,18 @@ class Recipe(Checked):
     """What the executor gives each kind of command."""
 
     def check_together(self) -> None:
-        names = ["untrained", *(round.name for round in self.rounds)]
+        names = [self.start, *(round.name for round in self.rounds)]
         if len(set(names)) != len(names):
             raise UserError(f"recipe {self.name}: two rounds have the same name")
-        if self.rounds and self.rounds[0].agent != "teacher":
+        if self.rounds and self.rounds[0].agent != "teacher" and self.training_of(self.rounds[0]).algorithm == "sft":
             raise UserError(f"recipe {self.name}: the first round must imitate a teacher (agent='teacher')")
-        for part, owned in _OWN.items():
-            for name in changed(getattr(self, part)).keys() & set(owned):
-                raise UserError(f"recipe {self.name}: {part} cannot set {name}, which a run sets itself; leave it out")
+        for round in self.rounds:
+            if self.training_of(round).algorithm == "sft" and (round.critic or round.candidates):
+                raise UserError(
+                    f"recipe {self.name}: {round.name} imitates (sft), which takes no critic, no candidates"
+                )
+        for part in _OWN.keys() - {"candidates"}:
+            _check_own(f"recipe {self.name}", part, getattr(self, part))
         for part in ("teacher", "exploration", "testing"):
             if getattr(self, part).judge == "none":
                 raise UserError(f"recipe {self.name}: {part} needs a judge")
@@ -101,6 +121,15 @@ class Recipe(Checked):
                 f"recipe {self.name}: max_attached_imgs is {self.exploration.max_attached_imgs} in exploration, which "
                 f"the policy is trained for, but {self.testing.max_attached_imgs} in testing"
             )
+
+    @property
+    def start(self) -> str:
+        """What the starting policy is called."""
+        return "start" if self.rounds and self.rounds[0].agent == "policy" else "untrained"
+
+    def training_of(self, round: Round) -> TrainingOptions:
+        """How a round trains."""
+        return round.training or self.training
 
     def check_files(self) -> None:
         """Raise `UserError` for what would be missing hours later."""
@@ -114,6 +143,12 @@ class Recipe(Checked):
         return json.loads(json.dumps(dataclasses.asdict(self), default=_portable))
 
 
+def _check_own(whose: str, part: str, config: Any) -> None:
+    """`UserError` where a part of a recipe sets what a run sets itself."""
+    for name in changed(config).keys() & set(_OWN[part]) if config else ():
+        raise UserError(f"{whose}: {part} cannot set {name}, which a run sets itself; leave it out")
+
+
 def _portable(path: Path) -> str:
     path = path.resolve()
     return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
@@ -124,8 +159,8 @@ def files(tasks: Path | tuple[Path, ...]) -> tuple[Path, ...]:
     return tasks if isinstance(tasks, tuple) else (tasks,)
 
 
-def load_recipe(path: Path) -> Recipe:
-    """Import a recipe file and call its `recipe()`."""
+def load_recipe(path: Path, **values: Any) -> Recipe:
+    """Import a recipe file and call its `recipe()`; one that others are made of may take values."""
     if not path.is_file():
         raise UserError(f"{path}: no such recipe; give a Python file with `def recipe() -> Recipe`")
     spec = importlib.util.spec_from_file_location("elcano_recipe", path)
@@ -133,7 +168,7 @@ def load_recipe(path: Path) -> Recipe:
     spec.loader.exec_module(module)
     if not hasattr(module, "recipe"):
         raise UserError(f"{path}: defines no recipe()")
-    recipe = module.recipe()
+    recipe = module.recipe(**values)
     recipe.check_files()
     return recipe
 

@@ -8,6 +8,7 @@ Every stage is one or two commands a person would type, leaves a folder behind, 
     <run_dir>/<round>/shards/         D_IL ∪ D_j                  toolkits/convert_to_tar_data.py
     <run_dir>/<round>/megatron/       the weights before          toolkits/model_checkpoints_convertor/hf2mg.sh
     <run_dir>/<round>/training/       and after                   training/train.sh
+    <run_dir>/<round>/columns/        what its algorithm reads    elcano/columns.py
     <run_dir>/<round>/policy/         the better agent            toolkits/model_checkpoints_convertor/mg2hf.sh
     <run_dir>/<round>/test/           what it can do              collection/run.py, collection/evaluation/auto_eval.py
     <run_dir>/<round>-control/        the same again without what exploration brought   } where the recipe
@@ -28,6 +29,7 @@ from common.files import read_json, write_atomic, write_json
 from common.flags import flags, narrowed, variables
 from common.seeds import derive_seed
 from data.shard import task_of
+from elcano.columns import make_columns
 from elcano.executors.executor import Command, Executor, python
 from elcano.recipe import Recipe, Round, files
 from elcano.report import Result
@@ -45,17 +47,19 @@ def run_rounds(recipe: Recipe, run_dir: Path, executor: Executor) -> Iterator[Re
     """
     stages = Stages(recipe, run_dir, Logbook(run_dir), executor)
     policy = recipe.starting_policy
-    stages.test("untrained", policy)
-    yield Result.read(run_dir, "untrained")
-    demonstrations = None
+    stages.test(recipe.start, policy)
+    yield Result.read(run_dir, recipe.start)
+    demonstrations, explored = None, []
     for number, round in enumerate(recipe.rounds):
         trajectories = stages.explore(round, policy)
         samples = stages.select(round, trajectories, number)
-        demonstrations = demonstrations or samples
-        shards = stages.pack(round, [demonstrations, samples])
-        before, policy = policy, stages.learn(round, policy, shards)
+        if number == 0 and round.agent == "teacher":
+            demonstrations = samples
+        explored.append(samples)
+        data = stages.gather(round, demonstrations, explored if round.buffer else [samples])
+        before, policy = policy, stages.learn(round, policy, data)
         stages.test(round.name, policy)
-        if recipe.controls and number > 0:
+        if recipe.controls and number > 0 and demonstrations:
             stages.control(round, before, demonstrations)
         if recipe.looks and round is recipe.rounds[-1]:
             stages.test(f"{round.name}-gray", policy, hide="screenshots")
@@ -96,7 +100,8 @@ class Stages:
         return output_dir
 
     def select(self, round: Round, trajectories: Path, number: int) -> Path:
-        """The successful trajectories as training samples."""
+        """The successful trajectories as training samples; all that were judged, for an algorithm that wants both."""
+        wants_both = self.recipe.training_of(round).algorithm != "sft"
         samples = self.run_dir / round.name / "samples.json"
         with self.logbook.stage(f"{round.name}/select") as needed:
             if needed:
@@ -107,41 +112,49 @@ class Stages:
                     save_json_file=samples,
                     round_id=number + 1,
                     last_n=self.recipe.exploration.max_attached_imgs,
-                    only_success=True,
+                    only_success=not wants_both,
+                    only_judged=wants_both,
+                    keep_unfinished=wants_both,
                 )
-                self._run(command, round.name, "select")
+                self.run(command, round.name, "select")
         return samples
 
-    def pack(self, round: Round, sample_files: list[Path], drawn_for: str = "") -> Path:
-        """D_IL ∪ D_j as shards. Which part of D_IL depends on the name of the round that it is `drawn_for`."""
-        shards = self.run_dir / round.name / "shards"
-        with self.logbook.stage(f"{round.name}/pack") as needed:
+    def gather(
+        self, round: Round, demonstrations: Path | None, explored: list[Path], drawn_for: str = ""
+    ) -> dict[str, list[Path]]:
+        """The sample files of D_IL ∪ D_j and the folders of their images, as `pack` takes them. Which part of D_IL
+        depends on the name of the round that it is `drawn_for`."""
+        files = list(dict.fromkeys(filter(None, [demonstrations, *explored])))  # one only in the first round
+        folders = [file.with_name("images") for file in files]
+        if demonstrations not in (None, *explored) and round.il_share < 1:
+            replay = self.run_dir / round.name / "replay.json"
+            if not replay.exists():
+                draw(files[0], round.il_share, drawn_for or round.name, replay)
+            files[0] = replay
+        return {"json_files": files, "image_dirs": folders}
+
+    def pack(self, name: str, folder: str, data: dict[str, list[Path]], **options: object) -> Path:
+        """A folder of shards."""
+        shards, stage = self.run_dir / name / folder, "pack" if folder == "shards" else f"pack-{folder}"
+        with self.logbook.stage(f"{name}/{stage}") as needed:
             if needed:
-                files = list(dict.fromkeys(sample_files))  # one only in the first round
-                folders = [file.with_name("images") for file in files]
-                if (len(files) > 1 or drawn_for) and round.il_share < 1:
-                    seed, replay = drawn_for or round.name, shards.with_name("replay.json")
-                    files[0] = draw(files[0], round.il_share, seed, replay)
-                command = python(
-                    "toolkits/convert_to_tar_data.py",
-                    json_files=files,
-                    image_dirs=folders,
-                    save_dir=shards,
-                )
-                self._run(command, round.name, "pack")
+                self.run(python("toolkits/convert_to_tar_data.py", **data, save_dir=shards, **options), name, stage)
         return shards
 
-    def learn(self, round: Round, policy: Path, shards: Path, num_steps: int | None = None) -> Path:
-        """Fine-tune `policy` on `shards` under Megatron; returns the better policy as a Hugging Face folder.
+    def learn(self, round: Round, policy: Path, data: dict[str, list[Path]], num_steps: int | None = None) -> Path:
+        """Fine-tune `policy` on `data` under Megatron; returns the better policy as a Hugging Face folder.
 
         It takes `num_steps` optimizer steps, or as many as the recipe says.
         """
         folder = self.run_dir / round.name
-        better = folder / "policy"
+        better, options, files = folder / "policy", self.recipe.training_of(round), []
+        shards = self.pack(round.name, "shards", data)
         with self.logbook.stage(f"{round.name}/hf2mg") as needed:
             if needed:
                 command = self._convert("hf2mg", policy, folder / "megatron")
-                self._run(command, round.name, "hf2mg")
+                self.run(command, round.name, "hf2mg")
+        if options.algorithm != "sft":
+            shards, files = make_columns(self, round, policy, data, shards)
         with self.logbook.stage(f"{round.name}/train") as needed:
             if needed:
                 paths = {
@@ -150,16 +163,17 @@ class Stages:
                     "OUTPUT_BASEPATH": str(folder / "training"),
                     "RUN_NAME": round.name,
                 }
-                options = variables(round.training or self.recipe.training, every=not self.recipe.family_values)
+                said = variables(options, every=not self.recipe.family_values)
+                said["COLUMN_FILES"] = ",".join(map(str, files))
                 if num_steps is not None:
-                    options |= {"TRAIN_ITERS": str(num_steps), "TRAIN_EPOCHS": "0"}
-                command = Command(["bash", "training/train.sh"], self._log(round.name, "train"), {**paths, **options})
+                    said |= {"TRAIN_ITERS": str(num_steps), "TRAIN_EPOCHS": "0"}
+                command = Command(["bash", "training/train.sh"], self.log(round.name, "train"), {**said, **paths})
                 self.executor.run(command, self.recipe.needs.training)
         with self.logbook.stage(f"{round.name}/mg2hf") as needed:
             if needed:
                 trained = folder / "training" / "checkpoint" / round.name
                 command = self._convert("mg2hf", trained, better)
-                self._run(command, round.name, "mg2hf")
+                self.run(command, round.name, "mg2hf")
         return better
 
     def control(self, round: Round, policy: Path, demonstrations: Path) -> None:
@@ -167,8 +181,8 @@ class Stages:
         checkpoints = self.run_dir / round.name / "training" / "checkpoint" / round.name
         num_steps = int((checkpoints / "latest_checkpointed_iteration.txt").read_text())
         again = dataclasses.replace(round, name=f"{round.name}-control")
-        shards = self.pack(again, [demonstrations], drawn_for=round.name)
-        self.test(again.name, self.learn(again, policy, shards, num_steps))
+        data = self.gather(again, demonstrations, [], drawn_for=round.name)
+        self.test(again.name, self.learn(again, policy, data, num_steps))
 
     def test(self, name: str, policy: Path, hide: Hidden = "nothing") -> None:
         """Runs on the test tasks, judged and counted. Every policy finds the same pages, menus in the same order."""
@@ -177,14 +191,14 @@ class Stages:
             if needed:
                 how = self.recipe.testing if hide == "nothing" else dataclasses.replace(self.recipe.testing, hide=hide)
                 tasks = self._tasks(name, "test_tasks", self.recipe.test_tasks, num_tasks)
-                with self._websites(name) as port, self._policy(name, policy) as url:
+                with self._websites(name) as port, self.policy(name, policy) as url:
                     greedy = 0 if how.temperature is None else how.temperature
                     seed = derive_seed(how.seed or 0, "test")
                     config = dataclasses.replace(how, api_localhost=(url,), temperature=greedy, seed=seed)
                     self._browse(name, config, tasks, output_dir, port)
                 judging = flags(narrowed(JudgeFlags, how))
                 script = "collection/evaluation/auto_eval.py"
-                self._run(python(script, *judging, process_dir=output_dir, test_file=tasks), name, "evaluation")
+                self.run(python(script, *judging, process_dir=output_dir, test_file=tasks), name, "evaluation")
 
     def _tasks(self, name: str, what: str, tasks: Path | tuple[Path, ...], most: int | None = None) -> Path:
         """One task file: the only one, or all of them, or the first so many, in one file of the run."""
@@ -208,18 +222,19 @@ class Stages:
             sites_port=config.sites_port if port is None else port,
         )
         script = "run" if isinstance(config, RunConfig) else "exploration_feedback"
-        command = Command(python(f"collection/{script}.py", *flags(config)), self._log(name, output_dir.name))
+        command = Command(python(f"collection/{script}.py", *flags(config)), self.log(name, output_dir.name))
         self.executor.run(command, self.recipe.needs.browsing)
 
-    def _run(self, words: list[str], name: str, stage: str) -> None:
+    def run(self, words: list[str], name: str, stage: str) -> None:
         """Run a command between the rooms."""
-        self.executor.run(Command(words, self._log(name, stage)), self.recipe.needs.converting)
+        self.executor.run(Command(words, self.log(name, stage)), self.recipe.needs.converting)
 
     def _convert(self, direction: str, source: Path, target: Path) -> list[str]:
         flags = ["--load_path", str(source), "--save_path", str(target), "--image_recipe", self.recipe.image_recipe]
         return ["bash", f"{CONVERTOR}/{direction}.sh", *flags]
 
-    def _log(self, name: str, stage: str) -> Path:
+    def log(self, name: str, stage: str) -> Path:
+        """Where a stage's commands write what they say."""
         return self.run_dir / name / "logs" / f"{stage}.log"
 
     @contextlib.contextmanager
@@ -227,7 +242,7 @@ class Stages:
         if not self.recipe.embedded_sites:
             yield None
             return
-        with embedded_sites(self.executor, self._log(name, "sites")) as port:
+        with embedded_sites(self.executor, self.log(name, "sites")) as port:
             yield port
 
     @contextlib.contextmanager
@@ -238,17 +253,18 @@ class Stages:
         if how.api_base or how.api_localhost:
             yield config
             return
-        with embedded_teacher(self.executor, self._log(name, "teacher")) as api_base:
+        with embedded_teacher(self.executor, self.log(name, "teacher")) as api_base:
             yield dataclasses.replace(config, api_base=api_base, api_model=how.api_model or "teacher")
 
     @contextlib.contextmanager
     def _exploring(self, name: str, policy: Path) -> Iterator[ExplorationConfig]:
-        with self._policy(name, policy) as url:
+        with self.policy(name, policy) as url:
             yield dataclasses.replace(self.recipe.exploration, api_localhost=(url,))
 
     @contextlib.contextmanager
-    def _policy(self, name: str, policy: Path) -> Iterator[str]:
-        recipe, log = self.recipe, self._log(name, "server")
+    def policy(self, name: str, policy: Path) -> Iterator[str]:
+        """Serve it; yields its /predict URL."""
+        recipe, log = self.recipe, self.log(name, "server")
         serving = dataclasses.replace(recipe.serving, image_recipe=recipe.image_recipe)
         with policy_server(self.executor, policy, serving, recipe.needs.serving, log) as url:
             yield url

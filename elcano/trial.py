@@ -33,7 +33,7 @@ def try_task(recipe: Recipe, run_dir: Path, executor: Executor, ques: str, web: 
     folder = output_dir / folder_name(task.id)
     stages = Stages(recipe, run_dir, Logbook(run_dir), executor)
     console.print(f"the policy of {name} on {task.web}: {printable(ques)}", markup=False, soft_wrap=True)
-    with stages._websites(NAME) as port, stages._policy(NAME, policy) as url, _said(folder / "steps.jsonl"):
+    with stages._websites(NAME) as port, stages.policy(NAME, policy) as url, _said(folder / "steps.jsonl"):
         config = dataclasses.replace(recipe.testing, api_localhost=(url,), temperature=0, judge="none")
         stages._browse(NAME, config, file, output_dir, port)
     ended = read_json(folder / "trajectory.json")

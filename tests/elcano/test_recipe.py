@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from collection.config.commands import CandidatesConfig
 from common.errors import UserError
 from common.files import read_json, write_json
 from elcano.recipe import load_recipe, remember_recipe
@@ -85,6 +86,18 @@ def test_what_a_run_sets_itself_no_recipe_may(part, values, said):
     recipe = load_recipe(QUICKSTART)
     with pytest.raises(UserError, match=f"recipe quickstart: {said}"):
         dataclasses.replace(recipe, **{part: dataclasses.replace(getattr(recipe, part), **values)})
+
+
+def test_what_only_an_algorithm_reads_is_refused_where_there_is_none():
+    recipe = load_recipe(QUICKSTART)
+    judged = dataclasses.replace(recipe.rounds[1], critic="td")
+    with pytest.raises(UserError, match=r"recipe quickstart: optim-1 imitates \(sft\), which takes no critic"):
+        dataclasses.replace(recipe, rounds=[recipe.rounds[0], judged])
+    with pytest.raises(UserError, match="round optim-1: candidates cannot set output, which a run sets itself"):
+        dataclasses.replace(judged, candidates=CandidatesConfig(output=Path("mine.parquet")))
+    options = dataclasses.replace(recipe.training, algorithm="digiq", column_files="mine.parquet")
+    with pytest.raises(UserError, match="recipe quickstart: training cannot set column_files"):
+        dataclasses.replace(recipe, training=options)
 
 
 def test_a_recipe_with_a_bad_value_is_one_line_and_code_2(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 
 from tests.conftest import ROOT
 
-NEEDS = {"reward_model": "LEARN", "grpo": "POLICY", "serving_engines": "BASE_URL"}
+NEEDS = {"reward_model": "LEARN", "serving_engines": "BASE_URL"}
 
 
 def script(name: str, *words: str) -> subprocess.CompletedProcess:

@@ -1,0 +1,20 @@
+"""Multi-step GRPO on the embedded websites: a clipped policy gradient on the outcomes of five tries a task.
+
+    elcano run examples/grpo/recipe.py --output_dir runs/grpo
+
+It starts from the quickstart's imitation policy, or from the Hugging Face folder that POLICY names.
+"""
+
+from pathlib import Path
+
+from elcano.recipe import Recipe, load_recipe
+
+LEARNING = Path(__file__).resolve().parent.parent / "quickstart" / "learning.py"
+
+
+def recipe() -> Recipe:
+    """Three rounds; tries are drawn from the model's own distribution, without top-k."""
+    steady = {"lr": 1e-4, "lr_schedule": "constant", "lr_warmup_iters": 0}
+    training = {**steady, "train_epochs": 2, "global_batch_size": 16}
+    exploration = {"max_rerun_times": 5, "top_k": 0}
+    return load_recipe(LEARNING, algorithm="grpo", tasks=[(1,), (2,), (3,)], training=training, exploration=exploration)

@@ -1,0 +1,43 @@
+"""From the quickstart's imitation policy on, by a learning algorithm: what recipes of examples/<algorithm>/ share."""
+
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from elcano.recipe import Recipe, Round, load_recipe
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def recipe(
+    algorithm: str,
+    tasks: Sequence[Sequence[int]] = ((1,), (2,)),
+    training: Mapping[str, Any] | None = None,
+    exploration: Mapping[str, Any] | None = None,
+    **round: Any,
+) -> Recipe:
+    """Rounds with all three tries of each task at temperature 1, from the Hugging Face folder that POLICY names, or
+    the quickstart's.
+
+    Args:
+        algorithm: its name, and the recipe's.
+        tasks: the numbers of the task files optim-<number>.jsonl, 75 tasks each, of every round.
+        training, exploration: what differs from the quickstart's.
+        round: what else a round is told.
+    """
+    quickstart = load_recipe(ROOT / "examples" / "quickstart" / "recipe.py")
+    options = {"lr": 5e-4, "algorithm": algorithm, **(training or {})}
+    files = [tuple(ROOT / "data" / "tasks" / f"optim-{number}.jsonl" for number in numbers) for numbers in tasks]
+    learned = {"agent": "policy", "training": dataclasses.replace(quickstart.training, **options), **round}
+    tries = {"all_tries": True, "temperature": 1.0, **(exploration or {})}
+    return dataclasses.replace(
+        quickstart,
+        name=algorithm,
+        starting_policy=Path(os.environ.get("POLICY") or ROOT / "runs" / "quickstart" / "IL" / "policy").resolve(),
+        rounds=[Round(f"round-{number}", paths, **learned) for number, paths in enumerate(files, start=1)],
+        exploration=dataclasses.replace(quickstart.exploration, **tries),
+        controls=False,
+        reference=None,
+    )
