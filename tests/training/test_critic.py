@@ -123,6 +123,21 @@ def test_a_policy_is_no_critic_and_a_critic_no_policy(trained: Trained, megatron
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
+def test_a_critic_goes_on_from_a_critic_and_learns_by_adapters(
+    trained: Trained, megatron: Path, tmp_path: Path
+) -> None:
+    options = {**OPTIONS, "column_files": trained.columns, "train_iters": 2, "seq_len": 1024}
+    later = train("idefics2", trained.shards, trained.critic, tmp_path / "later", **options)
+    assert later[0] < trained.losses[-1] + 0.05
+    first, _ = train("idefics2", trained.shards, megatron, tmp_path / "lora", lora_rank=2, **options)
+    assert first == pytest.approx(trained.losses[0], abs=1e-4)
+    critic = tmp_path / "lora" / "checkpoint" / "run"
+    finish(score(critic, trained.shards, tmp_path / "values.parquet", write="values"))
+    assert all(0 < row["value_1"] < 1 for row in rows(tmp_path / "values.parquet").values())
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_a_critic_that_was_killed_goes_on(trained: Trained, megatron: Path, tmp_path: Path) -> None:
     """Its steps and its values are the uninterrupted run's."""
     options = {**OPTIONS, "column_files": trained.columns, "seq_len": 1024}
