@@ -25,6 +25,7 @@ from common.limits import Checked, above, at_least, between
 from common.progress import Reporter
 from data.columns import ColumnFiles, is_written, print_columns, read_record, write_columns
 from data.shard import read_manifest
+from training.algorithms.critic import check_outcomes
 from training.config import parse_with_environment
 from training.experience import RewardedTrajectory, read_experience
 from training.feature_networks import FeatureCritic, Target, Transitions
@@ -170,11 +171,7 @@ def transitions(trajectories: Sequence[RewardedTrajectory], states: torch.Tensor
     Raises:
         UserError: every trajectory came to the same.
     """
-    solved = sum(trajectory.outcome > 0 for trajectory in trajectories)
-    if solved in (0, len(trajectories)):
-        raise UserError(
-            f"{solved} of {len(trajectories)} trajectories succeed; a critic learns from successes and failures"
-        )
+    check_outcomes(trajectories)
     taken = torch.from_numpy(np.concatenate([trajectory.candidates == 0 for trajectory in trajectories]))
     lengths = [trajectory.num_steps for trajectory in trajectories]
     ends = np.cumsum(lengths)

@@ -41,11 +41,7 @@ class Critic(Algorithm):
         return ("value_1", "value_2") if self.of == "steps" else ("instruction_value",)
 
     def columns(self, trajectories: Sequence[RewardedTrajectory]) -> list[dict[str, np.ndarray]]:
-        solved = sum(trajectory.outcome > 0 for trajectory in trajectories)
-        if solved in (0, len(trajectories)):
-            raise UserError(
-                f"{solved} of {len(trajectories)} trajectories succeed; a critic learns from successes and failures"
-            )
+        check_outcomes(trajectories)
         return [{"weight": self._weight(trajectory.steps)} for trajectory in trajectories]
 
     def _weight(self, steps: np.ndarray) -> np.ndarray:
@@ -58,6 +54,15 @@ class Critic(Algorithm):
 
     def shares(self, columns: BatchColumns) -> torch.Tensor:
         return columns.per_sample["weight"]
+
+
+def check_outcomes(trajectories: Sequence[RewardedTrajectory]) -> None:
+    """`UserError` where all came to the same."""
+    solved = sum(trajectory.outcome > 0 for trajectory in trajectories)
+    if solved in (0, len(trajectories)):
+        raise UserError(
+            f"{solved} of {len(trajectories)} trajectories succeed; a critic learns from successes and failures"
+        )
 
 
 ALGORITHM = Critic
