@@ -7,6 +7,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+import grimp
+
 from tests.conftest import ROOT
 
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
@@ -50,3 +52,10 @@ def _package(root: Path, name: str) -> Path:
 def test_the_walls_stand_as_the_rooms_are() -> None:
     done = subprocess.run([Path(sys.executable).parent / "lint-imports"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_no_import_leads_back_to_where_it_stands() -> None:
+    """Also those inside functions, which hide a circle."""
+    graph = grimp.build_graph(*SETTINGS["root_packages"], cache_dir=None)
+    pairs = ((one, other) for one in graph.modules for other in graph.find_modules_directly_imported_by(one))
+    assert [way for one, other in pairs if (way := graph.find_shortest_chain(other, one))] == []

@@ -27,7 +27,7 @@ from training.modules import torch_dist
 from training.modules.batching import IGNORE
 from training.modules.registry import model_class
 from training.modules.vision_language import VisionLanguageModel
-from training.score import ScoreConfig
+from training.score_config import ScoreConfig
 from training.step import forward_only
 from training.stored_sample import StoredSample, read_in_order
 from training.train import build_collator

@@ -21,7 +21,8 @@ from training import launch
 from training.config import Config
 from training.dataset import tokenize
 from training.encoding import ConversationEncoder
-from training.score import ScoreConfig, main
+from training.score import main
+from training.score_config import ScoreConfig
 from training.stored_sample import read_in_order
 
 
