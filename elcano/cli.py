@@ -86,7 +86,10 @@ def _typed() -> list[str]:
 def _run(command: Run) -> int:
     recipe, executor = load_recipe(command.recipe), load_executor(command.executor)
     run_dir = command.output_dir.resolve()
-    run_dir.mkdir(parents=True, exist_ok=True)
+    try:
+        run_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{run_dir}: {error.strerror}; give a folder as --output_dir") from error
     with open(run_dir / ".lock", "w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

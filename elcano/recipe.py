@@ -7,6 +7,8 @@ command refuses is refused when the recipe is made.
 import dataclasses
 import importlib.util
 import json
+import re
+import traceback
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -47,7 +49,7 @@ class Round(Checked):
     training: TrainingOptions | None = None
     """How this round trains; None: as the recipe says."""
     il_share: Annotated[float, between(0, 1)] = 1.0
-    """Part of D_IL that is learnt again in this round, by task; each round draws its own part."""
+    """Part of D_IL that is learned again in this round, by task; each round draws its own part."""
     buffer: bool = False
     """Learn from what the rounds before this one explored, too."""
     critic: Literal["", "td", "monte_carlo"] = ""
@@ -57,6 +59,10 @@ class Round(Checked):
     """Draw candidate actions at each step from the policy that explored (digiq)."""
 
     def check_together(self) -> None:
+        if not re.fullmatch(r"\w[\w.-]*", self.name):
+            raise UserError(
+                f"a round cannot be called {self.name!r}, as its folder is; give letters, digits, -, _ and ."
+            )
         for part in ("training", "candidates"):
             _check_own(f"round {self.name}", part, getattr(self, part))
 
@@ -85,7 +91,7 @@ class Recipe(Checked):
     teacher: ExplorationConfig = ExplorationConfig()
     """How a teacher is asked and judged. Without `api_base` or `api_localhost` the embedded teacher is started."""
     exploration: ExplorationConfig = ExplorationConfig(max_rerun_times=5)
-    """How the policy explores; what the judge calls a success is learnt. A temperature of None is the server's own."""
+    """How the policy explores; what the judge calls a success is learned. A temperature of None is the server's own."""
     testing: RunConfig = RunConfig(judge="oracle")
     """How the policy is tested; greedily, unless a temperature is given."""
     serving: ServerConfig = ServerConfig()
@@ -165,10 +171,17 @@ def load_recipe(path: Path, **values: Any) -> Recipe:
         raise UserError(f"{path}: no such recipe; give a Python file with `def recipe() -> Recipe`")
     spec = importlib.util.spec_from_file_location("elcano_recipe", path)
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    if not hasattr(module, "recipe"):
-        raise UserError(f"{path}: defines no recipe()")
-    recipe = module.recipe(**values)
+    try:
+        spec.loader.exec_module(module)
+        recipe = module.recipe(**values) if hasattr(module, "recipe") else None
+    except UserError:
+        raise
+    except Exception as error:
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+        line = error.lineno if isinstance(error, SyntaxError) else (lines or [1])[-1]
+        raise UserError(f"{path}, line {line}: {type(error).__name__}: {error}") from error
+    if not isinstance(recipe, Recipe):
+        raise UserError(f"{path}: defines no recipe() that returns a Recipe")
     recipe.check_files()
     return recipe
 

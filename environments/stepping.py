@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 from common.background import run_in_background
 from common.errors import UserError
@@ -19,6 +19,8 @@ from data.conversation import StepText
 from data.task import Task
 from environments.environment import Environment, Observation, Open, respond
 from environments.world import World
+
+Given = TypeVar("Given")
 
 
 @dataclass(frozen=True)
@@ -117,9 +119,13 @@ class AsyncEnvironments:
     """Several at once, each with a task of its own. Use as `async with`."""
 
     def __init__(self, world: World, num_envs: int, max_steps: int, seed: int | None):
+        for name, number in (("num_envs", num_envs), ("max_steps", max_steps)):
+            if number < 1:
+                raise UserError(f"{name} must be at least 1, not {number}")
         self.world, self.num_envs, self._max_steps, self._seed = world, num_envs, max_steps, seed
         self.tasks: list[Task] = []
         self._next = 0
+        self._episodes: list[Episode] = []
         self._stack = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -140,21 +146,31 @@ class AsyncEnvironments:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        self._episodes = []
         await self._stack.aclose()
 
     async def reset(self, tasks: Iterable[Task | str] | None = None, seed: int | None = None) -> list[View]:
         """Begin a task in each: these, by id or as they are, or the next ones of the world in order."""
+        self._check_open()
         chosen = [self._find(task) for task in tasks] if tasks is not None else self._following()
-        if len(chosen) != self.num_envs:
-            raise UserError(f"{len(chosen)} tasks for {self.num_envs} environments; each takes one")
         seed = self._seed if seed is None else seed
-        pairs = zip(self._episodes, chosen, strict=True)
+        pairs = self._paired(chosen, "tasks")
         return await asyncio.gather(*(episode.reset(task, seed) for episode, task in pairs))
 
     async def step(self, replies: Sequence[str]) -> list[Transition]:
         """Carry out one reply in each; those that have ended stay as they are."""
-        pairs = zip(self._episodes, replies, strict=True)
+        self._check_open()
+        pairs = self._paired(replies, "replies")
         return await asyncio.gather(*(episode.step(reply) for episode, reply in pairs))
+
+    def _check_open(self) -> None:
+        if not self._episodes:
+            raise UserError("these environments are not open, or closed again; make others")
+
+    def _paired(self, given: Sequence[Given], what: str) -> list[tuple[Episode, Given]]:
+        if len(given) != self.num_envs:
+            raise UserError(f"{len(given)} {what} for {self.num_envs} environments; each takes one")
+        return list(zip(self._episodes, given, strict=True))
 
     def _find(self, task: Task | str) -> Task:
         if isinstance(task, Task):

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from common.errors import UserError
 from common.limits import Checked, above, at_least, between
 from common.switch import AutoSwitch, Switch
+from training.algorithm_names import check_name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,6 +131,7 @@ class TrainingOptions(Checked):
 
     def check_together(self) -> None:
         super().check_together()
+        check_name(self.algorithm)
         if self.packing and self.batch_size != 1:
             raise UserError("PACKING=true makes rows of SEQ_LEN tokens, one a micro-batch; give BATCH_SIZE=1")
         if self.min_lr > self.lr:

@@ -108,6 +108,32 @@ def test_a_recipe_with_a_bad_value_is_one_line_and_code_2(tmp_path):
     assert (result.returncode, result.stderr) == (2, "error: BATCH_SIZE must be at least 1, not 0\n")
 
 
+def test_what_a_round_says_is_checked_as_the_recipe_is():
+    recipe = load_recipe(QUICKSTART)
+    for training in ({"dry_run": True}, {"algorithm": "ppo"}):
+        with pytest.raises(UserError, match=r"training cannot set dry_run|ALGORITHM=ppo: there are "):
+            round = dataclasses.replace(recipe.rounds[1], training=dataclasses.replace(recipe.training, **training))
+            dataclasses.replace(recipe, rounds=[recipe.rounds[0], round])
+    for name in ("", "../elsewhere", "a/b"):
+        with pytest.raises(UserError, match="a round cannot be called"):
+            dataclasses.replace(recipe.rounds[1], name=name)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("batch_size=2,", "batch_sise=2,", "line 28: TypeError: .*batch_sise"),
+        ("def recipe() ->", "def recipe( ->", "line 26: SyntaxError"),
+        ("return Recipe(", "return dict(", "defines no recipe"),
+    ],
+)
+def test_a_mistake_in_a_recipe_is_named_with_its_line(tmp_path, old, new, said):
+    path = tmp_path / "recipe.py"
+    path.write_text(QUICKSTART.read_text().replace(old, new, 1))
+    with pytest.raises(UserError, match=said):
+        load_recipe(path)
+
+
 def test_recipes_are_read_without_what_they_run():
     code = (
         "import sys; from pathlib import Path; from elcano.recipe import load_recipe\n"
@@ -117,8 +143,10 @@ def test_recipes_are_read_without_what_they_run():
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 
 
-def test_bad_command_lines_end_with_code_2_and_one_line(tmp_path):
-    command = [sys.executable, "-m", "elcano.cli", "run", str(tmp_path / "none.py"), "--output_dir", str(tmp_path)]
+@pytest.mark.parametrize(("recipe", "folder"), [("none.py", "run"), (QUICKSTART, "file")])
+def test_bad_command_lines_end_with_code_2_and_one_line(tmp_path, recipe, folder):
+    (tmp_path / "file").write_text("")
+    command = [sys.executable, "-m", "elcano.cli", "run", tmp_path / recipe, "--output_dir", tmp_path / folder]
     result = subprocess.run(command, capture_output=True, text=True)
     assert result.returncode == 2
     assert result.stderr.count("\n") == 1 and result.stderr.startswith("error: ")

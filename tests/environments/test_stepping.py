@@ -63,6 +63,21 @@ def test_several_at_once_blocking_or_not(policy: LoadedPolicy) -> None:
     assert asyncio.run(go()) == [True, True]
 
 
+def test_what_does_not_fit_is_one_line() -> None:
+    for wrong in ({"num_envs": -1}, {"max_steps": 0}):
+        with pytest.raises(UserError, match="must be at least 1"):
+            environments.make("sites", **wrong)
+    with (
+        environments.make("sites", num_envs=2) as envs,
+        pytest.raises(UserError, match="1 replies for 2 environments"),
+    ):
+        envs.step(["Wait"])
+    with pytest.raises(UserError, match="closed again"):
+        envs.reset()
+    with pytest.raises(UserError, match="not open"):
+        asyncio.run(environments.make_async("sites").reset())
+
+
 def test_as_gymnasium_has_it() -> None:
     gymnasium = pytest.importorskip("gymnasium")
     import environments.gymnasium_adapter  # noqa: F401 - registers the worlds

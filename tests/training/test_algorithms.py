@@ -11,6 +11,7 @@ from pyarrow import parquet
 from common.errors import UserError
 from tests.training.own_algorithms import log_ratio
 from training import algorithms
+from training.algorithm_names import NAMES
 from training.algorithms.algorithm import BatchColumns, PredictedTokens
 from training.algorithms.sft import Sft
 from training.algorithms.weighted_sft import WeightedSft
@@ -28,7 +29,7 @@ def tokens(**per_sample: list[float]) -> PredictedTokens:
 
 def test_names_are_the_files_of_the_folder() -> None:
     files = {path.stem for path in Path(algorithms.__file__).parent.glob("*.py")}
-    assert files == {*algorithms.NAMES, "algorithm", "__init__"}
+    assert files == {*NAMES, "algorithm", "__init__"}
     assert [algorithms.load(name) for name in ("sft", "weighted_sft")] == [Sft(), WeightedSft()]
 
 

@@ -4,14 +4,12 @@ A name with a dot is a module of one's own, anywhere on PYTHONPATH. Either has i
 """
 
 import importlib
-import pkgutil
 
 import tyro
 
 from common.errors import UserError
+from training.algorithm_names import check_name
 from training.algorithms.algorithm import Algorithm
-
-NAMES = tuple(sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name != "algorithm"))
 
 
 def load(name: str, options: str = "") -> Algorithm:
@@ -20,8 +18,7 @@ def load(name: str, options: str = "") -> Algorithm:
     Raises:
         UserError: there is no such algorithm, or an option is not NAME=VALUE.
     """
-    if "." not in name and name not in NAMES:
-        raise UserError(f"ALGORITHM={name}: there are {', '.join(NAMES)}, or the module path of your own")
+    check_name(name)
     path = name if "." in name else f"{__name__}.{name}"
     try:
         kind = importlib.import_module(path).ALGORITHM
