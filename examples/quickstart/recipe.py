@@ -1,7 +1,7 @@
 """The quickstart's run: untrained, imitation learning, two rounds of exploration and feedback, on two CPU cores.
 
     bash examples/quickstart/run.sh
-    TEST_TASKS=300 CONTROLS=true LOOKS=true SEED=1 bash examples/quickstart/run.sh runs/seed-1
+    NUM_TEST_TASKS=300 CONTROLS=true LOOKS=true SEED=1 bash examples/quickstart/run.sh runs/seed-1
 
 The first is the quick form; the same command with more in front of it goes on with a run that is there: tests on all
 300 test tasks, controls, tests with gray screenshots and without trees. A run's seed stays.
@@ -46,7 +46,7 @@ def recipe() -> Recipe:
         name="quickstart",
         starting_policy=HERE / "starting_policy" / "weights",
         test_tasks=(TASKS / "test.jsonl", TASKS / "test-2.jsonl"),
-        num_test_tasks=int(os.environ.get("TEST_TASKS", "75")),
+        num_test_tasks=int(os.environ.get("NUM_TEST_TASKS", "75")),
         controls=os.environ.get("CONTROLS") == "true",
         looks=os.environ.get("LOOKS") == "true",
         rounds=[

@@ -1,0 +1,52 @@
+"""A control: the same policy, the same part of D_IL, as many steps, and nothing that exploration brought."""
+
+import dataclasses
+from pathlib import Path
+
+from common.files import read_json, write_json
+from elcano.executors.executor import Command
+from elcano.recipe import load_recipe
+from elcano.resources import Resources
+from elcano.rounds import Stages, draw
+from elcano.stage import Logbook
+from tests.conftest import ROOT
+
+
+class Noted:
+    """An executor that starts nothing."""
+
+    def __init__(self) -> None:
+        self.commands: list[Command] = []
+
+    def run(self, command: Command, resources: Resources) -> None:
+        self.commands.append(command)
+
+
+class Untested(Stages):
+    """Nothing is trained, so there is nothing to test."""
+
+    def test(self, name: str, policy: Path, hide: str = "nothing") -> None:
+        assert (name, policy) == ("optim-1-control", self.run_dir / "optim-1-control" / "policy")
+
+
+def test_a_control_trains_as_long_on_the_part_of_the_demonstrations_alone(tmp_path):
+    recipe = dataclasses.replace(load_recipe(ROOT / "examples" / "quickstart" / "recipe.py"), controls=True)
+    demonstrations = tmp_path / "IL" / "samples.json"
+    samples = [{"id": f"Shop--{task:05d}--r01--step01"} for task in range(40)]
+    demonstrations.parent.mkdir()
+    write_json(demonstrations, samples)
+    checkpoint = tmp_path / "optim-1" / "training" / "checkpoint" / "optim-1"
+    checkpoint.mkdir(parents=True)
+    (checkpoint / "latest_checkpointed_iteration.txt").write_text("123")
+    (tmp_path / "optim-1-control").mkdir()
+    executor = Noted()
+    stages = Untested(recipe, tmp_path, Logbook(tmp_path), executor)
+    stages.control(recipe.rounds[1], tmp_path / "IL" / "policy", demonstrations)
+
+    packed, _, trained, _ = executor.commands
+    files = packed.words[packed.words.index("--json_files") + 1 : packed.words.index("--image_dirs")]
+    learned = read_json(draw(demonstrations, recipe.rounds[1].il_share, "optim-1", tmp_path / "drawn.json"))
+    assert 0 < len(learned) < len(samples)
+    assert [read_json(Path(file)) for file in files] == [learned]
+    assert (trained.variables["TRAIN_ITERS"], trained.variables["TRAIN_EPOCHS"]) == ("123", "0")
+    assert trained.variables["PRETRAIN_CHECKPOINT_PATH"] == str(tmp_path / "optim-1-control" / "megatron")
