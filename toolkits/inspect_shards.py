@@ -73,7 +73,7 @@ class Tally:
         self.actions[action_name(texts[-1])] += 1
         self.tasks.add(task_of(sample.id))
         self.conversations[hash(tuple(texts))] += 1
-        self.columns.update(sample.extra)
+        self.columns.update(list(sample.extra))  # a dict's values would be added up
         for image in sample.images:
             checksum = (len(image), zlib.crc32(image))
             if checksum not in self.stored:

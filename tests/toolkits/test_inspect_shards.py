@@ -23,7 +23,7 @@ def write(folder: Path, share_images: bool = False) -> Path:
                 {"from": "gpt", "value": f"Thought: t\n\nAction: {action}"},
             ],
             [screenshot(0), screenshot(number)],
-            {"weight": 1.0},
+            {"weight": 0.5, "step": number, **({"token_ids": [5, 6]} if number else {})},
         )
         for number, action in enumerate(actions)
     ]
@@ -38,9 +38,8 @@ def test_numbers_and_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert (numbers["samples"], numbers["tasks"], numbers["shards"], numbers["checksums"]) == (4, 2, 2, "good")
     assert (numbers["images"], numbers["distinct images"]) == (8, 4)
     assert numbers["actions"] == {"Click": 2, "Answer": 1, "unreadable": 1}
-    assert (
-        numbers["image sizes"] == {"32x24": 4} and numbers["turns"] == {"1": 4} and numbers["columns"] == {"weight": 4}
-    )
+    assert numbers["image sizes"] == {"32x24": 4} and numbers["turns"] == {"1": 4}
+    assert numbers["columns"] == {"weight": 4, "step": 4, "token_ids": 3}  # samples that have them
     with Image.open(tmp_path / "sheet.png") as sheet:
         assert sheet.size == (4 * 256, 222) and len(sheet.getcolors(1 << 20)) > 4
     assert "Click: 2" in capsys.readouterr().out
