@@ -3,14 +3,17 @@
 import asyncio
 import contextlib
 import dataclasses
+import difflib
 import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from collection.campaign.options import browser_of
 from collection.config.commands import CollectionConfig
+from collection.config.tasks import TaskFlags
+from common.errors import UserError
 from data.task import Task
 from environments.world import World, choose_settings, make_world
 
@@ -35,11 +38,33 @@ def opened(config: Flags, embedded_tasks: Path) -> Iterator[tuple[Flags, World, 
         "env_tasks": config.env_tasks,
         "env_seeds": config.env_seeds,
     }
-    world = make_world(config.env, **choose_settings(config.env, offered))
+    taken = choose_settings(config.env, offered)
+    _check_used(config, taken)
+    world = make_world(config.env, **taken)
     with contextlib.nullcontext(world.note) if config.dry_run else world.serve() as note:
         tasks = asyncio.run(world.tasks())
-        say([note, *notes])
+        if "env_tasks" not in taken:
+            tasks = _only(config.env_tasks, tasks)
+        said = f"only the {len(tasks)} of --env_tasks" if config.env_tasks else ""
+        say([note, said, *notes])
         yield config, world, tasks
+
+
+def _check_used(config: CollectionConfig, taken: dict[str, Any]) -> None:
+    """Raise UserError for a flag of tasks that was given and means nothing to this world."""
+    for flag in ("test_file", "sites_port", "env_seeds"):
+        if flag not in taken and getattr(config, flag) != getattr(TaskFlags, flag):
+            raise UserError(f"--{flag} means nothing to --env {config.env}; leave it out")
+
+
+def _only(ids: Sequence[str], tasks: Sequence[Task]) -> Sequence[Task]:
+    """Those of `--env_tasks`, in its order, where the world leaves the choice to us."""
+    known = {task.id: task for task in tasks}
+    for name in ids:
+        if name not in known:
+            near = [*difflib.get_close_matches(name, known, 1), *known, "none"][0]
+            raise UserError(f"--env_tasks {name}: none of the {len(known)} tasks has this id; the nearest is {near}")
+    return [known[name] for name in dict.fromkeys(ids)] if ids else tasks
 
 
 def without_display(config: Flags) -> tuple[Flags, list[str]]:

@@ -1,6 +1,7 @@
 """`run.py` and `exploration_feedback.py` without a task file: their own tasks and websites, and one line."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -107,3 +108,30 @@ def test_another_python_than_the_installed_one_is_one_line(script: str, tmp_path
     [line] = done.stderr.splitlines()
     assert done.returncode == 2
     assert line.startswith("error: No module named") and f"bash {ROOT}/install.sh && source {ROOT}/.venv" in line
+
+
+def dry_run(script: str, *flags: str) -> subprocess.CompletedProcess:
+    command = [sys.executable, str(ROOT / "collection" / script), "--dry_run", *flags]
+    return subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.parametrize("script", ["run.py", "exploration_feedback.py"])
+def test_only_the_named_tasks_are_taken_in_every_world(script: str) -> None:
+    """The default world once took all 75, whatever was named, and told nobody."""
+    split = "test" if script == "run.py" else "optim-1"
+    names = [task.id for task in read_tasks(ROOT / "data" / "tasks" / f"{split}.jsonl")][:2]
+    done = dry_run(script, "--env_tasks", *names)
+    assert done.returncode == 0 and re.search(r"\ball\s+2\b", done.stdout), done.stderr
+    done = dry_run(script, "--env_tasks", names[0], "Forum-nope")
+    assert done.returncode == 2 and not done.stdout
+    assert re.fullmatch(r"error: --env_tasks Forum-nope: none of the \d+ tasks .*\n", done.stderr)
+
+
+def test_flags_of_another_world_are_refused() -> None:
+    for flags, said in (
+        (["--env_seeds", "3"], "--env_seeds means nothing to --env sites"),
+        (["--env", "miniwob", "--test_file", "x.jsonl"], "--test_file means nothing to --env miniwob"),
+        (["--env", "webarena", "--sites_port", "7070"], "--sites_port means nothing to --env webarena"),
+    ):
+        done = dry_run("run.py", *flags)
+        assert done.returncode == 2 and done.stderr == f"error: {said}; leave it out\n"
