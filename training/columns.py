@@ -29,6 +29,7 @@ class ColumnJoin:
     def __init__(self, algorithm: Algorithm, paths: Sequence[Path] = ()) -> None:
         """`UserError` for files that are none, or a column of tokens that no file has."""
         self.needs = algorithm.needs
+        self._makes_its_own = type(algorithm).columns is not Algorithm.columns
         self.files = ColumnFiles(paths, self.needs.per_sample, self.needs.per_token)
         for name in self.needs.per_token:
             if name not in self.files and name != BEHAVIOR:
@@ -53,6 +54,19 @@ class ColumnJoin:
                 self.files.of_tokens(name, sample_id)
             elif not fields.get("logprobs"):
                 raise UserError(f"sample {sample_id}: the algorithm needs {name}, and nothing says them")
+
+    def check_maker(self, algorithm: str) -> None:
+        """`UserError` where make_columns.sh made a file for another algorithm than the one of this name: two may call
+        different things `advantage`. One that makes no columns, such as weighted_sft, takes anybody's."""
+        for name in self.needs.per_sample:
+            if self._makes_its_own and name in self.files:
+                made = self.files.made_of(name).get("algorithm")
+                maker = made.partition(":")[0] if isinstance(made, str) else ""
+                if maker not in ("", algorithm):
+                    raise UserError(
+                        f"column {name} of COLUMN_FILES was made for ALGORITHM={maker}, not for {algorithm}; "
+                        f"make it with make_columns.sh --algorithm {algorithm}"
+                    )
 
     def check_policy(self, digest: str) -> None:
         """`UserError` where a file's log-probabilities are of another policy than the one that training starts from."""

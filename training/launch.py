@@ -79,6 +79,7 @@ def check(config: Config, num_ranks: int) -> None:
     if config.wandb_project and importlib.util.find_spec("wandb") is None:
         raise UserError("WANDB_PROJECT needs the wandb package; pip install wandb")
     join = ColumnJoin(config.build_algorithm(), config.column_paths)
+    join.check_maker(config.algorithm)
     join.check_policy(fingerprint(weights, "*.distcp"))
     check_samples(config.dataset_path, manifest, config.image_num, config.hf_files, join)
     check_name("RUN_NAME", config.output_name)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from transformers import AutoConfig
 
+from common.errors import UserError
 from data.rewarded_step import reward_fields
 from data.shard import Sample
 from models.idefics2.images import ImageEncoder
@@ -14,8 +15,10 @@ from models.processor import load_processor
 from tests import tiny
 from tests.training.conftest import train
 from tests.training.test_score import reference
+from training.config import Config
 from training.dataset import tokenize
 from training.encoding import ConversationEncoder
+from training.launch import check
 from training.make_columns import MakeColumnsConfig, main
 
 LENGTHS = {("A", 0): 1, ("A", 1): 3, ("B", 0): 2, ("B", 1): 2}
@@ -58,3 +61,22 @@ def test_what_solved_a_task_becomes_more_probable(policy: Path, megatron: Path, 
     advantage = 0.5 / math.sqrt(0.5)
     assert losses[0] == pytest.approx(-(advantage - 3 * advantage) / 4, abs=1e-4)
     assert losses[3] < losses[0] - 0.05
+
+
+def test_columns_made_for_another_algorithm_are_refused(megatron: Path, tmp_path: Path) -> None:
+    """`weight` of filtered_bc is not that of pae; weighted_sft takes the weights that it is given."""
+    shards, columns = tiny.build_dataset(tmp_path / "shards", plain_tries()), tmp_path / "filtered_bc.parquet"
+    main(MakeColumnsConfig(shards, columns, "filtered_bc"))
+
+    def check_for(algorithm: str) -> None:
+        places = {"dataset_path": shards, "pretrain_checkpoint_path": megatron, "output_basepath": tmp_path / "out"}
+        sizes = {"tp": 1, "pr": "fp32", "global_batch_size": 1, "seq_len": 1024}
+        check(Config(**places, **sizes, algorithm=algorithm, column_files=str(columns)), 1)
+
+    check_for("filtered_bc")
+    check_for("weighted_sft")
+    message = (
+        r"column weight of COLUMN_FILES was made for ALGORITHM=filtered_bc, not for pae; make it with make_columns"
+    )
+    with pytest.raises(UserError, match=message):
+        check_for("pae")
