@@ -17,7 +17,7 @@ from common.errors import UserError
 from elcano.briefing import brief, machine_s
 from elcano.console import console
 from elcano.executors.executor import load_executor
-from elcano.folders import describe_folder
+from elcano.folders import at_work, describe_folder, is_run
 from elcano.pictures import failed, film, learned
 from elcano.recipe import load_recipe, remember_recipe
 from elcano.report import mean_of, print_table, read_results, write_report
@@ -132,7 +132,7 @@ def _show(command: Show) -> int:
     if not command.output_dirs:
         raise UserError("elcano show: which run? give its folder, such as runs/quickstart")
     for folder in command.output_dirs:
-        if not (folder / "stages").is_dir():
+        if not is_run(folder):
             raise UserError(f"{folder}: not a run's folder; {describe_folder(folder)}")
     runs = [read_results(folder) for folder in command.output_dirs]
     seconds = [Logbook(folder).seconds() for folder in command.output_dirs]
@@ -143,6 +143,8 @@ def _show(command: Show) -> int:
         )
     for folder, by_stage in zip(command.output_dirs, seconds, strict=True):
         console.print(f"stages done: {', '.join(by_stage) or 'none yet'}; logs: {folder}/*/logs")
+        if now := at_work(folder):
+            console.print(f"at work: {now}", markup=False, soft_wrap=True)
     return 0
 
 

@@ -1,6 +1,12 @@
-"""What a folder is that is not a run's, and which command tells more of it."""
+"""What a folder is: a run's, and at what work; or something else, and which command tells more of it."""
 
+import contextlib
+import fcntl
+import time
 from pathlib import Path
+
+from common import progress
+from elcano.console import line
 
 _KINDS = (
     ("latest_checkpointed_iteration.txt", "a Megatron checkpoint: bash {convertor} --load_path {folder} --inspect"),
@@ -9,6 +15,30 @@ _KINDS = (
     ("task*/steps.jsonl", "a folder of trajectories: python collection/run.py --status {folder}"),
 )
 _CONVERTOR = "toolkits/model_checkpoints_convertor/hf2mg.sh"
+
+
+def is_run(folder: Path) -> bool:
+    """Whether `elcano run` has worked in it."""
+    with contextlib.suppress(OSError):
+        return (folder / "stages").is_dir() and (folder / "recipe.json").is_file()
+    return False  # it may not be read
+
+
+def at_work(run_dir: Path) -> str:
+    """What a run that is under way says of its newest command; empty: nothing works there."""
+    if not (run_dir / ".lock").exists():
+        return ""
+    with open(run_dir / ".lock") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return ""
+        except BlockingIOError:
+            done_at = max((path.stat().st_mtime for path in (run_dir / "stages").iterdir()), default=0.0)
+    reports = {path.stat().st_mtime: path for path in run_dir.glob("*/logs/*.progress.json")}
+    newest = max(reports, default=0.0)
+    if newest <= done_at or not (found := progress.read(reports[newest])):
+        return "what has not said anything yet"
+    return f"{reports[newest].relative_to(run_dir)}: {line(found, time.time())}".replace(".progress.json", ".log", 1)
 
 
 def describe_folder(folder: Path) -> str:
@@ -21,7 +51,7 @@ def describe_folder(folder: Path) -> str:
         return f"it is {kind}"
     for depth in ("*", "*/*"):
         for path in sorted(folder.glob(depth)):
-            if (path / "stages").is_dir():
+            if is_run(path):
                 return f"runs lie in it: elcano show {path}"
             if kind := _kind(path):
                 return f"in it, {path.relative_to(folder)} is {kind}"
@@ -30,7 +60,8 @@ def describe_folder(folder: Path) -> str:
 
 def _kind(folder: Path) -> str:
     """What it is and the command that tells more; empty: not known."""
-    for pattern, said in _KINDS:
-        if next(folder.glob(pattern), None):
-            return said.format(folder=folder, convertor=_CONVERTOR)
+    with contextlib.suppress(OSError):  # it may not be read
+        for pattern, said in _KINDS:
+            if next(folder.glob(pattern), None):
+                return said.format(folder=folder, convertor=_CONVERTOR)
     return ""
