@@ -78,18 +78,23 @@ class Config:
     num_workers: int = 0
     """Processes; 0: one per CPU."""
 
+    def __post_init__(self) -> None:
+        if self.judges and not (self.only_success or self.only_judged):
+            raise UserError("--judges says whose verdicts count for --only_success or --only_judged; give one of these")
+
 
 @dataclasses.dataclass(frozen=True)
 class Converted:
     """What became of a folder: its state before it was read, its fate, why it could not be read, (id, JSON text) of its
-    samples, how many of them lost their log-probabilities, which belong to another prompt, and whether what was kept
-    was judged a failure."""
+    samples, who judged it, how many samples lost their log-probabilities, which belong to another prompt, and whether
+    what was kept was judged a failure."""
 
     name: str
     state: list[list[Any]]
     fate: str
     why: str
     samples: list[tuple[str, bytes]]
+    judge: str = ""
     num_unlike: int = 0
     is_failure: bool = False
 
@@ -107,8 +112,10 @@ def main(config: Config) -> None:
         todo = [folder for folder in folders if folder.name not in spool.entries]
         work = functools.partial(convert, config=config, cutter=cutter)
         for done in run_parallel(work, todo, config.num_workers, "trajectories", _CHUNK):
-            fields = {"fate": done.fate, "why": done.why, "num_unlike": done.num_unlike, "is_failure": done.is_failure}
+            own = ("fate", "why", "judge", "num_unlike", "is_failure")
+            fields = {name: getattr(done, name) for name in own}
             spool.add(done.name, done.state, fields, done.samples)
+        _check_judges(config, [spool.entries[folder.name] for folder in folders])
         _write_list(target, spool.sorted_records())
     except UserError:
         spool.remove()
@@ -124,15 +131,17 @@ def convert(folder: Path, config: Config, cutter: TreeCutter) -> Converted:
         folder, config.only_success, config.judges, config.keep_unfinished, config.only_judged
     )
     samples, image_dir, num_unlike, is_failure = [], Path(config.image_dir), 0, False
-    if trajectory is not None:
+    outcome = trajectory.outcome if trajectory else None
+    if fate == "kept":
         num_known = sum(bool(step.logprobs) for step in trajectory.steps)
         for sample, screenshot in samples_of(trajectory, config.round_id, config.last_n, cutter):
             place_image(screenshot, image_dir / image_name(sample["id"]))
             samples.append((sample["id"], encode_record(sample)))
             num_known -= "logprobs" in sample
         num_unlike = num_known
-        is_failure = trajectory.outcome is not None and trajectory.outcome.verdict is Verdict.FAILURE
-    return Converted(folder.name, state, fate, why, samples, num_unlike, is_failure)
+        is_failure = outcome is not None and outcome.verdict is Verdict.FAILURE
+    judge = outcome.judge if outcome else ""
+    return Converted(folder.name, state, fate, why, samples, judge, num_unlike, is_failure)
 
 
 def sort_out(
@@ -142,7 +151,7 @@ def sort_out(
     keep_unfinished: bool = False,
     only_judged: bool = False,
 ) -> tuple[str, Trajectory | None, str]:
-    """(fate, the trajectory if it is to be kept, why it could not be read)."""
+    """(fate, the trajectory if it could be read, why not)."""
     if not is_complete(folder):
         return "unfinished", None, ""
     try:
@@ -153,16 +162,16 @@ def sort_out(
         return "broken", None, " ".join(str(error).split()) or type(error).__name__
     outcome = trajectory.outcome
     if outcome is not None and outcome.verdict is Verdict.INVALID:
-        return "invalid", None, ""
+        return "invalid", trajectory, ""
     is_done = trajectory.finished or (keep_unfinished and trajectory.status == MAX_STEPS)
     if not is_done or not trajectory.steps:
-        return "unfinished", None, ""
+        return "unfinished", trajectory, ""
     if (only_success or only_judged) and (outcome is None or (judges and outcome.judge not in judges)):
-        return "unjudged", None, ""
+        return "unjudged", trajectory, ""
     if only_judged and outcome.verdict not in JUDGED:
-        return "unjudged", None, ""
+        return "unjudged", trajectory, ""
     if only_success and not outcome.success:
-        return "failed", None, ""
+        return "failed", trajectory, ""
     return "kept", trajectory, ""
 
 
@@ -271,6 +280,17 @@ def _write_list(path: Path, records: Iterable[bytes]) -> None:
         temporary.unlink(missing_ok=True)
 
 
+def _check_judges(config: Config, entries: Iterable[dict[str, Any]]) -> None:
+    """`UserError` for a judge that judged nothing here."""
+    known = collections.Counter(entry["judge"] for entry in entries if entry.get("judge"))
+    for judge in config.judges:
+        if judge not in known:
+            found = ", ".join(f"{name} ({count})" for name, count in known.items()) or "nobody"
+            raise UserError(
+                f"--judges {judge}: judged no trajectory of {config.result_dir}; those were judged by {found}"
+            )
+
+
 def _print_report(config: Config, folders: list[Path], spool: Spool) -> None:
     fates = ["kept", "unfinished", "failed", "unjudged", "invalid", "broken"]
     entries = {folder.name: spool.entries[folder.name] for folder in folders}
@@ -289,6 +309,8 @@ def _print_report(config: Config, folders: list[Path], spool: Spool) -> None:
     num_failures = sum(entry.get("is_failure", False) for entry in entries.values())
     if num_failures and not config.only_judged:
         print(f"{num_failures} of those kept were judged a failure; --only_success leaves them out")
+    if not counts["kept"]:
+        print("no trajectory was kept, so there is no sample:", end=" ")
     print(config.save_json_file)
 
 

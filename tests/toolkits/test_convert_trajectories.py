@@ -162,10 +162,11 @@ def test_only_what_may_be_trained_on_is_kept(
     assert ("1 of those kept were judged a failure; --only_success" in output) is not only_success
 
 
-def test_no_success_gives_an_empty_list(tmp_path: Path) -> None:
+def test_no_success_gives_an_empty_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A round that solved nothing must not stop the next one, which still has D_IL."""
     write_trajectory(tmp_path / "results", verdict=Verdict.FAILURE)
     assert convert(tmp_path / "results", tmp_path, only_success=True) == []
+    assert "no trajectory was kept, so there is no sample: " in capsys.readouterr().out
     assert (tmp_path / "images").is_dir()
 
 
@@ -225,7 +226,23 @@ def test_a_wrong_folder_is_one_line(tmp_path: Path, make: bool, message: str) ->
 def test_only_the_named_judges_count(tmp_path: Path) -> None:
     write_trajectory(tmp_path / "results", "Shop--1")
     assert convert(tmp_path / "results", tmp_path, only_success=True, judges=("test",))
+    write_outcome(write_trajectory(tmp_path / "results", "Shop--2"), Outcome(Verdict.FAILURE, judge="oracle"))
+    assert kept(convert(tmp_path / "results", tmp_path, only_success=True, judges=("test",))) == {"Shop--00001"}
     assert convert(tmp_path / "results", tmp_path, only_success=True, judges=("oracle",)) == []
+
+
+@pytest.mark.parametrize("only", ["only_success", "only_judged"])
+def test_a_judge_who_judged_nothing_is_named(tmp_path: Path, only: str) -> None:
+    """A misspelled name once replaced the samples by an empty list."""
+    write_trajectory(tmp_path / "results", "Shop--1")
+    write_trajectory(tmp_path / "results", "Shop--2", verdict=None)
+    samples = convert(tmp_path / "results", tmp_path)
+    message = r"--judges tset: judged no trajectory of .*results; those were judged by test \(1\)$"
+    with pytest.raises(UserError, match=message):
+        convert(tmp_path / "results", tmp_path, judges=("test", "tset"), **{only: True})
+    assert json.loads((tmp_path / "samples.json").read_text()) == samples
+    with pytest.raises(UserError, match="--judges says whose verdicts count for --only_success or --only_judged"):
+        convert(tmp_path / "results", tmp_path, judges=("test",))
 
 
 def test_trees_are_cut_to_whole_lines(tmp_path: Path) -> None:
