@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from common.defaults import ROOT
 from common.errors import UserError
+from common.inherited import for_python
 
 _PR_SET_PDEATHSIG = 1
 _OWN_HOSTS = ("127.0.0.1", "localhost", ".localhost", "::1")
@@ -74,7 +75,13 @@ def served(module: str, preferred: int = 0) -> Iterator[int]:
     for port in (free_port(preferred), 0):  # another may take it in this moment
         command = [sys.executable, "-m", module, "--port", str(port)]
         process = subprocess.Popen(
-            command, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=die_with_parent
+            command,
+            cwd=ROOT,
+            env=for_python(),
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            preexec_fn=die_with_parent,
         )
         if line := process.stdout.readline():
             break

@@ -13,6 +13,8 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from common.inherited import for_python
+
 MAX_PAGES = 200
 MAX_CHARS = 1_000_000
 """Of all pages together; a thick book has so many. A kilobyte of PDF can say a hundred megabytes, and who reads them
@@ -34,6 +36,7 @@ async def read_pdf(path: Path) -> list[str]:
     reader = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "collection.agent.pdf", str(path)),
         cwd=Path(__file__).parents[2],
+        env=for_python(),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
     )

@@ -29,6 +29,7 @@ from urllib.parse import urlsplit
 
 import aiohappyeyeballs
 
+from common.inherited import for_python
 from common.processes import allow_many_descriptors, die_with_parent, listen
 from environments.browser.url_policy import LOOPBACK_ADDRESSES, UrlPolicy, host_and_port, is_localhost
 
@@ -90,6 +91,7 @@ class Gate:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd=Path(__file__).resolve().parent.parent.parent,
+            env=for_python(),
             start_new_session=True,  # Ctrl-C is for the collector, which still needs the gate to end in good order
         )
         fields = {name: sorted(values) for name, values in dataclasses.asdict(self._policy).items()}

@@ -4,12 +4,11 @@ import asyncio
 import contextlib
 import functools
 import os
-import re
 import shutil
 import sys
 import tempfile
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,13 +18,13 @@ from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
 
 from common.errors import UserError
+from common.inherited import for_browser
 from environments.browser.cdp import Connection
 from environments.browser.reaper import Reaper
 from environments.faults import BrowserError
 
 HEADLESS_SHELL = Path("/usr/lib/chromium/chromium-headless-shell")  # 1.9 times less memory than chromium --headless
 BROWSER_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
 DISABLED_FEATURES = (
     "BackForwardCache",
     "Translate",
@@ -132,7 +131,7 @@ def _start(binary: Path, driver_path: str, profile: Path, headless: bool, extra:
     service = Service(
         driver_path,
         service_args=[f"--log-path={profile / 'chromedriver.log'}", "--log-level=SEVERE"],
-        env={**without_secrets(os.environ), "TMPDIR": str(profile)},
+        env={**for_browser(), "TMPDIR": str(profile)},
         popen_kw={"start_new_session": True},
     )
     return Chrome(options=options, service=service)
@@ -146,11 +145,6 @@ def _warn_of_root() -> None:
         "(useradd -m elcano; sudo -u elcano ...), who needs no rights but to read this folder and write --output_dir",
         file=sys.stderr,
     )
-
-
-def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
-    """What a browser may know of our environment: a page that breaks out of it finds no key there."""
-    return {name: value for name, value in environment.items() if not SECRET_NAME.search(name)}
 
 
 def _first_lines(error: Exception) -> str:

@@ -53,12 +53,15 @@ class Reaper:
         self._process.wait(timeout=20)
 
     def _start(self) -> None:
+        from common.inherited import for_python  # not in the watchdog itself, which sees no room of ours
+
         self._process = subprocess.Popen(
             [sys.executable, "-I", __file__],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             start_new_session=True,
             cwd="/",
+            env=for_python(),
         )
         for profile in self._watched:
             self._order("watch", profile)
