@@ -40,9 +40,12 @@ def contact_sheet(trace: dict[str, Any], screenshots: Sequence[Path]) -> bytes:
 
 
 def _lines(step: dict[str, Any]) -> list[str]:
-    numbers = [f"{name} {step['columns'][name]:.3g}" for name in SHOWN if name in step["columns"]]
+    numbers = [f"{name}={step['columns'][name]:.3g}" for name in SHOWN if name in step["columns"]]
     action = textwrap.shorten(f"{step['number']}. {step['action']}", 2 * _CHARACTERS, placeholder=" ...")
-    said = [*textwrap.wrap(action, _CHARACTERS), *textwrap.wrap("   ".join(numbers), _CHARACTERS)]
+    said = [
+        *textwrap.wrap(action, _CHARACTERS),
+        *textwrap.wrap("  ".join(numbers), _CHARACTERS, break_on_hyphens=False),
+    ]
     learned = [candidate["action"] for candidate in step["candidates"] if candidate["columns"].get("weight")]
     said += [textwrap.shorten(f"learned: {action}", _CHARACTERS, placeholder=" ...") for action in learned]
     return said[:_NUM_LINES]
