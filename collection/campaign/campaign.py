@@ -23,7 +23,7 @@ from collection.agent.policy import Policy, PolicyError
 from collection.campaign.accounting import note_tasks
 from collection.campaign.backends import Backends
 from collection.campaign.lease import leases
-from collection.campaign.options import limits_of, make_pace, make_policy, num_sessions
+from collection.campaign.options import downloads_of, limits_of, make_pace, make_policy, num_sessions
 from collection.campaign.pacing import PacedPolicy, site_of
 from collection.campaign.progress import CampaignProgress
 from collection.campaign.schedule import Schedule
@@ -105,6 +105,7 @@ class Campaign:
 
     def __post_init__(self) -> None:
         self._pace = make_pace(self.config)
+        self._downloads = downloads_of(self.config)
         self._progress = CampaignProgress(len(self.schedule.tasks), self._pace)
         self._backends = Backends(self.config.output_dir, self.world.restore, self._progress.say)
         # A slow judge holds up the sessions that wait for it, and nothing else.
@@ -166,7 +167,7 @@ class Campaign:
 
     async def _take(self, session: int, task: Task, run: int | None, folder: Path) -> None:
         """One trajectory; faults end it as invalid."""
-        downloads = self.config.download_dir / folder.name
+        downloads = self._downloads / folder.name
         shutil.rmtree(downloads, ignore_errors=True)
         seed = None if self.config.seed is None else derive_seed(self.config.seed, task.id, run)
         writer: TrajectoryWriter | None = None

@@ -1,5 +1,8 @@
 """What the collectors' flags name: the policy, the browsers and what they may reach, an episode's limits."""
 
+import tempfile
+from pathlib import Path
+
 from collection.agent.documents import DocumentReader
 from collection.agent.episode import Limits
 from collection.agent.policy import Policy, Sampling
@@ -7,6 +10,7 @@ from collection.agent.predict_policy import PredictPolicy
 from collection.campaign.pacing import Pace
 from collection.config.commands import CollectionConfig
 from collection.endpoints.keys import base_key, endpoint_key, is_own_server, same_endpoint
+from common.errors import UserError
 from common.flags import narrowed
 from environments.browser.capacity import default_busy_pages, default_sessions
 from environments.browser.config import BrowserConfig
@@ -24,6 +28,22 @@ def num_sessions(config: CollectionConfig) -> int:
 def make_pace(config: CollectionConfig) -> Pace:
     """How sessions share this machine and the websites."""
     return Pace(config.max_busy_pages or default_busy_pages(), config.site_interval_s, config.freeze_pages)
+
+
+def downloads_of(config: CollectionConfig) -> Path:
+    """Where trajectories' folders of downloads lie, made and found to be writable.
+
+    Raises:
+        UserError: it is not.
+    """
+    folder = config.download_dir or config.output_dir / "downloads"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        flag = "--download_dir" if config.download_dir else "--output_dir, downloads:"
+        raise UserError(f"{flag} {folder} cannot be written: {error.strerror}") from None
+    return folder
 
 
 def browser_of(config: CollectionConfig) -> BrowserConfig:

@@ -39,8 +39,8 @@ class AgentFlags(Checked):
     api_file_assistant: bool = False
     """Have --api_model (at --api_base) answer the task from each PDF that is downloaded; otherwise the agent is shown
     the PDF's text."""
-    download_dir: Path = Path("downloads")
-    """Downloads of a trajectory go to a folder of its own in here."""
+    download_dir: Path | None = None
+    """Downloads of a trajectory go to a folder of its own in here. None: --output_dir's downloads/."""
 
     def check_together(self) -> None:
         super().check_together()

@@ -29,7 +29,7 @@ class Collector:
     def arguments(self, tasks: list[dict[str, Any]], **flags: Any) -> list[str]:
         file = self.folder / "tasks.jsonl"
         file.write_text("".join(json.dumps(task) + "\n" for task in tasks))
-        defaults = {"test_file": file, "output_dir": self.results, "download_dir": self.folder / "downloads"}
+        defaults = {"test_file": file, "output_dir": self.results}
         words = [self.script]
         for name, value in {**defaults, "headless": True, **flags}.items():
             if value is not False:

@@ -50,6 +50,7 @@ def test_the_agent_reads_what_it_downloads(
     assert after.startswith("[1] RootWebArea 'Papers'")
     assert "(3 pages) reads:\n[page 1]\nChapter 1" in after and "The keel is 31 metres long." in after
     assert "was downloaded" in trajectory.steps[1].notes
+    assert list((collector.results / "downloads" / "taskT--1").iterdir())  # no other folder need be writable
 
 
 def test_a_task_may_begin_on_a_pdf(collector: Collector, wild: ThreadingHTTPServer, pdf: bytes) -> None:

@@ -299,6 +299,10 @@ def test_a_server_that_dies_stops_the_run_and_loses_nothing(
         ({"api_localhost": "URL", "temperature": -1}, "--temperature must be 0 to 100"),
         ({"api_localhost": "URL", "sites_port": 9, "web": "http://shop.localhost:7070/"}, "websites answer on port 9"),
         ({"api_localhost": "URL", "output_dir": "/dev/null/results"}, "--output_dir /dev/null/results"),
+        (
+            {"api_localhost": "URL", "download_dir": "/dev/null/files"},
+            "--download_dir /dev/null/files cannot be written",
+        ),
         ({"api_localhost": "URL", "test_file": "nowhere.jsonl"}, "nowhere.jsonl: no such task file"),
     ],
 )
