@@ -55,9 +55,14 @@ def free_port(preferred: int = 0) -> int:
         return probe.getsockname()[1]
 
 
+def num_cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def listen(port: int, host: str = "127.0.0.1") -> socket.socket:
     """A socket listening on `port`, or on a free one when that is 0; `UserError` when the port is taken."""
-    listener = socket.socket()
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))

@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
 Result = TypeVar("Result")
@@ -39,6 +39,14 @@ async def retry_async(call: Callable[[], Awaitable[Result]], max_attempts: int =
         except TransientError as error:
             await asyncio.sleep(_pause_s(attempt, error))
     return await call()
+
+
+def retry_after_s(headers: Mapping[str, str], default: float = 0.0) -> float:
+    """Seconds that a server asks to wait, a minute at most; `default` when it does not say."""
+    try:
+        return min(LONGEST_PAUSE_S, float(headers.get("retry-after", default)))
+    except ValueError:
+        return default
 
 
 def _pause_s(attempt: int, error: TransientError) -> float:

@@ -25,7 +25,7 @@ try:
     from common.files import read_json
     from common.flags import narrowed
     from common.key_flags import hide_keys
-    from common.processes import allow_many_descriptors
+    from common.processes import allow_many_descriptors, listen
     from data.checkpoint_folder import is_megatron
     from models.registry import NAMES
     from server.config import ServerConfig
@@ -49,7 +49,7 @@ def main(config: ServerConfig) -> None:
     named_adapters(config)
     folder = check_folder(chosen_folder(config))
     cli.check_installed("torch", "transformers", "fastapi", "uvicorn")
-    listener = bind(config.host, config.port)
+    listener = listen(config.port, config.host)  # before anything heavy is loaded
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # while loading; uvicorn drains first, then comes here too
     if config.replicas > 1:
         serve_replicas(config, folder, listener)
@@ -108,19 +108,6 @@ def check_index(index: Path) -> None:
         raise UserError(f"{index}: not an index of weights ({error!r})") from None
     if strange is not None:
         raise UserError(f"{index}: {strange!r} is not the name of a file beside it")
-
-
-def bind(host: str, port: int) -> socket.socket:
-    """A listening socket, taken before anything heavy is loaded."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-        listener.listen(1024)
-    except (OSError, OverflowError) as error:
-        raise UserError(f"cannot listen on {host}:{port}: {error}; is another server running there?") from None
-    return listener
 
 
 def named_adapters(config: ServerConfig) -> dict[str, str]:

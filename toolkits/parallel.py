@@ -1,7 +1,6 @@
 """The same work on many items, over processes, with a progress bar on terminals."""
 
 import multiprocessing
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -9,17 +8,12 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
 
 from common.errors import UserError
-from common.processes import die_with_parent
+from common.processes import die_with_parent, num_cores
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _work: Callable[[int], Any]  # set in each worker
-
-
-def num_cpus() -> int:
-    """The CPUs that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def run_parallel(
@@ -29,7 +23,7 @@ def run_parallel(
 
     Workers are forks, so `work` and `items` need not be picklable, only results. An error in one ends all.
     """
-    num_workers = min(num_workers or num_cpus(), -(-len(items) // chunk))
+    num_workers = min(num_workers or num_cores(), -(-len(items) // chunk))
     if num_workers <= 1:
         yield from _with_progress(map(work, items), len(items), label)
         return

@@ -15,6 +15,7 @@ import torch
 from common.defaults import DEMONSTRATIONS, ROOT, STARTING_POLICY, shipped, short
 from common.errors import UserError
 from common.files import make_folder
+from common.processes import num_cores
 from data.checkpoint_folder import read_tracker
 from data.shard import read_manifest
 from models.registry import family
@@ -86,8 +87,8 @@ def _dry_run_is_wanted(missing: Sequence[str]) -> bool:
 def prepare(arguments: Sequence[str]) -> None:
     """Set the variables of the run, which its ranks read too, and convert the starting policy once."""
     policy = _starting_policy()
-    num_gpus, num_cores = torch.cuda.device_count(), len(os.sched_getaffinity(0))
-    layout = {"TP": str(min(2, num_gpus or num_cores))}
+    num_gpus, cores = torch.cuda.device_count(), num_cores()
+    layout = {"TP": str(min(2, num_gpus or cores))}
     for name, value in {**VARIABLES, **layout, "OUTPUT_BASEPATH": str(OUTPUT)}.items():
         os.environ.setdefault(name, value)
     config = _parse_without_paths(arguments)
@@ -98,7 +99,7 @@ def prepare(arguments: Sequence[str]) -> None:
     print(
         f"neither DATASET_PATH nor PRETRAIN_CHECKPOINT_PATH is set: a demonstration, the starting policy "
         f"{short(policy)} on {samples} samples of the embedded teacher, TP={config.tp} on "
-        f"{num_gpus or num_cores} {'GPUs' if num_gpus else 'CPU cores'}, into {short(output)}",
+        f"{num_gpus or cores} {'GPUs' if num_gpus else 'CPU cores'}, into {short(output)}",
         flush=True,
     )
     make_folder(output, "OUTPUT_BASEPATH")

@@ -15,14 +15,13 @@ from collection.agent.policy import (
     http_client,
     in_short,
     refused_key,
-    retry_after_s,
     trained_conversation,
 )
 from collection.agent.prompts import SYSTEM_PROMPT, system_prompt
 from collection.endpoints.chat_dialect import ChatDialect
 from collection.endpoints.keys import minds_proxies
 from common.errors import UserError
-from common.retry import TransientError
+from common.retry import TransientError, retry_after_s
 from data.conversation import StepText, build_chat, split_marks
 from data.task import Task
 

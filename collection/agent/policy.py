@@ -134,14 +134,6 @@ def http_client(trust_env: bool, headers: Mapping[str, str] | None = None) -> ht
     return httpx.AsyncClient(timeout=REPLY_TIMEOUT_S, limits=limits, trust_env=trust_env, headers=headers)
 
 
-def retry_after_s(headers: Mapping[str, str], default: float) -> float:
-    """Seconds that the server asks to wait, a minute at most; `default` when it does not say."""
-    try:
-        return min(60.0, float(headers.get("retry-after", default)))
-    except ValueError:
-        return default
-
-
 def check_url(url: str, flag: str) -> None:
     """Raise UserError for what cannot be asked."""
     parts = urlsplit(url)

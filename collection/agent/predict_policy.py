@@ -23,13 +23,12 @@ from collection.agent.policy import (
     http_client,
     in_short,
     refused_key,
-    retry_after_s,
     trained_conversation,
 )
 from collection.agent.prompts import SYSTEM_PROMPT
 from collection.endpoints.keys import own_server_headers
 from common.errors import UserError
-from common.retry import TransientError
+from common.retry import TransientError, retry_after_s
 from data.conversation import StepText
 from data.task import Task
 
@@ -98,7 +97,7 @@ class PredictPolicy:
         if answer.status_code in _NO_SUCH_ADDRESS:
             raise UserError(_no_policy(url, f"HTTP {answer.status_code}"))
         if answer.status_code == 429 or answer.status_code >= 500:
-            pause_s = retry_after_s(answer.headers, default=0.0)
+            pause_s = retry_after_s(answer.headers)
             raise TransientError(f"HTTP {answer.status_code}: {in_short(answer.text)}", pause_s)
         if answer.status_code in (401, 403):
             raise UserError(refused_key(url, answer.status_code))

@@ -15,7 +15,7 @@ from collection.judges.faults import JudgeFault
 from collection.judges.ledger import Ledger, estimate_tokens
 from collection.judges.reply_cache import ReplyCache
 from common.errors import UserError
-from common.retry import LONGEST_PAUSE_S, MAX_ATTEMPTS, TransientError, retry
+from common.retry import MAX_ATTEMPTS, TransientError, retry, retry_after_s
 
 Meaning = TypeVar("Meaning")
 
@@ -120,10 +120,10 @@ class Endpoint:
             fate, used = "refused", (0, 0)
             if error.code == "insufficient_quota":
                 raise UserError(f"{self.url}: the account of the API key has no money left") from None
-            raise TransientError("rate limit", _retry_after_s(error)) from None
+            raise TransientError("rate limit", retry_after_s(error.response.headers)) from None
         except (openai.InternalServerError, openai.ConflictError) as error:
             fate, used = "refused", (0, 0)
-            raise TransientError(f"HTTP {error.status_code}", _retry_after_s(error)) from None
+            raise TransientError(f"HTTP {error.status_code}", retry_after_s(error.response.headers)) from None
         except openai.APIStatusError as error:
             fate, used = "refused", (0, 0)
             raise JudgeFault(f"{self.url}: HTTP {error.status_code}: {error.message[:200]}") from None
@@ -172,10 +172,3 @@ def _text_of(answer: Any) -> str:
     if choice.finish_reason == "content_filter":
         raise JudgeFault("the endpoint's content filter refused to judge")
     return choice.message.content or ""
-
-
-def _retry_after_s(error: openai.APIStatusError) -> float:
-    try:
-        return min(LONGEST_PAUSE_S, float(error.response.headers.get("retry-after", 0.0)))
-    except ValueError:
-        return 0.0

@@ -4,9 +4,9 @@ Measured (docs/fleet.md): a step costs about an eighth of a second of CPU and a 
 take ten times the memory. A browser's own process becomes a bottleneck above some 32 sessions.
 """
 
-import os
-
 import psutil
+
+from common.processes import num_cores
 
 MB_PER_SESSION = 250
 SESSIONS_PER_CORE = 8
@@ -14,11 +14,6 @@ SESSIONS_PER_BROWSER = 8  # while cores are left for more browsers
 MOST_SESSIONS_PER_BROWSER = 32
 BROWSERS_PER_CORE = 2
 BUSY_PAGES_PER_CORE = 8  # enough to wait for slow sites, few enough that no page misses a deadline for want of CPU
-
-
-def num_cores() -> int:
-    """Cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def default_sessions() -> int:

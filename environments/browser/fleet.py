@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from environments.browser.capacity import default_browsers, num_cores
+from common.processes import num_cores
+from environments.browser.capacity import default_browsers
 from environments.browser.cdp import RefusedError
 from environments.browser.downloads import MAX_DOWNLOAD_MB
 from environments.browser.launch import Browser, launch, stop

@@ -1,8 +1,7 @@
 """Write a source's tensors as a checkpoint of another format, one tensor after the other."""
 
-import queue
-import threading
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
@@ -78,44 +77,10 @@ def _joined(source: Source, weight: Weight, entry: Entry) -> torch.Tensor | list
 
 
 def in_background(items: Iterable[Item], count: int) -> Iterator[Item]:
-    """`items` made by a thread while the last one is used, with a progress bar on a terminal; one is kept ready."""
-    ready: queue.Queue[tuple[bool, Item | BaseException | None]] = queue.Queue(maxsize=1)
-    stop = threading.Event()
-
-    def produce() -> None:
-        try:
-            for item in items:
-                if not _put(ready, (True, item), stop):
-                    return
-            _put(ready, (False, None), stop)
-        except BaseException as error:
-            _put(ready, (False, error), stop)
-
-    thread = threading.Thread(target=produce, daemon=True)
-    thread.start()
-    try:
-        console = Console(stderr=True)
-        yield from track(_received(ready), "tensors", count, console=console, disable=not console.is_terminal)
-    finally:
-        stop.set()
-        thread.join()
-
-
-def _put(ready: queue.Queue, value: object, stop: threading.Event) -> bool:
-    while not stop.is_set():
-        try:
-            ready.put(value, timeout=0.1)
-            return True
-        except queue.Full:
-            continue
-    return False
-
-
-def _received(ready: queue.Queue) -> Iterator[Item]:
-    while True:
-        is_item, value = ready.get()
-        if isinstance(value, BaseException) and not is_item:
-            raise value
-        if not is_item:
-            return
-        yield value
+    """`items`, the next one made by a thread while one is used, with a progress bar on a terminal."""
+    console, iterator = Console(stderr=True), iter(items)
+    with ThreadPoolExecutor(1) as thread:
+        ahead = thread.submit(next, iterator, None)
+        for _ in track(range(count), "tensors", console=console, disable=not console.is_terminal):
+            item, ahead = ahead.result(), thread.submit(next, iterator, None)
+            yield item
