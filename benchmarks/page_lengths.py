@@ -92,7 +92,7 @@ def samples(trees: list[str], encoder: ConversationEncoder) -> list[TokenizedSam
         viewport = Viewport()
         sizes = [(viewport.height, viewport.width)] * len(conversation.image_steps)
         tokens = encoder.encode(f"page-{number}", turns, sizes)
-        found.append(TokenizedSample(f"page-{number}", tokens.ids, tokens.learn, []))
+        found.append(TokenizedSample(f"page-{number}", tokens.ids, tokens.loss_mask, []))
     return found
 
 

@@ -211,9 +211,11 @@ def _micro_batches(collator: Collator, hf: Any, options: train_config.Config) ->
         generator = torch.Generator().manual_seed(number)
         ids = torch.randint(hf.image_token_id, (length,), generator=generator)
         ids[1 : 1 + images] = hf.image_token_id
-        learn = torch.arange(length) >= length * 7 // 8
+        loss_mask = torch.arange(length) >= length * 7 // 8
         samples.append(
-            TokenizedSample(f"sample-{number}", ids, learn, [picture] * _SCREENSHOTS, SampleColumns({"weight": 1.0}))
+            TokenizedSample(
+                f"sample-{number}", ids, loss_mask, [picture] * _SCREENSHOTS, SampleColumns({"weight": 1.0})
+            )
         )
     own = samples[collator.place.data_rank :: collator.place.data_size]
     return [batch.with_pixels() for batch in collator.collate(own)]

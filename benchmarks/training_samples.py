@@ -60,8 +60,8 @@ def _sample(
     ids = torch.randint(vocab_size - 1, (length,), generator=generator)
     ids += ids >= image_token  # any token but that one
     ids[1 : 1 + latents] = image_token
-    learn = torch.arange(length) >= length - reply
-    return TokenizedSample(f"sample-{number}", ids, learn, [picture], SampleColumns({"weight": 1.0}))
+    loss_mask = torch.arange(length) >= length - reply
+    return TokenizedSample(f"sample-{number}", ids, loss_mask, [picture], SampleColumns({"weight": 1.0}))
 
 
 def _screenshot() -> bytes:
@@ -83,7 +83,7 @@ def count_lengths(samples: list[TokenizedSample], bin_size: int) -> list[list[in
     """[tokens, tokens of the reply, samples], sorted; the tokens in front of the reply are rounded to `bin_size`."""
     counts: dict[tuple[int, int], int] = {}
     for sample in samples:
-        reply = int(sample.learn.sum())
+        reply = int(sample.loss_mask.sum())
         front = round((len(sample.ids) - reply) / bin_size) * bin_size
         counts[front + reply, reply] = counts.get((front + reply, reply), 0) + 1
     return [[*pair, count] for pair, count in sorted(counts.items())]

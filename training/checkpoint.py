@@ -32,7 +32,7 @@ from training.modules import torch_dist
 from training.modules.trainable import check_adapters
 from training.modules.vision_language import VisionLanguageModel
 from training.optimization import Guard
-from training.parallel import learnt_weights, set_weights, sharded_weights
+from training.parallel import set_weights, sharded_weights, trainable_weights
 
 _LOADER_FILE = "loader.pt"
 
@@ -54,8 +54,8 @@ class TrainingState:
 def load_model(models: list[VisionLanguageModel], weights: Path) -> None:
     """Read this rank's part of the weights, whatever layout they were saved in.
 
-    Adapters and value heads that `weights` does not hold keep their initial values. Where it holds only what learnt
-    beside frozen weights, those are read from where they lie.
+    Adapters and value heads that `weights` does not hold keep their initial values. Where it holds only what was
+    trained beside frozen weights, those are read from where they lie.
 
     Raises:
         UserError: `weights` holds adapters of another form than the models', or a critic where a policy is wanted.
@@ -173,7 +173,7 @@ def _load_own(state: TrainingState, folder: Path) -> None:
 
 
 def _sharded_content(state: TrainingState, loading: bool) -> dict[str, Any]:
-    model = learnt_weights(state.models)
+    model = trainable_weights(state.models)
     optimizer = state.optimizer.sharded_state_dict(model, is_loading=loading, metadata=METADATA)
     content = {"model": model, "optimizer": optimizer}
     if loading:

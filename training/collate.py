@@ -18,7 +18,7 @@ from training.pixel_queue import LazyImages, PixelQueue
 
 @dataclasses.dataclass(frozen=True)
 class TokenizedSample:
-    """ids [s]; learn [s] bool: whether a token is to be predicted.
+    """ids [s]; loss_mask [s] bool: whether a token is to be predicted.
 
     `columns` are those that the algorithm reads. `behavior_logprobs` [s]: of the tokens that a policy of
     `weights_version` sampled (NaN elsewhere; None where they are not known).
@@ -26,7 +26,7 @@ class TokenizedSample:
 
     key: str
     ids: torch.Tensor
-    learn: torch.Tensor
+    loss_mask: torch.Tensor
     images: list[Picture]
     columns: SampleColumns = dataclasses.field(default_factory=SampleColumns)
     behavior_logprobs: torch.Tensor | None = None
@@ -36,7 +36,7 @@ class TokenizedSample:
 @dataclasses.dataclass(frozen=True)
 class MicroBatch:
     """
-    tokens, labels [b, s]: padded on the right; `labels` are shifted, `IGNORE` where nothing is to be learnt.
+    tokens, labels [b, s]: padded on the right; `labels` are shifted, `IGNORE` where there is no loss.
     keys [n]: of the samples, as they follow each other in the rows.
     columns: those of the samples and of the tokens that have a label, in the order of `labels`, row after row.
     segment_lengths: None, or of a packed row (b = 1) its samples' lengths and that of the padding after them; positions
@@ -167,7 +167,7 @@ class Collator:
             for sample in members:
                 end = start + len(sample.ids)
                 tokens[row, start:end] = sample.ids
-                labels[row, start : end - 1] = torch.where(sample.learn[1:], sample.ids[1:], IGNORE)
+                labels[row, start : end - 1] = torch.where(sample.loss_mask[1:], sample.ids[1:], IGNORE)
                 positions = self.image_encoder.position_ids(sample.ids, [image.size for image in sample.images])
                 if positions is not None:
                     position_ids = (
@@ -213,7 +213,7 @@ def _batch_columns(samples: Sequence[TokenizedSample]) -> BatchColumns:
     """Those of `samples`, which all have the same; none have none."""
     first = samples[0].columns if samples else SampleColumns()
     return BatchColumns(
-        num_tokens=torch.tensor([int(sample.learn[1:].sum()) for sample in samples], dtype=torch.long),
+        num_tokens=torch.tensor([int(sample.loss_mask[1:].sum()) for sample in samples], dtype=torch.long),
         per_sample={name: torch.tensor([s.columns.per_sample[name] for s in samples]) for name in first.per_sample},
         per_token={name: torch.cat([s.columns.per_token[name] for s in samples]) for name in first.per_token},
     )

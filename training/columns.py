@@ -77,15 +77,15 @@ class ColumnJoin:
                 )
 
     def of(
-        self, sample_id: str, fields: Mapping[str, Any], learn: torch.Tensor, behavior_logprobs: torch.Tensor | None
+        self, sample_id: str, fields: Mapping[str, Any], loss_mask: torch.Tensor, behavior_logprobs: torch.Tensor | None
     ) -> SampleColumns:
-        """All columns of a sample; `learn` and `behavior_logprobs` [s] as in `Tokens`.
+        """All columns of a sample; `loss_mask` and `behavior_logprobs` [s] as in `Tokens`.
 
         Raises:
             UserError: as `numbers`; a list is not as long as there are predicted tokens, or has no number for each.
         """
         numbers = self.numbers(sample_id, fields)
-        predicted = learn[1:]
+        predicted = loss_mask[1:]
         lists = {}
         for name in self.needs.per_token:
             if name in self.files:

@@ -85,9 +85,11 @@ def tokenize(
         raise UserError(f"sample {sample_id}: {error}") from None
     pictures = [read_picture(sample_id, image) for image in images]
     tokens = encoder.encode(sample_id, fields["conversations"], [picture.size for picture in pictures], sampled)
-    columns = join.of(sample_id, fields, tokens.learn, tokens.behavior_logprobs) if join else SampleColumns()
+    columns = join.of(sample_id, fields, tokens.loss_mask, tokens.behavior_logprobs) if join else SampleColumns()
     version = sampled.weights_version if sampled else ""
-    return TokenizedSample(sample_id, tokens.ids, tokens.learn, pictures, columns, tokens.behavior_logprobs, version)
+    return TokenizedSample(
+        sample_id, tokens.ids, tokens.loss_mask, pictures, columns, tokens.behavior_logprobs, version
+    )
 
 
 def tokenize_share(

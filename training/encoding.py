@@ -1,4 +1,4 @@
-"""A conversation as tokens and the tokens to learn, through the checkpoint's own chat template and tokenizer."""
+"""A conversation as tokens and their loss mask, through the checkpoint's own chat template and tokenizer."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -18,8 +18,8 @@ Sizes = Sequence[tuple[int, int]]
 """(height, width) in pixels of its images."""
 
 Reads = Literal["answer", "all_answers", "all", "state", "state_and_action"]
-"""What is marked in `Tokens.learn`: tokens to be predicted (the last reply, every reply, everything but images), or for
-critics the positions before marks are read: the end of the prompt, the ends of prompt and last reply."""
+"""What is marked in `Tokens.loss_mask`: tokens to be predicted (the last reply, every reply, everything but images), or
+for critics the positions before marks are read: the end of the prompt, the ends of prompt and last reply."""
 
 _ROLES = {"human": "user", "gpt": "assistant"}
 _OBSERVATION = "OBSERVATION:"
@@ -27,14 +27,14 @@ _OBSERVATION = "OBSERVATION:"
 
 @dataclasses.dataclass(frozen=True)
 class Tokens:
-    """`ids` [s] and `learn` [s] bool: whether a token is to be predicted.
+    """`ids` [s] and `loss_mask` [s] bool: whether a token is to be predicted.
 
     `behavior_logprobs` [s]: of sampled tokens, under the distributions that they were drawn from; NaN elsewhere. None:
     none is known.
     """
 
     ids: torch.Tensor
-    learn: torch.Tensor
+    loss_mask: torch.Tensor
     behavior_logprobs: torch.Tensor | None = None
 
 
@@ -106,22 +106,22 @@ class ConversationEncoder:
             rendered = tokenize(self.tokenizer, text)
             excess = len(rendered.ids) + len(reply) - self.seq_len
             if excess <= 0:
-                learn = self._learn(turns, sizes, rendered, reads_last=not sampled) + [True] * len(reply)
+                loss_mask = self._loss_mask(turns, sizes, rendered, reads_last=not sampled) + [True] * len(reply)
                 ids = torch.tensor(rendered.ids + reply)
                 known = sampled if turns is whole else None  # another prompt than the policy read: others there
-                return self._read(Tokens(ids, torch.tensor(learn), _behavior_logprobs(len(ids), known)))
+                return self._read(Tokens(ids, torch.tensor(loss_mask), _behavior_logprobs(len(ids), known)))
             turns = _shorten_tree(turns, self._num_characters_of_tail(turns, sizes, rendered, excess), self.seq_len)
 
     def _read(self, tokens: Tokens) -> Tokens:
         """Of what a critic reads, no more than that: where it reads, the very next token is marked."""
         if self.loss not in ("state", "state_and_action"):
             return tokens
-        reply = int(tokens.learn.int().argmax())
+        reply = int(tokens.loss_mask.int().argmax())
         ends = [reply] if self.loss == "state" else [reply, len(tokens.ids)]
         ids = torch.cat([tokens.ids, tokens.ids[-1:]])[: ends[-1] + 1]
-        learn = torch.zeros(len(ids), dtype=torch.bool)
-        learn[ends] = True
-        return Tokens(ids, learn)
+        loss_mask = torch.zeros(len(ids), dtype=torch.bool)
+        loss_mask[ends] = True
+        return Tokens(ids, loss_mask)
 
     def _end_of_reply(self) -> str:
         """What the chat template writes behind a reply; where that is nothing, as llava-1.5's, the tokenizer's own end.
@@ -148,7 +148,7 @@ class ConversationEncoder:
         text = self._render(turns, sizes)
         return text if text.endswith(self.end) else text + self.end
 
-    def _learn(self, turns: Turns, sizes: Sizes, rendered: Tokenized, reads_last: bool) -> list[bool]:
+    def _loss_mask(self, turns: Turns, sizes: Sizes, rendered: Tokenized, reads_last: bool) -> list[bool]:
         """Which of the rendered tokens to predict; the last reply is among them when `reads_last`."""
         if self.loss == "all":
             return [token != self.image_encoder.token_id for token in rendered.ids]

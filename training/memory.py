@@ -129,23 +129,24 @@ def _shapes(kind: Family, hf: Any) -> Iterator[tuple[Weight, list[torch.Size]]]:
 
 def _stage(config: Config, hf: Any, count: Count, stage: int, data_parallel: int) -> Stage:
     layout, trainable = config.layout, config.trainable
-    learnt, parameters = count.vision * trainable.vision + count.connector * trainable.connector, count.total
+    num_trainable, parameters = count.vision * trainable.vision + count.connector * trainable.connector, count.total
     if trainable.lora:
         layers = layout.layers_of_stage(hf.text_config.num_hidden_layers)[stage]
         adapters = layers * _lora_parameters(hf.text_config, layout, trainable.lora.rank)
-        learnt, parameters = learnt + adapters, parameters + adapters
+        num_trainable, parameters = num_trainable + adapters, parameters + adapters
     else:
-        learnt += count.language * trainable.language
+        num_trainable += count.language * trainable.language
     if stage == layout.pipeline_parallel - 1:
         heads = len(trainable.value_heads) * _value_head_parameters(hf.text_config.hidden_size, layout.tensor_parallel)
-        learnt, parameters = learnt + heads, parameters + heads
-    on_each = learnt // (data_parallel * layout.context_parallel) if layout.distributed_optimizer else learnt
+        num_trainable, parameters = num_trainable + heads, parameters + heads
+    replicas = data_parallel * layout.context_parallel if layout.distributed_optimizer else 1
+    on_each = num_trainable // replicas
     averaged = count.vision * trainable.vision + count.connector * trainable.connector
     return Stage(
         parameters=parameters,
-        trainable=learnt,
+        trainable=num_trainable,
         weights=(2 if layout.bf16 else 4) * parameters,
-        gradients=4 * learnt,
+        gradients=4 * num_trainable,
         optimizer=(12 if layout.bf16 else 8) * on_each,  # main weights when the others are bf16, and two moments
         activations=activation_bytes(config, hf, stage),
         update=_update(config, on_each, averaged, on_gpu=bool(config.num_gpus) or torch.cuda.is_available()),

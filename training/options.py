@@ -13,20 +13,14 @@ from training.algorithm_names import check_name
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingOptions(Checked):
-    """Everything but the folders: how a model is trained, and on how many processes."""
+class ModelOptions(Checked):
+    """What training and scoring have in common: how samples are read, and on how many processes."""
 
     spelled = staticmethod(str.upper)
     batch_size: Annotated[int, at_least(1)] = 1
     """Samples of one micro-batch."""
-    global_batch_size: Annotated[int, at_least(1)] = 64
-    """Samples of one optimizer step, over all data-parallel ranks."""
     image_num: Annotated[int, at_least(1)] = 3
     """The most images one sample may have."""
-    lr: Annotated[float, at_least(0)] = 1e-5
-    """Highest learning rate."""
-    min_lr: Annotated[float, at_least(0)] = 1e-6
-    """Learning rate at the end of the cosine."""
     seq_len: Annotated[int, at_least(1)] = 8192
     """Tokens of the longest sample; a longer one loses the end of its newest observation's tree."""
     pr: Literal["bf16", "fp32"] = "bf16"
@@ -37,14 +31,42 @@ class TrainingOptions(Checked):
     """Pipeline-parallel size."""
     dp: Annotated[int, at_least(0)] = 0
     """Data-parallel size; 0: as many replicas as the GPUs hold and the global batch can be cut into, or 1 on CPU."""
+    cp: Annotated[int, at_least(1)] = 1
+    """Context-parallel size: ranks that hold a part of each sequence all through the model."""
+    sp: Switch = False
+    """Sequence parallelism: norms work on a part of the sequence each; needs TP > 1."""
+    loss: Literal["answer", "all_answers", "all"] = "answer"
+    """Which tokens the loss is on: the last reply, every reply, or everything but images."""
+    packing: Switch = False
+    """Put several samples into one row of at most `seq_len` tokens, each attending to itself only: no padding."""
+    te: AutoSwitch = None
+    """TransformerEngine's layers and optimizer; auto: where it is installed."""
+    host_gpu_num: Annotated[int, at_least(0)] = 0
+    """The most GPUs (on CPU: processes) that each host gives; 0: all that CUDA_VISIBLE_DEVICES leaves, on CPU as many
+    as TP x PP x CP x DP."""
+
+    def check_together(self) -> None:
+        super().check_together()
+        if self.packing and self.batch_size != 1:
+            raise UserError("PACKING=true makes rows of SEQ_LEN tokens, one a micro-batch; give BATCH_SIZE=1")
+        if self.sp and self.tp == 1:
+            raise UserError(f"SP=true needs TP > 1, not TP={self.tp}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingOptions(ModelOptions):
+    """Everything but the folders: how a model is trained, and on how many processes."""
+
+    global_batch_size: Annotated[int, at_least(1)] = 64
+    """Samples of one optimizer step, over all data-parallel ranks."""
+    lr: Annotated[float, at_least(0)] = 1e-5
+    """Highest learning rate."""
+    min_lr: Annotated[float, at_least(0)] = 1e-6
+    """Learning rate at the end of the cosine."""
     ac: Literal["full", "selective", "none"] = "full"
     """Activation recomputation: of whole layers, of their feed-forward part, or none."""
     do: Switch = False
     """Distributed optimizer: its state is cut over the data-parallel ranks."""
-    sp: Switch = False
-    """Sequence parallelism: norms work on a part of the sequence each; needs TP > 1."""
-    cp: Annotated[int, at_least(1)] = 1
-    """Context-parallel size: ranks that hold a part of each sequence all through the model."""
     vpp: Annotated[int, at_least(1)] = 1
     """Chunks of layers on each pipeline stage (interleaved pipelining); needs PP > 1."""
     first_stage_layers: Annotated[int, at_least(0)] = 0
@@ -70,8 +92,6 @@ class TrainingOptions(Checked):
     """Steps of linear warm-up."""
     save_interval: Annotated[int, at_least(1)] = 100
     """Steps between checkpoints; the last step is always saved."""
-    loss: Literal["answer", "all_answers", "all"] = "answer"
-    """Which tokens are learnt: the last reply, every reply, or everything but images."""
     algorithm: str = "sft"
     """The learning algorithm, a file in training/algorithms, or the module path of your own."""
     algorithm_options: str = ""
@@ -88,8 +108,6 @@ class TrainingOptions(Checked):
     are done when they are needed, in the training process."""
     pad_to_longest: AutoSwitch = None
     """Pad a micro-batch to its longest sample rather than to `seq_len`; auto: where there is no GPU."""
-    packing: Switch = False
-    """Put several samples into one row of at most `seq_len` tokens, each attending to itself only: no padding."""
     lr_schedule: Literal["cosine", "linear", "constant"] = "cosine"
     """How the learning rate goes from `lr` to `min_lr` after the warm-up; constant: not at all."""
     spike_factor: Annotated[float, at_least(0)] = 50.0
@@ -115,11 +133,6 @@ class TrainingOptions(Checked):
     """Memory of one of them."""
     host_memory_gib: Annotated[float, at_least(0)] = 0.0
     """Memory of a host that a dry run counts with; 0: what it needs is printed only."""
-    te: AutoSwitch = None
-    """TransformerEngine's layers and optimizer; auto: where it is installed."""
-    host_gpu_num: Annotated[int, at_least(0)] = 0
-    """The most GPUs (on CPU: processes) that each host gives; 0: all that CUDA_VISIBLE_DEVICES leaves, on CPU as many
-    as TP x PP x CP x DP."""
     host_num: Annotated[int, at_least(1)] = 1
     """Number of hosts."""
     index: Annotated[int, at_least(0)] = 0
@@ -132,9 +145,5 @@ class TrainingOptions(Checked):
     def check_together(self) -> None:
         super().check_together()
         check_name(self.algorithm)
-        if self.packing and self.batch_size != 1:
-            raise UserError("PACKING=true makes rows of SEQ_LEN tokens, one a micro-batch; give BATCH_SIZE=1")
         if self.min_lr > self.lr:
             raise UserError(f"MIN_LR={self.min_lr:g} is above LR={self.lr:g}; give a lower MIN_LR too, such as 0")
-        if self.sp and self.tp == 1:
-            raise UserError(f"SP=true needs TP > 1, not TP={self.tp}")

@@ -84,7 +84,7 @@ def sharded_weights(
     return _by_chunk([_sharded(model, lambda name, key: is_wanted(key)) for model in models])
 
 
-def learnt_weights(models: list[VisionLanguageModel]) -> dict[str, Any]:
+def trainable_weights(models: list[VisionLanguageModel]) -> dict[str, Any]:
     """What a run's checkpoints hold: every weight, but where adapters learn in the model's place only what learns."""
     if models[0].trainable.lora is None:
         return sharded_weights(models)
@@ -96,7 +96,7 @@ def learnt_weights(models: list[VisionLanguageModel]) -> dict[str, Any]:
 
 
 def set_weights(models: list[VisionLanguageModel], weights: dict[str, Any]) -> None:
-    """Give the models what `sharded_weights` or `learnt_weights` described, as loaded."""
+    """Give the models what `sharded_weights` or `trainable_weights` described, as loaded."""
     for number, model in enumerate(models):
         loaded: dict[str, torch.Tensor] = weights if len(models) == 1 else weights[_chunk(number)]
         unexpected = model.load_state_dict(loaded, strict=False).unexpected_keys

@@ -2,19 +2,22 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from common.files import file_digest
-from common.switch import AutoSwitch, Switch
+from common.flags import narrowed
+from common.limits import at_least
+from common.switch import Switch
 from data.adapter_record import read_adapter_record
 from data.checkpoint_folder import find_weights, fingerprint
 from training import algorithms
 from training.columns import BEHAVIOR
 from training.config import Config
+from training.options import ModelOptions
 
 
-@dataclasses.dataclass(frozen=True)
-class ScoreConfig:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ScoreConfig(ModelOptions):
     """Log-probabilities of every sample's reply under a checkpoint."""
 
     checkpoint: Path
@@ -23,30 +26,8 @@ class ScoreConfig:
     """Folder of webdataset shards; all splits are scored."""
     output: Path
     """The Parquet file to write."""
-    tp: int = 1
-    """Tensor-parallel size."""
-    pp: int = 1
-    """Pipeline-parallel size."""
-    cp: int = 1
-    """Context-parallel size."""
-    dp: int = 0
-    """Data-parallel size; 0: as many replicas as the GPUs hold, or 1 on CPU."""
-    sp: Switch = False
-    """Sequence parallelism."""
-    pr: Literal["bf16", "fp32"] = "bf16"
-    """Precision of weights and activations."""
-    batch_size: int = 1
-    """Samples of one micro-batch, without packing."""
-    packing: Switch = True
-    """Several samples in one row of at most SEQ_LEN tokens."""
-    seq_len: int = 8192
-    """Tokens of the longest sample; a longer one loses the end of its newest observation's tree."""
-    image_num: int = 3
-    """The most images one sample may have."""
     write: Literal["logprobs", "values", "features"] = "logprobs"
     """What: a policy's log-probabilities, a critic's values, or what a small critic learns from (feature_critic.sh)."""
-    loss: Literal["answer", "all_answers", "all"] = "answer"
-    """Which tokens are scored: the last reply, every reply, or everything but images."""
     token_logprobs: Switch = False
     """Also write each token's."""
     token_column: str = "token_logprobs"
@@ -56,18 +37,17 @@ class ScoreConfig:
     none."""
     algorithm_options: str = ""
     """Its own options, the same as in training."""
-    te: AutoSwitch = None
-    """TransformerEngine's layers; auto: where it is installed."""
-    host_gpu_num: int = 0
-    """The most GPUs (on CPU: processes) to take; 0: all that CUDA_VISIBLE_DEVICES leaves."""
+    tp: Annotated[int, at_least(1)] = 1
+    """Tensor-parallel size."""
+    packing: Switch = True
+    """Several samples in one row of at most SEQ_LEN tokens."""
 
     def as_training(self) -> Config:
         """The options of training that scoring shares; adapters are those that the checkpoint has."""
-        shared = {field.name for field in dataclasses.fields(Config)} - {"algorithm", "algorithm_options"}
-        values = {name: value for name, value in vars(self).items() if name in shared}
         record = read_adapter_record(find_weights(self.checkpoint)[0])
         lora = {"lora_rank": record.rank, "lora_alpha": record.alpha} if record else {}
-        return Config(**values, **lora, pretrain_checkpoint_path=self.checkpoint, ac="none", global_batch_size=64)
+        own = {"algorithm": "sft", "algorithm_options": "", "ac": "none"}
+        return narrowed(Config, self, **own, **lora, pretrain_checkpoint_path=self.checkpoint)
 
     @property
     def token_columns(self) -> tuple[str, ...]:

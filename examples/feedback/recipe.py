@@ -4,7 +4,7 @@
     NOISE=0.1 elcano run examples/feedback/recipe.py --output_dir runs/feedback-noisy
 
 The quickstart's run with one more round; NOISE is the share of exploration's verdicts that are turned round, so that
-one failure in ten is learnt from and one success in ten is not. Test verdicts are always the sites' ground truth.
+one failure in ten is learned from and one success in ten is not. Test verdicts are always the sites' ground truth.
 """
 
 import dataclasses

@@ -1,3 +1,3 @@
 """The websites and browsers of the tests of environments."""
 
-from tests.environments.conftest import collector, harbour, site, url, wild  # noqa: F401
+from tests.environments.conftest import browser, collector, site, url, wild  # noqa: F401

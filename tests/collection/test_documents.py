@@ -12,7 +12,7 @@ from collection.agent.documents import MAX_FILES, DocumentReader
 from collection.agent.pdf import MAX_CHARS, excerpt, read_pdf
 from data.trajectory import Trajectory, read_trajectory
 from tests.collection.collector import Collector, task
-from tests.environments.conftest import Harbour
+from tests.environments.conftest import OneBrowser
 
 PAPER = "".join(
     f"<h1 style='break-before:page'>Chapter {number}</h1><p>{text}</p>"
@@ -21,13 +21,13 @@ PAPER = "".join(
 
 
 @pytest.fixture(scope="module")
-def pdf(harbour: Harbour) -> bytes:
+def pdf(browser: OneBrowser) -> bytes:
     async def run() -> bytes:
-        async with harbour.page("about:blank") as page:
+        async with browser.page("about:blank") as page:
             await page.run("(text) => { document.body.innerHTML = text }", PAPER)
             return base64.b64decode((await page.send("Page.printToPDF"))["data"])
 
-    return harbour.wait(run())
+    return browser.wait(run())
 
 
 def take(

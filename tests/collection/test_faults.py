@@ -26,7 +26,7 @@ from environments.browser.walls import describe_wall
 from environments.faults import BrowserError
 from tests.collection.collector import Collector, task
 from tests.environments import website
-from tests.environments.conftest import Harbour, open_harbour
+from tests.environments.conftest import OneBrowser, open_browser
 from tests.environments.steps import click, do
 from tests.environments.website import find
 
@@ -130,13 +130,13 @@ def test_the_agent_is_told_what_happened(ends: dict[str, Trajectory]) -> None:
     "is_asked_for_first", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["before", "meanwhile"]
 )
 def test_a_document_that_never_comes_does_not_keep_the_page_from_being_observed(
-    harbour: Harbour, url: str, monkeypatch: pytest.MonkeyPatch, is_asked_for_first: bool
+    browser: OneBrowser, url: str, monkeypatch: pytest.MonkeyPatch, is_asked_for_first: bool
 ) -> None:
     """Asked for so late that the page was at rest before; until an answer comes, Chromium draws nothing."""
     monkeypatch.setattr("environments.browser.settle.ARRIVAL_CAP_S", 1.0)
 
     async def run() -> tuple[str, str]:
-        async with harbour.page(f"{url}/fine") as page:
+        async with browser.page(f"{url}/fine") as page:
             leaving = asyncio.create_task(page.send("Page.navigate", {"url": f"{url}/hanging"}))
             await asyncio.sleep(0)  # it is asked for first
             while is_asked_for_first and not page.activity.navigating:
@@ -145,14 +145,14 @@ def test_a_document_that_never_comes_does_not_keep_the_page_from_being_observed(
             await asyncio.gather(leaving, return_exceptions=True)
             return seen.tree, " ".join(page.take_messages())
 
-    tree, notes = harbour.wait(run())
+    tree, notes = browser.wait(run())
     assert "All is well" in tree
     assert "did not answer within 1 s" in notes
 
 
-def test_a_killed_renderer_ends_only_its_own_pages(harbour: Harbour, url: str) -> None:
+def test_a_killed_renderer_ends_only_its_own_pages(browser: OneBrowser, url: str) -> None:
     async def run() -> str:
-        async with harbour.page(f"{url}/fine") as page:
+        async with browser.page(f"{url}/fine") as page:
             processes = (await page.browser.connection.send("SystemInfo.getProcessInfo"))["processInfo"]
             for process in processes:
                 if process["type"] == "renderer":
@@ -160,10 +160,10 @@ def test_a_killed_renderer_ends_only_its_own_pages(harbour: Harbour, url: str) -
             await asyncio.sleep(0.5)
             with pytest.raises(BrowserError, match="the page crashed"):
                 await observe(page, "released")
-        async with harbour.page(f"{url}/fine") as page:
+        async with browser.page(f"{url}/fine") as page:
             return (await observe(page, "released")).tree
 
-    assert "All is well" in harbour.wait(run())
+    assert "All is well" in browser.wait(run())
 
 
 @pytest.mark.slow
@@ -171,24 +171,24 @@ def test_a_page_that_fills_its_memory_ends_only_its_own_trajectory(
     url: str, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(launch, "FLAGS", (*launch.FLAGS, "--js-flags=--max-old-space-size=128"))
-    for harbour in open_harbour(tmp_path_factory):
+    for browser in open_browser(tmp_path_factory):
         with pytest.raises(BrowserError, match="the page crashed"):
-            do(harbour, f"{url}/memory", click("Fill memory"))
-        assert "All is well" in do(harbour, f"{url}/fine")[0]
+            do(browser, f"{url}/memory", click("Fill memory"))
+        assert "All is well" in do(browser, f"{url}/fine")[0]
 
 
-def test_a_killed_chromedriver_is_not_missed(harbour: Harbour, url: str) -> None:
+def test_a_killed_chromedriver_is_not_missed(browser: OneBrowser, url: str) -> None:
     """Last in this module: chromedriver serves to start and to stop a browser only."""
 
     async def run() -> str:
-        async with harbour.page(f"{url}/") as page:
+        async with browser.page(f"{url}/") as page:
             page.browser.driver.service.process.kill()
             seen = await observe(page, "released")
             await act(page, Click(int(find(seen.tree, "to fine"))), seen, url)
             return (await observe(page, "released")).tree
 
-    assert "All is well" in harbour.wait(run())
-    assert "All is well" in do(harbour, f"{url}/fine")[0]
+    assert "All is well" in browser.wait(run())
+    assert "All is well" in do(browser, f"{url}/fine")[0]
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from environments.browser.environment import BrowserEnvironment
 from environments.browser.page import Page
 from environments.environment import Environment
 from tests.collection.collector import Collector, task
-from tests.environments.conftest import Harbour
+from tests.environments.conftest import OneBrowser
 
 
 def test_turns_on_a_website_are_spaced_over_all_sessions_and_others_do_not_wait() -> None:
@@ -58,7 +58,7 @@ def test_a_run_minds_the_interval_before_each_action(collector: Collector, site:
     assert sum(seconds) - steps[-1].timings_s["act_s"] > 5.5
 
 
-def test_a_page_stands_still_while_the_model_thinks_only_where_that_is_wanted(harbour: Harbour, url: str) -> None:
+def test_a_page_stands_still_while_the_model_thinks_only_where_that_is_wanted(browser: OneBrowser, url: str) -> None:
     async def ticks(page: Page) -> int:
         return await page.run("() => Number(tick.textContent)")
 
@@ -69,7 +69,7 @@ def test_a_page_stands_still_while_the_model_thinks_only_where_that_is_wanted(ha
                 await asyncio.sleep(0.05)
 
     async def go() -> tuple[int, int]:
-        async with harbour.page(f"{url}/clock") as page:
+        async with browser.page(f"{url}/clock") as page:
             free, frozen = Pace(seats=1), Pace(seats=1, freeze=True)
             environment = BrowserEnvironment(page, BrowserConfig())
             async with free.seat(), free.thinking(environment):
@@ -83,5 +83,5 @@ def test_a_page_stands_still_while_the_model_thinks_only_where_that_is_wanted(ha
                 assert await page.run("() => new Promise(requestAnimationFrame).then(() => document.hasFocus())")
             return before, after
 
-    before, after = harbour.wait(go())
+    before, after = browser.wait(go())
     assert before == after

@@ -98,7 +98,7 @@ def test_programs_are_looked_up_and_never_run():
             target_url(hostile, "http://x/", "t")
 
 
-def test_pages_are_read_in_the_browser(harbour, url):
+def test_pages_are_read_in_the_browser(browser, url):
     targets = [
         {"url": "last", "locator": ""},
         {"url": f"{url}/second", "locator": "document.querySelector('h1').outerText"},
@@ -112,11 +112,11 @@ def test_pages_are_read_in_the_browser(harbour, url):
     task = Task("wa--1", "q", f"{url}/", eval={"eval_types": ["program_html"], "program_html": targets})
 
     async def read():
-        async with harbour.page(f"{url}/") as page:
+        async with browser.page(f"{url}/") as page:
             return await read_final_pages(page, task)
 
-    first, heading, nothing, count = harbour.wait(read())
-    assert "<h1>Harbour</h1>" in first and heading == "Second page" and nothing == "" and count == "1"
+    first, heading, nothing, count = browser.wait(read())
+    assert "<h1>OneBrowser</h1>" in first and heading == "Second page" and nothing == "" and count == "1"
 
 
 def shop(request: Request) -> tuple[int, Any]:

@@ -38,7 +38,7 @@ def wild() -> Iterator[ThreadingHTTPServer]:
     website.stop(server)
 
 
-class Harbour:
+class OneBrowser:
     """A fleet with one browser, and the event loop it lives in."""
 
     def __init__(self, fleet: Fleet, loop: asyncio.AbstractEventLoop, downloads: Path):
@@ -55,17 +55,17 @@ class Harbour:
 
 
 @pytest.fixture(scope="module")
-def harbour(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harbour]:
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OneBrowser]:
     """One browser for the module."""
-    yield from open_harbour(tmp_path_factory)
+    yield from open_browser(tmp_path_factory)
 
 
-def open_harbour(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harbour]:
-    """A harbour, closed when the generator is."""
+def open_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OneBrowser]:
+    """A browser, closed when the generator is."""
     loop = asyncio.new_event_loop()
     fleet = Fleet(num_sessions=1, headless=True, viewport=Viewport())
     loop.run_until_complete(fleet.__aenter__())
-    yield Harbour(fleet, loop, tmp_path_factory.mktemp("downloads"))
+    yield OneBrowser(fleet, loop, tmp_path_factory.mktemp("downloads"))
     loop.run_until_complete(fleet.__aexit__())
     loop.close()
 

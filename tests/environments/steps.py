@@ -5,22 +5,22 @@ from typing import Any
 from data.action import Click, Type
 from environments.browser.actions import act
 from environments.browser.observe import observe
-from tests.environments.conftest import Harbour
+from tests.environments.conftest import OneBrowser
 from tests.environments.website import find
 
 
-def do(harbour: Harbour, url: str, *steps: Any, **options: Any) -> tuple[str, str]:
+def do(browser: OneBrowser, url: str, *steps: Any, **options: Any) -> tuple[str, str]:
     """The tree and the notes after these actions on the page; a step is an action or a function from a tree to one."""
 
     async def run() -> tuple[str, str]:
-        async with harbour.page(url) as page:
+        async with browser.page(url) as page:
             notes = ""
             for step in steps:
                 seen = await observe(page, "released")
                 notes = await act(page, step(seen.tree) if callable(step) else step, seen, url, **options)
             return (await observe(page, "released")).tree, notes
 
-    return harbour.wait(run())
+    return browser.wait(run())
 
 
 def click(name: str) -> Any:

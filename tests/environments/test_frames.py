@@ -10,7 +10,7 @@ from environments.browser import launch
 from environments.browser.observe import observe
 from environments.browser.settle import settle
 from tests.environments import website
-from tests.environments.conftest import Harbour, open_harbour
+from tests.environments.conftest import OneBrowser, open_browser
 from tests.environments.steps import click, do, write
 from tests.environments.website import find
 
@@ -37,12 +37,12 @@ PAGES = {
 
 
 @pytest.fixture(scope="module", params=["one process", "a process a site"])
-def harbour(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harbour]:
+def browser(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OneBrowser]:
     """A browser that draws frames of other sites as the headless shell does, and one that does as a full chromium."""
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "a process a site":
             patch.setattr(launch, "FLAGS", (*launch.FLAGS, "--site-per-process"))
-        yield from open_harbour(tmp_path_factory)
+        yield from open_browser(tmp_path_factory)
 
 
 @pytest.fixture
@@ -53,8 +53,8 @@ def url(site: ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch) -> str:
     return f"http://127.0.0.1:{port}"
 
 
-def test_frames_stand_where_their_iframe_does(harbour: Harbour, url: str) -> None:
-    tree, _ = do(harbour, f"{url}/framed")
+def test_frames_stand_where_their_iframe_does(browser: OneBrowser, url: str) -> None:
+    tree, _ = do(browser, f"{url}/framed")
     lines = [line.split("] ", 1)[1] for line in tree.splitlines()]
     assert [line for line in lines if line.startswith("RootWebArea")] == [
         "RootWebArea 'Framed' focused: True",
@@ -68,43 +68,43 @@ def test_frames_stand_where_their_iframe_does(harbour: Harbour, url: str) -> Non
     assert "Press the leaf" not in tree  # scrolled out of sight, in a frame and in the window
 
 
-def test_boxes_of_frames_are_those_of_the_window(harbour: Harbour, url: str) -> None:
+def test_boxes_of_frames_are_those_of_the_window(browser: OneBrowser, url: str) -> None:
     async def run() -> tuple[list[float], list[float]]:
-        async with harbour.page(f"{url}/framed") as page:
+        async with browser.page(f"{url}/framed") as page:
             seen = await observe(page, "released")
             iframe = await page.run(
                 "() => { const box = document.querySelector('iframe').getBoundingClientRect(); return [box.x, box.y] }"
             )
             return seen.nodes[int(find(seen.tree, "inner text"))]["union_bound"], iframe
 
-    (x, y, _, _), (left, top) = harbour.wait(run())
+    (x, y, _, _), (left, top) = browser.wait(run())
     assert (x - left, y - top) == (5 + 3 + 8, 5 + 3 + 8)  # border, padding, margin of the inner body
 
 
-def test_actions_reach_into_frames(harbour: Harbour, url: str) -> None:
-    tree, _ = do(harbour, f"{url}/framed", click("Press there"))
+def test_actions_reach_into_frames(browser: OneBrowser, url: str) -> None:
+    tree, _ = do(browser, f"{url}/framed", click("Press there"))
     assert "button 'cross pressed'" in tree
-    tree, _ = do(harbour, f"{url}/framed", write("Search there", "new words"))
+    tree, _ = do(browser, f"{url}/framed", write("Search there", "new words"))
     assert "Results for new words" in tree and "heading 'Outside'" in tree
     scroll = lambda tree: Scroll(int(find(tree, "RootWebArea 'Inner'")), "down")  # noqa: E731
-    tree, notes = do(harbour, f"{url}/framed", scroll, scroll, click("Press the leaf"))
+    tree, notes = do(browser, f"{url}/framed", scroll, scroll, click("Press the leaf"))
     assert "leaf pressed" in tree and notes == ""
-    tree, _ = do(harbour, f"{url}/framed", Scroll(None, "down"), click("Press the leaf"))
+    tree, _ = do(browser, f"{url}/framed", Scroll(None, "down"), click("Press the leaf"))
     assert "leaf pressed" in tree
 
 
-def test_open_shadow_roots_are_part_of_the_page(harbour: Harbour, url: str) -> None:
-    tree, notes = do(harbour, f"{url}/shadow", click("Press deep"))
+def test_open_shadow_roots_are_part_of_the_page(browser: OneBrowser, url: str) -> None:
+    tree, notes = do(browser, f"{url}/shadow", click("Press deep"))
     assert "button 'deep pressed'" in tree and notes == ""
-    tree, notes = do(harbour, f"{url}/shadow", write("Deep search", "deep words"))
+    tree, notes = do(browser, f"{url}/shadow", write("Deep search", "deep words"))
     assert "deep words" in tree and notes == ""
-    tree, _ = do(harbour, f"{url}/shadow", click("Deep link"))
+    tree, _ = do(browser, f"{url}/shadow", click("Deep link"))
     assert "heading 'Second page'" in tree
 
 
-def test_frames_that_go_away_are_forgotten(harbour: Harbour, url: str) -> None:
+def test_frames_that_go_away_are_forgotten(browser: OneBrowser, url: str) -> None:
     async def run() -> tuple[int, int]:
-        async with harbour.page(f"{url}/framed") as page:
+        async with browser.page(f"{url}/framed") as page:
             before = len(list(page.frames))
             await page.run("() => document.querySelector('iframe').remove()")
             between = len(list(page.frames))
@@ -112,4 +112,4 @@ def test_frames_that_go_away_are_forgotten(harbour: Harbour, url: str) -> None:
             await settle(page)
             return before - between, len(list(page.frames))
 
-    assert harbour.wait(run()) == (2, 1)
+    assert browser.wait(run()) == (2, 1)

@@ -18,7 +18,7 @@ from environments.browser.observe import observe
 from environments.environment import Observation
 from tests.collection.collector import Collector, task
 from tests.environments import website
-from tests.environments.conftest import Harbour
+from tests.environments.conftest import OneBrowser
 
 PAGE = """<title>Marks</title><h1>Heading</h1>
 <a href="/second">Plain link</a>
@@ -42,18 +42,18 @@ def url(site: ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch) -> str:
     return f"http://127.0.0.1:{port}"
 
 
-def look(harbour: Harbour, url: str, *actions: Any) -> Observation:
+def look(browser: OneBrowser, url: str, *actions: Any) -> Observation:
     async def run() -> Observation:
-        async with harbour.page(url) as page:
+        async with browser.page(url) as page:
             for action in actions:
                 await act(page, action, await observe(page, "released", "marks"), url)
             return await observe(page, "released", "marks", fix_box_color=True)
 
-    return harbour.wait(run())
+    return browser.wait(run())
 
 
-def test_elements_are_numbered_and_described_as_webvoyager_does(harbour: Harbour, url: str) -> None:
-    seen = look(harbour, f"{url}/marks")
+def test_elements_are_numbered_and_described_as_webvoyager_does(browser: OneBrowser, url: str) -> None:
+    seen = look(browser, f"{url}/marks")
     assert seen.tree.split("\t") == [
         '[0]: "Plain link";',
         '[1]: <button> "x", "Close";',
@@ -68,8 +68,8 @@ def test_elements_are_numbered_and_described_as_webvoyager_does(harbour: Harbour
     assert len(seen.nodes) == 10  # the checkbox has a number and no words
 
 
-def test_marks_are_drawn_on_the_image_and_not_into_the_page(harbour: Harbour, url: str) -> None:
-    seen = look(harbour, f"{url}/marks")
+def test_marks_are_drawn_on_the_image_and_not_into_the_page(browser: OneBrowser, url: str) -> None:
+    seen = look(browser, f"{url}/marks")
     image = Image.open(io.BytesIO(seen.screenshot_png)).convert("RGB")
     x, y, _width, _ = seen.nodes[0]["union_bound"]
     assert image.size == (1024, 768)
@@ -77,26 +77,26 @@ def test_marks_are_drawn_on_the_image_and_not_into_the_page(harbour: Harbour, ur
     assert image.getpixel((round(x + 5), round(y) - 16)) == (0, 0, 0)  # behind the number, above the box
 
     async def run() -> int:
-        async with harbour.page(f"{url}/marks") as page:
+        async with browser.page(f"{url}/marks") as page:
             await observe(page, "released", "marks")
             return await page.run("() => document.querySelectorAll('*').length")
 
-    assert harbour.wait(run()) == PAGE.count("<") - PAGE.count("</") + 3 - 1  # html, head, body; not the shadow's
+    assert browser.wait(run()) == PAGE.count("<") - PAGE.count("</") + 3 - 1  # html, head, body; not the shadow's
 
 
-def test_marked_elements_are_acted_on(harbour: Harbour, url: str) -> None:
-    assert look(harbour, f"{url}/marks", Click(0)).url.endswith("/second")
-    assert "Results for deep" in _text(harbour, f"{url}/marks", Type(9, "deep"))
-    assert "hand pressed" in _text(harbour, f"{url}/marks", Click(5))
+def test_marked_elements_are_acted_on(browser: OneBrowser, url: str) -> None:
+    assert look(browser, f"{url}/marks", Click(0)).url.endswith("/second")
+    assert "Results for deep" in _text(browser, f"{url}/marks", Type(9, "deep"))
+    assert "hand pressed" in _text(browser, f"{url}/marks", Click(5))
 
 
-def _text(harbour: Harbour, url: str, action: Any) -> str:
+def _text(browser: OneBrowser, url: str, action: Any) -> str:
     async def run() -> str:
-        async with harbour.page(url) as page:
+        async with browser.page(url) as page:
             await act(page, action, await observe(page, "released", "marks"), url)
             return (await observe(page, "released")).tree
 
-    return harbour.wait(run())
+    return browser.wait(run())
 
 
 def test_a_trajectory_of_marks(collector: Collector, site: ThreadingHTTPServer, url: str) -> None:

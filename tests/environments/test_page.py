@@ -9,59 +9,59 @@ from PIL import Image
 from common.processes import free_port
 from environments.browser.observe import observe
 from environments.faults import BrowserError, PageError
-from tests.environments.conftest import Harbour
+from tests.environments.conftest import OneBrowser
 
 
-def test_an_observation_is_of_the_wanted_size(harbour: Harbour, url: str) -> None:
+def test_an_observation_is_of_the_wanted_size(browser: OneBrowser, url: str) -> None:
     async def run() -> tuple[tuple[int, int], list[int]]:
-        async with harbour.page(f"{url}/") as page:
+        async with browser.page(f"{url}/") as page:
             seen = await observe(page, "released")
             size = await page.run("() => [innerWidth, innerHeight, devicePixelRatio]")
             return Image.open(io.BytesIO(seen.screenshot_png)).size, size
 
-    image_size, page_size = harbour.wait(run())
+    image_size, page_size = browser.wait(run())
     assert image_size == (1024, 768)
     assert page_size == [1024, 768, 1]
 
 
-def test_text_that_is_no_text_does_no_harm(harbour: Harbour, url: str) -> None:
+def test_text_that_is_no_text_does_no_harm(browser: OneBrowser, url: str) -> None:
     """A page may hold half of an emoji, which neither JSON nor a file can."""
 
     async def run() -> str:
-        async with harbour.page(f"{url}/odd") as page:
+        async with browser.page(f"{url}/odd") as page:
             return (await observe(page, "released")).tree
 
-    assert "heading 'half ? emoji'" in harbour.wait(run()).encode().decode()
+    assert "heading 'half ? emoji'" in browser.wait(run()).encode().decode()
 
 
-def test_a_crash_ends_only_its_own_page(harbour: Harbour, url: str) -> None:
+def test_a_crash_ends_only_its_own_page(browser: OneBrowser, url: str) -> None:
     async def run() -> str:
-        async with harbour.page(f"{url}/") as page, harbour.page(f"{url}/second") as other:
+        async with browser.page(f"{url}/") as page, browser.page(f"{url}/second") as other:
             begin = time.monotonic()
             with pytest.raises(BrowserError, match="the page crashed"):
                 await page.send("Page.crash")
             assert time.monotonic() - begin < 5
             return (await observe(other, "released")).tree
 
-    assert "Second page" in harbour.wait(run())
+    assert "Second page" in browser.wait(run())
 
 
-def test_an_address_that_does_not_answer_is_a_page_fault(harbour: Harbour) -> None:
+def test_an_address_that_does_not_answer_is_a_page_fault(browser: OneBrowser) -> None:
     async def run() -> None:
-        async with harbour.page(f"http://127.0.0.1:{free_port()}/"):
+        async with browser.page(f"http://127.0.0.1:{free_port()}/"):
             pass
 
     with pytest.raises(PageError, match="ERR_CONNECTION_REFUSED"):
-        harbour.wait(run())
+        browser.wait(run())
 
 
-def test_our_scripts_cannot_be_seen_by_the_page(harbour: Harbour, url: str) -> None:
+def test_our_scripts_cannot_be_seen_by_the_page(browser: OneBrowser, url: str) -> None:
     async def run() -> tuple[str, str]:
-        async with harbour.page(f"{url}/") as page:
+        async with browser.page(f"{url}/") as page:
             await page.run("() => { globalThis.ours = 'secret' }")
             theirs = await page.send("Runtime.evaluate", {"expression": "typeof ours + ' ' + navigator.userAgent"})
             return await page.run("() => ours"), theirs["result"]["value"]
 
-    ours, theirs = harbour.wait(run())
+    ours, theirs = browser.wait(run())
     assert ours == "secret"
     assert theirs.startswith("undefined Mozilla") and "Headless" not in theirs

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from data.action import ActionError, Drag
-from tests.environments.conftest import Harbour
+from tests.environments.conftest import OneBrowser
 from tests.environments.steps import click, do, write
 from tests.environments.website import find
 
@@ -23,34 +23,34 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_file_is_given_by_its_name(harbour: Harbour, url: str, files: Path) -> None:
-    _, notes = do(harbour, f"{url}/upload", click("Your file"), upload_dir=files)
+def test_a_file_is_given_by_its_name(browser: OneBrowser, url: str, files: Path) -> None:
+    _, notes = do(browser, f"{url}/upload", click("Your file"), upload_dir=files)
     assert "letter.txt, photo.png" in notes
-    tree, notes = do(harbour, f"{url}/upload", write("Your file", "photo.png"), upload_dir=files)
+    tree, notes = do(browser, f"{url}/upload", write("Your file", "photo.png"), upload_dir=files)
     assert "StaticText 'photo.png'" in tree and "photo.png was chosen" in notes
 
 
-def test_a_button_may_stand_for_a_file_input(harbour: Harbour, url: str, files: Path) -> None:
+def test_a_button_may_stand_for_a_file_input(browser: OneBrowser, url: str, files: Path) -> None:
     steps = click("Attach"), write("Attach", "letter.txt")
-    tree, _ = do(harbour, f"{url}/upload", *steps, upload_dir=files)
+    tree, _ = do(browser, f"{url}/upload", *steps, upload_dir=files)
     assert "attached letter.txt" in tree
 
 
 @pytest.mark.parametrize("name", ["/etc/passwd", "../secret", "nothing.txt"])
-def test_no_other_file_is_given(harbour: Harbour, url: str, files: Path, name: str) -> None:
+def test_no_other_file_is_given(browser: OneBrowser, url: str, files: Path, name: str) -> None:
     with pytest.raises(ActionError) as error:
-        do(harbour, f"{url}/upload", write("Your file", name), upload_dir=files)
+        do(browser, f"{url}/upload", write("Your file", name), upload_dir=files)
     assert "There is no such file" in error.value.reason
 
 
 @pytest.mark.parametrize(("text", "value"), [("45", "45"), ("-3", "0")])
-def test_a_slider_is_moved_by_its_keys(harbour: Harbour, url: str, text: str, value: str) -> None:
-    tree, notes = do(harbour, f"{url}/drag", write("slider 'Price'", text))
+def test_a_slider_is_moved_by_its_keys(browser: OneBrowser, url: str, text: str, value: str) -> None:
+    tree, notes = do(browser, f"{url}/drag", write("slider 'Price'", text))
     assert f"stands at {value}" in notes and "slider 'Price' focused: True orientation: horizontal" in tree
 
 
-def test_a_slider_without_keys_is_dragged(harbour: Harbour, url: str) -> None:
-    _, notes = do(harbour, f"{url}/drag", write("slider 'Volume'", "50"))
+def test_a_slider_without_keys_is_dragged(browser: OneBrowser, url: str) -> None:
+    _, notes = do(browser, f"{url}/drag", write("slider 'Volume'", "50"))
     assert "stands at 50" in notes
 
 
@@ -63,26 +63,26 @@ def test_a_slider_without_keys_is_dragged(harbour: Harbour, url: str) -> None:
         ("Tiny", "nan", "takes a number"),
     ],
 )
-def test_a_slider_may_say_anything(harbour: Harbour, url: str, name: str, text: str, reason: str) -> None:
+def test_a_slider_may_say_anything(browser: OneBrowser, url: str, name: str, text: str, reason: str) -> None:
     with pytest.raises(ActionError) as error:
-        do(harbour, f"{url}/odd-sliders", write(f"slider '{name}'", text))
+        do(browser, f"{url}/odd-sliders", write(f"slider '{name}'", text))
     assert reason in error.value.reason
 
 
-def test_a_slider_of_tiny_steps_is_left_before_it_arrives(harbour: Harbour, url: str) -> None:
-    assert "stands at" in do(harbour, f"{url}/odd-sliders", write("slider 'Tiny'", "5"))[1]
+def test_a_slider_of_tiny_steps_is_left_before_it_arrives(browser: OneBrowser, url: str) -> None:
+    assert "stands at" in do(browser, f"{url}/odd-sliders", write("slider 'Tiny'", "5"))[1]
 
 
-def test_things_are_dragged(harbour: Harbour, url: str) -> None:
+def test_things_are_dragged(browser: OneBrowser, url: str) -> None:
     def drag(what: str, onto: str):
         return lambda tree: Drag(int(find(tree, what)), int(find(tree, onto)))
 
-    tree, _ = do(harbour, f"{url}/drag", drag("'Thing'", "'Card'"))
+    tree, _ = do(browser, f"{url}/drag", drag("'Thing'", "'Card'"))
     assert "moved by -98" in tree
-    tree, _ = do(harbour, f"{url}/drag", drag("'Card'", "'Box'"))
+    tree, _ = do(browser, f"{url}/drag", drag("'Card'", "'Box'"))
     assert "dropped the card" in tree
 
 
-def test_a_covered_element_is_told(harbour: Harbour, wild: ThreadingHTTPServer, url: str) -> None:
-    _, notes = do(harbour, f"{url}/covered", click("Behind"))
+def test_a_covered_element_is_told(browser: OneBrowser, wild: ThreadingHTTPServer, url: str) -> None:
+    _, notes = do(browser, f"{url}/covered", click("Behind"))
     assert 'covers the element: the click went to <div> "Cookies?' in notes

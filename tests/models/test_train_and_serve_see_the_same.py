@@ -118,12 +118,12 @@ def trained_on(folder: Path, sample: Sample, reply: Completion | None = None) ->
     tokenized = tokenize(encoder, sample.id, fields, sample.images)
     pictures = [Image.open(io.BytesIO(image)).convert("RGB") for image in sample.images]
     shared = encode_share(images, [(one.height, one.width) for one in pictures], pictures.__getitem__, 0, 1)
-    learnt = tokenized.learn.nonzero().flatten()
+    masked = tokenized.loss_mask.nonzero().flatten()
     if reply:
         assert tokenized.behavior_logprobs is not None
-        assert torch.allclose(tokenized.behavior_logprobs[learnt], torch.tensor(reply.logprobs))
+        assert torch.allclose(tokenized.behavior_logprobs[masked], torch.tensor(reply.logprobs))
     assert shared.num_units == len(shared.pixels["pixel_values"])
-    return Seen(tokenized.ids[: learnt[0]].tolist(), shared.pixels["pixel_values"]), tokenized.ids[learnt].tolist()
+    return Seen(tokenized.ids[: masked[0]].tolist(), shared.pixels["pixel_values"]), tokenized.ids[masked].tolist()
 
 
 @contextlib.contextmanager
@@ -222,9 +222,9 @@ def test_from_release_to_export(
     assert seen == converted
     assert trained_on(exported, sample) == (converted, written)
 
-    sampled, learnt = trained_on(checkpoint, sample, reply)
+    sampled, trained = trained_on(checkpoint, sample, reply)
     assert sampled == converted
-    assert learnt == reply.token_ids
+    assert trained == reply.token_ids
     for name, what in (("released", as_released), ("trained and served", seen)):
         num_tokens, num_image_tokens = len(what.token_ids), what.token_ids.count(image_id)
         print(f"{name}: {num_tokens} prompt tokens, {num_image_tokens} of images, pixels {tuple(what.pixels.shape)}")

@@ -45,7 +45,7 @@ def compare(trained: Path, served: Path, shards: Path, trajectories: Path) -> Si
             pictures = [Image.open(io.BytesIO(image)).convert("RGB") for image in sample.images]
             sizes = [(picture.height, picture.width) for picture in pictures]
             tokens = encoder.encode(sample.id, sample.conversations, sizes)
-            prompt = tokens.ids[: int(tokens.learn.nonzero()[0])]
+            prompt = tokens.ids[: int(tokens.loss_mask.nonzero()[0])]
             expected = _by_hugging_face(reference, sample, pictures)
             _add(sight, prompt, images.encode(pictures)["pixel_values"], expected)
             sight.other_lengths += counted[sample.id] != len(prompt)

@@ -34,7 +34,7 @@ def test_what_is_expected_is_what_comes(last_n: int, feedback: str) -> None:
         assert shown == [number - first_now for number in range(first_next, step + 1)]
 
 
-def test_how_many_screenshots_clients_keep_is_learnt() -> None:
+def test_how_many_screenshots_clients_keep_is_remembered() -> None:
     expecting = NextPrompt(last_n=3)
     expecting.expect(turns_at(3, 1), REPLY)
     messages, shown = expecting.expect(turns_at(1, 1), REPLY)

@@ -87,7 +87,7 @@ def test_a_prompt_is_served_as_it_was_trained_whatever_white_space_its_template_
     served = served_ids(model, [answered[0], StepText(answered[1].tree)], 2)
     sample = trained(model, answered, 2)
     assert sample.ids.tolist()[: len(served)] == served
-    assert sample.learn.tolist().index(True) == len(served)
+    assert sample.loss_mask.tolist().index(True) == len(served)
     assert model.processor.tokenizer.decode(served[-1:]) == end
 
 

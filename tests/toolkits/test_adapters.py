@@ -69,7 +69,7 @@ def test_an_adapter_goes_through_megatron_unchanged_or_merged(tmp_path: Path) ->
 
 
 def write_adapters_alone(folder: Path, hf: Path, peft: Path, base: Path, **besides: torch.Tensor) -> None:
-    """A Megatron checkpoint as a run of adapters saves it, with tensors that learnt besides them."""
+    """A Megatron checkpoint as a run of adapters saves it, with tensors that were trained besides them."""
     source = HfSource(hf)
     weights = folder / "iter_0000002"
     weights.mkdir(parents=True)
@@ -99,7 +99,7 @@ def test_adapters_saved_alone_find_their_base(tmp_path: Path) -> None:
     assert same(read_hf(tmp_path / "again"), found) and same(read_hf(tmp_path / "over_hf"), found)
 
 
-def test_what_learnt_besides_the_adapters_is_exported_too(tmp_path: Path) -> None:
+def test_what_was_trained_besides_the_adapters_is_exported_too(tmp_path: Path) -> None:
     weights = build_idefics2(tmp_path / "hf")
     build_adapter(tmp_path / "peft", weights)
     convert("hf2mg", tmp_path / "hf", tmp_path / "mg")
@@ -109,7 +109,7 @@ def test_what_learnt_besides_the_adapters_is_exported_too(tmp_path: Path) -> Non
     write_adapters_alone(tmp_path / "run", tmp_path / "hf", tmp_path / "peft", base, **besides)
     convert("mg2hf", tmp_path / "run", tmp_path / "merged")
     assert read_hf(tmp_path / "merged")[name].equal(weights[name] + 1)
-    with pytest.raises(UserError, match=f"{name} learnt, too, which a PEFT folder cannot hold"):
+    with pytest.raises(UserError, match=f"a PEFT folder cannot hold {name}, which was trained, too"):
         convert("mg2hf", tmp_path / "run", tmp_path / "peft2", lora="apart")
 
 

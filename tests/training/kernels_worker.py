@@ -144,7 +144,7 @@ def resumed(hf_folder: Path, megatron_folder: Path, folder: Path, is_distributed
     from training.modules.batching import NO_IMAGES
     from training.modules.trainable import EVERYTHING
     from training.optimization import build_optimizer
-    from training.parallel import build_model, learnt_weights, set_weights, unwrap
+    from training.parallel import build_model, set_weights, trainable_weights, unwrap
 
     kind = family(hf_folder)
     hf = kind.read_config(hf_folder)
@@ -179,12 +179,12 @@ def resumed(hf_folder: Path, megatron_folder: Path, folder: Path, is_distributed
     for _ in range(2):
         step(chunks, optimizer)
     folder.mkdir()
-    weights = learnt_weights(unwrap(chunks))
+    weights = trainable_weights(unwrap(chunks))
     saved = {"model": weights, "optimizer": optimizer.sharded_state_dict(weights, is_loading=False, metadata=METADATA)}
     torch_dist.save(saved, folder)
     again, other = build()
     torch_adam.prepare_loading(other)
-    weights = learnt_weights(unwrap(again))
+    weights = trainable_weights(unwrap(again))
     wanted = {"model": weights, "optimizer": other.sharded_state_dict(weights, is_loading=True, metadata=METADATA)}
     loaded = torch_dist.load(wanted, folder)
     set_weights(unwrap(again), loaded["model"])

@@ -104,12 +104,12 @@ class Sample:
         self.pictures = [read_picture(str(index), image) for image in encoded]
         self.text = "".join(f"{tiny.text(rng, 5)}<image>\n" for _ in self.images) + tiny.text(rng, 10 + 4 * index)
         self.ids = hf_inputs(processor, [self])["input_ids"][0]
-        self.learn = torch.arange(len(self.ids)) > len(self.ids) * 2 // 3
+        self.loss_mask = torch.arange(len(self.ids)) > len(self.ids) * 2 // 3
         self.index = index
 
     def tokenized(self, columns: SampleColumns) -> TokenizedSample:
         """As the trainer has it."""
-        return TokenizedSample(str(self.index), self.ids, self.learn, self.pictures, columns)
+        return TokenizedSample(str(self.index), self.ids, self.loss_mask, self.pictures, columns)
 
 
 def hf_inputs(processor: Any, samples: list[Sample]) -> dict[str, torch.Tensor]:
@@ -147,12 +147,12 @@ class Reference:
         """(loss, gradients by parameter) of a loss that reads columns."""
         self._model.zero_grad()
         case = columns_reference.CASES[name]
-        counts = [int(sample.learn[1:].sum()) for sample in self.samples]
+        counts = [int(sample.loss_mask[1:].sum()) for sample in self.samples]
         total = sum(case.share(columns, count) for columns, count in zip(self.columns, counts, strict=True))
         loss = 0.0
         for sample, columns in zip(self.samples, self.columns, strict=True):
             logprobs = self._model(**hf_inputs(self.processor, [sample])).logits[0, :-1].log_softmax(-1)
-            predicted = logprobs.gather(1, sample.ids[1:, None])[sample.learn[1:], 0]
+            predicted = logprobs.gather(1, sample.ids[1:, None])[sample.loss_mask[1:], 0]
             own = case.loss(predicted, columns) / total
             own.backward()
             loss += float(own)
@@ -327,7 +327,7 @@ def token_losses(
     for batch in batches:
         for sample, row, start in places(reference, batch):
             own = losses[batch.keys[0]][row, start : start + len(sample.ids) - 1]
-            found.append((sample, own[sample.learn[1:]]))
+            found.append((sample, own[sample.loss_mask[1:]]))
     return found
 
 

@@ -61,7 +61,7 @@ class Sample(Protocol):
     """Its tokens, and which of them are learned."""
 
     ids: torch.Tensor
-    learn: torch.Tensor
+    loss_mask: torch.Tensor
 
 
 @dataclasses.dataclass
@@ -131,8 +131,8 @@ def beyond(errors: Errors, leeway: float = 1.0) -> list[str]:
 
 
 def _losses(logits: torch.Tensor, sample: Sample) -> torch.Tensor:
-    learn = sample.learn[1:]
-    return functional.cross_entropy(logits[:-1][learn], sample.ids[1:][learn], reduction="none")
+    loss_mask = sample.loss_mask[1:]
+    return functional.cross_entropy(logits[:-1][loss_mask], sample.ids[1:][loss_mask], reduction="none")
 
 
 def _cast(value: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:

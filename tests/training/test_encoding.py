@@ -1,4 +1,4 @@
-"""Tokens are the processor's own, and exactly the wanted ones are learnt."""
+"""Tokens are the processor's own, and the loss mask is on exactly the wanted ones."""
 
 import re
 from pathlib import Path
@@ -40,8 +40,8 @@ def sizes(sample: Sample) -> list[tuple[int, int]]:
     return [(picture.height, picture.width) for picture in pictures]
 
 
-def learnt(processor: Any, tokens: Tokens) -> str:
-    return processor.tokenizer.decode(tokens.ids[tokens.learn])
+def trained_on(processor: Any, tokens: Tokens) -> str:
+    return processor.tokenizer.decode(tokens.ids[tokens.loss_mask])
 
 
 def replies(sample: Sample) -> list[str]:
@@ -62,25 +62,25 @@ def test_ids_are_what_the_processor_makes_of_text_and_images(processor: Any) -> 
     assert encode(processor).ids.tolist() == expected
 
 
-def test_only_the_last_reply_is_learnt(processor: Any) -> None:
-    assert learnt(processor, encode(processor)) == f" {replies(THREE_STEPS)[-1]}<end_of_utterance>"
+def test_only_the_last_reply_is_trained_on(processor: Any) -> None:
+    assert trained_on(processor, encode(processor)) == f" {replies(THREE_STEPS)[-1]}<end_of_utterance>"
 
 
-def test_every_reply_is_learnt_when_asked(processor: Any) -> None:
+def test_every_reply_is_trained_on_when_asked(processor: Any) -> None:
     expected = "".join(f" {reply}<end_of_utterance>" for reply in replies(THREE_STEPS))
-    assert learnt(processor, encode(processor, loss="all_answers")) == expected
+    assert trained_on(processor, encode(processor, loss="all_answers")) == expected
 
 
-def test_everything_but_images_is_learnt_when_asked(processor: Any) -> None:
+def test_everything_but_images_is_trained_on_when_asked(processor: Any) -> None:
     tokens = encode(processor, loss="all")
     image_id = processor.tokenizer.convert_tokens_to_ids("<image>")
-    assert (tokens.learn == (tokens.ids != image_id)).all()
+    assert (tokens.loss_mask == (tokens.ids != image_id)).all()
 
 
 def test_a_long_sample_loses_the_end_of_its_newest_tree_only(processor: Any) -> None:
     whole, cut = encode(processor), encode(processor, seq_len=450)
     assert len(whole.ids) > 450 >= len(cut.ids) > 440
-    assert learnt(processor, cut) == learnt(processor, whole)
+    assert trained_on(processor, cut) == trained_on(processor, whole)
     image_id = processor.tokenizer.convert_tokens_to_ids("<image>")
     assert (cut.ids == image_id).sum() == 3 * tiny.NUM_LATENTS
     tree = THREE_STEPS.conversations[-2]["value"].rpartition("<image>")[2]
@@ -140,9 +140,9 @@ def test_llavas_images_take_as_many_tokens_as_their_sizes_ask_for(llava_processo
 
 
 @pytest.mark.parametrize("loss", ["answer", "all_answers"])
-def test_llavas_replies_are_learnt_with_what_ends_them(llava_processor: Any, loss: str) -> None:
+def test_llavas_replies_are_trained_on_with_what_ends_them(llava_processor: Any, loss: str) -> None:
     wanted = replies(THREE_STEPS) if loss == "all_answers" else replies(THREE_STEPS)[-1:]
-    assert learnt(llava_processor, encode(llava_processor, loss=loss)) == "".join(f" {text}</s>" for text in wanted)
+    assert trained_on(llava_processor, encode(llava_processor, loss=loss)) == "".join(f" {text}</s>" for text in wanted)
 
 
 def test_a_template_without_an_end_still_teaches_to_stop(llava_processor: Any) -> None:
@@ -153,31 +153,31 @@ def test_a_template_without_an_end_still_teaches_to_stop(llava_processor: Any) -
         tokens = encode(llava_processor)
     finally:
         llava_processor.chat_template = template
-    assert learnt(llava_processor, tokens) == f" {replies(THREE_STEPS)[-1]}</s>"
+    assert trained_on(llava_processor, tokens) == f" {replies(THREE_STEPS)[-1]}</s>"
 
 
 def test_a_long_sample_of_llava_loses_the_end_of_its_newest_tree_only(llava_processor: Any) -> None:
     whole = encode(llava_processor)
     cut = encode(llava_processor, seq_len=len(whole.ids) - 40)
     assert len(whole.ids) - 45 < len(cut.ids) <= len(whole.ids) - 40
-    assert learnt(llava_processor, cut) == learnt(llava_processor, whole)
+    assert trained_on(llava_processor, cut) == trained_on(llava_processor, whole)
     assert (cut.ids == llava_processor.image_token_id).sum() == (whole.ids == llava_processor.image_token_id).sum()
 
 
 def test_a_critic_reads_the_end_of_the_prompt_whatever_was_replied(processor: Any) -> None:
     whole, state = encode(processor), encode(processor, loss="state")
-    reply = int(whole.learn.int().argmax())
+    reply = int(whole.loss_mask.int().argmax())
     assert state.ids.tolist() == whole.ids[: reply + 1].tolist()
-    assert state.learn.nonzero().flatten().tolist() == [reply]
+    assert state.loss_mask.nonzero().flatten().tolist() == [reply]
     turns = [*THREE_STEPS.conversations[:-1], {"from": "gpt", "value": "Thought: no.\nAction: GoBack"}]
     other = encode(processor, Sample(THREE_STEPS.id, turns, THREE_STEPS.images), loss="state")
-    assert other.ids[:-1].tolist() == state.ids[:-1].tolist() and other.learn.tolist() == state.learn.tolist()
+    assert other.ids[:-1].tolist() == state.ids[:-1].tolist() and other.loss_mask.tolist() == state.loss_mask.tolist()
 
 
 def test_features_are_read_where_prompt_and_reply_end_within_the_limit(processor: Any) -> None:
     whole = encode(processor)
     both = encode(processor, loss="state_and_action")
     assert both.ids[:-1].tolist() == whole.ids.tolist()
-    assert both.learn.nonzero().flatten().tolist() == [int(whole.learn.int().argmax()), len(whole.ids)]
+    assert both.loss_mask.nonzero().flatten().tolist() == [int(whole.loss_mask.int().argmax()), len(whole.ids)]
     short = encode(processor, loss="state_and_action", seq_len=len(whole.ids))
-    assert len(short.ids) <= len(whole.ids) and int(short.learn.sum()) == 2
+    assert len(short.ids) <= len(whole.ids) and int(short.loss_mask.sum()) == 2

@@ -89,36 +89,36 @@ def sizes(sample: Sample) -> list[tuple[int, int]]:
 
 
 def runs(tokens: Tokens) -> list[torch.Tensor]:
-    """The ids of every stretch of learnt tokens."""
-    padded = torch.cat([torch.zeros(1), tokens.learn, torch.zeros(1)]).diff()
+    """The ids of every stretch under the loss mask."""
+    padded = torch.cat([torch.zeros(1), tokens.loss_mask, torch.zeros(1)]).diff()
     return [tokens.ids[first:end] for first, end in zip((padded == 1).nonzero(), (padded == -1).nonzero(), strict=True)]
 
 
-def test_the_last_reply_and_its_end_are_learnt_behind_the_very_prompt_that_is_served(llava: Any) -> None:
+def test_the_last_reply_and_its_end_are_trained_on_behind_the_very_prompt_that_is_served(llava: Any) -> None:
     model, end, _ = llava
     tokens = model.encode()
-    [learnt] = runs(tokens)
-    assert model.processor.tokenizer.decode(learnt).strip() == REPLIES[-1] + end
-    assert tokens.ids[: -len(learnt)].tolist() == model.prompt_ids()
+    [trained_on] = runs(tokens)
+    assert model.processor.tokenizer.decode(trained_on).strip() == REPLIES[-1] + end
+    assert tokens.ids[: -len(trained_on)].tolist() == model.prompt_ids()
     assert (tokens.ids == model.processor.image_token_id).sum() == 3 * model.images.patches
 
 
-def test_every_reply_is_learnt_as_the_template_ends_it(llava: Any) -> None:
+def test_every_reply_is_trained_on_as_the_template_ends_it(llava: Any) -> None:
     model, end, middle = llava
-    learnt = [model.processor.tokenizer.decode(run).strip() for run in runs(model.encode(loss="all_answers"))]
-    assert learnt == [reply + middle for reply in REPLIES[:-1]] + [REPLIES[-1] + end]
+    trained_on = [model.processor.tokenizer.decode(run).strip() for run in runs(model.encode(loss="all_answers"))]
+    assert trained_on == [reply + middle for reply in REPLIES[:-1]] + [REPLIES[-1] + end]
 
 
 def test_what_is_too_long_loses_the_end_of_its_newest_tree_only(llava: Any) -> None:
     model, _, _ = llava
     whole = model.encode()
-    [learnt] = runs(whole)
+    [trained_on] = runs(whole)
     for seq_len in range(len(whole.ids) - 40, len(whole.ids), 7):
         cut = model.encode(seq_len)
         assert seq_len - 8 < len(cut.ids) <= seq_len
-        assert runs(cut)[0].equal(learnt)
+        assert runs(cut)[0].equal(trained_on)
         assert (cut.ids == model.processor.image_token_id).sum() == 3 * model.images.patches
-        same = len(cut.ids) - len(learnt) - 10
+        same = len(cut.ids) - len(trained_on) - 10
         assert cut.ids[:same].equal(whole.ids[:same])
 
 
@@ -132,10 +132,10 @@ def test_idefics2_learns_what_openwebvoyagers_mask_marks(field_processor: Path) 
     tokens = encoder.encode(SAMPLE.id, SAMPLE.conversations, sizes(SAMPLE))
     colon = processor.tokenizer.convert_tokens_to_ids(":")
     ends = (tokens.ids == 32002).nonzero().flatten().tolist()
-    expected = torch.zeros_like(tokens.learn)
+    expected = torch.zeros_like(tokens.loss_mask)
     for question, answer in zip(ends[::2], ends[1::2], strict=True):
         start = next(n for n in range(question + 1, answer) if tokens.ids[n] == colon) + 1
         opening = processor.tokenizer.convert_ids_to_tokens(tokens.ids[question + 1 : start].tolist())
         assert opening[0] == "<0x0A>" and "".join(opening[1:]) == "Assistant:"
         expected[start : answer + 1] = True
-    assert tokens.learn.equal(expected)
+    assert tokens.loss_mask.equal(expected)

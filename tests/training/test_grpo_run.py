@@ -46,7 +46,7 @@ def sampled_tries(policy: Path, folder: Path) -> Path:
     samples = []
     for sample in plain_tries():
         tokens = tokenize(encoder, sample.id, {"conversations": sample.conversations}, sample.images)
-        drawn = {"token_ids": tokens.ids[tokens.learn].tolist(), "logprobs": logprobs[sample.id]}
+        drawn = {"token_ids": tokens.ids[tokens.loss_mask].tolist(), "logprobs": logprobs[sample.id]}
         samples.append(Sample(sample.id, sample.conversations, sample.images, {**sample.extra, **drawn}))
     return tiny.build_dataset(folder / "shards", samples)
 

@@ -1,4 +1,4 @@
-"""Adapters from training to serving: learnt by train_idefics2.sh, saved alone, resumed, merged, exported, served."""
+"""Adapters from training to serving: trained by train_idefics2.sh, saved alone, resumed, merged, exported, served."""
 
 import base64
 import json
@@ -38,25 +38,25 @@ OPTIONS |= {"train_iters": 4, "save_interval": 2}
 
 
 @pytest.fixture(scope="module")
-def learnt(shards: Path, megatron: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[float]]:
+def trained(shards: Path, megatron: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[float]]:
     """(output folder, losses) of four steps at TP=2."""
     output = tmp_path_factory.mktemp("lora")
     return output, train("idefics2", shards, megatron, output, **OPTIONS)
 
 
 @pytest.fixture(scope="module")
-def merged(learnt: tuple[Path, list[float]], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return convert("mg2hf", learnt[0] / "checkpoint" / "run", tmp_path_factory.mktemp("merged") / "hf")
+def merged(trained: tuple[Path, list[float]], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return convert("mg2hf", trained[0] / "checkpoint" / "run", tmp_path_factory.mktemp("merged") / "hf")
 
 
 @pytest.fixture(scope="module")
-def peft(learnt: tuple[Path, list[float]], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def peft(trained: tuple[Path, list[float]], tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("peft") / "adapter"
-    return convert("mg2hf", learnt[0] / "checkpoint" / "run", folder, lora="apart")
+    return convert("mg2hf", trained[0] / "checkpoint" / "run", folder, lora="apart")
 
 
-def test_adapters_alone_learn_and_are_saved(learnt: tuple[Path, list[float]], megatron: Path) -> None:
-    output, losses = learnt
+def test_adapters_alone_are_trained_and_are_saved(trained: tuple[Path, list[float]], megatron: Path) -> None:
+    output, losses = trained
     assert losses[-1] < losses[0] - 0.2
     weights = output / "checkpoint" / "run" / "iter_0000004"
     of_model = [key for key in TorchDistReader(weights).keys() if not key.startswith("optimizer.")]  # noqa: SIM118
@@ -109,9 +109,9 @@ def generate(folder: Path, sample: Any, ids: list[int]) -> list[int]:
 @pytest.mark.slow
 @pytest.mark.parametrize("tp", [1, 2])
 def test_base_and_adapters_compute_what_the_merged_weights_do(
-    learnt: tuple[Path, list[float]], merged: Path, shards: Path, tmp_path: Path, tp: int
+    trained: tuple[Path, list[float]], merged: Path, shards: Path, tmp_path: Path, tp: int
 ) -> None:
-    rows = score(learnt[0] / "checkpoint" / "run", shards, tmp_path / "s.parquet", token_logprobs="true", tp=tp)
+    rows = score(trained[0] / "checkpoint" / "run", shards, tmp_path / "s.parquet", token_logprobs="true", tp=tp)
     expected = reference(merged, shards)
     assert [row["id"] for row in rows] == list(expected)
     for row in rows:
@@ -132,13 +132,13 @@ def test_a_run_of_adapters_resumes_exactly(
 
 
 @pytest.mark.slow
-def test_the_next_round_learns_on_with_what_learnt_beside_the_adapters(
-    learnt: tuple[Path, list[float]], shards: Path, policy: Path, tmp_path: Path
+def test_the_next_round_learns_on_with_what_was_trained_beside_the_adapters(
+    trained: tuple[Path, list[float]], shards: Path, policy: Path, tmp_path: Path
 ) -> None:
     """A second run over the first one's adapters, now with the connector; all of it is in the export."""
-    first = learnt[0] / "checkpoint" / "run"
+    first = trained[0] / "checkpoint" / "run"
     losses = train("idefics2", shards, first, tmp_path, **OPTIONS, tp=1, freeze_connector="false")
-    assert losses[0] < learnt[1][0] - 0.2
+    assert losses[0] < trained[1][0] - 0.2
     second = tmp_path / "checkpoint" / "run"
     exported = convert("mg2hf", second, tmp_path / "hf")
     rows = score(second, shards, tmp_path / "s.parquet", token_logprobs="true")
@@ -151,16 +151,16 @@ def test_the_next_round_learns_on_with_what_learnt_beside_the_adapters(
 
 
 def test_what_does_not_fit_is_refused_before_any_rank_starts(
-    learnt: tuple[Path, list[float]], shards: Path, megatron: Path
+    trained: tuple[Path, list[float]], shards: Path, megatron: Path
 ) -> None:
     def config(**options: Any) -> Config:
-        given = {"dataset_path": shards, "pretrain_checkpoint_path": learnt[0] / "checkpoint" / "run", "tp": 1}
+        given = {"dataset_path": shards, "pretrain_checkpoint_path": trained[0] / "checkpoint" / "run", "tp": 1}
         return Config(**{**given, "global_batch_size": 8, "num_workers": 0, "pr": "fp32", **options})
 
     for options in ({}, {"lora_rank": 8, "lora_alpha": ALPHA}, {"lora_rank": RANK}):
         with pytest.raises(UserError, match="train on with LORA_RANK=4 LORA_ALPHA=8, or merge"):
             check(config(**options), 1)
-    same = {"output_basepath": learnt[0], "run_name": "run", "train_iters": 6, "lora_rank": RANK, "lora_alpha": ALPHA}
+    same = {"output_basepath": trained[0], "run_name": "run", "train_iters": 6, "lora_rank": RANK, "lora_alpha": ALPHA}
     assert not is_complete(config(**same, pretrain_checkpoint_path=megatron))
     with pytest.raises(UserError, match="began with another trainable"):
         is_complete(config(**{**same, "lora_alpha": 1.0}, pretrain_checkpoint_path=megatron))

@@ -39,30 +39,30 @@ def sampled_ids(processor: Any, end: str = "<end_of_utterance>") -> list[int]:
 
 
 @pytest.mark.parametrize("end", ["<end_of_utterance>", ""])
-def test_sampled_tokens_are_learnt_as_they_are(processor: Any, end: str) -> None:
+def test_sampled_tokens_are_trained_on_as_they_are(processor: Any, end: str) -> None:
     """One cut by its length gets no end that it never said."""
     ids, plain = sampled_ids(processor, end), tokenized(processor)
     logprobs = [-0.25 - 0.5 * index for index in range(len(ids))]
     sample = tokenized(processor, token_ids=ids, logprobs=logprobs, weights_version="policy@7")
-    prompt = int(plain.learn.nonzero()[0])
+    prompt = int(plain.loss_mask.nonzero()[0])
     assert sample.ids[:prompt].equal(plain.ids[:prompt])
     assert sample.ids[prompt:].tolist() == ids != plain.ids[prompt:].tolist()
-    assert sample.learn.tolist() == [False] * prompt + [True] * len(ids)
+    assert sample.loss_mask.tolist() == [False] * prompt + [True] * len(ids)
     assert sample.behavior_logprobs[:prompt].isnan().all()
     assert sample.behavior_logprobs[prompt:].equal(torch.tensor(logprobs))
     assert sample.weights_version == "policy@7"
     assert plain.behavior_logprobs is None
 
 
-def test_earlier_replies_are_learnt_from_their_text(processor: Any) -> None:
+def test_earlier_replies_are_trained_on_from_their_text(processor: Any) -> None:
     ids, plain = sampled_ids(processor), tokenized(processor, loss="all_answers")
     sample = tokenized(processor, loss="all_answers", token_ids=ids)
     prompt = len(sample.ids) - len(ids)
-    assert sample.learn[:prompt].equal(plain.learn[:prompt]) and plain.learn[:prompt].any()
-    assert sample.learn[prompt:].all() and sample.behavior_logprobs is None
+    assert sample.loss_mask[:prompt].equal(plain.loss_mask[:prompt]) and plain.loss_mask[:prompt].any()
+    assert sample.loss_mask[prompt:].all() and sample.behavior_logprobs is None
 
 
-def test_a_sampled_token_that_has_no_text_is_learnt_too(processor: Any) -> None:
+def test_a_sampled_token_that_has_no_text_is_trained_on_too(processor: Any) -> None:
     """LLaVA-1.6's model has more rows than its tokenizer has tokens."""
     folder = Path(processor.tokenizer.name_or_path)
     images = family(folder).image_encoder(processor, family(folder).read_config(folder))

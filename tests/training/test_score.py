@@ -55,7 +55,7 @@ def reference(policy: Path, shards: Path) -> dict[str, list[float]]:
         pixels = dict(processor.image_processor([images], return_tensors="pt")) if images else {}
         logits = model(input_ids=sample.ids[None], **pixels).logits[0, :-1]
         logprobs = logits.log_softmax(-1).gather(1, sample.ids[1:, None])[:, 0]
-        expected[sample.key] = logprobs[sample.learn[1:]].tolist()
+        expected[sample.key] = logprobs[sample.loss_mask[1:]].tolist()
     return expected
 
 
@@ -96,11 +96,12 @@ def test_scores_say_whose_they_are_and_no_other_policy_trains_with_them(
 
     options = {"algorithm": "webrl", "pr": "fp32", "seq_len": 1024}
     capsys.readouterr()
-    main(ScoreConfig(megatron, few_shards, output, **options))
+    main(ScoreConfig(checkpoint=megatron, dataset_path=few_shards, output=output, **options))
     assert capsys.readouterr().out == f"{output}: complete\n"
     with pytest.raises(UserError, match="was made with different policy; give another --output, or remove it"):
-        main(ScoreConfig(other, few_shards, output, **options))
-    main(ScoreConfig(megatron, few_shards, tmp_path / "none.parquet", algorithm="grpo"))
+        main(ScoreConfig(checkpoint=other, dataset_path=few_shards, output=output, **options))
+    nothing = tmp_path / "none.parquet"
+    main(ScoreConfig(checkpoint=megatron, dataset_path=few_shards, output=nothing, algorithm="grpo"))
     assert "nothing to score" in capsys.readouterr().out
 
     advantages = tmp_path / "advantages.parquet"
@@ -121,4 +122,4 @@ def test_scores_say_whose_they_are_and_no_other_policy_trains_with_them(
 
 def test_an_output_folder_that_does_not_exist_is_refused(megatron: Path, few_shards: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="its folder does not exist"):
-        main(ScoreConfig(megatron, few_shards, tmp_path / "nowhere" / "scores.parquet"))
+        main(ScoreConfig(checkpoint=megatron, dataset_path=few_shards, output=tmp_path / "nowhere" / "scores.parquet"))

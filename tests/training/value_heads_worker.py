@@ -71,7 +71,7 @@ class Expected:
 
 
 def prompt_length(sample: parity_worker.Sample) -> int:
-    return int(sample.learn.int().argmax())
+    return int(sample.loss_mask.int().argmax())
 
 
 class Prompts(Reference):
@@ -87,7 +87,7 @@ def _read(
     tokenized: Callable[[SampleColumns], TokenizedSample], length: int, columns: SampleColumns
 ) -> TokenizedSample:
     whole = tokenized(columns)
-    return dataclasses.replace(whole, ids=whole.ids[: length + 1], learn=torch.arange(length + 1) == length)
+    return dataclasses.replace(whole, ids=whole.ids[: length + 1], loss_mask=torch.arange(length + 1) == length)
 
 
 def compare(text: str, folder: Path, reference: Prompts, known: list[Expected]) -> dict[str, float]:

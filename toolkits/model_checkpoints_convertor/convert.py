@@ -205,9 +205,10 @@ def _write_image_settings(config: Config, folder: Path) -> None:
 
 
 def _write_peft(config: Config, source: Source, adapter: Adapter, folder: Path, dtype: torch.dtype | None) -> None:
-    if isinstance(source, OverlaidSource) and source.learnt:
+    if isinstance(source, OverlaidSource) and source.trained:
         raise UserError(
-            f"{source.weights}: {source.learnt[0]} learnt, too, which a PEFT folder cannot hold; leave --lora apart out"
+            f"{source.weights}: a PEFT folder cannot hold {source.trained[0]}, which was trained, too; "
+            "leave --lora apart out"
         )
     write_peft_adapter(adapter, folder, source.family, str(config.base_path or config.load_path), dtype)
 

@@ -174,16 +174,16 @@ class TorchDistSource(TorchDistParts):
 
 
 class OverlaidSource:
-    """A base, but for what an iteration of adapters holds besides them: what was not frozen when they learnt."""
+    """A base, but for what an iteration of adapters holds besides them: what was not frozen in their training."""
 
     def __init__(self, base: Source, weights: Path) -> None:
         self.weights, self.hf_files, self.family, self.config = weights, base.hf_files, base.family, base.config
         reader = _read_policy(weights)
         stored = set(reader.keys())
         table = [weight for weight in base.family.weight_table(base.config) if weight.megatron in stored]
-        self.learnt = [name for weight in table for name in weight.hf]
+        self.trained = [name for weight in table for name in weight.hf]
         own = TorchDistParts(reader, table, base.config)
-        self._side_of: dict[str, Source | TorchDistParts] = dict.fromkeys(self.learnt, own)
+        self._side_of: dict[str, Source | TorchDistParts] = dict.fromkeys(self.trained, own)
         self._base = base
 
     def meta(self, name: str) -> torch.Tensor:
