@@ -72,7 +72,7 @@ class Stopwatch:
         p50, p95 = statistics.median(ordered), ordered[min(len(ordered) - 1, int(0.95 * len(ordered)))]
         rate = len(self.latencies) / wall
         by_process = {kind: round(ms, 1) for kind, ms in sorted(cpu_ms.items(), key=lambda entry: -entry[1])}
-        per_session, milliseconds = pss_mb() / sessions, (1000 * p50, 1000 * p95)
+        per_session, milliseconds = pss_mb().total() / sessions, (1000 * p50, 1000 * p95)
         return Row(side, sessions, rate, sum(cpu_ms.values()), per_session, *milliseconds, self.failures, by_process)
 
 

@@ -25,6 +25,7 @@ sys.path[0] = str(Path(__file__).resolve().parent.parent)  # collection.py lies 
 import psutil
 from rich.console import Console
 
+from benchmarks import usage
 from benchmarks.collection_site import Site
 from benchmarks.figures import watched
 from benchmarks.stub_policy import StubPolicy
@@ -149,7 +150,7 @@ class CpuMeter:
 
     def look(self) -> None:
         """Read all of them."""
-        for process in _tree(self._pid):
+        for process in usage.processes(self._pid):
             try:
                 times = process.cpu_times()
             except psutil.Error:
@@ -161,26 +162,10 @@ class CpuMeter:
         return sum(self._seen.values())
 
 
-def _tree(pid: int) -> list[psutil.Process]:
-    try:
-        parent = psutil.Process(pid)
-        return [parent, *parent.children(recursive=True)]
-    except psutil.Error:
-        return []
-
-
 def _sample(pid: int, second: float, replies: int) -> Sample:
-    browsers = collector = 0.0
-    processes = _tree(pid)
-    for process in processes:
-        try:
-            is_browser = any(word in process.name() for word in ("chrom", "headless"))
-            rollup = Path(f"/proc/{process.pid}/smaps_rollup").read_text()
-        except (psutil.Error, OSError):
-            continue
-        mb = next((int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:")), 0) / 1024
-        browsers, collector = (browsers + mb, collector) if is_browser else (browsers, collector + mb)
-    return Sample(round(second, 1), round(browsers), round(collector), len(processes), replies)
+    found = usage.pss_mb(pid)
+    browsers, collector = found.total() - found["client"], found["client"]
+    return Sample(round(second, 1), round(browsers), round(collector), len(usage.processes(pid)), replies)
 
 
 def _memory(samples: list[Sample], sessions: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""CPU and memory of this process and everything it started, less what a benchmark serves its pages with."""
+"""CPU and memory of a process and everything it started, less what a benchmark serves its pages with."""
 
 import contextlib
 from collections import Counter
@@ -9,10 +9,13 @@ import psutil
 ignored: set[int] = set()  # ids of processes that belong to no side
 
 
-def processes() -> list[psutil.Process]:
-    """This process and its descendants."""
-    me = psutil.Process()
-    return [process for process in (me, *me.children(recursive=True)) if process.pid not in ignored]
+def processes(pid: int | None = None) -> list[psutil.Process]:
+    """The process of this id, by default this one, and its descendants; none where it has ended."""
+    try:
+        root = psutil.Process(pid)
+        return [process for process in (root, *root.children(recursive=True)) if process.pid not in ignored]
+    except psutil.Error:
+        return []
 
 
 def cpu_s() -> Counter[str]:
@@ -36,11 +39,11 @@ def _kind(process: psutil.Process) -> str:
     return next(types, "browser")
 
 
-def pss_mb() -> float:
-    """Memory in MB, what is shared divided among those that share it."""
-    total = 0
-    for process in processes():
-        with contextlib.suppress(OSError, StopIteration):
+def pss_mb(pid: int | None = None) -> Counter[str]:
+    """Memory in MB by kind of process, what is shared divided among those that share it."""
+    found: Counter[str] = Counter()
+    for process in processes(pid):
+        with contextlib.suppress(OSError, StopIteration, psutil.Error):
             lines = Path(f"/proc/{process.pid}/smaps_rollup").read_text().splitlines()
-            total += next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
-    return total / 1024
+            found[_kind(process)] += next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
+    return found

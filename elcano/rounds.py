@@ -17,17 +17,15 @@ Every stage is one or two commands a person would type, leaves a folder behind, 
 
 import contextlib
 import dataclasses
-import hashlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from collection.config.agent import Hidden
 from collection.config.commands import ExplorationConfig, RunConfig
 from collection.config.judging import JudgeFlags
 from common.files import read_json, write_atomic, write_json
 from common.flags import flags, narrowed, variables
-from common.seeds import derive_seed
+from common.seeds import derive_seed, draw
 from data.shard import task_of
 from elcano.columns import make_columns
 from elcano.executors.executor import Command, Executor, python
@@ -67,14 +65,10 @@ def run_rounds(recipe: Recipe, run_dir: Path, executor: Executor) -> Iterator[Re
         yield Result.read(run_dir, round.name)
 
 
-def draw(samples: Path, share: float, seed: str, target: Path) -> Path:
+def draw_tasks(samples: Path, share: float, seed: str, target: Path) -> Path:
     """Write the samples of a share of the tasks to `target`; which ones depends on `seed` and the task's id alone."""
-
-    def is_drawn(sample: dict[str, Any]) -> bool:
-        digest = hashlib.sha256(f"{seed} {task_of(sample['id'])}".encode()).digest()
-        return int.from_bytes(digest[:8], "big") < share * 2**64
-
-    write_json(target, [sample for sample in read_json(samples) if is_drawn(sample)])
+    drawn = [sample for sample in read_json(samples) if draw(f"{seed} {task_of(sample['id'])}") < share]
+    write_json(target, drawn)
     return target
 
 
@@ -129,7 +123,7 @@ class Stages:
         if demonstrations not in (None, *explored) and round.il_share < 1:
             replay = self.run_dir / round.name / "replay.json"
             if not replay.exists():
-                draw(files[0], round.il_share, drawn_for or round.name, replay)
+                draw_tasks(files[0], round.il_share, drawn_for or round.name, replay)
             files[0] = replay
         return {"json_files": files, "image_dirs": folders}
 

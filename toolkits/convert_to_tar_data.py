@@ -24,6 +24,7 @@ from typing import Any
 from common import cli
 from common.errors import UserError
 from common.files import read_json, write_json
+from common.seeds import draw
 from data.shard import Sample, ShardWriter, task_of, write_manifest
 from data.tar import Member, scan
 from toolkits.energon_index import TarIndex, index_members, write_energon_index
@@ -155,8 +156,7 @@ def plan(samples: Sequence[Sample], config: Config) -> list[Shard]:
 
 def is_held_out(sample: Sample, config: Config) -> bool:
     """By its task alone."""
-    digest = hashlib.sha256(task_of(sample.id).encode()).digest()
-    return int.from_bytes(digest[:8], "big") < config.validation_fraction * 2**64
+    return draw(task_of(sample.id)) < config.validation_fraction
 
 
 def state_of_inputs(samples: Sequence[Sample], config: Config) -> list[tuple[str, int, int]]:

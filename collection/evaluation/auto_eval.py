@@ -21,7 +21,7 @@ from rich.progress import track
 from collection.config.judging import JudgeFlags
 from collection.evaluation.summary import print_summary, summarise
 from collection.judges import Judge
-from collection.judges.judging import judge_once
+from collection.judges.judging import cases, judge_once
 from collection.judges.named import make_judge
 from common.cli import run
 from common.errors import UserError
@@ -29,7 +29,7 @@ from common.files import read_json, write_json
 from common.key_flags import hide_keys
 from common.limits import at_least
 from data.task import Task, read_tasks
-from data.trajectory import is_complete, list_trajectories, read_trajectory, split_folder_name
+from data.trajectory import is_complete, list_trajectories, read_trajectory
 
 PUBLISHED_MODEL = "gpt-4o"
 
@@ -103,14 +103,8 @@ def judge_all(results_dir: Path, tasks: Sequence[Task], judge: Judge, num_judges
     Raises:
         UserError: the judge cannot work at all; the verdicts given so far are kept.
     """
-    by_id = {task.id: task for task in tasks}
-    cases = [
-        (by_id[task_id], folder)
-        for folder in list_trajectories(results_dir)
-        if (task_id := split_folder_name(folder.name)[0]) in by_id and is_complete(folder)
-    ]
     with ThreadPoolExecutor(num_judges) as pool:
-        verdicts = [pool.submit(judge_once, judge, task, folder) for task, folder in cases]
+        verdicts = [pool.submit(judge_once, judge, task, folder) for task, folder in cases(results_dir, tasks)]
         try:
             for verdict in track(verdicts, "judging", console=Console(stderr=True), transient=True):
                 verdict.result()

@@ -20,7 +20,7 @@ from rich.table import Table
 
 from collection.config.judging import JudgeFlags
 from collection.judges import Judge, judge_name
-from collection.judges.judging import is_judge_fault
+from collection.judges.judging import ask, cases, is_judge_fault
 from collection.judges.named import make_judge
 from common.cli import run
 from common.errors import UserError
@@ -29,7 +29,7 @@ from common.key_flags import hide_keys
 from common.limits import at_least
 from data.outcome import Outcome, Verdict
 from data.task import Task, read_tasks
-from data.trajectory import is_complete, list_trajectories, read_outcome, split_folder_name
+from data.trajectory import read_outcome
 
 DEFINITE = (Verdict.SUCCESS, Verdict.FAILURE)
 
@@ -59,12 +59,6 @@ def main(config: Config) -> None:
     reference: Judge = _recorded
     if config.reference != "recorded":
         reference, _ = make_judge(JudgeFlags(judge=config.reference), config.process_dir, tasks)
-    by_id = {task.id: task for task in tasks}
-    cases = [
-        (by_id[task_id], folder)
-        for folder in list_trajectories(config.process_dir)
-        if (task_id := split_folder_name(folder.name)[0]) in by_id and is_complete(folder)
-    ]
 
     def verdicts(case: tuple[Task, Path]) -> tuple[Verdict, Verdict]:
         kept = config.process_dir / ".agreement"
@@ -73,7 +67,7 @@ def main(config: Config) -> None:
         return truth.verdict, said.verdict
 
     with ThreadPoolExecutor(config.num_judges) as pool:
-        table = agreement(list(pool.map(verdicts, cases)))
+        table = agreement(list(pool.map(verdicts, cases(config.process_dir, tasks))))
     write_json(config.process_dir / "agreement.json", table)
     print_agreement(table, judge_name(judge), config.reference)
 
@@ -123,12 +117,7 @@ def _kept(judge: Callable[[Task, Path], Outcome], task: Task, folder: Path, kept
     path = kept / f"{folder.name}.json"
     if path.exists():
         return Outcome.from_json(read_json(path))
-    try:
-        outcome = judge(task, folder)
-    except UserError:
-        raise
-    except Exception as error:
-        return Outcome(Verdict.INVALID, f"{type(error).__name__}: {error}", judge_name(judge))
+    outcome = ask(judge, task, folder)
     if not is_judge_fault(outcome):
         write_json(path, outcome.to_json())
     return outcome

@@ -1,12 +1,13 @@
 """The one place that asks judges: whatever goes wrong with them is `invalid`, and asked for again next time."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from collection.judges import Judge, judge_name
 from common.errors import UserError
 from data.outcome import Outcome, Verdict
 from data.task import Task
-from data.trajectory import read_outcome, write_outcome
+from data.trajectory import is_complete, list_trajectories, read_outcome, split_folder_name, write_outcome
 
 
 def judge_once(judge: Judge, task: Task, folder: Path) -> Outcome:
@@ -18,15 +19,27 @@ def judge_once(judge: Judge, task: Task, folder: Path) -> Outcome:
     outcome = read_outcome(folder)
     if outcome is not None and not is_judge_fault(outcome):
         return outcome
+    outcome = ask(judge, task, folder)
+    write_outcome(folder, outcome)
+    return outcome
+
+
+def ask(judge: Judge, task: Task, folder: Path) -> Outcome:
+    """A new verdict; `UserError` as of `judge_once`."""
     try:
-        outcome = judge(task, folder)
+        return judge(task, folder)
     except UserError:
         raise
     except Exception as error:  # an outage, an unreadable reply, our own bug: none is the agent's failure
         reason = f"the judge failed: {type(error).__name__}: {error}"
-        outcome = Outcome(Verdict.INVALID, reason, judge=judge_name(judge))
-    write_outcome(folder, outcome)
-    return outcome
+        return Outcome(Verdict.INVALID, reason, judge=judge_name(judge))
+
+
+def cases(results_dir: Path, tasks: Sequence[Task]) -> list[tuple[Task, Path]]:
+    """Every complete trajectory of `tasks`, with its task."""
+    by_id = {task.id: task for task in tasks}
+    found = [(split_folder_name(folder.name)[0], folder) for folder in list_trajectories(results_dir)]
+    return [(by_id[task_id], folder) for task_id, folder in found if task_id in by_id and is_complete(folder)]
 
 
 def is_judge_fault(outcome: Outcome) -> bool:

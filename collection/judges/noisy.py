@@ -1,10 +1,10 @@
 """A judge that errs on purpose, to measure what a method can stand; a trajectory always gets the same error."""
 
 import dataclasses
-import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
+from common.seeds import draw
 from data.outcome import Outcome, Verdict
 from data.task import Task
 
@@ -21,8 +21,7 @@ class NoisyJudge:
     def __call__(self, task: Task, folder: Path) -> Outcome:
         """The verdict, right or wrong."""
         outcome = self.judge(task, folder)
-        draw = int.from_bytes(hashlib.sha256(folder.name.encode()).digest()[:8], "big") / 2**64
-        if draw >= self.error_rate or outcome.verdict not in _OTHER:
+        if draw(folder.name) >= self.error_rate or outcome.verdict not in _OTHER:
             return outcome
         return dataclasses.replace(
             outcome, verdict=_OTHER[outcome.verdict], reason=f"wrong on purpose: {outcome.reason}", judge="noisy"

@@ -5,13 +5,13 @@ It stands where GPT-4o stands. It sees no pictures: what was changed on a site i
 """
 
 import functools
-import hashlib
 import json
 import re
 from collections.abc import Sequence
 from typing import Any
 
 from collection.judges import prompts
+from common.seeds import draw
 from common.stand_in import CannotReplyError, Messages, text_of
 from environments.ground_truth import includes, normalise
 from environments.sites.content import Content, build
@@ -49,11 +49,11 @@ def reply(messages: Messages, seed: int, error_rate: float = 0.0) -> str:
     except InfeasibleError as error:
         raise CannotReplyError(f"the stand-in judge knows only the embedded sites' tasks: {error}") from None
     right, why = _judge(truth, response, pages)
-    if _draw(task, response, *pages) < error_rate:
+    if draw(task, response, *pages) < error_rate:
         right, why = not right, "On reflection I see it otherwise."
     if "Status:" in system:
         return f"The screen should show that the task is done. {why}\nStatus: {'success' if right else 'failure'}"
-    return f"{why}\n\n{_VERDICTS[right][int(4 * _draw(task, response, str(seed)))]}"
+    return f"{why}\n\n{_VERDICTS[right][int(4 * draw(task, response, str(seed)))]}"
 
 
 def _judge(truth: GroundTruth, response: str, pages: Sequence[str]) -> tuple[bool, str]:
@@ -94,8 +94,3 @@ def _grade(case: str) -> str:
         for label in ("Reference answer", "Student's answer")
     )
     return "correct" if reference <= answer else ("partially correct" if reference & answer else "incorrect")
-
-
-def _draw(*texts: str) -> float:
-    """A number in [0, 1) that depends on the texts only."""
-    return int.from_bytes(hashlib.sha256("\0".join(texts).encode()).digest()[:8], "big") / 2**64

@@ -5,7 +5,8 @@
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../../common/variables.sh"
 show_help "$@"
-cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+NEEDS=tyro source "$(dirname "${BASH_SOURCE[0]}")/../../common/python.sh"
+cd "$ROOT"
 if [ "${1:-}" = --shift_dates ]; then
     target=${2:-}
     [ -n "$target" ] || { echo "error: --shift_dates: give the folder that the task files with new dates go to" >&2; exit 2; }
@@ -13,8 +14,8 @@ if [ "${1:-}" = --shift_dates ]; then
     cd "$OPENWEBVOYAGER_TASKS"
     find . -name '*.jsonl' -print0 | while IFS= read -r -d '' file; do
         mkdir -p "$target/$(dirname "$file")"
-        python "$OLDPWD/toolkits/shift_dates.py" --test_file "$file" --output_file "$target/$file" | tail -n 1
+        "$PYTHON" "$ROOT/toolkits/shift_dates.py" --test_file "$file" --output_file "$target/$file" | tail -n 1
     done
     exit
 fi
-exec elcano run examples/openwebvoyager/recipe.py --output_dir "${1:-runs/openwebvoyager}"
+exec "$PYTHON" -m elcano.cli run examples/openwebvoyager/recipe.py --output_dir "${1:-runs/openwebvoyager}"

@@ -21,8 +21,8 @@ policy=$(absolute "$POLICY")
 learn=()
 for folder in $LEARN; do learn+=("$(absolute "$folder")"); done
 [ -z "${JUDGE:-}" ] || { need TASKS "the task file that JUDGE belongs to"; JUDGE=$(absolute "$JUDGE"); TASKS=$(absolute "$TASKS"); }
-cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-export PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}" PYTHON="${PYTHON:-python}"
+source "$(dirname "${BASH_SOURCE[0]}")/../../common/python.sh"
+cd "$ROOT"
 
 [ -e "$out/samples.json" ] || "$PYTHON" toolkits/make_reward_model_data.py --result_dirs "${learn[@]}" \
     --image_dir "$out/images" --save_json_file "$out/samples.json"

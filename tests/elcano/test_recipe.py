@@ -11,7 +11,7 @@ from collection.config.commands import CandidatesConfig
 from common.errors import UserError
 from common.files import read_json, write_json
 from elcano.recipe import load_recipe, remember_recipe
-from elcano.rounds import draw
+from elcano.rounds import draw_tasks
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 QUICKSTART = ROOT / "examples" / "quickstart" / "recipe.py"
@@ -39,7 +39,7 @@ def test_a_round_may_learn_a_part_of_the_demonstrations_again(tmp_path):
     write_json(tmp_path / "samples.json", samples)
     drawn = {}
     for name in ("optim-1", "optim-2"):
-        kept = read_json(draw(tmp_path / "samples.json", 1 / 3, name, tmp_path / f"{name}.json"))
+        kept = read_json(draw_tasks(tmp_path / "samples.json", 1 / 3, name, tmp_path / f"{name}.json"))
         drawn[name] = {sample["id"].split("--r01")[0] for sample in kept}
         assert 70 < len(drawn[name]) < 130 and len(kept) == 2 * len(drawn[name])
     assert 20 < len(drawn["optim-1"] & drawn["optim-2"]) < 50
