@@ -46,6 +46,8 @@ TARS = {
     "a name that leads out": header(name=b"../../a.json") + bytes(512) + END,
     "a name from the root": header(name=b"/tmp/a.json") + bytes(512) + END,
     "no end": header(b"%011o\0" % 0),
+    "an image without its sample": header(name=b"a.0.png") + bytes(512) + END,
+    "a script": header(name=b"a.py") + bytes(512) + END,
 }
 
 
@@ -86,6 +88,8 @@ def shard(path: Path, fields: bytes) -> Path:
 @pytest.mark.parametrize(
     "change",
     [
+        {"num_images": 1},
+        {"num_images": 1, "images": ["b.0.png"]},
         {"images": 5},
         {"images": None},
         {"images": "a.0.png"},

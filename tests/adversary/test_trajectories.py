@@ -34,7 +34,7 @@ def change(path: Path, **fields: Any) -> None:
 
 
 STEPS: dict[str, Any] = {
-    "number": [0, 2, True, "1", 1.0, "../1"],
+    "number": [0, 2, True, None, "1", 1.0, "../../1"],
     "url": [5, None],
     "reply": [5, None, ["x"], "\ud800"],
     "feedback": [[1], None],

@@ -39,16 +39,6 @@ def test_ordinary_ids_are_taken(name: str) -> None:
     assert Task(name, "q", "http://a.com/").id == Sample(name, [], []).id == name
 
 
-@pytest.mark.parametrize("number", ["../../1", 2, 0, True, None, 1.0])
-def test_a_step_is_numbered_by_its_place(tmp_path: Path, number: object) -> None:
-    folder = trajectory(tmp_path)
-    (folder / "steps.jsonl").write_text(json.dumps({"number": number, "url": "u", "reply": "r"}) + "\n")
-    summary = json.loads((folder / "trajectory.json").read_text()) | {"num_steps": 1}
-    (folder / "trajectory.json").write_text(json.dumps(summary))
-    with pytest.raises(UserError, match="not numbered"):
-        read_trajectory(folder)
-
-
 def trajectory(folder: Path) -> Path:
     """An empty one."""
     writer = TrajectoryWriter(folder / "taskT--1", Task("T--1", "q", "http://a.com/"), {}, "")

@@ -233,49 +233,6 @@ def index_of(folder: Path) -> dict[str, Any]:
     return {"tables": tables, "offsets": offsets, "info": json.loads((folder / ".nv-meta" / ".info.json").read_text())}
 
 
-def test_a_missing_image_names_sample_and_file_and_writes_nothing(tmp_path: Path) -> None:
-    file, images = write_samples(tmp_path, "il", 3)
-    (images / "il--2.png").unlink()
-    with pytest.raises(UserError, match=r"sample il--00001--r01--step01: its image il--2\.png is in none of"):
-        pack(tmp_path / "shards", (file, images))
-    assert {path.name for path in tmp_path.iterdir()} == {"il.json", "images-il"}
-
-
-def test_a_broken_image_leaves_nothing_behind(tmp_path: Path) -> None:
-    file, images = write_samples(tmp_path, "il", 3)
-    (images / "il--2.png").write_bytes(b"not an image")
-    with pytest.raises(UserError, match=r"il--2\.png: an image is neither PNG"):
-        pack(tmp_path / "shards", (file, images))
-    assert {path.name for path in tmp_path.iterdir()} == {"il.json", "images-il"}
-
-
-def test_wrong_mark_counts_are_refused(tmp_path: Path) -> None:
-    file, images = write_samples(tmp_path, "il", 3)
-    records = json.loads(file.read_text())
-    records[1]["images"].pop()
-    file.write_text(json.dumps(records))
-    with pytest.raises(UserError, match="il--00001--r01--step01: 2 <image> marks but 1 images"):
-        pack(tmp_path / "shards", (file, images))
-
-
-BAD_RECORDS = {
-    "[]": "no samples",
-    "{}": "not a list",
-    "[1]": "sample 1: needs id, images and conversations",
-    '[{"id": "a/b", "images": [], "conversations": []}]': "not a plain name",
-    '[{"id": "a", "images": [], "conversations": [{"from": "gpt", "value": "x"}]}]': "turns must alternate",
-    '[{"id": "a", "images": [], "conversations": "x"}]': "must be lists",
-    "[": "not valid JSON",
-}
-
-
-@pytest.mark.parametrize("content", BAD_RECORDS)
-def test_bad_sample_files_are_named(tmp_path: Path, content: str) -> None:
-    (tmp_path / "x.json").write_text(content)
-    with pytest.raises(UserError, match=BAD_RECORDS[content]):
-        pack(tmp_path / "shards", (tmp_path / "x.json", tmp_path))
-
-
 def test_the_same_sample_twice_is_refused(tmp_path: Path) -> None:
     part = write_samples(tmp_path, "il", 3)
     with pytest.raises(UserError, match="occurs twice"):
