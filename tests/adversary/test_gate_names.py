@@ -4,7 +4,6 @@ import socket
 
 import pytest
 
-from data.task import Task
 from environments.browser.url_policy import UrlPolicy
 from tests.adversary.traps import Traps
 from tests.collection.gates import NoWall, in_process_gate, name_server, policy_of_own
@@ -28,17 +27,6 @@ SPELLINGS = [
     "anything.localhost",
 ]
 NO_HOSTS = ["*", "a..b", "127.0.0.1%00.example.com", "a@127.0.0.1", "a;127.0.0.1", "-a", "a_%", "::g", "a" * 300]
-METADATA = [
-    "169.254.169.254",
-    "100.100.100.200",
-    "168.63.129.16",
-    "192.0.0.192",
-    "fd00:ec2::254",
-    "fd20:ce::254",
-    "fd00:42::42",
-    "fd00:a9fe:a9fe::1",
-    "fd00:c1::a9fe:a9fe",
-]
 
 
 def ask(gate_port: int, host: str, port: int, is_tunnel: bool) -> None:
@@ -91,11 +79,3 @@ def test_a_name_that_changes_its_address_between_check_and_connection(
                 for _ in range(3):
                     ask(port, "turning.example", traps.ports["x"], is_tunnel)
             assert traps.after(reached) == reached
-
-
-@pytest.mark.parametrize("address", METADATA)
-def test_a_name_that_leads_to_metadata_is_refused_also_when_listed(address: str) -> None:
-    policy = UrlPolicy.of([Task("1", "q", "http://start.example/")], private=["listed.example:80"])
-    for host in ("start.example", "listed.example", "any.example"):
-        assert policy.refuses_address(host, 80, address), host
-        assert not policy.refuses_address(host, 80, "93.184.216.34")
