@@ -8,15 +8,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
-from data.action import Click
-from environments.browser.actions import act
 from environments.browser.fleet import Fleet
-from environments.browser.observe import observe
-from environments.browser.page import Page, Viewport
-from environments.browser.settle import settle
-from environments.faults import BrowserError, PageError
+from environments.browser.page import Viewport
 from tests.adversary.pages import HEADERS, NAVIGATIONS, SUBRESOURCES
 from tests.adversary.traps import Traps
+from tests.collection.gates import open_and_press
 
 ALL_AT_ONCE = "all at once"
 
@@ -102,18 +98,7 @@ def visit(site: Site, names: Iterable[str], downloads: Path, flags: tuple[str, .
         async with fleet:
             for name in names:
                 async with fleet.page(0, downloads) as page:
-                    with contextlib.suppress(PageError, BrowserError):
-                        await _open_and_press(page, f"{site.url}/{quote(name)}")
+                    await open_and_press(page, f"{site.url}/{quote(name)}")
                     await asyncio.sleep(rest_s)
 
     asyncio.run(go())
-
-
-async def _open_and_press(page: Page, url: str) -> None:
-    await page.goto(url)
-    await settle(page)
-    seen = await observe(page, "released")
-    pressed = [label for label, node in seen.nodes.items() if node["name"]["value"] == "Press"]
-    if pressed:
-        await act(page, Click(pressed[0]), seen, url)
-        await settle(page)

@@ -1,4 +1,4 @@
-"""Gates in this process, where name servers can be replaced, and the same gate without its wall."""
+"""Gates in this process, where name servers can be replaced, the same gate without its wall, and who meets them."""
 
 import asyncio
 import contextlib
@@ -10,9 +10,15 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from data.action import Click
 from data.task import Task
 from environments.browser import gate as gate_module
+from environments.browser.actions import act
+from environments.browser.observe import observe
+from environments.browser.page import Page
+from environments.browser.settle import settle
 from environments.browser.url_policy import UrlPolicy, is_loopback_name
+from environments.faults import BrowserError, PageError
 
 
 class NoWall(UrlPolicy):
@@ -68,3 +74,17 @@ def name_server(monkeypatch: pytest.MonkeyPatch, names: Mapping[str, list[str]])
         return real(host, port, *options, **named)
 
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+
+
+async def open_and_press(page: Page, url: str) -> str:
+    """What the agent sees of a page after it pressed what there is to press, "" when it cannot be observed."""
+    with contextlib.suppress(PageError, BrowserError):
+        await page.goto(url)
+        await settle(page)
+        seen = await observe(page, "released")
+        pressed = [label for label, node in seen.nodes.items() if node["name"]["value"] == "Press"]
+        if pressed:
+            await act(page, Click(pressed[0]), seen, url)
+            seen = await observe(page, "released")
+        return seen.tree
+    return ""

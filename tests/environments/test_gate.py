@@ -20,18 +20,13 @@ import pytest
 
 from common.errors import UserError
 from common.processes import served
-from data.action import Click
 from data.task import Task
 from environments.browser import gate as gate_module
-from environments.browser.actions import act
 from environments.browser.fleet import Fleet
 from environments.browser.gate import Gate
-from environments.browser.observe import observe
 from environments.browser.page import Page, Viewport
-from environments.browser.settle import settle
 from environments.browser.url_policy import UrlPolicy
-from environments.faults import BrowserError, PageError
-from tests.collection.gates import NoWall, in_process_gate, name_server, policy_of_own
+from tests.collection.gates import NoWall, in_process_gate, name_server, open_and_press, policy_of_own
 
 # {trap} is an address that no task set granted.
 ATTACKS = {
@@ -120,20 +115,6 @@ def browse(flags: tuple[str, ...], visit: Any) -> Any:
             return await visit(page)
 
     return asyncio.run(go())
-
-
-async def open_and_press(page: Page, url: str) -> str:
-    """What the agent sees of a page after it pressed what there is to press, "" when it cannot be observed."""
-    with contextlib.suppress(PageError, BrowserError):
-        await page.goto(url)
-        await settle(page)
-        seen = await observe(page, "released")
-        pressed = [label for label, node in seen.nodes.items() if node["name"]["value"] == "Press"]
-        if pressed:
-            await act(page, Click(pressed[0]), seen, url)
-            seen = await observe(page, "released")
-        return seen.tree
-    return ""
 
 
 def test_no_way_leads_round_the_gate(servers: tuple[Server, Server]) -> None:

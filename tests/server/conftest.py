@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from server.vision_language_model import LoadOptions, VisionLanguageModel
 from tests import tiny
 from tests.server.helpers import RunningServer, running_server
 
@@ -13,6 +14,11 @@ from tests.server.helpers import RunningServer, running_server
 @pytest.fixture(scope="session")
 def tiny_policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny.build_decisive_policy(tmp_path_factory.mktemp("tiny") / "policy")
+
+
+@pytest.fixture(scope="module")
+def model(tiny_policy: Path) -> VisionLanguageModel:
+    return VisionLanguageModel(tiny_policy, LoadOptions(device="cpu"))
 
 
 @pytest.fixture(scope="session")

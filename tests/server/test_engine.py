@@ -21,11 +21,6 @@ from tests.server.helpers import observation, png, screenshot
 GREEDY = SamplingParams(temperature=0, max_new_tokens=20)
 
 
-@pytest.fixture(scope="module")
-def model(tiny_policy: Path) -> VisionLanguageModel:
-    return VisionLanguageModel(tiny_policy, LoadOptions(device="cpu"))
-
-
 @pytest.fixture
 def engine(model: VisionLanguageModel) -> Iterator[Engine]:
     engine = Engine(model, EngineConfig(max_batch_size=3, max_queue=64, prefill_chunk=50))

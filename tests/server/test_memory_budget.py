@@ -20,7 +20,7 @@ from server.prompt import Prompt, build_prompt
 from server.sampling import SamplingParams
 from server.sequence import MemoryFullError, Options
 from server.service import Service
-from server.vision_language_model import LoadOptions, VisionLanguageModel
+from server.vision_language_model import VisionLanguageModel
 from server.wire_images import from_predict
 from tests.conftest import ROOT
 from tests.server.allocation_faults import WatchedEngine
@@ -47,11 +47,6 @@ slots.resize(6, 1024)
 print((peak_mb() - before) / (slots.held_bytes / 2**20))
 assert all(bool((layer[:, :4] == 1).all() and (layer[:, 4:] == 0).all()) for layer in slots.layers)
 """
-
-
-@pytest.fixture(scope="module")
-def model(tiny_policy: Path) -> VisionLanguageModel:
-    return VisionLanguageModel(tiny_policy, LoadOptions(device="cpu"))
 
 
 def test_slots_grow_without_holding_two_copies() -> None:

@@ -4,7 +4,6 @@ import concurrent.futures
 import dataclasses
 import gc
 from collections.abc import Callable, Collection, Iterable, Iterator
-from pathlib import Path
 
 import pytest
 import torch
@@ -14,7 +13,7 @@ from server.feature_cache import FeatureCache
 from server.prompt import Prompt, build_prompt, with_reply
 from server.sampling import SamplingParams
 from server.sequence import Completion, MemoryFullError, Options, Sequence
-from server.vision_language_model import LoadOptions, VisionLanguageModel
+from server.vision_language_model import VisionLanguageModel
 from server.wire_images import WireImage, from_predict
 from tests.server.allocation_faults import ERRORS, Place, WatchedEngine
 from tests.server.helpers import observation, png, screenshot
@@ -22,11 +21,6 @@ from tests.server.helpers import observation, png, screenshot
 CONFIG = EngineConfig(max_batch_size=4, prefill_chunk=64)
 GREEDY = SamplingParams(temperature=0, max_new_tokens=4)
 Future = concurrent.futures.Future[Completion]
-
-
-@pytest.fixture(scope="module")
-def model(tiny_policy: Path) -> VisionLanguageModel:
-    return VisionLanguageModel(tiny_policy, LoadOptions(device="cpu"))
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import sys
 import threading
 import weakref
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +16,7 @@ from server.prompt import Prompt, build_prompt
 from server.sampling import SamplingParams
 from server.sequence import Options
 from server.service import GenerationRequest, _submit
-from server.vision_language_model import LoadOptions, VisionLanguageModel
+from server.vision_language_model import VisionLanguageModel
 from server.wire_images import from_predict
 from tests.server.helpers import observation, png, screenshot
 
@@ -59,11 +58,6 @@ class WatchedEngine(Engine):
         self.gate.wait()
         with self.held:
             super()._run()
-
-
-@pytest.fixture(scope="module")
-def model(tiny_policy: Path) -> VisionLanguageModel:
-    return VisionLanguageModel(tiny_policy, LoadOptions(device="cpu"))
 
 
 def test_slots_say_what_growing_and_shrinking_hold_on_the_way() -> None:

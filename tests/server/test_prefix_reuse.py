@@ -26,11 +26,6 @@ GREEDY = SamplingParams(temperature=0, max_new_tokens=12)
 REPLY = "Thought: I look.\n\nAction: Click [3]"
 
 
-@pytest.fixture(scope="module")
-def model(tiny_policy: Path) -> VisionLanguageModel:
-    return VisionLanguageModel(tiny_policy, LoadOptions(device="cpu"))
-
-
 @pytest.fixture
 def start(model: VisionLanguageModel) -> Iterator:
     """`start(**fields)` -> an engine."""

@@ -2,10 +2,13 @@
 
 import io
 import random
+from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 from PIL import Image
 
+from data.rewarded_step import reward_fields
 from data.shard import Sample, write_shards
 from toolkits.energon_index import write_energon_index
 
@@ -45,6 +48,20 @@ def sample(index: int, num_steps: int = 1, num_words: int = 60, with_images: boo
         if with_images:
             images.append(picture(rng, *rng.choice([(64, 48), (96, 96), (40, 90)])))
     return Sample(f"task--{index:05d}--step{num_steps:02d}", conversations, images)
+
+
+def tries(
+    lengths: dict[tuple[str, int], int], solved: Collection[tuple[str, int]], num_words: int, **options: Any
+) -> list[Sample]:
+    """The steps, `lengths` by (task, number of the try), of tries, those that `solved` their task with its reward;
+    `options` are of `sample`."""
+    samples = []
+    for (task, run), length in lengths.items():
+        ids = [f"{task}--00001--run{run}--r02--step{step:02d}" for step in range(1, length + 1)]
+        for identifier, fields in zip(ids, reward_fields(ids, (task, run) in solved), strict=True):
+            plain = sample(len(samples), num_words=num_words, **options)
+            samples.append(Sample(identifier, plain.conversations, plain.images, fields))
+    return samples
 
 
 def build_dataset(folder: Path, samples: list[Sample] | None = None, share_images: bool = False) -> Path:

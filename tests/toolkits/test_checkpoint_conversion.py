@@ -12,7 +12,6 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForImageTextToText, AutoProcessor
 
-from common.processes import die_with_parent
 from tests import tiny
 from tests.conftest import ROOT
 
@@ -20,16 +19,7 @@ SCRIPTS = ROOT / "toolkits" / "model_checkpoints_convertor" / "idefics2"
 
 
 def start(script: str, load_path: Path, save_path: Path, **flags: object) -> subprocess.Popen:
-    arguments = [text for name, value in flags.items() for text in (f"--{name}", str(value))]
-    return subprocess.Popen(
-        ["bash", str(SCRIPTS / script), "--load_path", str(load_path), "--save_path", str(save_path), *arguments],
-        env=tiny.environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-        preexec_fn=die_with_parent,
-    )
+    return tiny.start_script(SCRIPTS / script, {"load_path": load_path, "save_path": save_path, **flags})
 
 
 def run(script: str, load_path: Path, save_path: Path, exit_code: int = 0, **flags: object) -> str:

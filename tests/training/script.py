@@ -4,7 +4,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Any
 
 import psutil
 
-from common.processes import die_with_parent
 from tests import tiny
 from tests.conftest import ROOT
 
@@ -27,19 +25,10 @@ class Run:
             **{"tp": 2, "pr": "fp32", "batch_size": 2, "global_batch_size": 8, "num_workers": 0, "ac": "none"},
             **{"train_iters": 6, "save_interval": 2, "lr": 1e-3, "lr_warmup_iters": 2, "run_name": "run", **options},
         }
-        arguments = [text for name, value in flags.items() for text in (f"--{name}", str(value))]
         variables = {"DATASET_PATH": shards, "PRETRAIN_CHECKPOINT_PATH": megatron, "OUTPUT_BASEPATH": output}
         self.checkpoints = output / "checkpoint" / "run"
         self.metrics_file = output / "log" / "run" / "metrics.jsonl"
-        self.process = subprocess.Popen(
-            ["bash", str(ROOT / "training" / "train_idefics2.sh"), *arguments],
-            env=tiny.environment(**{name: str(value) for name, value in variables.items()}),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-            preexec_fn=die_with_parent,
-        )
+        self.process = tiny.start_script(ROOT / "training" / "train_idefics2.sh", flags, **variables)
 
     def lines(self) -> Iterator[str]:
         return self.process.stdout  # no generator, which would close the pipe with itself

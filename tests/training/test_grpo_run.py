@@ -8,7 +8,6 @@ import pytest
 from transformers import AutoConfig
 
 from common.errors import UserError
-from data.rewarded_step import reward_fields
 from data.shard import Sample
 from models.idefics2.images import ImageEncoder
 from models.processor import load_processor
@@ -27,13 +26,7 @@ SOLVED = {("A", 0), ("B", 0), ("B", 1)}
 
 def plain_tries() -> list[Sample]:
     """Of task A one that solved it and a longer one that did not; two that solved B."""
-    samples = []
-    for (task, run), length in LENGTHS.items():
-        ids = [f"{task}--00001--run{run}--r02--step{step:02d}" for step in range(1, length + 1)]
-        for identifier, fields in zip(ids, reward_fields(ids, (task, run) in SOLVED), strict=True):
-            plain = tiny.sample(len(samples), num_words=20)
-            samples.append(Sample(identifier, plain.conversations, plain.images, fields))
-    return samples
+    return tiny.tries(LENGTHS, SOLVED, num_words=20)
 
 
 def sampled_tries(policy: Path, folder: Path) -> Path:

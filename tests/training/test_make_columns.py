@@ -14,7 +14,6 @@ from pyarrow import parquet
 
 from common.errors import UserError
 from data.columns import ColumnFiles, read_record
-from data.rewarded_step import reward_fields
 from data.shard import Sample
 from tests import tiny
 from tests.conftest import ROOT
@@ -42,13 +41,8 @@ SOLVED = {("A", 0), ("B", 0), ("B", 1)}
 
 def tries(**changes: Any) -> list[Sample]:
     """Three tries of task A, the first a success, and two of B, both; `changes` are of every sample's json."""
-    samples = []
-    for (task, run), length in LENGTHS.items():
-        ids = [f"{task}--00001--run{run}--r02--step{step:02d}" for step in range(1, length + 1)]
-        for identifier, fields in zip(ids, reward_fields(ids, (task, run) in SOLVED), strict=True):
-            plain = tiny.sample(len(samples), num_words=5, with_images=False)
-            samples.append(Sample(identifier, plain.conversations, [], {**fields, **changes}))
-    return samples
+    plain = tiny.tries(LENGTHS, SOLVED, num_words=5, with_images=False)
+    return [dataclasses.replace(sample, extra={**sample.extra, **changes}) for sample in plain]
 
 
 @pytest.fixture
