@@ -47,8 +47,6 @@ class Config:
     """Hugging Face folder whose processor counts."""
     num_pages: int = 84
     """Of each address."""
-    bin_size: int = 16
-    """Tokens in front of a reply are rounded to it."""
     output: Path = LENGTHS["pages"]
     """A JSON file for the lengths."""
 
@@ -112,7 +110,7 @@ def main(config: Config) -> None:
             f"{url}: {len(own)} pages, {sum(lengths) / len(own):.0f} tokens on average, {max(lengths)} most", flush=True
         )
         found += own
-        counted = {"samples": len(found), "lengths": count_lengths(found, config.bin_size)}
+        counted = {"samples": len(found), "lengths": count_lengths(found)}
         write_json(config.output, counted, indent=None)
 
 

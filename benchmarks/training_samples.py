@@ -79,12 +79,12 @@ def read(folder: Path, count: int | None, encoder: ConversationEncoder) -> list[
     return [tokenize(encoder, sample.id, sample.fields, sample.find_images(), join) for sample in samples]
 
 
-def count_lengths(samples: list[TokenizedSample], bin_size: int) -> list[list[int]]:
-    """[tokens, tokens of the reply, samples], sorted; the tokens in front of the reply are rounded to `bin_size`."""
+def count_lengths(samples: list[TokenizedSample]) -> list[list[int]]:
+    """[tokens, tokens of the reply, samples], sorted; the tokens in front of the reply are rounded to 16."""
     counts: dict[tuple[int, int], int] = {}
     for sample in samples:
         reply = int(sample.loss_mask.sum())
-        front = round((len(sample.ids) - reply) / bin_size) * bin_size
+        front = round((len(sample.ids) - reply) / 16) * 16
         counts[front + reply, reply] = counts.get((front + reply, reply), 0) + 1
     return [[*pair, count] for pair, count in sorted(counts.items())]
 
@@ -97,8 +97,6 @@ class Config:
     """Folder of shards."""
     policy: Path = STARTING_POLICY
     """Hugging Face folder whose processor counts."""
-    bin_size: int = 16
-    """Tokens in front of a reply are rounded to it."""
     output: Path = LENGTHS["sites"]
     """A JSON file for the lengths."""
 
@@ -114,7 +112,7 @@ def main(config: Config) -> None:
     images = kind.image_encoder(processor, kind.read_config(config.policy))
     samples = read(config.dataset_path, None, build_encoder(options, processor, images))
     lengths = [len(sample.ids) for sample in samples]
-    counted = {"samples": len(samples), "lengths": count_lengths(samples, config.bin_size)}
+    counted = {"samples": len(samples), "lengths": count_lengths(samples)}
     write_json(config.output, counted, indent=None)
     print(f"{len(lengths)} samples, {sum(lengths) / len(lengths):.0f} tokens on average, {max(lengths)} most")
 

@@ -13,7 +13,8 @@ from common.errors import UserError
 from common.limits import LimitError
 from server.request_error import RequestError, UnknownModelError
 from server.sequence import DeadlineError, EngineBusyError, EngineDeadError, MemoryFullError
-from server.service import ClientGoneError, ReloadingError
+from server.service import ReloadingError
+from server.streaming import ClientGoneError
 
 _NO_FIELD = re.compile(r"\W|^(str|int|float|bool)$")  # the names of a union's branches stand between those of fields
 

@@ -22,8 +22,8 @@ from common.errors import UserError
 from server.errors import KINDS, Kind, no_such_url, refusal
 from server.fleet import Fleet, Replica
 from server.metrics import ReplicasMetrics, render
-from server.service import ClientGoneError, ReloadingError
-from server.streaming import Stream
+from server.service import ReloadingError
+from server.streaming import ClientGoneError, Stream, unless_gone
 
 log = logging.getLogger("elcano.server")
 
@@ -147,14 +147,14 @@ def create_router_app(fleet: Fleet, on_ready: Callable[[], None], slack: int, ti
         async with contextlib.AsyncExitStack() as held:
             held.enter_context(replica.busy())
             try:
-                answer = await _unless_gone(request, client.send(outgoing, stream=True))
-                if answer is None:
-                    return refusal(ClientGoneError("the client hung up"), KINDS[ClientGoneError])
+                answer = await unless_gone(request, client.send(outgoing, stream=True))
                 held.push_async_callback(answer.aclose)
                 kept = {name: answer.headers[name] for name in _REPLY_HEADERS if name in answer.headers}
                 if kept.get("content-type", "").startswith("text/event-stream"):
                     return Stream(answer.aiter_raw(), held.pop_all().aclose, answer.status_code, kept)
                 content = b"".join([piece async for piece in answer.aiter_raw()])
+            except ClientGoneError as error:
+                return refusal(error, KINDS[ClientGoneError])
             except httpx.HTTPError as error:
                 log.error("a replica failed: %r", error)
                 replica.notice_end()
@@ -162,22 +162,6 @@ def create_router_app(fleet: Fleet, on_ready: Callable[[], None], slack: int, ti
             return Response(content, answer.status_code, kept)
 
     return app
-
-
-async def _unless_gone(request: fastapi.Request, sending: Any) -> httpx.Response | None:
-    """The replica's answer; None, and the replica is told, when the client hangs up before."""
-
-    async def hung_up() -> None:
-        while (await request.receive())["type"] != "http.disconnect":
-            pass
-
-    sent, gone = asyncio.ensure_future(sending), asyncio.ensure_future(hung_up())
-    try:
-        await asyncio.wait({sent, gone}, return_when=asyncio.FIRST_COMPLETED)
-        return sent.result() if sent.done() else None
-    finally:
-        sent.cancel()
-        gone.cancel()
 
 
 async def _ask_all(

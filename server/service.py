@@ -27,6 +27,7 @@ from server.request_error import UnknownModelError
 from server.sampling import DrawnToken, SamplingParams
 from server.sequence import Completion, EngineBusyError, MemoryFullError, Options
 from server.stats import EngineStats
+from server.streaming import unless_gone
 from server.wire_images import WireImage
 
 OnToken = Callable[[int, DrawnToken], None]
@@ -36,10 +37,6 @@ log = logging.getLogger("elcano.server")
 
 _TRIM_S = 30.0
 _DRAIN_S = 60.0  # beyond what a request may take
-
-
-class ClientGoneError(Exception):
-    """The client hung up before its reply was ready."""
 
 
 class ReloadingError(Exception):
@@ -166,17 +163,10 @@ class Service:
 
     async def until_gone(self, request: fastapi.Request, started: Started) -> list[Completion]:
         """The whole completions; raises `ClientGoneError` as soon as the client hangs up."""
-        completions = asyncio.ensure_future(started.completions())
-        gone = asyncio.ensure_future(_hung_up(request))
         try:
-            await asyncio.wait({completions, gone}, return_when=asyncio.FIRST_COMPLETED)
-            if not completions.done():
-                raise ClientGoneError
-            return completions.result()
+            return await unless_gone(request, started.completions())
         finally:
             started.cancel()
-            completions.cancel()
-            gone.cancel()
 
     def expect_next(
         self,
@@ -304,8 +294,3 @@ def _submit(
 def _says(engine: Engine, stops: Sequence[str], token_ids: list[int]) -> bool:
     text = engine.model.decode_text(token_ids)
     return any(stop in text for stop in stops)
-
-
-async def _hung_up(request: fastapi.Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass

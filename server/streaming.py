@@ -1,9 +1,36 @@
-"""A streamed answer that gives back what it holds, also when its client left before the first piece was sent."""
+"""Clients that leave: a streamed answer gives back what it holds, also when nobody asked for its first piece."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from typing import Any, TypeVar
 
+from fastapi import Request
 from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
+
+Answer = TypeVar("Answer")
+
+
+class ClientGoneError(Exception):
+    """The client hung up before its reply was ready."""
+
+
+async def unless_gone(request: Request, answering: Coroutine[Any, Any, Answer]) -> Answer:
+    """Its result; `ClientGoneError`, and it is cancelled, as soon as the client hangs up."""
+
+    async def hung_up() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    answer, gone = asyncio.ensure_future(answering), asyncio.ensure_future(hung_up())
+    try:
+        await asyncio.wait({answer, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not answer.done():
+            raise ClientGoneError("the client hung up")
+        return answer.result()
+    finally:
+        answer.cancel()
+        gone.cancel()
 
 
 class Stream(StreamingResponse):
