@@ -17,7 +17,6 @@ import collections
 import dataclasses
 import json
 import sys
-import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,9 +31,9 @@ from megatron.core.fusions import fused_bias_swiglu  # noqa: E402
 from megatron.core.pipeline_parallel.p2p_communication import P2PCommunicator  # noqa: E402
 from torch._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily  # noqa: E402
 from torch.testing._internal.distributed.fake_pg import FakeStore  # noqa: E402
-from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 from torch.utils._pytree import tree_leaves  # noqa: E402
 
+from benchmarks.live_bytes import LiveBytes  # noqa: E402
 from models.registry import family, family_of  # noqa: E402
 from training import layout  # noqa: E402
 from training.activations import num_labelled  # noqa: E402
@@ -115,54 +114,42 @@ def measure(config: Config, hf: Any, rank: int, world_size: int) -> RankMemory:
     )
 
 
-class Meter(TorchDispatchMode):
+class Meter(LiveBytes):
     """Bytes of the storages alive, and bytes sent; answers what a fake tensor cannot, its values."""
 
     def __init__(self, labelled: int) -> None:
         """`labelled`: how many positions a mask of tokens chooses."""
         super().__init__()
-        self.labelled, self.phase = labelled, "build"
-        self.live = self.start = 0
+        self.labelled, self.phase, self.start = labelled, "build", 0
         self.peaks: dict[str, int] = collections.defaultdict(int)
         self.sent: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
-        self.storages: dict[int, weakref.ref[torch.UntypedStorage]] = {}
 
     def enter(self, phase: str) -> None:
         """What follows is counted for `phase`."""
         self.phase = phase
         self.start = self.live
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def add(self, nbytes: int, dtype: torch.dtype) -> None:
+        """And to the phase's own peak."""
+        super().add(nbytes, dtype)
+        self.peaks[self.phase] = max(self.peaks[self.phase], self.live - self.start)
+
+    def answer(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """What follows from a value is made up."""
         if func.namespace == "c10d":
             return self._communicate(func, args)
         if func is torch.ops.aten._local_scalar_dense.default:
             return True if args[0].dtype == torch.bool else 1.0 if args[0].is_floating_point() else 1
         if func is torch.ops.aten.nonzero.default:
-            result = torch.empty(self.labelled, args[0].dim(), dtype=torch.long)
-        elif func is torch.ops.aten.index.Tensor:
-            result = func(args[0], [index for given in args[1] for index in self._indices(given)])
-        else:
-            result = func(*args, **(kwargs or {}))
-        for tensor in tree_leaves(result):
-            if isinstance(tensor, torch.Tensor):
-                self._count(tensor.untyped_storage())
-        return result
+            return torch.empty(self.labelled, args[0].dim(), dtype=torch.long)
+        if func is torch.ops.aten.index.Tensor:
+            return func(args[0], [index for given in args[1] for index in self._indices(given)])
+        return func(*args, **kwargs)
 
     def _indices(self, given: torch.Tensor | None) -> list[torch.Tensor | None]:
         if given is None or given.dtype != torch.bool:
             return [given]
         return [torch.empty(self.labelled, dtype=torch.long) for _ in range(given.dim())]
-
-    def _count(self, storage: torch.UntypedStorage) -> None:
-        key, size = storage._cdata, storage.nbytes()
-        if key not in self.storages:
-            self.storages[key] = weakref.ref(storage, lambda _: self._forget(key, size))
-            self.live += size
-            self.peaks[self.phase] = max(self.peaks[self.phase], self.live - self.start)
-
-    def _forget(self, key: int, size: int) -> None:
-        self.live -= size
-        self.storages.pop(key, None)
 
     def _communicate(self, func: Any, args: Any) -> Any:
         """Nothing is sent; the work returned is one that is done."""

@@ -1,7 +1,6 @@
 """Bytes of all tensors that live in a rank, as a GPU's allocator would count them; a CPU has no such allocator.
 
-Every operation's results are noted until their storage is freed, what autograd keeps for the backward pass included;
-workspaces within an operation are not seen. After each optimizer step a line is written to `rank<n>.jsonl`:
+After each optimizer step a line is written to `rank<n>.jsonl`:
 
     live         bytes after the step: weights, gradients, optimizer state
     peak         the most since the step before
@@ -12,49 +11,31 @@ workspaces within an operation are not seen. After each optimizer step a line is
 
 import collections
 import json
-import weakref
 from pathlib import Path
 from typing import Any
 
 import psutil
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
+
+from benchmarks.live_bytes import LiveBytes
 
 
-class LiveTensors(TorchDispatchMode):
-    """Counts the storages behind all tensors that pass by."""
+class LiveTensors(LiveBytes):
+    """Those of the device that trains, also by type."""
 
     def __init__(self) -> None:
         super().__init__()
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
-        self.live = self.peak = 0
         self.by_type: collections.Counter[torch.dtype] = collections.Counter()
-        self._known: dict[int, weakref.ref[torch.UntypedStorage]] = {}
 
-    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = function(*args, **(kwargs or {}))
-        for leaf in tree_leaves(result):
-            if isinstance(leaf, torch.Tensor) and leaf.device.type == self.device:
-                self._note(leaf)
-        return result
+    def note(self, tensor: torch.Tensor) -> None:
+        if tensor.device.type == self.device:
+            super().note(tensor)
 
-    def _note(self, tensor: torch.Tensor) -> None:
-        storage, dtype = tensor.untyped_storage(), tensor.dtype
-        key, size = storage._cdata, storage.nbytes()
-        if key in self._known:
-            return
-
-        def forget(_: Any) -> None:
-            del self._known[key]
-            self.live -= size
-            self.by_type[dtype] -= size
-
-        self._known[key] = weakref.ref(storage, forget)
-        self.live += size
-        self.by_type[dtype] += size
-        self.peak = max(self.peak, self.live)
+    def add(self, nbytes: int, dtype: torch.dtype) -> None:
+        super().add(nbytes, dtype)
+        self.by_type[dtype] += nbytes
 
 
 def install(folder: str, rank: str) -> None:
