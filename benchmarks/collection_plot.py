@@ -9,6 +9,7 @@ from rich.table import Table
 
 from benchmarks.collection_sides import Row
 from benchmarks.figures import Figure, Load
+from common.drawing import drawing
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,22 +71,14 @@ def print_table(rows: Sequence[Summary], observation: dict[str, Figure], load: L
 
 def plot(rows: Sequence[Summary], path: Path) -> None:
     """Steps/s by sessions, a line per side, with the range of the repeats."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(7, 4.5))
-    for side in dict.fromkeys(row.side for row in rows):
-        points = [(row.sessions, row.steps_per_s) for row in rows if row.side == side]
-        sessions, speeds = zip(*points, strict=True)
-        below, above = [one.median - one.lowest for one in speeds], [one.highest - one.median for one in speeds]
-        axes.errorbar(sessions, [one.median for one in speeds], [below, above], marker="o", capsize=3, label=side)
-    counts = sorted({row.sessions for row in rows})
-    axes.set(xscale="log", yscale="log", xlabel="sessions at the same time", ylabel="steps per second")
-    axes.set_xticks(counts, [str(count) for count in counts])
-    axes.grid(alpha=0.3)
-    axes.legend()
-    figure.tight_layout()
-    figure.savefig(path, dpi=150)
-    pyplot.close(figure)
+    with drawing(path, (7, 4.5)) as [axes]:
+        for side in dict.fromkeys(row.side for row in rows):
+            points = [(row.sessions, row.steps_per_s) for row in rows if row.side == side]
+            sessions, speeds = zip(*points, strict=True)
+            below, above = [one.median - one.lowest for one in speeds], [one.highest - one.median for one in speeds]
+            axes.errorbar(sessions, [one.median for one in speeds], [below, above], marker="o", capsize=3, label=side)
+        counts = sorted({row.sessions for row in rows})
+        axes.set(xscale="log", yscale="log", xlabel="sessions at the same time", ylabel="steps per second")
+        axes.set_xticks(counts, [str(count) for count in counts])
+        axes.grid(alpha=0.3)
+        axes.legend()

@@ -30,6 +30,7 @@ from benchmarks.collection_site import Site
 from benchmarks.figures import watched
 from benchmarks.stub_policy import StubPolicy
 from common import cli
+from common.drawing import drawing
 from common.files import read_json, write_json
 from common.processes import die_with_parent
 from data.task import Task, write_tasks
@@ -184,21 +185,14 @@ def _memory(samples: list[Sample], sessions: int) -> dict[str, Any]:
 
 def _plot(samples: list[Sample], config: Config) -> None:
     """Memory of all processes, and the steps taken, by minute."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, memory = pyplot.subplots(figsize=(7, 4))
-    minutes = [sample.second / 60 for sample in samples]
-    memory.plot(minutes, [(sample.browsers_mb + sample.collector_mb) / 1024 for sample in samples], label="memory")
-    memory.set(xlabel="minutes", ylabel="GB (PSS)", title=f"{config.num_sessions} sessions", ylim=(0, None))
-    steps = memory.twinx()
-    steps.plot(minutes, [sample.replies for sample in samples], "C1", label="steps")
-    steps.set(ylabel="steps", ylim=(0, None))
-    figure.legend(loc="lower right", bbox_to_anchor=(0.88, 0.15))
-    figure.tight_layout()
-    figure.savefig(config.plot, dpi=150)
+    with drawing(config.plot, (7, 4)) as [memory]:
+        minutes = [sample.second / 60 for sample in samples]
+        memory.plot(minutes, [(sample.browsers_mb + sample.collector_mb) / 1024 for sample in samples], label="memory")
+        memory.set(xlabel="minutes", ylabel="GB (PSS)", title=f"{config.num_sessions} sessions", ylim=(0, None))
+        steps = memory.twinx()
+        steps.plot(minutes, [sample.replies for sample in samples], "C1", label="steps")
+        steps.set(ylabel="steps", ylim=(0, None))
+        memory.figure.legend(loc="lower right", bbox_to_anchor=(0.88, 0.15))
 
 
 def _account(results: Path, replies: dict[str, int]) -> dict[str, Any]:

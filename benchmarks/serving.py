@@ -32,6 +32,7 @@ from benchmarks.serving_baselines import MicroBatching, Published
 from benchmarks.serving_ours import Ours
 from benchmarks.serving_traffic import Request
 from common import cli
+from common.drawing import drawing
 from common.errors import UserError
 from common.files import write_json
 from server.engine import EngineConfig
@@ -188,27 +189,22 @@ def write(path: Path, config: Config, load: Load, rows: list[dict[str, Any]]) ->
 
 def plot(rows: list[dict[str, Any]], path: Path) -> None:
     """Bars of requests per second for each setting, with their range."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
     settings = list(dict.fromkeys((row["prompt_tokens"], row["agents"]) for row in rows))
     sides = list(dict.fromkeys(row["side"] for row in rows))
-    figure, axes = pyplot.subplots(figsize=(2 + 1.2 * len(settings), 3.6), layout="constrained")
-    for number, side in enumerate(sides):
-        found = {(row["prompt_tokens"], row["agents"]): row["requests_per_s"] for row in rows if row["side"] == side}
-        places = [index + (number - (len(sides) - 1) / 2) * 0.2 for index in range(len(settings))]
-        bars = [found[setting] for setting in settings]
-        low, high = [one.median - one.lowest for one in bars], [one.highest - one.median for one in bars]
-        heights = [one.median for one in bars]
-        axes.bar(places, heights, width=0.18, yerr=[low, high], capsize=2, label=side.replace("_", " "))
-    axes.set_xticks(range(len(settings)), [f"{agents} agents\n{tokens} tokens" for tokens, agents in settings])
-    axes.set_ylabel("requests per second")
-    axes.legend(frameon=False)
-    axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=120)
-    pyplot.close(figure)
+    with drawing(path, (2 + 1.2 * len(settings), 3.6)) as [axes]:
+        for number, side in enumerate(sides):
+            found = {
+                (row["prompt_tokens"], row["agents"]): row["requests_per_s"] for row in rows if row["side"] == side
+            }
+            places = [index + (number - (len(sides) - 1) / 2) * 0.2 for index in range(len(settings))]
+            bars = [found[setting] for setting in settings]
+            low, high = [one.median - one.lowest for one in bars], [one.highest - one.median for one in bars]
+            heights = [one.median for one in bars]
+            axes.bar(places, heights, width=0.18, yerr=[low, high], capsize=2, label=side.replace("_", " "))
+        axes.set_xticks(range(len(settings)), [f"{agents} agents\n{tokens} tokens" for tokens, agents in settings])
+        axes.set_ylabel("requests per second")
+        axes.legend(frameon=False)
+        axes.spines[["top", "right"]].set_visible(False)
 
 
 def print_table(rows: list[dict[str, Any]]) -> None:

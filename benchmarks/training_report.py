@@ -9,6 +9,7 @@ from rich.table import Table
 
 from benchmarks.figures import Figure, Load
 from benchmarks.training_jobs import PACKED, Row
+from common.drawing import drawing
 
 BASELINES = ("Hugging Face", "plain loop")
 
@@ -81,19 +82,15 @@ def print_tables(result: dict[str, Any]) -> None:
 
 def plot(result: dict[str, Any], path: Path) -> None:
     """Ratios to Hugging Face's model, a bar for each side."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
     models = list(result["parameters"])
-    figure, all_axes = pyplot.subplots(1, len(models), figsize=(4.5 * len(models), 3.5), squeeze=False)
-    for axes, model in zip(all_axes[0], models, strict=True):
-        sides = [side for side in result["sides"] if side["model"] == model and side["side"] != "Hugging Face"]
-        labels = [f"{side['side']}\n{side['threads']} threads" for side in sides]
-        colors = ["tab:gray" if side["side"] in BASELINES else "tab:blue" for side in sides]
-        axes.barh(labels[::-1], [side["times"]["Hugging Face"]["median"] for side in sides][::-1], color=colors[::-1])
-        axes.axvline(1.0, color="black", linewidth=1)
-        axes.set(title=f"{model}, {result['parameters'][model] / 1e6:.0f} M", xlabel="tokens per CPU-s, x Hugging Face")
-    figure.tight_layout()
-    figure.savefig(path, dpi=150)
+    with drawing(path, (4.5 * len(models), 3.5), len(models)) as all_axes:
+        for axes, model in zip(all_axes, models, strict=True):
+            sides = [
+                side for side in result["sides"][::-1] if side["model"] == model and side["side"] != "Hugging Face"
+            ]
+            labels = [f"{side['side']}\n{side['threads']} threads" for side in sides]
+            colors = ["tab:gray" if side["side"] in BASELINES else "tab:blue" for side in sides]
+            axes.barh(labels, [side["times"]["Hugging Face"]["median"] for side in sides], color=colors)
+            axes.axvline(1.0, color="black", linewidth=1)
+            millions = result["parameters"][model] / 1e6
+            axes.set(title=f"{model}, {millions:.0f} M", xlabel="tokens per CPU-s, x Hugging Face")

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from common import cli
+from common.drawing import drawing
 from common.errors import UserError
 from common.files import read_json, write_json
 from common.significance import wilson
@@ -57,47 +58,39 @@ def read_run(run: Path) -> list[dict[str, Any]]:
 
 def draw(runs: dict[str, list[dict[str, Any]]], path: Path) -> None:
     """Success on the test tasks by round, a line a run, with intervals of 95 %."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(7, 4.2), dpi=150)
-    for number, ((label, rounds), colour) in enumerate(zip(runs.items(), COLOURS, strict=False)):
-        rates = [entry["success_rate"] for entry in rounds]
-        percent = [100 * rate for rate in rates]
-        intervals = [wilson(rate, entry["num_tasks"]) for rate, entry in zip(rates, rounds, strict=True)]
-        below = [100 * (rate - low) for rate, (low, _) in zip(rates, intervals, strict=True)]
-        above = [100 * (high - rate) for rate, (_, high) in zip(rates, intervals, strict=True)]
-        places = [place + 0.08 * number for place in range(len(rounds))]  # side by side, for the bars to be seen
-        axes.errorbar(places, percent, [below, above], marker="o", capsize=4, color=colour, label=label)
-        side, align = (6, "left") if number else (-6, "right")
-        paper = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
-        for place, rate in zip(places, percent, strict=True):
-            axes.annotate(
-                f"{rate:.0f} %",
-                (place, rate),
-                textcoords="offset points",
-                xytext=(side, 0),
-                ha=align,
-                va="center",
-                color=colour,
-                fontsize=9,
-                bbox=paper,
-            )
-    names = [entry["name"] for entry in next(iter(runs.values()))]
-    axes.set_xticks(range(len(names)), names)
-    axes.set_xlim(-0.5, len(names) - 0.4)
-    axes.set_ylim(0, 100)
-    axes.set_yticks(range(0, 101, 20))
-    axes.set_ylabel("test tasks solved (%)")
-    axes.set_title("Exploration, feedback, optimization: three rounds")
-    axes.grid(axis="y", alpha=0.3)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(loc="lower right", frameon=False)
-    figure.tight_layout()
-    figure.savefig(path)
-    pyplot.close(figure)
+    with drawing(path, (7, 4.2)) as [axes]:
+        for number, ((label, rounds), colour) in enumerate(zip(runs.items(), COLOURS, strict=False)):
+            rates = [entry["success_rate"] for entry in rounds]
+            percent = [100 * rate for rate in rates]
+            intervals = [wilson(rate, entry["num_tasks"]) for rate, entry in zip(rates, rounds, strict=True)]
+            below = [100 * (rate - low) for rate, (low, _) in zip(rates, intervals, strict=True)]
+            above = [100 * (high - rate) for rate, (_, high) in zip(rates, intervals, strict=True)]
+            places = [place + 0.08 * number for place in range(len(rounds))]  # side by side, for the bars to be seen
+            axes.errorbar(places, percent, [below, above], marker="o", capsize=4, color=colour, label=label)
+            side, align = (6, "left") if number else (-6, "right")
+            paper = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+            for place, rate in zip(places, percent, strict=True):
+                axes.annotate(
+                    f"{rate:.0f} %",
+                    (place, rate),
+                    textcoords="offset points",
+                    xytext=(side, 0),
+                    ha=align,
+                    va="center",
+                    color=colour,
+                    fontsize=9,
+                    bbox=paper,
+                )
+        names = [entry["name"] for entry in next(iter(runs.values()))]
+        axes.set_xticks(range(len(names)), names)
+        axes.set_xlim(-0.5, len(names) - 0.4)
+        axes.set_ylim(0, 100)
+        axes.set_yticks(range(0, 101, 20))
+        axes.set_ylabel("test tasks solved (%)")
+        axes.set_title("Exploration, feedback, optimization: three rounds")
+        axes.grid(axis="y", alpha=0.3)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(loc="lower right", frameon=False)
 
 
 def print_rounds(label: str, rounds: list[dict[str, Any]]) -> None:
