@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.figures import Figure
-from benchmarks.seeds_step import SeedSession, Step
+from benchmarks.seeds_step import SeedSession, SeedsStep
 from benchmarks.usage import cpu_s, pss_mb
 from common.errors import UserError
 from data.action import Click
@@ -23,12 +23,12 @@ from environments.browser.page import Page, Viewport
 from environments.browser.settle import settle
 
 SEEDS = {
-    "owv": Step(marks=False, tree=True),
-    "owv_sleeps": Step(marks=False, tree=True, pause_s=3.0),
-    "pae": Step(marks=True, tree=False),
-    "pae_sleeps": Step(marks=True, tree=False, pause_s=10.0),
-    "pae_tree": Step(marks=True, tree=True),
-    "pae_tree_sleeps": Step(marks=True, tree=True, pause_s=10.0),
+    "owv": SeedsStep(marks=False, tree=True),
+    "owv_sleeps": SeedsStep(marks=False, tree=True, pause_s=3.0),
+    "pae": SeedsStep(marks=True, tree=False),
+    "pae_sleeps": SeedsStep(marks=True, tree=False, pause_s=10.0),
+    "pae_tree": SeedsStep(marks=True, tree=True),
+    "pae_tree_sleeps": SeedsStep(marks=True, tree=True, pause_s=10.0),
 }
 
 

@@ -55,7 +55,7 @@ return [marks, inner.map(({ element, text }) => ({ element, text }))];
 
 
 @dataclass(frozen=True)
-class Step:
+class SeedsStep:
     """What one side does in a step. `pause_s` is the pause after a click; 0 leaves it out."""
 
     marks: bool
@@ -84,7 +84,7 @@ class SeedSession:
             self.driver.quit()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def observe(self, how: Step) -> int:
+    def observe(self, how: SeedsStep) -> int:
         """What the model would be shown; returns how many elements it holds."""
         marks, elements = self._mark() if how.marks else ([], [])
         lines = self._read_tree() if how.tree else 0
@@ -95,7 +95,7 @@ class SeedSession:
             self.driver.execute_script("arguments[0].remove()", mark)
         return len(elements) + lines
 
-    def step(self, how: Step) -> None:
+    def step(self, how: SeedsStep) -> None:
         """Observe and click on to the next page."""
         self.observe(how)
         link = self.driver.execute_script(

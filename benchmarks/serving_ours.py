@@ -8,7 +8,7 @@ import torch
 
 from benchmarks.serving_traffic import Recorded, Request
 from data.conversation import split_marks
-from server.batch import Reply
+from server.batch import DraftedReply
 from server.engine import Engine, EngineConfig
 from server.model_step import Drawn, ModelStep
 from server.prompt import build_prompt
@@ -30,7 +30,7 @@ class Given(SamplingParams):
 class GivenStep(ModelStep):
     """The engine's step, where every reply says what is recorded; drafts are kept as far as they agree with it."""
 
-    def _draw(self, replies: Listed[Reply], logits: torch.Tensor) -> list[Drawn]:
+    def _draw(self, replies: Listed[DraftedReply], logits: torch.Tensor) -> list[Drawn]:
         logits[:, self.model.banned_ids] = -torch.inf
         choices, said = iter(logits.argmax(-1).tolist()), []
         for sequence, draft in ((reply.sequence, reply.draft) for reply in replies):

@@ -155,7 +155,7 @@ def _layers_that_fit(options: train_config.Config) -> int:
 def _measure(options: train_config.Config, hf: Any, steps: int) -> dict[str, float | str | None]:
     from training import checkpoint
     from training.clock import Clock
-    from training.collate import Step
+    from training.collate import OptimizerStep
     from training.flops import peak_flops
     from training.optimization import Guard, build_optimizer, build_scheduler
     from training.parallel import build_model, unwrap
@@ -172,7 +172,7 @@ def _measure(options: train_config.Config, hf: Any, steps: int) -> dict[str, flo
     clock = Clock(VisionMeter(models[0].vision_modules(), family_of(hf).vision_side(hf)))
     collator = build_collator(options, Screenshots(hf.perceiver_config.resampler_n_latents))
     batches = _micro_batches(collator, hf, options)
-    step = Step(batches, [])
+    step = OptimizerStep(batches, [])
     measured = []
     for _ in range(2 + steps):
         clock.restart()

@@ -189,12 +189,12 @@ class Elcano:
         return [batch.with_pixels() for batch in batches]
 
     def step(self, job: Job, batches: list[MicroBatch]) -> float:
-        from training.collate import Step
+        from training.collate import OptimizerStep
         from training.train import train_step
 
         torch.set_num_threads(job.threads)
         self.clock.restart()
-        step = Step(batches, [key for batch in batches for key in batch.keys])
+        step = OptimizerStep(batches, [key for batch in batches for key in batch.keys])
         metrics = train_step(self.config, self.hf, self.chunks, Sft(), self.state, step, self.clock)
         assert metrics.skipped is None and math.isfinite(metrics.loss)
         return metrics.loss

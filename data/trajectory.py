@@ -40,7 +40,7 @@ _LEGACY_CANNOT_EXECUTE = re.compile(r"The action you have chosen cannot be exect
 
 
 @dataclasses.dataclass(frozen=True)
-class Step:
+class TrajectoryStep:
     """One line of `steps.jsonl`: observation `number` (1-based), the feedback shown with it, and the reply to it.
 
     `timings_s` are seconds by name; `token_ids`, `logprobs` are the reply's, as the server gave them. The `logprobs`
@@ -72,7 +72,7 @@ class Trajectory:
     run: int | None
     ques: str
     web: str
-    steps: list[Step]
+    steps: list[TrajectoryStep]
     trees: list[str]
     status: str
     answer: str | None = None
@@ -167,7 +167,7 @@ class TrajectoryWriter:
             (self.folder / f"accessibility_tree{number}.json").write_text(nodes, encoding="utf-8")
         (self.folder / f"screenshot{number}.png").write_bytes(screenshot_png)
 
-    def add_step(self, step: Step, tree: str) -> None:
+    def add_step(self, step: TrajectoryStep, tree: str) -> None:
         """The agent's reply to that observation, flushed at once."""
         self._lines.write(json.dumps(dataclasses.asdict(step), ensure_ascii=False) + "\n")
         self._lines.flush()
@@ -272,7 +272,7 @@ def read_trajectory(folder: str | Path) -> Trajectory:
 def _read_ours(folder: Path) -> Trajectory:
     summary = read_json(folder / "trajectory.json")
     try:
-        steps = [Step(**parse_json(line)) for line in read_lines(folder / "steps.jsonl")]
+        steps = [TrajectoryStep(**parse_json(line)) for line in read_lines(folder / "steps.jsonl")]
     except (ValueError, TypeError) as error:
         raise UserError(f"{folder}: steps.jsonl has a line that is no step ({error})") from None
     _check_numbers(folder, steps)
@@ -296,7 +296,7 @@ def _read_ours(folder: Path) -> Trajectory:
     )
 
 
-def _check_numbers(folder: Path, steps: Sequence[Step]) -> None:
+def _check_numbers(folder: Path, steps: Sequence[TrajectoryStep]) -> None:
     """Step numbers are parts of file names."""
     if [repr(step.number) for step in steps] != [str(number) for number in range(1, len(steps) + 1)]:
         raise UserError(f"{folder}: its steps are not numbered 1 to {len(steps)}")
@@ -311,7 +311,7 @@ def _read_released(folder: Path) -> Trajectory:
     if len(users) != len(replies):
         raise UserError(f"{folder}: interact_messages.json ends with an unanswered turn")
     steps = [
-        Step(
+        TrajectoryStep(
             number=number, url="", reply=reply["content"], feedback=_feedback_of(_text_of([user])) if number > 1 else ""
         )
         for number, (user, reply) in enumerate(zip(users, replies, strict=True), start=1)

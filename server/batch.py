@@ -9,7 +9,7 @@ from server.sequence import Sequence
 
 
 @dataclasses.dataclass
-class Reply:
+class DraftedReply:
     """A sequence that decodes, and its `draft` for this step; a row of logits follows its newest token and each drafted
     one."""
 

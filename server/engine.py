@@ -19,7 +19,7 @@ from collections.abc import Callable
 import torch
 
 from common.errors import UserError
-from server.batch import Reply
+from server.batch import DraftedReply
 from server.config import EngineFlags
 from server.engine_memory import EngineMemory
 from server.feature_cache import FeatureCache
@@ -352,7 +352,7 @@ class Engine:
         num_kept = sum(reply.sequence.last_kept for reply in step.replies if reply.draft)
         self.stats.count_step(len(step.replies), num_drafted, num_kept, num_chunk_tokens)
 
-    def _keep(self, reply: Reply, drawn: Drawn) -> str:
+    def _keep(self, reply: DraftedReply, drawn: Drawn) -> str:
         """Add what was drawn up to the first token that the draft had wrong; returns why the reply ended, if so."""
         sequence, reason = reply.sequence, ""
         for kept, token in enumerate(drawn):

@@ -9,7 +9,7 @@ from collections.abc import Sequence as Listed
 
 import torch
 
-from server.batch import Reading, Reply, chunk_features
+from server.batch import DraftedReply, Reading, chunk_features
 from server.engine_memory import EngineMemory
 from server.memory import is_out_of_memory
 from server.prompt import ImageInput
@@ -29,9 +29,9 @@ class Computed:
     """What a step has found: the tokens `drawn` for the replies that go on and for those that begin, the `scores` of
     scored tokens by sequence. `failed` sequences cannot be read. `spare` is what moving rows takes."""
 
-    replies: list[Reply]
+    replies: list[DraftedReply]
     readings: list[Reading]
-    drawn: list[tuple[Reply, Drawn]]
+    drawn: list[tuple[DraftedReply, Drawn]]
     scores: dict[Sequence, list[float]]
     failed: list[tuple[Sequence, Exception]]
     spare: torch.Tensor
@@ -65,18 +65,18 @@ class ModelStep:
                 if reading.sequence.options.num_scored:
                     scores[reading.sequence] = _score(reading, logits[begin:end])
                 elif reading.wanted:
-                    answered.append(Reply(reading.sequence))
+                    answered.append(DraftedReply(reading.sequence))
                     rows.append(begin)
                 begin = end
             drawn = self._draw(answered, logits[rows]) if answered else []
         spare = self._scheduler.spare(reading.sequence for reading in readings if reading.complete)
         return Computed(replies, readings, list(zip(answered, drawn, strict=True)), scores, failed, spare)
 
-    def _drafted(self) -> list[Reply]:
+    def _drafted(self) -> list[DraftedReply]:
         """All decoding sequences, with drafts as long as there is room for them in a step."""
         replies, room = [], self._scheduler.prefill_chunk
         for sequence in self._scheduler.decoding:
-            replies.append(Reply(sequence, self._drafter.draft(sequence, room)))
+            replies.append(DraftedReply(sequence, self._drafter.draft(sequence, room)))
             room -= len(replies[-1].draft)
         return replies
 
@@ -125,7 +125,7 @@ class ModelStep:
         self.memory.keep_features(image.key, features)
         return features
 
-    def _forward(self, replies: Listed[Reply], readings: Listed[Reading]) -> torch.Tensor:
+    def _forward(self, replies: Listed[DraftedReply], readings: Listed[Reading]) -> torch.Tensor:
         """Logits behind the new tokens of the replies, then those that the chunks want."""
         token_ids = [token for reply in replies for token in reply.new_tokens]
         wanted = list(range(len(token_ids)))
@@ -141,7 +141,7 @@ class ModelStep:
         with self.model.adapters.routed(adapters):
             return self.model.forward(token_ids, features, step, wanted)
 
-    def _draw(self, replies: Listed[Reply], logits: torch.Tensor) -> list[Drawn]:
+    def _draw(self, replies: Listed[DraftedReply], logits: torch.Tensor) -> list[Drawn]:
         """A token from each row of `logits`, which are as many for a reply as it has new tokens."""
         own = logits.logsumexp(-1)  # makes the logits the model's own log-probabilities, before anything is forbidden
         likeliest = _likeliest(replies, logits, own)
@@ -160,7 +160,9 @@ class ModelStep:
         return [[next(drawn) for _ in range(1 + len(reply.draft))] for reply in replies]
 
 
-def _likeliest(replies: Listed[Reply], logits: torch.Tensor, own: torch.Tensor) -> Listed[list[tuple[int, float]]]:
+def _likeliest(
+    replies: Listed[DraftedReply], logits: torch.Tensor, own: torch.Tensor
+) -> Listed[list[tuple[int, float]]]:
     """For each row of `logits` the likeliest tokens, as many as its reply wants, with the model's log-probabilities."""
     wanted = [reply.sequence.options.num_top for reply in replies for _ in range(1 + len(reply.draft))]
     if not any(wanted):

@@ -1,9 +1,9 @@
 """Ragged attention: one forward pass for sequences that are being answered and prompts that are still being read.
 
-A `Step` lays all its new tokens end to end: the newest one of each sequence that decodes with its draft, then chunks
-of prompts. Everything in the model but attention treats tokens alone, so no padding is computed; attention looks each
-token's own sequence up in the KV slots. Reading prompts in chunks beside the decoding keeps long prompts from holding
-up short replies (Sarathi, arXiv:2308.16369).
+A `RaggedStep` lays all its new tokens end to end: the newest one of each sequence that decodes with its draft, then
+chunks of prompts. Everything in the model but attention treats tokens alone, so no padding is computed; attention looks
+each token's own sequence up in the KV slots. Reading prompts in chunks beside the decoding keeps long prompts from
+holding up short replies (Sarathi, arXiv:2308.16369).
 """
 
 import dataclasses
@@ -42,7 +42,7 @@ class Chunk:
 
 
 @dataclasses.dataclass(frozen=True)
-class Step:
+class RaggedStep:
     """`decoding[i]` continues the reply in row i of the slots by a few tokens; the prompts' `chunks` come behind."""
 
     slots: KVSlots
@@ -181,7 +181,7 @@ def _forward(
     value: torch.Tensor,
     attention_mask: torch.Tensor | None,
     scaling: float,
-    step: Step | None = None,
+    step: RaggedStep | None = None,
     **kwargs: Any,
 ) -> tuple[torch.Tensor, None]:
     """What Hugging Face attention modules call. Without a step it is plain attention: `generate` still works."""

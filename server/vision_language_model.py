@@ -28,7 +28,7 @@ from server.config import ModelFlags
 from server.kv_slots import KVSlots
 from server.lora import Adapters
 from server.memory import is_out_of_memory
-from server.ragged_attention import KERNELS, Chunk, Step
+from server.ragged_attention import KERNELS, Chunk, RaggedStep
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,7 +87,7 @@ class VisionLanguageModel:
         return self.family.image_features(self.hf_model, pixels.to(self.device, self.hf_model.dtype))
 
     def forward(
-        self, token_ids: Sequence[int], features: Sequence[torch.Tensor], step: Step, wanted: Sequence[int]
+        self, token_ids: Sequence[int], features: Sequence[torch.Tensor], step: RaggedStep, wanted: Sequence[int]
     ) -> torch.Tensor:
         """Run the new tokens of a step, laid end to end; `features` fill their `<image>` tokens in order.
 
@@ -118,9 +118,9 @@ class VisionLanguageModel:
         """Memory of what stands for one `<image>` token."""
         return self._text_model.config.hidden_size * self.hf_model.dtype.itemsize
 
-    def new_step(self, slots: KVSlots, decoding: Sequence[Chunk], chunks: Sequence[Chunk]) -> Step:
+    def new_step(self, slots: KVSlots, decoding: Sequence[Chunk], chunks: Sequence[Chunk]) -> RaggedStep:
         """A step with this model's attention window and kernel."""
-        return Step(slots, decoding, chunks, self.sliding_window, self._kernel)
+        return RaggedStep(slots, decoding, chunks, self.sliding_window, self._kernel)
 
 
 def _device(name: str) -> torch.device:

@@ -81,7 +81,7 @@ class Share:
 
 
 @dataclasses.dataclass(frozen=True)
-class Step:
+class OptimizerStep:
     """`micro_batches`: this replica's of one optimizer step; `keys`: of all samples of the step, on all replicas."""
 
     micro_batches: list[MicroBatch]
@@ -124,9 +124,9 @@ class Collator:
     pixel_queue: PixelQueue = dataclasses.field(default_factory=PixelQueue)
     """Makes the pixels."""
 
-    def step(self, share: Share) -> Step:
+    def step(self, share: Share) -> OptimizerStep:
         """An optimizer step as this rank computes it."""
-        return Step(self.collate(share.samples), share.keys)
+        return OptimizerStep(self.collate(share.samples), share.keys)
 
     def collate(self, samples: Sequence[TokenizedSample]) -> list[MicroBatch]:
         """At least one micro-batch of `samples`, the replica's own of an optimizer step.

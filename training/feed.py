@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 import torch
 from torch import distributed
 
-from training.collate import Collator, Share, Step
+from training.collate import Collator, OptimizerStep, Share
 from training.dataset import EncodedShare
 
 _AHEAD = 2
@@ -131,7 +131,7 @@ class Feed:
         self._state: Any = None
         self._prefetcher = Prefetcher(self._fetch, _AHEAD if num_workers else 0)
 
-    def take(self) -> Step:
+    def take(self) -> OptimizerStep:
         """The next step; waits for it."""
         step, self._state = self._prefetcher.take()
         return step
@@ -151,7 +151,7 @@ class Feed:
         if self.loader is not None:
             self.loader.restore_state_rank(state)
 
-    def _fetch(self) -> tuple[Step, Any]:
+    def _fetch(self) -> tuple[OptimizerStep, Any]:
         """A step; and where it is fetched ahead, the loader's state after it, on the rank that is asked for that."""
         content = self._next_share() if self.loader is not None else None
         share: Share = pickle.loads(self.replica.broadcast(content))

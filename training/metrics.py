@@ -20,7 +20,7 @@ from torch.utils.tensorboard import SummaryWriter
 
 from common.progress import Reporter
 from training.clock import Clock
-from training.collate import Step
+from training.collate import OptimizerStep
 from training.config import Config
 from training.flops import language_flops, peak_flops
 from training.step import sum_over_replicas
@@ -51,7 +51,7 @@ class StepMetrics:
     @staticmethod
     def reduce(
         losses: Sequence[torch.Tensor],
-        step: Step,
+        step: OptimizerStep,
         grad_norm: float,
         lr: float,
         skipped: str | None,

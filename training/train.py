@@ -19,7 +19,7 @@ from models.registry import family
 from training import checkpoint, layout
 from training.algorithms.algorithm import Algorithm
 from training.clock import Clock
-from training.collate import Collator, Place, Step
+from training.collate import Collator, OptimizerStep, Place
 from training.columns import ColumnJoin
 from training.config import Config
 from training.dataset import ShareEncoder, build_loader
@@ -180,7 +180,7 @@ def train_step(
     model: Chunks,
     algorithm: Algorithm,
     state: checkpoint.TrainingState,
-    step: Step,
+    step: OptimizerStep,
     clock: Clock,
 ) -> StepMetrics:
     """One optimizer step over a global batch; the guard may skip its last act."""

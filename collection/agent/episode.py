@@ -15,7 +15,7 @@ from collection.config.agent import Hidden
 from common.seeds import derive_seed
 from data.conversation import StepText
 from data.task import Task
-from data.trajectory import FINISHED, MAX_STEPS, Step, TrajectoryWriter
+from data.trajectory import FINISHED, MAX_STEPS, TrajectoryStep, TrajectoryWriter
 from environments.environment import Environment, Observation, Response, respond
 
 _DISK = ThreadPoolExecutor(4, thread_name_prefix="disk")  # a write waits for no judge and no browser that starts
@@ -117,8 +117,10 @@ async def _on_disk(write: Callable[..., None], *arguments: Any) -> None:
     await asyncio.get_running_loop().run_in_executor(_DISK, write, *arguments)
 
 
-def _step(number: int, seen: Observation, asked: StepText, completion: Completion, timings_s: dict[str, float]) -> Step:
-    return Step(
+def _step(
+    number: int, seen: Observation, asked: StepText, completion: Completion, timings_s: dict[str, float]
+) -> TrajectoryStep:
+    return TrajectoryStep(
         number=number,
         url=seen.url,
         reply=completion.text,

@@ -25,7 +25,7 @@ KEY_NAMES = "EVAL_API_KEY or OPENAI_API_KEY"
 
 
 @dataclass(frozen=True)
-class Reply:
+class JudgeReply:
     """What the judge wrote, and what the first parser made of it."""
 
     text: str
@@ -61,7 +61,7 @@ class Endpoint:
         temperature: float = 0.0,
         seed: int = 42,
         max_tokens: int = MAX_COMPLETION_TOKENS,
-    ) -> Reply:
+    ) -> JudgeReply:
         """The first reply that `parse` can read, from the cache when it was given before.
 
         Raises:
@@ -78,17 +78,17 @@ class Endpoint:
         self._count(failed=False)
         return reply
 
-    def _ask_once(self, request: dict[str, Any], parse: Callable[[str], Meaning | None]) -> Reply:
+    def _ask_once(self, request: dict[str, Any], parse: Callable[[str], Meaning | None]) -> JudgeReply:
         key = self.cache.key({"endpoint": self.url, **request})
         text = self.cache.get(key)
         if text is not None and (meaning := parse(text)) is not None:
             self.ledger.count_cache_hit()
-            return Reply(text, meaning)
+            return JudgeReply(text, meaning)
         text = self._create(request)
         if (meaning := parse(text)) is None:
             raise TransientError(f"a reply that says nothing clear: {text[:120]!r}")
         self.cache.put(key, text, self.model)
-        return Reply(text, meaning)
+        return JudgeReply(text, meaning)
 
     def close(self) -> None:
         """Close connections."""

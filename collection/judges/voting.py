@@ -3,14 +3,14 @@
 from collections import Counter
 from collections.abc import Callable
 
-from collection.judges.endpoint import Reply
+from collection.judges.endpoint import JudgeReply
 from collection.judges.faults import BudgetSpentError, JudgeFault
 
 VOTE_TEMPERATURE = 1.0  # several votes at temperature 0 would be one vote
 FIRST_SEED = 42  # as published
 
 
-def vote(ask: Callable[[float, int], Reply], num_votes: int) -> tuple[object, list[str]]:
+def vote(ask: Callable[[float, int], JudgeReply], num_votes: int) -> tuple[object, list[str]]:
     """(what most votes say, the text of every vote cast). `ask(temperature, seed)` gives one vote.
 
     A vote that fails is lost; the others may still make a majority of all `num_votes`.

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from data.task import Task
-from data.trajectory import Step, TrajectoryWriter, list_trajectories, read_outcome, read_trajectory
+from data.trajectory import TrajectoryStep, TrajectoryWriter, list_trajectories, read_outcome, read_trajectory
 from tests.adversary.refusals import refusal
 from tests.toolkits.trajectories import screenshot
 from toolkits import convert_trajectories_to_json
@@ -24,7 +24,7 @@ def folder(tmp_path: Path) -> Path:
     path = tmp_path / "results" / "taska"
     writer = TrajectoryWriter(path, Task("a", "q", "http://a.com/"), {}, "system")
     writer.write_observation(1, "[1] link 'x'", None, screenshot(1))
-    writer.add_step(Step(1, "http://a.com/", "Thought: x.\n\nAction: ANSWER; x"), "[1] link 'x'")
+    writer.add_step(TrajectoryStep(1, "http://a.com/", "Thought: x.\n\nAction: ANSWER; x"), "[1] link 'x'")
     writer.finish("finished", "x")
     return path
 

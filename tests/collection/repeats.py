@@ -21,7 +21,7 @@ from PIL import Image, ImageChops
 from common.defaults import STARTING_POLICY
 from common.processes import free_port, served
 from data.task import read_tasks, write_tasks
-from data.trajectory import Step, Trajectory, list_trajectories, read_trajectory
+from data.trajectory import Trajectory, TrajectoryStep, list_trajectories, read_trajectory
 from tests.conftest import ROOT
 
 TASKS = ROOT / "data/tasks/test.jsonl"
@@ -89,8 +89,8 @@ def _first(one: Trajectory, other: Trajectory, is_exact: bool) -> Difference | N
     return None if summaries[0] == summaries[1] else Difference(one.folder.name, 0, ("summary",))
 
 
-def _differing_fields(step: Step, twin: Step, limit: float) -> list[str]:
-    names = [field.name for field in dataclasses.fields(Step) if field.name not in _TIMED]
+def _differing_fields(step: TrajectoryStep, twin: TrajectoryStep, limit: float) -> list[str]:
+    names = [field.name for field in dataclasses.fields(TrajectoryStep) if field.name not in _TIMED]
     fields = [name for name in names if getattr(step, name) != getattr(twin, name)]
     pairs = zip(step.logprobs or [], twin.logprobs or [], strict=False)
     return [*fields, "logprobs"] if any(abs(first - second) > limit for first, second in pairs) else fields

@@ -11,7 +11,7 @@ from collection.evaluation.summary import explored, print_explored, print_summar
 from common.significance import wilson
 from data.outcome import Outcome, Verdict
 from data.task import Task, write_tasks
-from data.trajectory import FINISHED, INVALID, MAX_STEPS, Step, TrajectoryWriter, folder_name, write_outcome
+from data.trajectory import FINISHED, INVALID, MAX_STEPS, TrajectoryStep, TrajectoryWriter, folder_name, write_outcome
 from tests.conftest import ROOT
 
 TRUTH = {"eval_types": ["string_match"], "reference_answers": {"must_include": ["42"]}}
@@ -24,7 +24,9 @@ def record(
     writer = TrajectoryWriter(folder / folder_name(task.id, run), task, {}, "", run)
     for number in range(1, num_steps + 1):
         writer.write_observation(number, "[1] RootWebArea 'x'", None, b"")
-        writer.add_step(Step(number, task.web, f"Thought: t\n\nAction: ANSWER; {answer}"), "[1] RootWebArea 'x'")
+        writer.add_step(
+            TrajectoryStep(number, task.web, f"Thought: t\n\nAction: ANSWER; {answer}"), "[1] RootWebArea 'x'"
+        )
     if answer is None:
         writer.finish(INVALID, reason="browser: gone")
     else:

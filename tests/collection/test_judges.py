@@ -16,7 +16,7 @@ from common import retry
 from common.errors import UserError
 from data.outcome import Outcome, Verdict
 from data.task import Task
-from data.trajectory import FINISHED, MAX_STEPS, Step, TrajectoryWriter, folder_name, read_outcome
+from data.trajectory import FINISHED, MAX_STEPS, TrajectoryStep, TrajectoryWriter, folder_name, read_outcome
 from environments.sites.content import build
 from environments.sites.make_tasks import make_tasks
 from tests.answering import answering
@@ -39,7 +39,7 @@ def record(
     writer = TrajectoryWriter(folder / folder_name(task.id, run), task, {}, "", run)
     for number, page in enumerate(pages, start=1):
         writer.write_observation(number, page, None, b"png%d" % number)
-        writer.add_step(Step(number, task.web, f"Thought: t\n\nAction: ANSWER; {answer}"), page)
+        writer.add_step(TrajectoryStep(number, task.web, f"Thought: t\n\nAction: ANSWER; {answer}"), page)
     writer.finish(MAX_STEPS if answer is None else FINISHED, answer=answer)
     return writer.folder
 

@@ -8,7 +8,7 @@ from collection.judges.oracle import judge
 from common.errors import UserError
 from data.outcome import Verdict
 from data.task import Task
-from data.trajectory import FINISHED, INVALID, MAX_STEPS, Step, TrajectoryWriter
+from data.trajectory import FINISHED, INVALID, MAX_STEPS, TrajectoryStep, TrajectoryWriter
 
 REPLY = "Thought: I know.\n\nAction: ANSWER; it"
 
@@ -17,7 +17,7 @@ def record(folder: Path, task: Task, answer: str | None = "done", state: object 
     """A complete trajectory folder of one step."""
     writer = TrajectoryWriter(folder / f"task{task.id}", task, provenance={}, system_prompt="")
     writer.write_observation(1, "[1] RootWebArea 'x'", {}, b"png")
-    writer.add_step(Step(number=1, url=task.web, reply=REPLY), "[1] RootWebArea 'x'")
+    writer.add_step(TrajectoryStep(number=1, url=task.web, reply=REPLY), "[1] RootWebArea 'x'")
     if state is not None:
         writer.write_final("final_state", state)
     writer.finish(status, answer=answer, reason="the browser crashed" if status == INVALID else "")

@@ -10,7 +10,7 @@ from collection.judges.webarena import WebArenaJudge
 from common.errors import UserError
 from data.outcome import Verdict
 from data.task import Task
-from data.trajectory import FINISHED, Step, TrajectoryWriter
+from data.trajectory import FINISHED, TrajectoryStep, TrajectoryWriter
 from tests.collection.endpoints import serving
 
 WEB = "http://shop.test:7770/"
@@ -19,7 +19,7 @@ WEB = "http://shop.test:7770/"
 def record(folder, task, answer="", url=WEB):
     writer = TrajectoryWriter(folder / f"task{task.id}", task, {}, "")
     writer.write_observation(1, "[1] RootWebArea 'x'", None, b"png")
-    writer.add_step(Step(1, url, f"Thought: t\n\nAction: ANSWER; {answer}"), "[1] RootWebArea 'x'")
+    writer.add_step(TrajectoryStep(1, url, f"Thought: t\n\nAction: ANSWER; {answer}"), "[1] RootWebArea 'x'")
     writer.finish(FINISHED, answer=answer)
     return writer.folder
 

@@ -12,7 +12,7 @@ from data.outcome import Outcome, Verdict
 from data.task import Task
 from data.trajectory import (
     FINISHED,
-    Step,
+    TrajectoryStep,
     TrajectoryWriter,
     folder_name,
     is_complete,
@@ -33,7 +33,9 @@ def _write(folder, finish=True):
         writer.write_observation(number, f"[1] RootWebArea 'page {number}'", {"1": {}}, image.getvalue())
         feedback = CANNOT_EXECUTE if number == 2 else ""
         sampling = {"temperature": 0.7, "seed": number, "top_k": 50 * number}
-        step = Step(number, "http://x/", reply, feedback, token_ids=[1, 2], sampling=sampling, timings_s={"model": 0.1})
+        step = TrajectoryStep(
+            number, "http://x/", reply, feedback, token_ids=[1, 2], sampling=sampling, timings_s={"model": 0.1}
+        )
         writer.add_step(step, "tree")
     if finish:
         writer.finish(FINISHED, answer="5")
@@ -92,7 +94,7 @@ def test_what_the_agent_saw_and_said_comes_back_to_the_character(tmp_path):
     Image.new("RGB", (4, 3)).save(image, "PNG")
     writer = TrajectoryWriter(tmp_path / "taskShop--3", TASK, {}, "You browse.")
     writer.write_observation(1, odd, None, image.getvalue())
-    writer.add_step(Step(1, "http://x/", odd, notes=odd), odd)
+    writer.add_step(TrajectoryStep(1, "http://x/", odd, notes=odd), odd)
     writer.finish(FINISHED, answer=odd)
     trajectory = read_trajectory(tmp_path / "taskShop--3")
     assert (trajectory.trees, trajectory.steps[0].reply, trajectory.steps[0].notes) == ([odd], odd, odd)

@@ -10,7 +10,7 @@ import pytest
 
 from data.outcome import Outcome, Verdict
 from data.task import Task, write_tasks
-from data.trajectory import FINISHED, Step, TrajectoryWriter, folder_name, write_outcome
+from data.trajectory import FINISHED, TrajectoryStep, TrajectoryWriter, folder_name, write_outcome
 from tests.conftest import ROOT
 from tests.toolkits.trajectories import screenshot
 
@@ -29,7 +29,7 @@ def judged(folder: Path, numbers: range) -> list[Task]:
         for step, (heading, action) in enumerate((("Lamps", "Click [2]"), (last, "ANSWER; done")), start=1):
             tree = f"[1] RootWebArea 'Shop'\n\t[2] heading '{heading}'\n\t[3] link 'Lamp L{number}'"
             writer.write_observation(step, tree, None, screenshot(step))
-            writer.add_step(Step(step, task.web, f"Thought: I go on.\n\nAction: {action}"), tree)
+            writer.add_step(TrajectoryStep(step, task.web, f"Thought: I go on.\n\nAction: {action}"), tree)
         writer.finish(FINISHED, answer="done")
         write_outcome(writer.folder, Outcome((Verdict.SUCCESS, Verdict.FAILURE)[number % 2], judge="oracle"))
         tasks.append(task)

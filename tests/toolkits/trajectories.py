@@ -7,7 +7,7 @@ from PIL import Image
 
 from data.outcome import Outcome, Verdict
 from data.task import Task
-from data.trajectory import FINISHED, Step, TrajectoryWriter, folder_name, write_outcome
+from data.trajectory import FINISHED, TrajectoryStep, TrajectoryWriter, folder_name, write_outcome
 
 
 def screenshot(number: int, trajectory: int = 0) -> bytes:
@@ -32,7 +32,9 @@ def write_trajectory(
         action = "ANSWER; blue" if number == num_steps else f"Click [{number}]"
         tree = f"[1] RootWebArea 'Shop {number}'\n\t[2] link 'shoe'"
         writer.write_observation(number, tree, {}, screenshot(number))
-        writer.add_step(Step(number, url=task.web, reply=f"Thought: step {number}.\n\nAction: {action}"), tree)
+        writer.add_step(
+            TrajectoryStep(number, url=task.web, reply=f"Thought: step {number}.\n\nAction: {action}"), tree
+        )
     if status is None:
         writer.close()
         return folder

@@ -13,7 +13,7 @@ from models.idefics2.images import ImageEncoder
 from models.registry import family
 from tests import tiny
 from training.algorithms.sft import Sft
-from training.collate import Collator, MicroBatch, Place, Step
+from training.collate import Collator, MicroBatch, OptimizerStep, Place
 from training.columns import ColumnJoin
 from training.dataset import ShareEncoder, build_loader
 from training.encoding import ConversationEncoder
@@ -40,7 +40,7 @@ class Reader:
         collator = Collator(place, self.images, pixel_queue=PixelQueue(num_workers), **options)
         return Feed(loader, Replica([0]), collator, num_workers)
 
-    def steps(self, folder: Path, count: int, place: Place, **options: object) -> list[Step]:
+    def steps(self, folder: Path, count: int, place: Place, **options: object) -> list[OptimizerStep]:
         feed = self.feed(folder, place, **options)
         return [feed.take() for _ in range(count)]
 

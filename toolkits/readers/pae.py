@@ -15,7 +15,7 @@ from data.images import opened
 from data.outcome import Outcome, Verdict
 from data.shard import image_type
 from data.task import Task
-from data.trajectory import FINISHED, MAX_STEPS, Step, TrajectoryWriter, folder_name, write_outcome
+from data.trajectory import FINISHED, MAX_STEPS, TrajectoryStep, TrajectoryWriter, folder_name, write_outcome
 from toolkits.readers.steps import find_image, read_trajectory_list, text_field
 from toolkits.torch_file import plain
 
@@ -48,7 +48,7 @@ def _write(where: str, number: int, steps: list[dict[str, Any]], image_dir: Path
             tree = text_field(place, step, "observation", "button")
             name = find_image(place, image_dir, text_field(place, step, "observation", "image"))
             writer.write_observation(index, tree, None, _png(place, image_dir / name))
-            writer.add_step(Step(index, url="", reply=text_field(place, step, "action")), tree)
+            writer.add_step(TrajectoryStep(index, url="", reply=text_field(place, step, "action")), tree)
         answer = _answer(steps[-1]["action"])
         writer.finish(FINISHED if answer is not None else MAX_STEPS, answer)
     finally:
