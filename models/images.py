@@ -50,13 +50,13 @@ class ImageEncoder(abc.ABC):
     def num_tokens(self, height: int, width: int) -> int:
         """`mark` tokens of an image of this size."""
 
-    @abc.abstractmethod
     def process(self, image: Image.Image) -> Any:
         """Hugging Face's own output for one image, as its models take it."""
+        return self.image_processor(images=[image], return_tensors="pt")
 
-    @abc.abstractmethod
     def encode(self, images: list[Image.Image]) -> Pixels:
-        """That of many images, by units."""
+        """That of many images, by units; by default each is one: pixel_values [n, 3, height, width]."""
+        return {"pixel_values": self.image_processor(images=images, return_tensors="pt")["pixel_values"]}
 
     def expand(self, text: str, sizes: Sequence[tuple[int, int]]) -> str:
         """`text` in which what the model is to see stands for its marks, of which the first are of images of `sizes`:

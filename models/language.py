@@ -22,11 +22,6 @@ def check_text(path: Path, text: Any) -> None:
         raise UserError(f"{path}: only silu, default rope and layers without biases are supported, not {found}")
 
 
-def tied_embeddings(config: Any) -> bool:
-    """Whether the output layer is the word embedding."""
-    return bool(config.tie_word_embeddings)
-
-
 def sliding_window(text: Any) -> int | None:
     """How many positions, its own included, a token sees; None: all before it."""
     return getattr(text, "sliding_window", None)

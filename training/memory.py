@@ -18,7 +18,6 @@ from rich.table import Table
 from common.errors import UserError
 from common.switch import spelled
 from models.family import Family
-from models.language import tied_embeddings
 from models.registry import family, family_of
 from models.weight_table import EMBEDDING, LANGUAGE, OUTPUT_LAYER, Weight, find_spelling, padded_vocab_size
 from training.activations import activation_bytes
@@ -100,7 +99,7 @@ def count_parameters(hf: Any, layout: Layout) -> list[Count]:
         elif weight.megatron in (EMBEDDING, OUTPUT_LAYER):
             rows = padded_vocab_size(hf.text_config.vocab_size, layout.tensor_parallel) // layout.tensor_parallel
             part = Count(language=rows * hf.text_config.hidden_size)
-            tied_copy = tied_embeddings(hf) and last > 0
+            tied_copy = hf.tie_word_embeddings and last > 0
             for stage in {0, last} if tied_copy else {0 if weight.megatron == EMBEDDING else last}:
                 stages[stage] += part
         elif weight.megatron.startswith(LANGUAGE):

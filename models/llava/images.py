@@ -2,10 +2,7 @@
 
 from typing import Any
 
-from PIL import Image
-
 from models import images
-from models.images import Pixels
 
 
 class ImageEncoder(images.ImageEncoder):
@@ -26,14 +23,6 @@ class ImageEncoder(images.ImageEncoder):
     def num_tokens(self, height: int, width: int) -> int:
         """`<image>` tokens of an image of this size in pixels."""
         return self.patches
-
-    def process(self, image: Image.Image) -> Any:
-        """pixel_values [1, 3, size, size]."""
-        return self.image_processor(images=[image], return_tensors="pt")
-
-    def encode(self, images: list[Image.Image]) -> Pixels:
-        """pixel_values [n, 3, size, size]."""
-        return {"pixel_values": self.image_processor(images=images, return_tensors="pt")["pixel_values"]}
 
 
 def num_patches(config: Any) -> int:

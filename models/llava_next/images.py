@@ -38,10 +38,6 @@ class ImageEncoder(images.ImageEncoder):
         """`<image>` tokens of an image of this size in pixels."""
         return num_features(self.hf, height, width)
 
-    def process(self, image: Image.Image) -> Any:
-        """pixel_values [1, tiles, 3, size, size] and image_sizes."""
-        return self.image_processor(images=[image], return_tensors="pt")
-
     def encode(self, images: list[Image.Image]) -> Pixels:
         """pixel_values [tiles, 3, size, size], image after image."""
         return {"pixel_values": torch.cat([self.process(image)["pixel_values"][0] for image in images])}

@@ -7,7 +7,6 @@ from megatron.core import parallel_state, tensor_parallel
 from megatron.core.models.gpt import GPTModel
 from megatron.core.transformer.transformer_config import TransformerConfig
 
-from models.language import tied_embeddings
 from models.weight_table import padded_vocab_size
 from training.modules.batching import IGNORE
 from training.modules.kernels import Kernels
@@ -45,7 +44,7 @@ class LanguageModel(GPTModel):
             max_sequence_length=text.max_position_embeddings,
             pre_process=pre_process,
             post_process=post_process,
-            share_embeddings_and_output_weights=tied_embeddings(hf),
+            share_embeddings_and_output_weights=hf.tie_word_embeddings,
             position_embedding_type="rope",
             rotary_base=text.rope_parameters["rope_theta"],
             scatter_embedding_sequence_parallel=False,

@@ -14,7 +14,6 @@ from megatron.core.transformer.enums import ModelType
 from megatron.core.transformer.module import MegatronModule
 from transformers.initialization import no_init_weights
 
-from models.language import tied_embeddings
 from models.registry import family_of
 from training.layout import Layout
 from training.modules import kernels
@@ -44,7 +43,7 @@ class VisionLanguageModel(MegatronModule):
         self.model_type = ModelType.encoder_or_decoder
         self.pre_process = parallel_state.is_pipeline_first_stage(ignore_virtual=False, vp_stage=vp_stage)
         self.post_process = parallel_state.is_pipeline_last_stage(ignore_virtual=False, vp_stage=vp_stage)
-        self.share_embeddings_and_output_weights = tied_embeddings(hf)
+        self.share_embeddings_and_output_weights = hf.tie_word_embeddings
         if self.pre_process:
             with no_init_weights():
                 self.build_vision(hf)

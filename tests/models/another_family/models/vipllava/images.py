@@ -4,10 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from PIL import Image
 
 from models import images
-from models.images import Pixels
 
 
 class ImageEncoder(images.ImageEncoder):
@@ -25,12 +23,6 @@ class ImageEncoder(images.ImageEncoder):
 
     def num_tokens(self, height: int, width: int) -> int:
         return self.patches
-
-    def process(self, image: Image.Image) -> Any:
-        return self.image_processor(images=[image], return_tensors="pt")
-
-    def encode(self, images: list[Image.Image]) -> Pixels:
-        return {"pixel_values": self.image_processor(images=images, return_tensors="pt")["pixel_values"]}
 
     def position_ids(self, token_ids: torch.Tensor, sizes: Sequence[tuple[int, int]]) -> torch.Tensor:
         return torch.arange(7, 7 + len(token_ids))[None]
