@@ -50,7 +50,9 @@ async def read_final_pages(page: Page, task: Task) -> list[str]:
     last_url = await page.address()
     contents = []
     for target in task.eval["program_html"]:
-        url = await _ask_shop(target["url"], task.id) or target_url(target["url"], last_url, task.id)
+        url = target["url"]
+        if url.startswith("func:"):
+            url = await ask(page, url, last_url, task.id)
         if url != "last":
             await page.goto(url)
             await settle(page)
@@ -58,11 +60,14 @@ async def read_final_pages(page: Page, task: Task) -> list[str]:
     return contents
 
 
-def target_url(url: str, last_url: str, task_id: str) -> str:
-    """`last`, an address, or what a known program makes of the last address."""
-    if not url.startswith("func:"):
-        return url
-    name, arguments = parse_call(url, task_id)
+async def ask(page: Page, call: str, last_url: str, task_id: str) -> str:
+    """What a known program says: of the page, of the last address, or of the shop."""
+    name, arguments = parse_call(call, task_id)
+    if name in magento.PROGRAMS:
+        magento.check_login(task_id)
+        return await magento.PROGRAMS[name](*arguments)
+    if name in _CONTENT_PROGRAMS:
+        return str(await page.run(_ROLE, arguments[-1]))
     if name not in _URL_PROGRAMS:
         raise UserError(f"task {task_id}: the program {name!r} of its ground truth is not known here")
     return _URL_PROGRAMS[name](*(last_url if argument == "__last_url__" else argument for argument in arguments))
@@ -92,12 +97,7 @@ def reddit_post_url(url: str) -> str:
 async def _read(page: Page, target: dict[str, Any], task_id: str) -> str:
     locator = target["locator"].strip()
     if locator.startswith("func:"):
-        name, arguments = parse_call(locator, task_id)
-        if name in magento.PROGRAMS:
-            return await _ask_shop(locator, task_id)
-        if name not in _CONTENT_PROGRAMS:
-            raise UserError(f"task {task_id}: the program {name!r} of its ground truth is not known here")
-        return str(await page.run(_ROLE, arguments[-1]))
+        return await ask(page, locator, await page.address(), task_id)
     if not locator:
         return str(await page.run("() => document.documentElement.outerHTML"))
     if not locator.startswith(("document.", "[...document.")):
@@ -105,17 +105,6 @@ async def _read(page: Page, target: dict[str, Any], task_id: str) -> str:
     for action in target.get("prep_actions", []):
         await _quietly(page, f"() => {{ {action} }}")
     return str(await _quietly(page, f"() => {locator}") or "")
-
-
-async def _ask_shop(text: str, task_id: str) -> str:
-    """What a program that asks the shop's API says; "" when `text` is not one."""
-    if not text.startswith("func:"):
-        return ""
-    name, arguments = parse_call(text, task_id)
-    if name not in magento.PROGRAMS:
-        return ""
-    magento.check_login(task_id)
-    return await magento.PROGRAMS[name](*arguments)
 
 
 async def _quietly(page: Page, function: str) -> Any:

@@ -17,7 +17,7 @@ from environments.browser.storage_state import MAX_BYTES, check_storage_states, 
 from environments.faults import PageError
 from environments.webarena import magento
 from environments.webarena.addresses import fill_placeholders
-from environments.webarena.final_pages import check_programs, parse_call, read_final_pages, target_url
+from environments.webarena.final_pages import ask, check_programs, parse_call, read_final_pages, reddit_post_url
 from environments.webarena.tasks import read_configurations, to_tasks
 from environments.webarena.world import World
 from tests.answering import Request, answering
@@ -85,9 +85,11 @@ def test_a_task_whose_ground_truth_looks_at_the_site_changes_it():
 
 
 def test_programs_are_looked_up_and_never_run():
-    url = "func:reddit_get_post_url('__last_url__')"
-    assert target_url(url, "http://r.test/f/books/12/a-title/-/comment/3", "t") == "http://r.test/f/books/12/"
-    assert target_url(url, "http://r.test/user/x", "t") == "http://r.test/user/x"
+    comment = "http://r.test/f/books/12/a-title/-/comment/3"
+    assert (
+        asyncio.run(ask(None, "func:reddit_get_post_url('__last_url__')", comment, "t")) == "http://r.test/f/books/12/"
+    )
+    assert reddit_post_url("http://r.test/user/x") == "http://r.test/user/x"
     assert parse_call("func:gitlab_get_project_memeber_role(__page__, 'byte')", "t")[1] == ["__page__", "byte"]
     for hostile in (
         "func:__import__('os').system('true')",
@@ -95,7 +97,7 @@ def test_programs_are_looked_up_and_never_run():
         "func:shopping_get_latest_order_url()",
     ):
         with pytest.raises(UserError):
-            target_url(hostile, "http://x/", "t")
+            asyncio.run(ask(None, hostile, "http://x/", "t"))
 
 
 def test_pages_are_read_in_the_browser(browser, url):
@@ -116,7 +118,7 @@ def test_pages_are_read_in_the_browser(browser, url):
             return await read_final_pages(page, task)
 
     first, heading, nothing, count = browser.wait(read())
-    assert "<h1>OneBrowser</h1>" in first and heading == "Second page" and nothing == "" and count == "1"
+    assert "<h1>Harbour</h1>" in first and heading == "Second page" and nothing == "" and count == "1"
 
 
 def shop(request: Request) -> tuple[int, Any]:

@@ -20,7 +20,7 @@ def test_a_new_tab_opens_in_the_one_tab(browser: OneBrowser, url: str, name: str
     tree, _ = do(browser, f"{url}/", click(name))
     assert "heading 'Second page'" in tree
     tree, _ = do(browser, f"{url}/", click(name), GoBack())
-    assert "heading 'OneBrowser'" in tree
+    assert "heading 'Harbour'" in tree
 
 
 def test_type_replaces_the_text_and_presses_enter(browser: OneBrowser, url: str) -> None:
@@ -68,7 +68,7 @@ def test_a_dialog_is_accepted_and_told(browser: OneBrowser, url: str) -> None:
 
 def test_scrolling_the_window_and_an_area(browser: OneBrowser, url: str) -> None:
     tree, _ = do(browser, f"{url}/", Scroll(None, "down"), Scroll(None, "down"))
-    assert "far below" in tree and "OneBrowser'" not in tree.replace("RootWebArea 'Home'", "")
+    assert "far below" in tree and "Harbour'" not in tree.replace("RootWebArea 'Home'", "")
     _, notes = do(browser, f"{url}/", Scroll(None, "up"))
     assert "cannot be scrolled further up" in notes
     _, notes = do(browser, f"{url}/", lambda tree: Scroll(int(find(tree, "box top")), "down"))
@@ -77,9 +77,9 @@ def test_scrolling_the_window_and_an_area(browser: OneBrowser, url: str) -> None
 
 def test_go_back_and_restart(browser: OneBrowser, url: str) -> None:
     tree, _ = do(browser, f"{url}/", click("Next page"), GoBack())
-    assert "heading 'OneBrowser'" in tree
+    assert "heading 'Harbour'" in tree
     tree, _ = do(browser, f"{url}/", click("Next page"), Restart())
-    assert "heading 'OneBrowser'" in tree
+    assert "heading 'Harbour'" in tree
 
 
 def test_wait_waits_for_what_comes_late(browser: OneBrowser, url: str) -> None:
@@ -92,7 +92,7 @@ def test_wait_waits_for_what_comes_late(browser: OneBrowser, url: str) -> None:
     [
         Click(999),
         click("Greyed out"),
-        write("heading 'OneBrowser'", "words"),
+        write("heading 'Harbour'", "words"),
         write("combobox 'Fare'", "First class"),
         write("combobox 'Fare'", "no such fare"),
         write("Date 'Day'", "tomorrow"),
