@@ -18,6 +18,7 @@ from toolkits.image_check import check_image
 from training.pictures import read_picture
 
 GOOD = {"id": "a", "conversations": [{"from": "human", "value": "x"}, {"from": "gpt", "value": "y"}], "num_images": 0}
+SHOWS_ONE = [{"from": "human", "value": "<image>"}, {"from": "gpt", "value": "y"}]
 END = bytes(1024)
 
 
@@ -88,8 +89,8 @@ def shard(path: Path, fields: bytes) -> Path:
 @pytest.mark.parametrize(
     "change",
     [
-        {"num_images": 1},
-        {"num_images": 1, "images": ["b.0.png"]},
+        {"num_images": 1, "conversations": SHOWS_ONE},
+        {"num_images": 1, "conversations": SHOWS_ONE, "images": ["b.0.png"]},
         {"images": 5},
         {"images": None},
         {"images": "a.0.png"},
