@@ -148,7 +148,9 @@ class Fleet:
             replica.dismiss()
 
     def _admit(self, replica: Replica, url: str, version: str) -> None:
-        """Requests may go to it, if its weights are the wanted ones."""
+        """Requests may go to it, if its weights are the wanted ones and it was not dismissed while it loaded them."""
+        if replica.dismissed_at is not None:
+            return
         if version != self.version and any(one.url for one in self.replicas):
             replica.dismiss()
             raise UserError(

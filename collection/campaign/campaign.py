@@ -12,7 +12,6 @@ import sys
 import traceback
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,6 +30,7 @@ from collection.config.commands import CollectionConfig
 from collection.endpoints.keys import is_loopback
 from collection.judges import Judge
 from collection.judges.judging import is_judge_fault, judge_once
+from common.background import await_in_thread
 from common.defaults import short
 from common.errors import UserError
 from common.files import read_json
@@ -108,8 +108,6 @@ class Campaign:
         self._downloads = downloads_of(self.config)
         self._progress = CampaignProgress(len(self.schedule.tasks), self._pace)
         self._backends = Backends(self.config.output_dir, self.world.restore, self._progress.say)
-        # A slow judge holds up the sessions that wait for it, and nothing else.
-        self._judging = ThreadPoolExecutor(self.num_sessions, thread_name_prefix="judging")
 
     async def run(self) -> None:
         """Start every session and wait until no task is left."""
@@ -121,7 +119,6 @@ class Campaign:
                 for session in sessions:
                     session.cancel()
                 await asyncio.gather(*sessions, return_exceptions=True)
-                self._judging.shutdown(wait=False, cancel_futures=True)
 
     async def _session(self, number: int) -> None:
         while task := await self.schedule.take():
@@ -159,8 +156,8 @@ class Campaign:
             await self._backends.before(task)
             await self._take(session, task, run, folder)
         if (outcome := _fault_of(folder)) is None and self.judge is not None:
-            asked = asyncio.get_running_loop().run_in_executor(self._judging, judge_once, self.judge, task, folder)
-            outcome = await asked
+            # A slow judge holds up the session that waits for it, and nothing else.
+            outcome = await await_in_thread(judge_once, self.judge, task, folder)
         if is_new:
             await self._backends.after(task)
         return outcome

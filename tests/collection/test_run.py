@@ -22,10 +22,10 @@ from common.processes import free_port
 from common.seeds import derive_seed
 from common.stand_in import completion
 from data.action import CANNOT_EXECUTE, FORMAT_ERROR
-from data.trajectory import is_complete, read_trajectory
+from data.trajectory import is_complete, read_outcome, read_trajectory
 from tests.answering import Request, answering
 from tests.collection.collector import Collector, task
-from tests.conftest import ROOT
+from tests.conftest import ROOT, in_foreground
 from tests.environments import website
 
 
@@ -67,6 +67,28 @@ def test_slow_judges_hold_up_no_other_session(collector: Collector, url: str) ->
         done = collector.run(tasks, api_localhost=f"{url}/predict", eval_api_base=f"{endpoint}/v1", **how)
     assert done.returncode == 0, done.stderr
     assert not arrived.broken
+
+
+def test_ctrl_c_waits_for_no_slow_judge(collector: Collector, url: str) -> None:
+    """The verdict that never came is asked for by the next run."""
+    asked, never = threading.Event(), threading.Event()
+
+    def judge(request: Request) -> tuple[int, Any]:
+        asked.set()
+        never.wait(timeout=200)
+        return 200, completion("judge", "Verdict: SUCCESS", [])
+
+    flags = {"api_localhost": f"{url}/predict", "judge": "webvoyager", "api_eval_model": "judge"}
+    with answering(judge) as endpoint:
+        words = collector.arguments([task(1, f"{url}/", "ANSWER; done")], **flags, eval_api_base=f"{endpoint}/v1")
+        run = subprocess.Popen([sys.executable, *words], cwd=ROOT, stderr=subprocess.PIPE, preexec_fn=in_foreground)
+        assert asked.wait(timeout=120)
+        run.send_signal(signal.SIGINT)
+        _, errors = run.communicate(timeout=60)
+        never.set()
+    assert b"the same command goes on from there" in errors and b"Traceback" not in errors
+    [folder] = collector.complete()
+    assert read_outcome(folder) is None
 
 
 @pytest.mark.parametrize("hide", ["screenshots", "tree"])
