@@ -19,11 +19,12 @@ import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from common import cli
 from common.errors import UserError
 from common.files import read_json, write_json
+from common.limits import Checked, Limit, at_least
 from common.seeds import draw
 from data.shard import Sample, ShardWriter, task_of, write_manifest
 from data.tar import Member, scan
@@ -36,8 +37,11 @@ _DONE = ".done"  # one entry of the manifest for each finished shard; a run goes
 _LEGACY = "legacy"
 
 
+_SHARE = Limit("at least 0 and below 1", lambda share: 0 <= share < 1)
+
+
 @dataclasses.dataclass(frozen=True)
-class Config:
+class Config(Checked):
     """Pack training samples into shuffled webdataset shards."""
 
     json_files: tuple[str, ...] = ()
@@ -46,11 +50,11 @@ class Config:
     """Folders of their screenshots, searched in this order."""
     save_dir: str = ""
     """The shard folder to make; an older shard folder in its place is replaced."""
-    max_samples_per_shard: int = 500
+    max_samples_per_shard: Annotated[int, at_least(1)] = 500
     """A new tar begins after this many samples."""
     seed: int = 1234
     """Seed of the shuffle."""
-    validation_fraction: float = 0.0
+    validation_fraction: Annotated[float, _SHARE] = 0.0
     """Hold out this part of the tasks, whatever the seed, in shards of their own."""
     weights: str = ""
     """A file of columns that training/make_columns.sh made of these samples: what weighs 0 is left out of training."""
@@ -64,7 +68,7 @@ class Config:
     abs_path: str = ""
     """A stage folder of OpenWebVoyager: gives `*_json_data/*/*.json`, `../OpenWebVoyager_image_data/*` and
     `*_tar_data` for what is not given above."""
-    num_workers: int = 0
+    num_workers: Annotated[int, at_least(0)] = 0
     """Processes; 0: one per CPU."""
 
 
@@ -128,14 +132,10 @@ def with_published_paths(config: Config) -> Config:
 
 
 def check(config: Config) -> None:
-    """Raises `UserError` for values that make no sense, and when something else is where the shards would go."""
+    """Raises `UserError` for what is missing, and when something else is where the shards would go."""
     for flag in ("json_files", "image_dirs", "save_dir"):
         if not getattr(config, flag):
             raise UserError(f"--{flag} is missing (or give --abs_path with OpenWebVoyager's folders)")
-    if config.max_samples_per_shard < 1:
-        raise UserError(f"--max_samples_per_shard is {config.max_samples_per_shard}; give at least 1")
-    if not 0 <= config.validation_fraction < 1:
-        raise UserError(f"--validation_fraction is {config.validation_fraction}; give 0 or more and less than 1")
     target = Path(config.save_dir)
     if target.exists() and not (target / "manifest.json").exists() and (target.is_file() or any(target.iterdir())):
         raise UserError(f"--save_dir {target}: something else than a shard folder is there; give another folder")

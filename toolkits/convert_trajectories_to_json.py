@@ -24,12 +24,13 @@ import os
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from rich.table import Table
 
 from common import cli
 from common.errors import UserError
+from common.limits import Checked, at_least
 from common.spool import Spool
 from data.conversation import build_conversation
 from data.outcome import Verdict
@@ -48,7 +49,7 @@ _FILES = {"trajectory.json", "steps.jsonl", "interact_messages.json", "agent.log
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
+class Config(Checked):
     """Turn judged trajectories into training samples."""
 
     result_dir: str
@@ -57,9 +58,9 @@ class Config:
     """Where the samples' screenshots go (hard links where the disk allows)."""
     save_json_file: str
     """The JSON file to write."""
-    round_id: int = 1
+    round_id: Annotated[int, at_least(0)] = 1
     """Written into the sample ids, so that samples of several rounds can be mixed."""
-    last_n: int = 3
+    last_n: Annotated[int, at_least(0)] = 3
     """Screenshots shown at each step; the collector's `--max_attached_imgs`."""
     only_success: bool = False
     """Keep only trajectories judged a success."""
@@ -71,14 +72,14 @@ class Config:
     judges: tuple[str, ...] = ()
     """With `--only_success` or `--only_judged`: whose verdicts count, by name (`oracle`, ...; that of OpenWebVoyager
     is `eval_res.json`). Empty: anybody's."""
-    max_tree_tokens: int = 0
+    max_tree_tokens: Annotated[int, at_least(0)] = 0
     """Keep only the first lines of each accessibility tree, up to so many tokens of `--tokenizer`; 0: all."""
     tokenizer: str = ""
     """A checkpoint folder (or its tokenizer.json), for `--max_tree_tokens`."""
-    num_workers: int = 0
+    num_workers: Annotated[int, at_least(0)] = 0
     """Processes; 0: one per CPU."""
 
-    def __post_init__(self) -> None:
+    def check_together(self) -> None:
         if self.judges and not (self.only_success or self.only_judged):
             raise UserError("--judges says whose verdicts count for --only_success or --only_judged; give one of these")
 

@@ -22,11 +22,12 @@ import random
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from common import cli
 from common.errors import UserError
 from common.files import read_json, write_atomic
+from common.limits import Checked, at_least, between
 from data.reward_model import NO, YES, probability_of_yes
 from data.rewarded_step import discounted_returns, reward_fields
 from data.shard import Sample
@@ -41,7 +42,7 @@ Record = dict[str, Any]
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
+class Config(Checked):
     """The data of one phase of WebRL."""
 
     stage: tuple[Literal[1, 2], ...]
@@ -58,17 +59,17 @@ class Config:
     """Earlier phases' sample files of stage 1, or WebRL's own .pt (stage 2)."""
     actor_path: Path | None = None
     """Checkpoint of the last actor, Hugging Face or Megatron (stage 2)."""
-    round_id: int = 1
+    round_id: Annotated[int, at_least(0)] = 1
     """Written into the sample ids; each phase needs its own."""
-    last_n: int = 3
+    last_n: Annotated[int, at_least(0)] = 3
     """Screenshots shown at each step; the collector's `--max_attached_imgs`."""
-    gamma: float = 0.9
+    gamma: Annotated[float, between(0, 1)] = 0.9
     """Discount of `mc_return`."""
     mode: Literal["paper", "released"] = "paper"
     """`paper`: the last step has the reward. `released`: every step has it, as in WebRL's code."""
     perplexity_window: tuple[float, float] = (1 / 0.95, 1 / 0.5)
     """Perplexities that are replayed: from the first to below the second."""
-    replay_ratio: float = 2.0
+    replay_ratio: Annotated[float, at_least(0)] = 2.0
     """Steps replayed for each new one, at most."""
     seed: int = 0
     """Seed of what is replayed and of the order."""

@@ -190,4 +190,4 @@ def transitions(trajectories: Sequence[RewardedTrajectory], states: torch.Tensor
 
 
 if __name__ == "__main__":
-    sys.exit(cli.guarded(main, parse_with_environment(FeatureCriticConfig, "feature_critic.sh")))
+    sys.exit(cli.guarded(lambda kind: main(parse_with_environment(kind, "feature_critic.sh")), FeatureCriticConfig))

@@ -19,7 +19,7 @@ import dataclasses
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow
@@ -27,6 +27,7 @@ import pyarrow
 from common import cli
 from common.errors import UserError
 from common.files import file_digest
+from common.limits import Checked, between
 from common.switch import Switch
 from data.columns import ColumnFiles, is_written, print_columns, write_columns
 from data.rewarded_step import discounted_returns
@@ -41,7 +42,7 @@ _ROWS = 10_000  # of a Parquet row group
 
 
 @dataclasses.dataclass(frozen=True)
-class MakeColumnsConfig:
+class MakeColumnsConfig(Checked):
     """Rewards, returns, values, advantages and weights of every training sample."""
 
     dataset_path: Path
@@ -55,7 +56,7 @@ class MakeColumnsConfig:
     """Its own options, the same as in training: NAME=VALUE,NAME=VALUE."""
     column_files: str = ""
     """Parquet files of columns that they are made of (values), separated by commas."""
-    gamma: float = 0.9
+    gamma: Annotated[float, between(0, 1)] = 0.9
     """Discount of `return`."""
     monte_carlo: Switch = False
     """With an algorithm: Monte Carlo values for those of its values that no file of column_files has."""
@@ -176,4 +177,4 @@ def _check_numbers(trajectories: Sequence[RewardedTrajectory], made: Sequence[di
 
 
 if __name__ == "__main__":
-    sys.exit(cli.guarded(main, parse_with_environment(MakeColumnsConfig, "make_columns.sh")))
+    sys.exit(cli.guarded(lambda kind: main(parse_with_environment(kind, "make_columns.sh")), MakeColumnsConfig))

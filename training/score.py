@@ -75,8 +75,7 @@ def rank_main(config: ScoreConfig) -> None:
 
 
 if __name__ == "__main__":
-    parsed = parse_with_environment(ScoreConfig, "score.sh")
     if "LOCAL_RANK" in os.environ:
-        torchrun.run_rank(rank_main, parsed)
+        torchrun.run_rank(rank_main, parse_with_environment(ScoreConfig, "score.sh"))
     else:
-        sys.exit(cli.guarded(main, parsed))
+        sys.exit(cli.guarded(lambda kind: main(parse_with_environment(kind, "score.sh")), ScoreConfig))

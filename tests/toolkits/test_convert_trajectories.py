@@ -361,3 +361,8 @@ def test_log_probabilities_of_another_prompt_are_left_out(
     assert [sample["token_ids"] for sample in samples] == [[1, 7], [2, 7], [3, 7]]
     assert not any("logprobs" in sample for sample in samples)
     assert "3 samples without log-probabilities" in capsys.readouterr().out
+
+
+def test_a_negative_number_of_screenshots_is_refused() -> None:
+    with pytest.raises(UserError, match="--last_n must be at least 0, not -1"):
+        Config("results", "images", "samples.json", last_n=-1)

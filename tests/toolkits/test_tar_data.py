@@ -155,7 +155,7 @@ def test_whole_tasks_are_held_out_whatever_the_seed(tmp_path: Path) -> None:
         assert len(json.loads((out / "shardlist.json").read_text())) == 1
         held_out.append(tasks["val"])
     assert held_out[0] == held_out[1]
-    with pytest.raises(UserError, match="give 0 or more and less than 1"):
+    with pytest.raises(UserError, match="at least 0 and below 1"):
         pack(tmp_path / "x", part, validation_fraction=1.0)
     with pytest.raises(UserError, match="holds out every sample"):
         pack(tmp_path / "x", part, validation_fraction=1 - 1e-12)

@@ -254,3 +254,8 @@ def test_held_out_samples_are_no_experience(tmp_path: Path) -> None:
     expected = {f"{task}--00001--run{run}--r02": length for (task, run), length in LENGTHS.items()}
     del expected["B--00001--run1--r02"]
     assert found == expected
+
+
+def test_a_value_that_makes_no_sense_is_one_line() -> None:
+    done = run("--dataset_path", "shards", "--output", "columns.parquet", "--gamma", "2")
+    assert (done.returncode, done.stderr) == (2, "error: --gamma must be 0 to 1, not 2.0\n")
