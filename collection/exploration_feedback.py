@@ -42,7 +42,8 @@ def main(config: ExplorationConfig) -> None:
     """Explore, then print what came of it."""
     with opened(config, EXPLORATION_TASKS) as (config, world, tasks):
         if config.dry_run:
-            return print_overview(tasks)
+            print_overview(tasks)
+            return world.check(tasks)
         _explore(config, world, tasks)
 
 

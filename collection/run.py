@@ -42,7 +42,8 @@ def main(config: RunConfig) -> None:
         return print_status(config.status)
     with opened(config, TEST_TASKS) as (config, world, tasks):
         if config.dry_run:
-            return print_overview(tasks)
+            print_overview(tasks)
+            return world.check(tasks)
         if config.judge == "none":
             config = dataclasses.replace(config, judge=world.judge)
         _collect(config, world, tasks)

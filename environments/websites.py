@@ -15,6 +15,7 @@ from environments.browser.environment import BrowserEnvironment
 from environments.browser.gate import Gate
 from environments.browser.page import Page
 from environments.browser.storage_state import check_storage_states, restore
+from environments.browser.url_policy import UrlPolicy
 from environments.command import run_reset_command
 from environments.environment import Environment, Observation, Open
 from environments.faults import PageError
@@ -46,18 +47,21 @@ class Websites(World):
     def check(self, tasks: Sequence[Task]) -> None:
         check_programs(tasks)
         check_storage_states(tasks)
-        check_embedded_sites(tasks)
+        self._policy(tasks)
 
     @contextlib.asynccontextmanager
     async def environments(self, tasks: Sequence[Task], num_sessions: int) -> AsyncIterator[Open]:
-        policy = self.browser.url_policy(tasks, hosts_from_environment(), self.port)
-        with Gate(policy) as gate:
+        check_embedded_sites(tasks)
+        with Gate(self._policy(tasks)) as gate:
             async with self.browser.fleet(num_sessions, gate.flags()) as fleet:
 
                 async def open_environment(session: int, downloads: Path) -> Environment:
                     return WebsiteEnvironment(await fleet.open(session, downloads), self.browser, gate)
 
                 yield open_environment
+
+    def _policy(self, tasks: Sequence[Task]) -> UrlPolicy:
+        return self.browser.url_policy(tasks, hosts_from_environment(), self.port)
 
     async def restore(self, backend: str = "") -> bool:
         """Embedded sites and MiniWoB++ share nothing between sessions; other websites have the user's command."""

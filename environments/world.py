@@ -42,7 +42,7 @@ class World(abc.ABC):
         """
 
     def check(self, tasks: Sequence[Task]) -> None:
-        """Raise UserError, before anything is collected, for a task that cannot be taken or judged."""
+        """Raise UserError for a task that cannot be taken or judged, before anything is collected or runs."""
         return None
 
     @abc.abstractmethod

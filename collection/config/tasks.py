@@ -30,6 +30,7 @@ class TaskFlags(Checked):
     """A command of yours that puts the websites back to their first state. It runs before collecting, also on a
     restart, and after each task that changed a shared backend, whose name it finds in BACKEND."""
     dry_run: bool = False
-    """Only read the tasks, say what they are and what is odd about them; no browser, no model, no judge."""
+    """Only read the tasks, say what they are, what is odd about them and what would be refused; no browser, no model,
+    no judge."""
     sites_port: Annotated[int, between(1, 65535)] | None = None
     """Port of the embedded websites (python -m environments.sites --port P), when it is not the task file's 7070."""

@@ -9,6 +9,7 @@ every connection. Deny wins over everything.
 
 import ipaddress
 import re
+import socket
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -20,6 +21,8 @@ LOOPBACK_ADDRESSES = ("127.0.0.1", "::1")
 _PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\.?")
+_NUMBERS = re.compile(r"(?:0x[0-9a-f]+|[0-9]+)(?:\.(?:0x[0-9a-f]+|[0-9]+)){0,3}")
+_ENDS_IN_NUMBER = re.compile(r"(?:.*\.)?(?:0x[0-9a-f]*|[0-9]+)\.?")  # browsers take it for an address, if a wrong one
 
 _IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -119,6 +122,7 @@ class UrlPolicy:
                 private address that `private` does not list; or a list holds something that is no host.
         """
         begins = {task.id: _origin(task) for task in tasks}
+        written = {task.id: (urlsplit(task.web).hostname or "").strip("[]") for task in tasks}
         starts = set(begins.values())
         listed = frozenset(map(_private_host, private))
         embedded = {(host, port) for host, port in starts if is_localhost(host) and port == sites_port}
@@ -131,12 +135,13 @@ class UrlPolicy:
             deny=tuple(map(_listed_name, deny)),
         )
         for task_id, (host, port) in begins.items():
+            spelled = f"{written[task_id]}, which is {host}" if written[task_id] != host and _as_address(host) else host
             if reason := policy.refuses_name(host, port):
-                raise UserError(f"task {task_id}: begins at {host}, but {reason}")
+                raise UserError(f"task {task_id}: begins at {spelled}, but {reason}")
             address = LOOPBACK_ADDRESSES[0] if is_localhost(host) else str(_as_address(host) or "")
             if address and (reason := policy.refuses_address(host, port, address)):
                 raise UserError(
-                    f"task {task_id}: begins at {host}, but {reason}; if it is yours, add --private_hosts "
+                    f"task {task_id}: begins at {spelled}, but {reason}; if it is yours, add --private_hosts "
                     f"{host_and_port(host, port)}"
                 )
         return policy
@@ -259,13 +264,16 @@ def _normal(host: str) -> str:
 
 
 def _is_host(host: str) -> bool:
-    return _as_address(host) is not None or (len(host) <= 253 and _NAME.fullmatch(host) is not None)
+    if _as_address(host) is not None:
+        return True
+    return len(host) <= 253 and bool(_NAME.fullmatch(host)) and not _ENDS_IN_NUMBER.fullmatch(host)
 
 
 def _as_address(host: str) -> _IPAddress | None:
+    """Also of the spellings that browsers read as an IPv4 address: 2130706433, 0x7f.1, 0177.0.0.1 are 127.0.0.1."""
     try:
-        return ipaddress.ip_address(host)
-    except ValueError:
+        return ipaddress.IPv4Address(socket.inet_aton(host)) if _NUMBERS.fullmatch(host) else ipaddress.ip_address(host)
+    except (ValueError, OSError):
         return None
 
 

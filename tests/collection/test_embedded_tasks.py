@@ -1,5 +1,6 @@
 """`run.py` and `exploration_feedback.py` without a task file: their own tasks and websites, and one line."""
 
+import json
 import os
 import re
 import signal
@@ -135,3 +136,12 @@ def test_flags_of_another_world_are_refused() -> None:
     ):
         done = dry_run("run.py", *flags)
         assert done.returncode == 2 and done.stderr == f"error: {said}; leave it out\n"
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "169.254.169.254", "2130706433"])
+def test_a_dry_run_shows_what_would_be_refused(host: str, tmp_path: Path) -> None:
+    (tmp_path / "tasks.jsonl").write_text(json.dumps({"id": "1", "ques": "q", "web": f"http://{host}:9555/"}))
+    done = dry_run("run.py", "--test_file", str(tmp_path / "tasks.jsonl"))
+    assert done.returncode == 2 and "all" in done.stdout
+    [line] = done.stderr.splitlines()
+    assert line.startswith(f"error: task 1: begins at {host}") and "add --private_hosts" in line

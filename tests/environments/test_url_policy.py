@@ -85,6 +85,18 @@ def test_a_task_file_alone_opens_nothing_of_this_machine(origin: str) -> None:
     assert UrlPolicy.of([task], sites_port=7070, private=[origin]).past_the_gate == [origin]
 
 
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [("2130706433", "127.0.0.1"), ("0x7f.1", "127.0.0.1"), ("0177.1", "127.0.0.1"), ("0xA9FEA9FE", "169.254.169.254")],
+)
+def test_a_start_that_browsers_read_as_an_address_is_refused_like_it(host: str, address: str) -> None:
+    task = Task("1", "q", f"http://{host}:9555/")
+    with pytest.raises(UserError, match=f"begins at {host.lower()}, which is {address}, but .*hosts {address}:9555"):
+        UrlPolicy.of([task])
+    assert UrlPolicy.of([task], private=[f"{address}:9555"]).starts == {f"{address}:9555"}
+    assert UrlPolicy.of([task], private=[f"{host}:9555"]).private == {f"{address}:9555"}
+
+
 @pytest.mark.parametrize("address", ["127.0.0.1", "169.254.169.254", "10.0.0.1", "::ffff:127.0.0.1"])
 def test_a_public_start_that_is_pointed_elsewhere_is_refused(address: str) -> None:
     policy = UrlPolicy.of([Task("1", "q", "http://a.com/")])
@@ -189,7 +201,10 @@ def test_an_address_on_the_deny_list_is_denied_however_it_is_named() -> None:
     assert not policy.refuses_address("other.example", 80, "93.184.216.35")
 
 
-@pytest.mark.parametrize("host", ["*", "*.com", "a b", "a;b", "a,b.com", "<-loopback>", "a.com:80", "-a", "", "a..b"])
+@pytest.mark.parametrize(
+    "host",
+    ["*", "*.com", "a b", "a;b", "a,b.com", "<-loopback>", "a.com:80", "-a", "", "a..b", "256.1", "1.2.3.4.5", "a.0x"],
+)
 def test_what_is_no_host_is_refused(host: str) -> None:
     with pytest.raises(UserError, match="1"):
         UrlPolicy.of([Task("1", "q", f"http://{host}:7070/")])
