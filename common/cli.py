@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import TypeVar
 
-import tyro
-
+from common.command_line import read
 from common.defaults import ROOT
 from common.errors import UserError
 from common.limits import deferred
@@ -36,9 +35,9 @@ def parse(
     description: str | None = None,
     program: str | None = None,
 ) -> Config:
-    """`arguments` (`sys.argv` by default) as a dataclass; `UserError` for values that it does not allow."""
+    """`arguments` (`sys.argv` by default) as a dataclass; `UserError` for what it does not allow."""
     with deferred():
-        config = tyro.cli(config_type, args=arguments, description=description, use_underscores=True, prog=program)
+        config = read(config_type, sys.argv[1:] if arguments is None else arguments, program, description)
     return dataclasses.replace(config)
 
 

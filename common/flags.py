@@ -1,11 +1,10 @@
 """A value of a command's options as the words that give it: what `common.cli.parse` reads, written."""
 
 import dataclasses
-import types
-from typing import Annotated, Any, get_args, get_origin
+from typing import Any
 
 from common.fields import kinds_of
-from common.switch import spelled
+from common.switch import is_switch, spelled
 
 
 def changed(config: Any) -> dict[str, Any]:
@@ -39,11 +38,5 @@ def _flag(name: str, value: Any, kind: Any) -> list[str]:
         return [f"--{name}" if value else f"--no_{name}"]
     if isinstance(value, tuple):
         return [f"--{name}", *map(str, value)]
-    word = spelled(value) if get_origin(kind) is Annotated and _is_switch(kind) else str(value)
+    word = spelled(value) if is_switch(kind) else str(value)
     return [f"--{name}={word}"] if word.startswith("-") else [f"--{name}", word]
-
-
-def _is_switch(kind: Any) -> bool:
-    """`common.switch`'s own."""
-    base = get_args(kind)[0]
-    return base is bool or (get_origin(base) is types.UnionType and bool in get_args(base))

@@ -1,6 +1,7 @@
 """Real booleans with the published spelling: `true` and `false`, as launch scripts' variables and flags have it."""
 
-from typing import Annotated
+import types
+from typing import Annotated, Any, get_args, get_origin
 
 import tyro
 from tyro.constructors import PrimitiveConstructorSpec
@@ -11,6 +12,14 @@ _MEANING = {"auto": None, "true": True, "false": False}
 def spelled(value: object) -> str:
     """As a variable or a flag says it: `true`, `false`, `auto` for None; other values as they print."""
     return next((word for word, meaning in _MEANING.items() if value is meaning), str(value))
+
+
+def is_switch(kind: Any) -> bool:
+    """Whether an annotation is one of those below."""
+    if get_origin(kind) is not Annotated:
+        return False
+    base = get_args(kind)[0]
+    return base is bool or (get_origin(base) is types.UnionType and bool in get_args(base))
 
 
 def _spec(*words: str) -> PrimitiveConstructorSpec:

@@ -12,6 +12,7 @@ from typing import Annotated
 import tyro
 
 from common import cli
+from common.command_line import read
 from common.defaults import short
 from common.errors import UserError
 from elcano.briefing import brief, machine_s
@@ -71,9 +72,12 @@ Command = (
 
 def main() -> None:
     """Entry point of the `elcano` command."""
-    command = tyro.cli(Command, args=_typed(), prog="elcano", description=__doc__, use_underscores=True)
-    act = {Run: _run, Show: _show, Try: _try}[type(command)]
-    sys.exit(cli.guarded(act, command))
+    sys.exit(cli.guarded(_main, _typed()))
+
+
+def _main(words: list[str]) -> int:
+    command = read(Command, words, program="elcano", description=__doc__)
+    return {Run: _run, Show: _show, Try: _try}[type(command)](command)
 
 
 def _typed() -> list[str]:

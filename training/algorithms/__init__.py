@@ -3,10 +3,10 @@
 A name with a dot is a module of one's own, anywhere on PYTHONPATH. Either has its class, an `Algorithm`, as ALGORITHM.
 """
 
+import dataclasses
 import importlib
 
-import tyro
-
+from common.command_line import read
 from common.errors import UserError
 from training.algorithm_names import check_name
 from training.algorithms.algorithm import Algorithm
@@ -16,7 +16,7 @@ def load(name: str, options: str = "") -> Algorithm:
     """The algorithm `name` with its own `options`: `clip_low=0.2,clip_high=0.28`.
 
     Raises:
-        UserError: there is no such algorithm, or an option is not NAME=VALUE.
+        UserError: there is no such algorithm, or an option is not NAME=VALUE, or not one of its own.
     """
     check_name(name)
     path = name if "." in name else f"{__name__}.{name}"
@@ -30,4 +30,5 @@ def load(name: str, options: str = "") -> Algorithm:
         if not equals:
             raise UserError(f"ALGORITHM_OPTIONS={options}: {option!r} is not NAME=VALUE")
         arguments += [f"--{key}", value]
-    return tyro.cli(kind, args=arguments, use_underscores=True, prog=f"ALGORITHM_OPTIONS of {name}:")
+    own = ", ".join(field.name for field in dataclasses.fields(kind)) or "none"
+    return read(kind, arguments, f"ALGORITHM_OPTIONS={options} of {name}", hint=f"its options: {own}")

@@ -1,0 +1,84 @@
+"""What is typed wrong is said in one line with what is near; a switch may be given both ways."""
+
+import dataclasses
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from common.command_line import read
+from common.errors import UserError
+from common.switch import AutoSwitch, Switch
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """Of a command."""
+
+    folder: str = ""
+    """Of data."""
+    max_iter: int = 5
+    """Most steps."""
+    dry_run: bool = False
+    """Do nothing."""
+    verify: bool = True
+    """Compare."""
+    sp: Switch = False
+    """Sequence parallelism."""
+    te: AutoSwitch = None
+    """Layers."""
+    judges: tuple[str, ...] = ()
+    """Names."""
+
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        ("--max_itr 3", "run.py: --max_itr: no such option; the nearest is --max_iter INT"),
+        ("--quite_other 0.3", "run.py: --quite_other: no such option; --help says what there is"),
+        (
+            "--max_iter three",
+            "run.py: Error parsing --max_iter: invalid literal for int() with base 10: 'three'; "
+            "what is expected: --max_iter INT",
+        ),
+        (
+            "--max_iter",
+            "run.py: Missing value for argument '--max_iter'. Expected 1 values; --help says what there is",
+        ),
+        ("stray", "run.py: stray: no such option; --help says what there is"),
+    ],
+)
+def test_one_line_says_what_is_wrong_and_what_is_near(words: str, message: str) -> None:
+    with pytest.raises(UserError) as raised:
+        read(Config, words.split(), "run.py")
+    assert str(raised.value) == message
+
+
+@pytest.mark.parametrize(
+    "words, expected",
+    [
+        ("--dry_run", Config(dry_run=True)),
+        ("--dry_run true --max_iter 3", Config(dry_run=True, max_iter=3)),
+        ("--dry-run=true", Config(dry_run=True)),
+        ("--dry_run false", Config()),
+        ("--verify false", Config(verify=False)),
+        ("--no_verify", Config(verify=False)),
+        ("--sp", Config(sp=True)),
+        ("--sp --max_iter 3", Config(sp=True, max_iter=3)),
+        ("--sp false --te", Config(te=True)),
+        ("--te=auto --sp=true", Config(sp=True)),
+        ("--judges a b --dry_run", Config(judges=("a", "b"), dry_run=True)),
+    ],
+)
+def test_a_switch_may_be_given_with_a_value_or_without(words: str, expected: Config) -> None:
+    assert read(Config, words.split()) == expected
+
+
+def test_commands_end_with_one_line_and_code_2() -> None:
+    command = [sys.executable, str(ROOT / "toolkits" / "inspect_shards.py"), "--shard_dr", "x"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "error: inspect_shards.py: --shard_dir must be given; --shard_dr x: no such option\n"
