@@ -117,10 +117,10 @@ class ChatPolicy:
             raise TransientError(in_short(str(error.__cause__ or error)) or type(error).__name__) from None
         except openai.NotFoundError as error:
             if error.code != "model_not_found":
-                raise PolicyError(f"HTTP 404: {error.message[:200]}") from None
-            raise UserError(f"{self.url} does not know --api_model {self.model} ({error.message[:300]})") from None
+                raise PolicyError(f"HTTP 404: {_said(error)}") from None
+            raise UserError(f"{self.url} does not know --api_model {self.model} ({_said(error)})") from None
         except openai.APIStatusError as error:
-            raise PolicyError(f"HTTP {error.status_code}: {error.message[:200]}") from None
+            raise PolicyError(f"HTTP {error.status_code}: {_said(error)}") from None
         if isinstance(answer, str):  # what is no JSON
             raise UserError(f"{self.url} is no chat endpoint's address (it answers: {in_short(answer)})")
         usage, choice, sent = answer.usage, answer.choices[0], self._dialect.body(request)
@@ -137,6 +137,12 @@ class ChatPolicy:
             logprobs=logprobs if token_ids and len(logprobs) == len(token_ids) else None,
             sampling={**asked, **(said if isinstance(said := getattr(answer, "sampling", None), dict) else {})},
         )
+
+
+def _said(error: openai.APIStatusError) -> str:
+    """The server's own message, without what the package writes around it."""
+    message = error.body.get("message") if isinstance(error.body, dict) else None
+    return in_short(message if isinstance(message, str) else error.message)
 
 
 def _image_part(screenshot_base64: str) -> dict[str, Any]:

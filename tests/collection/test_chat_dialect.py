@@ -16,7 +16,8 @@ from collection.judges.ledger import Budget, Ledger
 from collection.judges.reply_cache import ReplyCache
 from data.conversation import StepText
 from data.task import Task
-from tests.collection.endpoints import picky
+from environments.sites.expert import expert
+from tests.collection.endpoints import picky, serving
 
 TASK = Task("t", "Find it.", "http://a.localhost/")
 
@@ -84,6 +85,16 @@ def test_what_refuses_everything_ends(tmp_path: Path) -> None:
         with pytest.raises(PolicyError, match="HTTP 400"):
             asyncio.run(policy.reply(TASK, "f", [StepText("[1] x")], {1: ""}, 1))
         assert len(endpoint.bodies) == 1
+
+
+def test_a_teacher_asked_with_the_trained_prompt_says_what_it_wants() -> None:
+    """Its own words, without the package's around them."""
+    step = StepText("[1] RootWebArea 'Shop - x'")
+    with serving(lambda messages, _: expert.reply(messages)) as endpoint, pytest.raises(PolicyError) as refused:
+        policy = ChatPolicy("m", "k", endpoint.url, Sampling(prompt="trained", text_only=True))
+        asyncio.run(policy.reply(TASK, "x", [step], {}, None))
+    said = "no user message says 'Now given a task: ...'; the embedded teacher wants the chat prompt: --prompt chat"
+    assert str(refused.value) == f"HTTP 400: {said}"
 
 
 def test_refusals_of_other_kinds_teach_nothing() -> None:

@@ -63,7 +63,9 @@ def read_task(messages: Sequence[dict[str, Any]]) -> str:
     for message in messages:
         if message["role"] == "user" and (match := _TASK.search(_text(message))):
             return match[1]
-    raise NotUnderstoodError("no user message says 'Now given a task: ...'")
+    raise NotUnderstoodError(
+        "no user message says 'Now given a task: ...'; the embedded teacher wants the chat prompt: --prompt chat"
+    )
 
 
 def read_page(messages: Sequence[dict[str, Any]]) -> Page:
