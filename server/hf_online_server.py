@@ -9,6 +9,7 @@ that never went through it wants `--image_recipe published`. OMP_NUM_THREADS set
 Replies are drawn at temperature 1.2 for exploration, as published; for evaluation give `--temperature 0`.
 """
 
+import ipaddress
 import json
 import os
 import signal
@@ -50,6 +51,7 @@ def main(config: ServerConfig) -> None:
     folder = check_folder(chosen_folder(config))
     cli.check_installed("torch", "transformers", "fastapi", "uvicorn")
     listener = listen(config.port, config.host)  # before anything heavy is loaded
+    warn_of_strangers(config, listener)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # while loading; uvicorn drains first, then comes here too
     if config.replicas > 1:
         serve_replicas(config, folder, listener)
@@ -108,6 +110,22 @@ def check_index(index: Path) -> None:
         raise UserError(f"{index}: not an index of weights ({error!r})") from None
     if strange is not None:
         raise UserError(f"{index}: {strange!r} is not the name of a file beside it")
+
+
+def warn_of_strangers(config: ServerConfig, listener: socket.socket) -> None:
+    """One line on the standard error where other machines reach a server that asks for no key."""
+    address = ipaddress.ip_address(listener.getsockname()[0].partition("%")[0])
+    if not key_of(config) and not address.is_loopback:
+        print(
+            f"warning: --host {config.host} without a key: whoever reaches it may use it, /reload too; "
+            "set ELCANO_API_KEY or --api_key",
+            file=sys.stderr,
+        )
+
+
+def key_of(config: ServerConfig) -> str:
+    """What clients must send; empty: nothing."""
+    return config.api_key or os.environ.get("ELCANO_API_KEY", "")
 
 
 def named_adapters(config: ServerConfig) -> dict[str, str]:
@@ -193,7 +211,7 @@ def http_server(app: "FastAPI", config: ServerConfig) -> "uvicorn.Server":
     from server.slow_clients import PromptHTTPProtocol
 
     walls = {
-        "api_key": config.api_key or os.environ.get("ELCANO_API_KEY", ""),
+        "api_key": key_of(config),
         "max_body_bytes": config.max_body_mib * 2**20,
         "body_timeout_s": config.request_timeout_s,
         "log": AccessLog(config.access_log),

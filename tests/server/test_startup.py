@@ -16,8 +16,9 @@ import pytest
 
 from common import cli
 from common.errors import UserError
+from common.processes import listen
 from server.config import ServerConfig
-from server.hf_online_server import main
+from server.hf_online_server import main, warn_of_strangers
 from server.vision_language_model import LoadOptions, VisionLanguageModel
 from tests.server.helpers import SERVER, RunningServer, png, screenshot, server_environment
 
@@ -167,3 +168,20 @@ def test_a_python_without_torch_is_one_line(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(cli, "find_spec", lambda name: None if name == "torch" else find_spec(name))
     with pytest.raises(UserError, match=r"No module named 'torch' in .*; run: bash .*install\.sh && source"):
         main(ServerConfig(port=0))
+
+
+def test_other_machines_without_a_key_are_one_warning(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("ELCANO_API_KEY", raising=False)
+
+    def said(host: str, **flags: str) -> str:
+        with listen(0, host) as listener:
+            warn_of_strangers(ServerConfig(host=host, **flags), listener)
+        return capsys.readouterr().err
+
+    [line] = said("0.0.0.0").splitlines()
+    assert line.startswith("warning: --host 0.0.0.0 without a key") and "/reload" in line and "ELCANO_API_KEY" in line
+    assert said("127.0.0.1") == said("localhost") == said("0.0.0.0", api_key="k") == ""
+    monkeypatch.setenv("ELCANO_API_KEY", "k")
+    assert said("0.0.0.0") == ""
