@@ -8,7 +8,9 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from typing import IO
 
 from common.defaults import ROOT
 from common.errors import UserError
@@ -42,6 +44,11 @@ def reach_own_hosts_directly() -> None:
     present = (os.environ.get("no_proxy") or os.environ.get("NO_PROXY", "")).split(",")
     names = list(dict.fromkeys(name for name in (*map(str.strip, present), *_OWN_HOSTS) if name))
     os.environ["no_proxy"] = os.environ["NO_PROXY"] = "*" if "*" in names else ",".join(names)
+
+
+def _pass_on(lines: IO[str]) -> None:
+    for line in lines:
+        sys.stderr.write(line)
 
 
 def free_port(preferred: int = 0) -> int:
@@ -84,15 +91,18 @@ def served(module: str, preferred: int = 0) -> Iterator[int]:
             cwd=ROOT,
             env=for_python(),
             stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
             preexec_fn=die_with_parent,
         )
         if line := process.stdout.readline():
+            threading.Thread(target=_pass_on, args=(process.stderr,), daemon=True).start()
             break
+        said = process.stderr.read().strip().splitlines()  # of the first port, nobody needs to know
         process.wait()
     else:
-        raise UserError(f"{module} did not start; python -m {module} says why")
+        raise UserError(f"{module} did not start: {(said or ['it says nothing'])[-1].removeprefix('error: ')}")
     try:
         yield int(line.rsplit(":", 1)[1].strip(" /\n"))
     finally:

@@ -22,7 +22,7 @@ def make(
     """
     from environments.stepping import ManyEnvironments, OneEnvironment
 
-    inner = make_async(name, num_envs=num_envs or 1, max_steps=max_steps, seed=seed, **settings)
+    inner = make_async(name, num_envs=1 if num_envs is None else num_envs, max_steps=max_steps, seed=seed, **settings)
     return OneEnvironment(inner) if num_envs is None else ManyEnvironments(inner)
 
 

@@ -18,6 +18,7 @@ from gymnasium import spaces
 from PIL import Image
 
 import environments
+from common.errors import UserError
 from environments.stepping import View
 from environments.world import world_names
 
@@ -71,6 +72,8 @@ class GymnasiumEnvironment(gymnasium.Env):
 
     def step(self, action: str) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
         """Carry out the action."""
+        if not isinstance(action, str):
+            raise UserError(f"an action is a text such as 'Click [4]', not {action!r}")
         reply = action if "Action:" in action else f"Thought: \n\nAction: {action}"
         self._view, reward, terminated, truncated, info = self._inner.step(reply)
         return self._observation(action), reward, terminated, truncated, info

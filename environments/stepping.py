@@ -7,9 +7,11 @@ view, reward, terminated, truncated, info = env.step("Thought: ...\n\nAction: Cl
 
 import asyncio
 import contextlib
+import re
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from numbers import Integral
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -120,7 +122,7 @@ class AsyncEnvironments:
 
     def __init__(self, world: World, num_envs: int, max_steps: int, seed: int | None):
         for name, number in (("num_envs", num_envs), ("max_steps", max_steps)):
-            if number < 1:
+            if not isinstance(number, Integral) or number < 1:
                 raise UserError(f"{name} must be at least 1, not {number}")
         self.world, self.num_envs, self._max_steps, self._seed = world, num_envs, max_steps, seed
         self.tasks: list[Task] = []
@@ -131,12 +133,15 @@ class AsyncEnvironments:
     async def __aenter__(self) -> Self:
         async with contextlib.AsyncExitStack() as stack:
             stack.enter_context(self.world.serve())
-            self.tasks = await self.world.tasks()
-            await self.world.restore()
-            await self.world.snapshot()
-            self.world.check(self.tasks)
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="elcano-downloads-")))
-            opener = await stack.enter_async_context(self.world.environments(self.tasks, self.num_envs))
+            try:
+                self.tasks = await self.world.tasks()
+                await self.world.restore()
+                await self.world.snapshot()
+                self.world.check(self.tasks)
+                opener = await stack.enter_async_context(self.world.environments(self.tasks, self.num_envs))
+            except UserError as error:
+                raise UserError(_as_arguments(str(error), self.world)) from None
             self._episodes = [
                 Episode(self.world, opener, number, folder, self._max_steps) for number in range(self.num_envs)
             ]
@@ -161,6 +166,9 @@ class AsyncEnvironments:
         """Carry out one reply in each; those that have ended stay as they are."""
         self._check_open()
         pairs = self._paired(replies, "replies")
+        for reply in replies:
+            if not isinstance(reply, str):
+                raise UserError(f"a reply is a text such as 'Thought: ... Action: Click [4]', not {reply!r}")
         return await asyncio.gather(*(episode.step(reply) for episode, reply in pairs))
 
     def _check_open(self) -> None:
@@ -168,6 +176,8 @@ class AsyncEnvironments:
             raise UserError("these environments are not open, or closed again; make others")
 
     def _paired(self, given: Sequence[Given], what: str) -> list[tuple[Episode, Given]]:
+        if isinstance(given, str) or not isinstance(given, Sequence):
+            raise UserError(f"{given!r} is no list of {what}, one for each of {self.num_envs} environments")
         if len(given) != self.num_envs:
             raise UserError(f"{len(given)} {what} for {self.num_envs} environments; each takes one")
         return list(zip(self._episodes, given, strict=True))
@@ -184,6 +194,16 @@ class AsyncEnvironments:
         numbers = range(self._next, self._next + self.num_envs)
         self._next += self.num_envs
         return [self.tasks[number % len(self.tasks)] for number in numbers]
+
+
+def _as_arguments(message: str, world: World) -> str:
+    """A message with the world's settings as programs give them, not as flags."""
+    for setting in fields(world):
+        message = re.sub(rf"--{setting.name}\b", f"{setting.name}=", message)
+        value = getattr(world, setting.name)
+        for inner in fields(value) if is_dataclass(value) else ():
+            message = re.sub(rf"--{inner.name}\b", f"{setting.name}={type(value).__name__}({inner.name}=...)", message)
+    return message
 
 
 class _Blocking:

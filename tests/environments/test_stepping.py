@@ -4,12 +4,15 @@ import asyncio
 import re
 import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 import environments
 from collection.agent.loading import LoadedPolicy, load_policy
+from common import processes
 from common.errors import UserError
+from common.processes import listen, served
 from tests.conftest import ROOT
 
 TASKS = ("Shop-price-test--000", "Forum-views-test--000")
@@ -64,14 +67,18 @@ def test_several_at_once_blocking_or_not(policy: LoadedPolicy) -> None:
 
 
 def test_what_does_not_fit_is_one_line() -> None:
-    for wrong in ({"num_envs": -1}, {"max_steps": 0}):
+    for wrong in ({"num_envs": -1}, {"num_envs": 0}, {"max_steps": 0}, {"max_steps": "9"}):
         with pytest.raises(UserError, match="must be at least 1"):
             environments.make("sites", **wrong)
-    with (
-        environments.make("sites", num_envs=2) as envs,
-        pytest.raises(UserError, match="1 replies for 2 environments"),
-    ):
-        envs.step(["Wait"])
+    with environments.make("sites", num_envs=2) as envs:
+        for wrong, said in (
+            (["Wait"], "1 replies for 2 environments"),
+            (["Wait", "Wait", "Wait"], "3 replies for 2 environments"),
+            ("ab", "'ab' is no list of replies"),
+            (["Wait", 3], "a reply is a text .* not 3"),
+        ):
+            with pytest.raises(UserError, match=said):
+                envs.step(wrong)
     with pytest.raises(UserError, match="closed again"):
         envs.reset()
     with pytest.raises(UserError, match="not open"):
@@ -88,6 +95,8 @@ def test_as_gymnasium_has_it() -> None:
     assert observation["screenshot"].shape == (384, 512, 3) and env.observation_space.contains(observation)
     observation, *_ = env.step("Click [999]")
     assert observation["last_action"] == "Click [999]" and "cannot be executed" in observation["last_action_error"]
+    with pytest.raises(UserError, match=r"an action is a text such as 'Click \[4\]', not 3"):
+        env.step(3)
     _, reward, terminated, truncated, info = env.step("ANSWER; 1 EUR")
     assert (reward, terminated, truncated, info["answer"]) == (0.0, True, False, "1 EUR")
     env.close()
@@ -101,3 +110,32 @@ def test_the_lines_of_the_documentation_run() -> None:
     lived = {}
     exec(program, lived)
     assert lived["terminated"] or lived["truncated"]
+
+
+def test_a_port_that_is_taken_meanwhile_is_no_error(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with listen(0) as taken:
+        port = taken.getsockname()[1]
+        monkeypatch.setattr(processes, "free_port", lambda preferred: port)
+        with served("environments.sites", port) as other:
+            assert other != port
+        assert capfd.readouterr().err == ""
+        with (
+            pytest.raises(UserError, match=r"tests\.nothing did not start: .*No module named"),
+            served("tests.nothing"),
+        ):
+            pass
+
+
+def test_what_a_program_must_give_is_named_as_it_gives_it(tmp_path: Path) -> None:
+    """Not as a command's flag. With the lines of the documentation."""
+    (tmp_path / "tasks.jsonl").write_text('{"id": "1", "ques": "q", "web": "http://127.0.0.1:9/"}')
+    with pytest.raises(UserError, match=r"add browser=BrowserConfig\(private_hosts=...\) 127.0.0.1:9"):
+        environments.make("sites", test_file=tmp_path / "tasks.jsonl")
+    with pytest.raises(UserError, match="tell by sites_port= where"):
+        environments.make("sites", sites_port=9)
+    with pytest.raises(UserError, match=r"^test_file= is missing"):
+        environments.make("webarena")
+    [line] = re.findall(r"`(from environments.*import BrowserConfig)`", (ROOT / "docs" / "environments.md").read_text())
+    exec(line)
