@@ -12,18 +12,17 @@ and left alone; what the judge could not say is judged again before it is tried 
 S@1 ... S@k (tasks solved within k tries) and F@1 (first tries that ended with an answer), also as `exploration.json`.
 """
 
-import asyncio
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 try:
     from collection.campaign.campaign import collect
-    from collection.campaign.opening import opened
+    from collection.campaign.opening import opened, run_until_stopped
     from collection.campaign.options import judge_key
     from collection.campaign.overview import print_overview
     from collection.config.commands import ExplorationConfig
-    from collection.evaluation.summary import explored, print_explored, print_summary, summarise
+    from collection.evaluation.summary import exit_code, explored, print_explored, print_summary, summarise
     from collection.judges.named import make_judge
     from common.cli import run
     from common.defaults import EXPLORATION_TASKS
@@ -38,24 +37,26 @@ except ModuleNotFoundError as missing:  # not the python of the virtual environm
     sys.exit(2)
 
 
-def main(config: ExplorationConfig) -> None:
+def main(config: ExplorationConfig) -> int | None:
     """Explore, then print what came of it."""
     with opened(config, EXPLORATION_TASKS) as (config, world, tasks):
         if config.dry_run:
             print_overview(tasks)
             return world.check(tasks)
-        _explore(config, world, tasks)
+        return _explore(config, world, tasks)
 
 
-def _explore(config: ExplorationConfig, world: World, tasks: Sequence[Task]) -> None:
+def _explore(config: ExplorationConfig, world: World, tasks: Sequence[Task]) -> int:
     judge, ledger = make_judge(config, config.output_dir, tasks, judge_key(config), config.api_localhost)
     if judge is None:
         raise UserError("exploration needs a judge: without one nobody knows when a task is solved")
-    asyncio.run(collect(config, world, tasks, range(config.max_rerun_times), judge, config.all_tries))
-    print_summary(summarise(config.output_dir, tasks), cost=ledger and ledger.report())
+    run_until_stopped(collect(config, world, tasks, range(config.max_rerun_times), judge, config.all_tries))
+    summary = summarise(config.output_dir, tasks)
+    print_summary(summary, cost=ledger and ledger.report())
     table = explored(config.output_dir, tasks, config.max_rerun_times)
     write_json(config.output_dir / "exploration.json", table)
     print_explored(table)
+    return exit_code(summary, config.output_dir)
 
 
 if __name__ == "__main__":

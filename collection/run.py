@@ -7,10 +7,10 @@
     python collection/run.py --status results
 
 Without --api_localhost it asks OpenAI, or any OpenAI-compatible endpoint at --api_base. Exit code 2 means that
-something must be put right; run the same command again and it goes on where it stopped.
+something must be put right, 1 that faults ended every trajectory; run the same command again and it goes on where it
+stopped.
 """
 
-import asyncio
 import dataclasses
 import sys
 from collections.abc import Sequence
@@ -19,11 +19,11 @@ from pathlib import Path
 try:
     from collection.campaign.accounting import print_status
     from collection.campaign.campaign import collect
-    from collection.campaign.opening import opened
+    from collection.campaign.opening import opened, run_until_stopped
     from collection.campaign.options import judge_key
     from collection.campaign.overview import print_overview
     from collection.config.commands import RunConfig
-    from collection.evaluation.summary import print_summary, summarise
+    from collection.evaluation.summary import exit_code, print_summary, summarise
     from collection.judges.named import make_judge
     from common.cli import run
     from common.defaults import TEST_TASKS
@@ -36,7 +36,7 @@ except ModuleNotFoundError as missing:  # not the python of the virtual environm
     sys.exit(2)
 
 
-def main(config: RunConfig) -> None:
+def main(config: RunConfig) -> int | None:
     """Collect, then print what came of it."""
     if config.status is not None:
         return print_status(config.status)
@@ -46,13 +46,15 @@ def main(config: RunConfig) -> None:
             return world.check(tasks)
         if config.judge == "none":
             config = dataclasses.replace(config, judge=world.judge)
-        _collect(config, world, tasks)
+        return _collect(config, world, tasks)
 
 
-def _collect(config: RunConfig, world: World, tasks: Sequence[Task]) -> None:
+def _collect(config: RunConfig, world: World, tasks: Sequence[Task]) -> int:
     judge, ledger = make_judge(config, config.output_dir, tasks, judge_key(config), config.api_localhost)
-    asyncio.run(collect(config, world, tasks, [None], judge))
-    print_summary(summarise(config.output_dir, tasks), cost=ledger and ledger.report())
+    run_until_stopped(collect(config, world, tasks, [None], judge))
+    summary = summarise(config.output_dir, tasks)
+    print_summary(summary, cost=ledger and ledger.report())
+    return exit_code(summary, config.output_dir)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,9 @@ import contextlib
 import dataclasses
 import difflib
 import os
+import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -72,6 +73,19 @@ def without_display(config: Flags) -> tuple[Flags, list[str]]:
     if config.headless or config.dry_run or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
         return config, []
     return dataclasses.replace(config, headless=True), ["no display: browsers run as with --headless"]
+
+
+def run_until_stopped(work: Coroutine[Any, Any, None]) -> None:
+    """`asyncio.run`, which a SIGTERM ends in the same good order as Ctrl-C, with exit code 143."""
+
+    async def stoppable() -> None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, asyncio.current_task().cancel)
+        await work
+
+    try:
+        asyncio.run(stoppable())
+    except asyncio.CancelledError:
+        sys.exit(128 + signal.SIGTERM)
 
 
 def say(notes: list[str]) -> None:

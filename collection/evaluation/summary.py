@@ -1,5 +1,6 @@
 """Count a folder of judged trajectories: how many tasks succeeded, overall and by site, and what proves nothing."""
 
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -108,6 +109,18 @@ def print_summary(summary: dict[str, Any], cost: dict[str, Any] | None = None) -
         print("of tasks like these it solves {:.1%} to {:.1%} (95 %)".format(*summary["interval"]))
     if cost:
         print("judge: " + ", ".join(f"{name} {value}" for name, value in cost.items()))
+
+
+def exit_code(summary: dict[str, Any], results_dir: Path) -> int:
+    """1, and a line on the standard error, where faults ended all trajectories, so that nothing was found out."""
+    if not summary["num_tasks"] or summary["num_invalid"] < summary["num_tasks"]:
+        return 0
+    print(
+        f"error: faults ended all {summary['num_tasks']} tasks, so nothing was measured; their reasons are in "
+        f"{results_dir}/*/trajectory.json, and the same command tries them again",
+        file=sys.stderr,
+    )
+    return 1
 
 
 def _table(title: str, groups: dict[str, Any], total: dict[str, Any] | None = None) -> Table:

@@ -47,7 +47,9 @@ class Executor:
                         with contextlib.suppress(subprocess.TimeoutExpired):
                             process.wait(0.5)
             except BaseException:
-                console.print("  waiting until it has saved what it has; Ctrl-C again: not any longer")
+                console.print(
+                    "  stopping: waiting until the command above has saved its work; Ctrl-C again stops it at once"
+                )
                 _end(process)
                 raise
         if process.returncode:

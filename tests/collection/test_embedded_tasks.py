@@ -82,7 +82,8 @@ def test_embedded_tasks_are_solved_on_websites_that_go_with_the_run(
     run.send_signal(how)
     output, errors = run.communicate(timeout=240)
     assert "Traceback" not in errors + output
-    assert how != signal.SIGINT or "is in results, and the same command goes on from there" in errors
+    assert how == signal.SIGKILL or "is in results, and the same command goes on from there" in errors
+    assert run.returncode == {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}[how]
     websites.wait(timeout=30)
 
 

@@ -253,6 +253,13 @@ def test_a_page_that_cannot_be_reached_is_invalid_and_tried_again_next_time(coll
     assert read_trajectory(collector.results / "taskT--dead").answer == "x"
 
 
+def test_nothing_but_faults_is_no_success(collector: Collector, url: str) -> None:
+    """A script that looks at the exit code once took a run without a result for a good one."""
+    dead = f"http://127.0.0.1:{free_port()}"
+    done = collector.run([task("dead", f"{dead}/", "ANSWER; x")], api_localhost=f"{url}/predict")
+    assert done.returncode == 1 and "error: faults ended all 1 tasks" in done.stderr.splitlines()[-1]
+
+
 def test_a_dead_site_is_invalid_but_a_dead_link_is_for_the_agent(collector: Collector, url: str) -> None:
     tasks = [
         task("own", f"{url}/broken", "Click {Own dead link} | ANSWER; x"),
