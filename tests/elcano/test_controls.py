@@ -7,7 +7,7 @@ from common.files import read_json, write_json
 from elcano.executors.executor import Command
 from elcano.recipe import load_recipe
 from elcano.resources import Resources
-from elcano.rounds import Stages, draw
+from elcano.rounds import Stages, draw_tasks
 from elcano.stage import Logbook
 from tests.conftest import ROOT
 
@@ -45,7 +45,7 @@ def test_a_control_trains_as_long_on_the_part_of_the_demonstrations_alone(tmp_pa
 
     packed, _, trained, _ = executor.commands
     files = packed.words[packed.words.index("--json_files") + 1 : packed.words.index("--image_dirs")]
-    learned = read_json(draw(demonstrations, recipe.rounds[1].il_share, "optim-1", tmp_path / "drawn.json"))
+    learned = read_json(draw_tasks(demonstrations, recipe.rounds[1].il_share, "optim-1", tmp_path / "drawn.json"))
     assert 0 < len(learned) < len(samples)
     assert [read_json(Path(file)) for file in files] == [learned]
     assert (trained.variables["TRAIN_ITERS"], trained.variables["TRAIN_EPOCHS"]) == ("123", "0")

@@ -74,6 +74,7 @@ def test_the_table_of_one_run_and_of_several(run, tmp_path, capsys):
         leave(other, name, solved)
     for folder in (run, other):
         (folder / "stages").mkdir()
+        (folder / "recipe.json").write_text("{}")
     _show(Show((run,)))
     shown = capsys.readouterr().out
     assert "60-86" in shown and "12:2, p 0.013" in shown and "55.0%" in shown
