@@ -7,7 +7,7 @@ prints what `RankMemory` holds as JSON. Fake tensors have shapes and no memory, 
 minute; the idea is torchtitan's (`estimation.py`). Every storage is counted while it lives. The devices are the
 CPU's, through `training.modules.cpu_adaptor`; where a GPU has a fused kernel and the CPU has none (RMSNorm, SwiGLU,
 attention within a window), a stand-in keeps what that kernel keeps. What depends on data is given: all patches of a
-screenshot are real ones, and `training.activations.num_labelled` tokens have a label. What an allocator loses between
+screenshot are real ones, and `training.activations.num_labeled` tokens have a label. What an allocator loses between
 its blocks is not seen.
 
 A process runs one rank and ends: this module replaces functions of PyTorch for fake tensors.
@@ -36,7 +36,7 @@ from torch.utils._pytree import tree_leaves  # noqa: E402
 from benchmarks.live_bytes import LiveBytes  # noqa: E402
 from models.registry import family, family_of  # noqa: E402
 from training import layout  # noqa: E402
-from training.activations import num_labelled  # noqa: E402
+from training.activations import num_labeled  # noqa: E402
 from training.algorithms.algorithm import BatchColumns  # noqa: E402
 from training.algorithms.sft import Sft  # noqa: E402
 from training.collate import MicroBatch  # noqa: E402
@@ -77,7 +77,7 @@ def measure(config: Config, hf: Any, rank: int, world_size: int) -> RankMemory:
     _fake_process_group(rank, world_size)
     _use_gpu_kernels()
     layout.initialize(config.layout, seed=0)
-    meter = Meter(num_labelled(config))
+    meter = Meter(num_labeled(config))
     with FakeTensorMode(allow_non_fake_inputs=True), meter:
         chunks = build_model(family(config.pretrain_checkpoint_path), hf, config.layout, config.trainable)
         for chunk in chunks:
@@ -117,10 +117,10 @@ def measure(config: Config, hf: Any, rank: int, world_size: int) -> RankMemory:
 class Meter(LiveBytes):
     """Bytes of the storages alive, and bytes sent; answers what a fake tensor cannot, its values."""
 
-    def __init__(self, labelled: int) -> None:
-        """`labelled`: how many positions a mask of tokens chooses."""
+    def __init__(self, labeled: int) -> None:
+        """`labeled`: how many positions a mask of tokens chooses."""
         super().__init__()
-        self.labelled, self.phase, self.start = labelled, "build", 0
+        self.labeled, self.phase, self.start = labeled, "build", 0
         self.peaks: dict[str, int] = collections.defaultdict(int)
         self.sent: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
 
@@ -141,7 +141,7 @@ class Meter(LiveBytes):
         if func is torch.ops.aten._local_scalar_dense.default:
             return True if args[0].dtype == torch.bool else 1.0 if args[0].is_floating_point() else 1
         if func is torch.ops.aten.nonzero.default:
-            return torch.empty(self.labelled, args[0].dim(), dtype=torch.long)
+            return torch.empty(self.labeled, args[0].dim(), dtype=torch.long)
         if func is torch.ops.aten.index.Tensor:
             return func(args[0], [index for given in args[1] for index in self._indices(given)])
         return func(*args, **kwargs)
@@ -149,7 +149,7 @@ class Meter(LiveBytes):
     def _indices(self, given: torch.Tensor | None) -> list[torch.Tensor | None]:
         if given is None or given.dtype != torch.bool:
             return [given]
-        return [torch.empty(self.labelled, dtype=torch.long) for _ in range(given.dim())]
+        return [torch.empty(self.labeled, dtype=torch.long) for _ in range(given.dim())]
 
     def _communicate(self, func: Any, args: Any) -> Any:
         """Nothing is sent; the work returned is one that is done."""
@@ -229,7 +229,7 @@ def _micro_batch(config: Config, hf: Any, chunks: Chunks) -> MicroBatch:
         tokens=tokens,
         labels=torch.zeros_like(tokens),
         keys=[""] * rows,
-        columns=BatchColumns(torch.full([rows], num_labelled(config) // rows), {"weight": torch.ones(rows)}, {}),
+        columns=BatchColumns(torch.full([rows], num_labeled(config) // rows), {"weight": torch.ones(rows)}, {}),
         segment_lengths=None,
         images=LazyImages(images, lambda: images),
         lengths=(length,) * rows,

@@ -139,10 +139,8 @@ class Reference:
 
     def _loss_of_replies(self, mean_num_samples: float, batch: MicroBatch) -> torch.Tensor:
         hidden = self.model.model(input_ids=batch.tokens, pixel_values=self._pixels(batch)).last_hidden_state
-        labelled = batch.labels != IGNORE
-        losses = functional.cross_entropy(
-            self.model.lm_head(hidden[labelled]), batch.labels[labelled], reduction="none"
-        )
+        labeled = batch.labels != IGNORE
+        losses = functional.cross_entropy(self.model.lm_head(hidden[labeled]), batch.labels[labeled], reduction="none")
         return Sft().token_losses(PredictedTokens(-losses, batch.columns)).sum() / mean_num_samples
 
     def _pixels(self, batch: MicroBatch) -> torch.Tensor:

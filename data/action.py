@@ -55,7 +55,7 @@ class Scroll:
 
 @dataclasses.dataclass(frozen=True)
 class Drag:
-    """Drag the element with this label onto the one labelled `target`."""
+    """Drag the element with this label onto the one labeled `target`."""
 
     label: int
     target: int

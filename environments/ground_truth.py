@@ -36,12 +36,12 @@ def find_fault(task: Task, answer: str, state: Any) -> str:
 
 def check_answer(task: Task, answer: str) -> str:
     """What is wrong with the answer, or ""."""
-    said = normalise(answer)
+    said = normalize(answer)
     for kind, expected in task.eval["reference_answers"].items():
         if kind == "exact_match":
-            held = said == normalise(expected)
+            held = said == normalize(expected)
         elif kind == "must_include":
-            held = all(includes(said, normalise(value)) for value in expected)
+            held = all(includes(said, normalize(value)) for value in expected)
         else:
             raise UserError(f"task {task.id}: the oracle does not know the reference answer {kind!r}")
         if not held:
@@ -59,7 +59,7 @@ def check_state(task: Task, state: Any) -> str:
     return ""
 
 
-def normalise(text: str) -> str:
+def normalize(text: str) -> str:
     """Lower case, single spaces, no quotes around it and no full stop after it."""
     return " ".join(text.lower().split()).strip("\"'").rstrip(".!;, ").strip("\"'")
 
@@ -76,7 +76,7 @@ def agrees(expected: Any, found: Any) -> bool:
     if isinstance(expected, list):
         return isinstance(found, list) and len(found) == len(expected) and _pair(expected, found)
     if isinstance(expected, str) and isinstance(found, str):
-        return normalise(expected) == normalise(found)
+        return normalize(expected) == normalize(found)
     return type(expected) is type(found) and expected == found
 
 

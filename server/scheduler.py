@@ -175,12 +175,12 @@ class Scheduler:
     def _reuse(self, sequence: Sequence) -> None:
         """Copy the longest beginning that is known."""
         keys = sequence.prompt.keys[: sequence.reusable]
-        shared, neighbour = best((common_prefix(one.keys_in_slots, keys), one) for one in self.active)
+        shared, neighbor = best((common_prefix(one.keys_in_slots, keys), one) for one in self.active)
         stored, entry = self.memory.store.longest(keys)
         if entry is not None and stored >= shared:
             self.slots.write(sequence.row, entry.kv, stored)
         elif shared:
-            self.slots.copy(neighbour.row, sequence.row, shared)
+            self.slots.copy(neighbor.row, sequence.row, shared)
         sequence.num_read = sequence.cached_tokens = max(shared, stored)
 
     def _awaits_twin(self, sequence: Sequence) -> bool:

@@ -66,7 +66,7 @@ class VisionLanguageModel:
         self.weights_version = f"{folder.resolve().name}@{fingerprint(folder)}"
 
     def pixels(self, image: Image.Image) -> BatchFeature:
-        """Resize and normalise one RGB image as the checkpoint's processor says."""
+        """Resize and normalize one RGB image as the checkpoint's processor says."""
         return self.images.process(image)
 
     def prompt_ids(

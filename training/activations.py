@@ -16,7 +16,7 @@ _REPLY = {"answer": 1 / 16, "all_answers": 1 / 4, "all": 1.0}
 """The part of a row that has a label; a reply is some hundred tokens."""
 
 
-def num_labelled(config: Config) -> int:
+def num_labeled(config: Config) -> int:
     """Tokens of a micro-batch whose logits are computed; an assumption, for the data are not read."""
     return max(1, int(config.batch_size * config.seq_len * _REPLY[config.loss]))
 
@@ -77,7 +77,7 @@ def _in_flight(text: Any, layout: Layout, stage: int) -> tuple[int, int]:
 
 def _logit_bytes(config: Config, text: Any, each: int) -> int:
     """Each as it is computed and in fp32, where its exponential and then its gradient take its place."""
-    return (each + _FP32) * num_labelled(config) * text.vocab_size // config.tp
+    return (each + _FP32) * num_labeled(config) * text.vocab_size // config.tp
 
 
 def largest_share(config: Config, vision: VisionSide) -> int:

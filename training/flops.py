@@ -43,9 +43,9 @@ def language_flops(text: Any, batches: Sequence[MicroBatch]) -> float:
     forward = 0.0
     for batch in batches:
         attention = sum(_num_attended(length, window) for length in batch.lengths) * 4 * heads * size
-        labelled = int((batch.labels != IGNORE).sum())
+        labeled = int((batch.labels != IGNORE).sum())
         forward += text.num_hidden_layers * (2 * weights * sum(batch.lengths) + attention)
-        forward += 2 * hidden * text.vocab_size * labelled
+        forward += 2 * hidden * text.vocab_size * labeled
     return 3 * forward
 
 

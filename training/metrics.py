@@ -131,11 +131,11 @@ class StepReporter:
         tokens_per_s = metrics.num_tokens / metrics.step_seconds
         tflops = metrics.flops / metrics.step_seconds / torch.distributed.get_world_size() / 1e12
         mfu = metrics.flops / metrics.step_seconds / self.peak_of_all if self.peak_of_all else None
-        utilisation = f" (MFU {mfu:.1%})" if mfu else ""
+        utilization = f" (MFU {mfu:.1%})" if mfu else ""
         times = ", ".join(f"{name.replace('_', '-')} {value:.2f}" for name, value in metrics.seconds.items())
         log.info(
             f"iteration {iteration}/{self.train_iters} | loss {metrics.loss:.6f} | grad norm {metrics.grad_norm:.4f} | "
-            f"lr {metrics.lr:.3e} | {tokens_per_s:.0f} tokens/s | {tflops:.3g} TFLOP/s per rank{utilisation} | "
+            f"lr {metrics.lr:.3e} | {tokens_per_s:.0f} tokens/s | {tflops:.3g} TFLOP/s per rank{utilization} | "
             f"{metrics.memory_gb:.1f} GB | {metrics.step_seconds:.2f} s ({times})"
         )
         self.progress = self.progress or Reporter("steps", self.train_iters, iteration - 1)

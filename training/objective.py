@@ -41,10 +41,10 @@ class Objective:
             return losses.sum()  # 0, with a gradient for the stages before this one
         group = parallel_state.get_context_parallel_group()
         whole = AllGather.apply(losses.unsqueeze(0), group).sum(0) if group.size() > 1 else losses
-        labelled = batch.labels != IGNORE
-        found = whole[labelled] if self.algorithm.value_heads else -whole[labelled]
+        labeled = batch.labels != IGNORE
+        found = whole[labeled] if self.algorithm.value_heads else -whole[labeled]
         own = self.algorithm.token_losses(PredictedTokens(found, batch.columns))
-        spread = own.new_zeros(labelled.shape).masked_scatter(labelled, own)
+        spread = own.new_zeros(labeled.shape).masked_scatter(labeled, own)
         if group.size() > 1:
             lengths = batch.segment_lengths or (losses.size(1),)
             held = torch.zeros(losses.size(1), device=losses.device)

@@ -123,7 +123,7 @@ class TrainingOptions(ModelOptions):
     wandb_project: str = ""
     """Also log to this Weights & Biases project (needs `pip install wandb`)."""
     peak_tflops: Annotated[float, at_least(0)] = 0.0
-    """Dense bf16 TFLOP/s of one GPU, for the model FLOP/s utilisation; 0: by the GPU's name, if it is known."""
+    """Dense bf16 TFLOP/s of one GPU, for the model FLOP/s utilization; 0: by the GPU's name, if it is known."""
     dry_run: bool = False
     """Print layout, parameters and memory of each GPU, and stop; needs neither GPU, data nor weights, only a
     config.json in PRETRAIN_CHECKPOINT_PATH, or a known shape in its place (idefics2-8b)."""

@@ -13,7 +13,7 @@ from typing import Any
 from collection.judges import prompts
 from common.seeds import draw
 from common.stand_in import CannotReplyError, Messages, text_of
-from environments.ground_truth import includes, normalise
+from environments.ground_truth import includes, normalize
 from environments.sites.content import Content, build
 from environments.sites.ground_truth import GroundTruth, ground_truth
 from environments.sites.truth import InfeasibleError
@@ -66,11 +66,11 @@ def _judge(truth: GroundTruth, response: str, pages: Sequence[str]) -> tuple[boo
 
 
 def _judge_answer(expected: dict[str, Any], response: str) -> tuple[bool, str]:
-    answer = normalise(response)
+    answer = normalize(response)
     if "exact_match" in expected:
-        right = answer == normalise(expected["exact_match"])
+        right = answer == normalize(expected["exact_match"])
     else:
-        right = all(includes(answer, normalise(value)) for value in expected["must_include"])
+        right = all(includes(answer, normalize(value)) for value in expected["must_include"])
     return right, "The page and the response agree." if right else f"The page does not say {response!r}."
 
 

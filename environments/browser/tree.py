@@ -72,22 +72,22 @@ class _Visit(NamedTuple):
 
 
 def build_tree(document: Document, visibility: Visibility) -> tuple[str, dict[int, AXNode]]:
-    """Text and labelled nodes, each with its `union_bound`, and its `frameId` where it is not in the main frame.
+    """Text and labeled nodes, each with its `union_bound`, and its `frameId` where it is not in the main frame.
 
     Args:
         document: the main frame's.
         visibility: `released` keeps anything that overlaps the viewport by about a pixel, as the released code does by
             a slip of precedence (its models were trained so); `correct` asks for 80 % of the area.
     """
-    labelled: dict[int, AXNode] = {}
+    labeled: dict[int, AXNode] = {}
     lines = []
     for frame_id, node, depth, box in _visit(document, visibility):
         frame = {"frameId": frame_id} if frame_id else {}
-        labelled[len(labelled) + 1] = {**node, "union_bound": list(box), **frame}
-        lines.append("\t" * depth + f"[{len(labelled)}] {_describe(node)}")
-        if len(labelled) > MAX_LINES:
+        labeled[len(labeled) + 1] = {**node, "union_bound": list(box), **frame}
+        lines.append("\t" * depth + f"[{len(labeled)}] {_describe(node)}")
+        if len(labeled) > MAX_LINES:
             break
-    return "\n".join(lines), labelled
+    return "\n".join(lines), labeled
 
 
 def _visit(main: Document, visibility: Visibility) -> Iterator[tuple[str, AXNode, int, Box]]:

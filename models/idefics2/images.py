@@ -37,7 +37,7 @@ class ImageEncoder(images.ImageEncoder):
         return self.latents * self.num_units(height, width)
 
     def expand(self, text: str, sizes: Sequence[tuple[int, int]]) -> str:
-        """As Hugging Face's processor: a unit stands between two fences, neighbours share one, a word keeps off."""
+        """As Hugging Face's processor: a unit stands between two fences, neighbors share one, a word keeps off."""
         unit = _FENCE + self.mark * self.latents + _FENCE
         image = unit * (_PARTS if self.image_processor.do_image_splitting else 1)
         text = text.replace(self.mark, image).replace(_FENCE * 2, _FENCE)

@@ -92,9 +92,9 @@ def test_parts_of_a_control_take_its_box() -> None:
         node(4, "StaticText", "hidden"),
     ]
     boxes = {1: (0, 0, 9, 9), 2: (5, 5, 50, 20)}
-    tree, labelled = build_tree(Document(nodes, region(boxes, {2})), "released")
+    tree, labeled = build_tree(Document(nodes, region(boxes, {2})), "released")
     assert "old words" in tree and "hidden" not in tree
-    assert labelled[3]["union_bound"] == [5, 5, 50, 20]
+    assert labeled[3]["union_bound"] == [5, 5, 50, 20]
 
 
 def test_long_menus_and_long_pages_are_cut() -> None:

@@ -30,7 +30,7 @@ SCRIPT = ROOT / "toolkits" / "convert_to_tar_data.py"
 
 
 def write_samples(folder: Path, name: str, count: int, apart: int = 1) -> tuple[Path, Path]:
-    """(JSON file, image folder) with `count` samples of two images; neighbours share one, unless they are 2 `apart`."""
+    """(JSON file, image folder) with `count` samples of two images; neighbors share one, unless they are 2 `apart`."""
     images = folder / f"images-{name}"
     images.mkdir(parents=True)
     for number in range(apart * count + 1):

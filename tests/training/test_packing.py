@@ -32,7 +32,7 @@ def test_a_tight_fit_is_kept() -> None:
     assert sorted(sum(lengths[index] for index in row) for row in rows) == [100, 100]
 
 
-def test_micro_batches_hold_neighbours_in_length() -> None:
+def test_micro_batches_hold_neighbors_in_length() -> None:
     assert batch_by_length([5, 1, 4, 2, 3], 2) == [[1, 3], [4, 2], [0]]
     assert batch_by_length([1, 1], 1, multiple=4) == [[0], [1], [], []]
 

@@ -42,7 +42,7 @@ def measure(mode: Any, is_real: bool) -> list[int]:
     hf = family(SHAPE).read_config(SHAPE)
     hf.vision_config.num_hidden_layers = 1
     hf.vision_config._attn_implementation = hf.perceiver_config._attn_implementation = "sdpa"
-    meter = (RealMeter if is_real else fake_rank.Meter)(labelled=1)
+    meter = (RealMeter if is_real else fake_rank.Meter)(labeled=1)
     with mode, meter:
         tower, connector = Idefics2VisionTransformer(hf.vision_config), Idefics2Connector(hf)
         pixels = torch.zeros(1, 3, ROWS * 14, COLUMNS * 14)

@@ -50,7 +50,7 @@ def moves(
 
 
 def _runs(rows: torch.Tensor, parts: Sequence[StoredTensor], starts: list[int], size: int) -> Iterator[Move]:
-    """Neighbours that stay neighbours are one move."""
+    """Neighbors that stay neighbors are one move."""
     together = (rows.diff() == 1) | ((rows[1:] == 0) & (rows[:-1] == 0))
     together &= ~torch.isin(rows[1:], torch.tensor(starts))
     cuts = [0, *((~together).nonzero().flatten() + 1).tolist(), len(rows)]

@@ -12,7 +12,7 @@ import torch
 
 
 class Block(NamedTuple):
-    """Neighbouring queries of one sample: where a rank holds them, and what they may attend to."""
+    """Neighboring queries of one sample: where a rank holds them, and what they may attend to."""
 
     start: int
     """Of the queries among those the rank holds."""

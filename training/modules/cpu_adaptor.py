@@ -44,7 +44,7 @@ def _is_cuda(device: Any) -> bool:
 
 def _redirect_tensors() -> None:
     """Factories with device="cuda", `.to("cuda")`, `.cuda()`, and the legacy type names that Megatron compares with."""
-    _device_constructors()  # remembers the originals, which `with torch.device(...)` must go on recognising
+    _device_constructors()  # remembers the originals, which `with torch.device(...)` must go on recognizing
     for name in _FACTORIES:
         setattr(torch, name, _on_cpu(getattr(torch, name)))
     to, type_ = torch.Tensor.to, torch.Tensor.type

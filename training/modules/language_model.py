@@ -76,12 +76,12 @@ class LanguageModel(GPTModel):
         hidden_states = hidden_states.transpose(0, 1)  # [b, s, h]
         if labels is None:
             return self._logits(hidden_states)
-        labelled = labels != IGNORE
+        labeled = labels != IGNORE
         if self.value_heads is not None:
-            values = self._with_tied_copy(self.value_heads(hidden_states[labelled]))
-            return values.new_zeros(*labels.shape, values.size(-1)).masked_scatter(labelled.unsqueeze(-1), values)
-        losses = tensor_parallel.vocab_parallel_cross_entropy(self._logits(hidden_states[labelled]), labels[labelled])
-        return torch.zeros(labels.shape, device=labels.device).masked_scatter(labelled, losses)
+            values = self._with_tied_copy(self.value_heads(hidden_states[labeled]))
+            return values.new_zeros(*labels.shape, values.size(-1)).masked_scatter(labeled.unsqueeze(-1), values)
+        losses = tensor_parallel.vocab_parallel_cross_entropy(self._logits(hidden_states[labeled]), labels[labeled])
+        return torch.zeros(labels.shape, device=labels.device).masked_scatter(labeled, losses)
 
     def _with_tied_copy(self, values: torch.Tensor) -> torch.Tensor:
         """`values`, with a gradient of 0 for the last stage's copy of tied embeddings: overlapped reductions wait for

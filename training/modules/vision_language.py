@@ -27,7 +27,7 @@ from training.modules.trainable import Trainable
 
 
 class VisionLanguageModel(MegatronModule):
-    """This rank's part of a model, or one chunk of it. Weights are uninitialised: load a checkpoint.
+    """This rank's part of a model, or one chunk of it. Weights are uninitialized: load a checkpoint.
 
     `models/<family>/family.py` names the modules of its vision side; a subclass builds them and says how they make
     features of pixels.
