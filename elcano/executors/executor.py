@@ -36,6 +36,7 @@ class Executor(Protocol):
 
         Args:
             command: of the address and port to listen at, which the executor chooses: `wanted_port` where it is free.
+                The embedded websites listen on loopback alone: where they run, browsers must run, too.
         """
 
 
