@@ -88,9 +88,9 @@ class Stages:
             if needed:
                 tasks = self._tasks(round.name, "tasks", round.tasks)
                 asked = self._teacher(round.name) if round.agent == "teacher" else self._exploring(round.name, policy)
-                with self._websites(round.name) as port, asked as config:
+                with self.websites(round.name) as port, asked as config:
                     seed = derive_seed(config.seed or 0, round.name, output_dir.name)  # each round its own
-                    self._browse(round.name, dataclasses.replace(config, seed=seed), tasks, output_dir, port)
+                    self.browse(round.name, dataclasses.replace(config, seed=seed), tasks, output_dir, port)
         return output_dir
 
     def select(self, round: Round, trajectories: Path, number: int) -> Path:
@@ -185,11 +185,11 @@ class Stages:
             if needed:
                 how = self.recipe.testing if hide == "nothing" else dataclasses.replace(self.recipe.testing, hide=hide)
                 tasks = self._tasks(name, "test_tasks", self.recipe.test_tasks, num_tasks)
-                with self._websites(name) as port, self.policy(name, policy) as url:
+                with self.websites(name) as port, self.policy(name, policy) as url:
                     greedy = 0 if how.temperature is None else how.temperature
                     seed = derive_seed(how.seed or 0, "test")
                     config = dataclasses.replace(how, api_localhost=(url,), temperature=greedy, seed=seed)
-                    self._browse(name, config, tasks, output_dir, port)
+                    self.browse(name, config, tasks, output_dir, port)
                 judging = flags(narrowed(JudgeFlags, how))
                 script = "collection/evaluation/auto_eval.py"
                 self.run(python(script, *judging, process_dir=output_dir, test_file=tasks), name, "evaluation")
@@ -204,7 +204,7 @@ class Stages:
         write_atomic(joined, "".join(f"{line}\n" for line in lines[:most]))
         return joined
 
-    def _browse(
+    def browse(
         self, name: str, config: RunConfig | ExplorationConfig, tasks: Path, output_dir: Path, port: int | None
     ) -> None:
         """Run the collector's program that `config` is of."""
@@ -232,7 +232,8 @@ class Stages:
         return self.run_dir / name / "logs" / f"{stage}.log"
 
     @contextlib.contextmanager
-    def _websites(self, name: str) -> Iterator[int | None]:
+    def websites(self, name: str) -> Iterator[int | None]:
+        """The embedded ones, where the recipe has them, while the block runs; yields their port."""
         if not self.recipe.embedded_sites:
             yield None
             return

@@ -32,15 +32,13 @@ def try_task(recipe: Recipe, run_dir: Path, executor: Executor, ques: str, web: 
     write_tasks(file, [task])
     folder = output_dir / folder_name(task.id)
     stages = Stages(recipe, run_dir, Logbook(run_dir), executor)
-    console.print(f"the policy of {name} on {task.web}: {printable(ques)}", markup=False, soft_wrap=True)
-    with stages._websites(NAME) as port, stages.policy(NAME, policy) as url, _said(folder / "steps.jsonl"):
+    _say(f"the policy of {name} on {task.web}: {printable(ques)}")
+    with stages.websites(NAME) as port, stages.policy(NAME, policy) as url, _said(folder / "steps.jsonl"):
         config = dataclasses.replace(recipe.testing, api_localhost=(url,), temperature=0, judge="none")
-        stages._browse(NAME, config, file, output_dir, port)
+        stages.browse(NAME, config, file, output_dir, port)
     ended = read_json(folder / "trajectory.json")
-    console.print(
-        f"it ended: {ended['status']}, answer: {printable(str(ended.get('answer')))}", markup=False, soft_wrap=True
-    )
-    console.print(f"its pages: {folder}/screenshot*.png", markup=False, soft_wrap=True)
+    _say(f"it ended: {ended['status']}, answer: {printable(str(ended.get('answer')))}")
+    _say(f"its pages: {folder}/screenshot*.png")
 
 
 def newest_policy(recipe: Recipe, run_dir: Path) -> tuple[str, Path]:
@@ -49,6 +47,10 @@ def newest_policy(recipe: Recipe, run_dir: Path) -> tuple[str, Path]:
         if (policy := run_dir / round.name / "policy" / "config.json").exists():
             return round.name, policy.parent
     raise UserError(f"{run_dir}: no policy is trained there yet; elcano run with the same recipe and --output_dir")
+
+
+def _say(line: str) -> None:
+    console.print(line, markup=False, soft_wrap=True)
 
 
 def _address(site: str) -> str:
@@ -65,9 +67,7 @@ def _said(steps: Path) -> Iterator[None]:
         lines = steps.read_text(encoding="utf-8").split("\n")[:-1] if steps.exists() else []
         for line in lines[num_said:]:
             step = json.loads(line)
-            console.print(
-                f"{step['number']}. {printable(' '.join(step['reply'].split()))}", markup=False, soft_wrap=True
-            )
+            _say(f"{step['number']}. {printable(' '.join(step['reply'].split()))}")
         num_said = len(lines)
 
     def watch() -> None:

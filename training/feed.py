@@ -54,11 +54,7 @@ class Replica:
         return own
 
     def broadcast(self, content: bytes | None) -> bytes:
-        """The reader's `content` on every rank; the others give None.
-
-        Its callers send pickles: the ranks of one run are one program and trust each other, as torch's own object
-        collectives do. Nothing from a data set is unpickled; it is read and checked before it is put into a `Share`.
-        """
+        """The reader's `content` on every rank; the others give None."""
         if self.group is None:
             assert content is not None
             return content

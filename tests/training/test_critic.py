@@ -13,7 +13,6 @@ import pytest
 from pyarrow import parquet
 
 from common.errors import UserError
-from common.processes import die_with_parent
 from data.checkpoint_folder import find_weights
 from data.columns import read_record
 from tests import tiny
@@ -33,16 +32,7 @@ LAYOUTS = ({"tp": 2, "packing": "false", "batch_size": 2}, {"pp": 2}, {"cp": 2},
 
 def score(checkpoint: Path, shards: Path, output: Path, **options: object) -> subprocess.Popen[str]:
     flags = {"checkpoint": checkpoint, "dataset_path": shards, "output": output, "pr": "fp32", "seq_len": 1024}
-    arguments = [text for name, value in {**flags, **options}.items() for text in (f"--{name}", str(value))]
-    return subprocess.Popen(
-        ["bash", str(ROOT / "training" / "score.sh"), *arguments],
-        env=tiny.environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-        preexec_fn=die_with_parent,
-    )
+    return tiny.start_script(ROOT / "training" / "score.sh", {**flags, **options})
 
 
 def finish(process: subprocess.Popen[str], exit_code: int = 0) -> str:

@@ -14,7 +14,6 @@ import torch
 from pyarrow import parquet
 
 from common.errors import UserError
-from common.processes import die_with_parent
 from data.columns import digest_of, write_columns
 from data.shard import read_manifest
 from tests import tiny
@@ -157,25 +156,14 @@ def test_monte_carlo_finds_outcomes_and_instructions(tmp_path: Path) -> None:
         assert [row["value_1"], row["q_2"], row["instruction_value"]] == pytest.approx([solved] * 3, abs=0.2), key
 
 
-def command(*arguments: object) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        ["bash", str(ROOT / "training" / "feature_critic.sh"), *map(str, arguments)],
-        env=tiny.environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-        preexec_fn=die_with_parent,
-    )
-
-
 def test_a_killed_command_goes_on_and_writes_the_same(tmp_path: Path) -> None:
     shards = dataset(tmp_path)
-    features, options = features_of(shards, tmp_path / "features.parquet"), ("--train_iters", 2000, "--width", 16)
+    features = features_of(shards, tmp_path / "features.parquet")
+    flags = {"dataset_path": shards, "features": features, "train_iters": 2000, "width": 16}
 
     def start(name: str) -> subprocess.Popen[str]:
-        places = ("--critic", tmp_path / f"{name}.pt", "--output", tmp_path / f"{name}.parquet")
-        return command("--dataset_path", shards, "--features", features, *places, *options)
+        places = {"critic": tmp_path / f"{name}.pt", "output": tmp_path / f"{name}.parquet"}
+        return tiny.start_script(ROOT / "training" / "feature_critic.sh", {**flags, **places})
 
     killed, whole = start("killed"), start("whole")
     deadline = time.monotonic() + 120

@@ -1,0 +1,35 @@
+"""`elcano try` as it is typed: the policy of a run's folder on a task of one's own."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.conftest import ROOT
+
+RECIPE = ROOT / "examples" / "quickstart" / "recipe.py"
+STARTING_POLICY = ROOT / "examples" / "quickstart" / "starting_policy" / "weights"
+
+
+def try_task(task: str, run_dir: Path) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "elcano.cli", "try", str(RECIPE), task, "--output_dir", str(run_dir)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
+
+
+def test_the_newest_policy_says_each_step_of_a_typed_task(tmp_path: Path) -> None:
+    shutil.copytree(STARTING_POLICY, tmp_path / "IL" / "policy")
+    done = try_task("find the price of a lamp.", tmp_path)
+    assert done.returncode == 0, done.stderr
+    said = done.stdout.splitlines()
+    begin = said.index("the policy of IL on http://shop.localhost:7070/: find the price of a lamp.")
+    assert said[begin + 1 :] and any(line.startswith("1. ") for line in said)
+    assert (
+        said[-2].startswith("it ended: ") and said[-1] == f"its pages: {tmp_path}/tries/tasktyped--000/screenshot*.png"
+    )
+    assert list((tmp_path / "tries" / "tasktyped--000").glob("screenshot*.png"))
+
+
+def test_without_a_trained_policy_one_line_says_what_to_do(tmp_path: Path) -> None:
+    done = try_task("find a lamp.", tmp_path)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert "no policy is trained there yet; elcano run with the same recipe and --output_dir" in done.stderr
