@@ -38,8 +38,8 @@ class Family:
     published_images: ImageSettings | None = None
     """How the released models that this project continues were trained, where the processor files of the family's
     release say otherwise: such a release asks for splitting."""
-    parts_of_split_image: int = 1
-    """Units of an image where the processor splits images."""
+    parts_of_split_image: int | str = 1
+    """Units of an image where the processor splits images; a word where it depends on the image."""
     training: Mapping[str, str] = {}
     """Published values of training options (`training/options.py`) that differ from the defaults, by variable."""
 
@@ -58,6 +58,12 @@ class Family:
         config = CONFIG_MAPPING[self.name].from_dict(fields)
         self._file("config").check(path, config)
         return config
+
+    def load_processor(self, folder: Path) -> Any:
+        """Hugging Face's processor of the files in `folder`; raises what transformers raises."""
+        from transformers import AutoProcessor
+
+        return AutoProcessor.from_pretrained(folder, local_files_only=True)
 
     def weight_table(self, config: Any) -> "list[Weight]":
         """Every weight of a configuration, once."""

@@ -59,12 +59,14 @@ class ImageEncoder(abc.ABC):
         return {"pixel_values": self.image_processor(images=images, return_tensors="pt")["pixel_values"]}
 
     def expand(self, text: str, sizes: Sequence[tuple[int, int]]) -> str:
-        """`text` in which what the model is to see stands for its marks, of which the first are of images of `sizes`:
-        by default the mark once for each feature."""
+        """`text` in which what the model is to see stands for its marks; the first are of images of `sizes`."""
         pieces = text.split(self.mark)
-        counts = [self.num_tokens(*size) for size in sizes[: len(pieces) - 1]]
-        parts = (self.mark * count + piece for count, piece in zip(counts, pieces[1:], strict=True))
-        return pieces[0] + "".join(parts)
+        spelled = [self.spell(*size) for size in sizes[: len(pieces) - 1]]
+        return pieces[0] + "".join(image + piece for image, piece in zip(spelled, pieces[1:], strict=True))
+
+    def spell(self, height: int, width: int) -> str:
+        """What the model is to see of an image of this size: by default the mark once for each feature."""
+        return self.mark * self.num_tokens(height, width)
 
     def position_ids(self, token_ids: torch.Tensor, sizes: Sequence[tuple[int, int]]) -> torch.Tensor | None:
         """[rows, tokens]: where `token_ids` [tokens], with images of `sizes`, stand for the rotary embedding; what

@@ -39,15 +39,13 @@ def load_processor(folder: Path, override: ImageSettings | None = None, say: Cal
     Raises:
         UserError: the processor does not load, or has nothing that `override` could change.
     """
-    from transformers import AutoProcessor
-
     folder = Path(folder)
+    kind = _family(folder)
     try:
-        processor = AutoProcessor.from_pretrained(folder, local_files_only=True)
+        processor = (kind or Family()).load_processor(folder)
     except Exception as error:  # transformers raises many kinds; to the user they all mean a folder that is not whole
         line = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise UserError(f"{folder}: its processor does not load ({line})") from None
-    kind = _family(folder)
     if processor.chat_template is None and kind is not None:
         processor.chat_template = kind.chat_template
         if kind.chat_template and getattr(processor.tokenizer, "chat_template", None) not in (None, kind.chat_template):

@@ -13,6 +13,8 @@ from models.family import Family
 
 NAMES = (
     "idefics2",
+    "idefics3",
+    "smolvlm",
     "llava",
     "llava_next",
 )

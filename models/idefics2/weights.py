@@ -1,7 +1,7 @@
 """idefics2's weight table."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from models.weight_table import Weight, copy, language_weights
 
@@ -28,7 +28,8 @@ _RESAMPLER_LAYER = (
 def weight_table(config: "Idefics2Config") -> list[Weight]:
     """Every weight of the model, once."""
     language = language_weights(config, decoder="model.text_model.", lm_head="lm_head.weight")
-    return [*language, *(copy(name, f"model.{name}") for name in _vision_names(config))]
+    connector = (f"connector.{name}" for name in _connector_names(config))
+    return [*language, *(copy(name, f"model.{name}") for name in (*tower_names(config), *connector))]
 
 
 def spellings(name: str) -> Iterator[str]:
@@ -36,14 +37,18 @@ def spellings(name: str) -> Iterator[str]:
     yield name
 
 
-def _vision_names(config: "Idefics2Config") -> Iterator[str]:
-    """Names of the vision tower's and the connector's tensors."""
+def tower_names(config: Any) -> Iterator[str]:
+    """A SigLIP tower's tensors, of idefics2 or its kin."""
     yield "vision_model.embeddings.position_embedding.weight"
     modules = [f"vision_model.{name}" for name in _VISION]
     for layer in range(config.vision_config.num_hidden_layers):
         modules += [f"vision_model.encoder.layers.{layer}.{name}" for name in _VISION_LAYER]
     for module in modules:
         yield from (f"{module}.weight", f"{module}.bias")
-    yield from (f"connector.{name}" for name in _CONNECTOR)
+
+
+def _connector_names(config: "Idefics2Config") -> Iterator[str]:
+    """The tensors of a gated projection and a perceiver."""
+    yield from _CONNECTOR
     for layer in range(config.perceiver_config.resampler_depth):
-        yield from (f"connector.perceiver_resampler.layers.{layer}.{name}.weight" for name in _RESAMPLER_LAYER)
+        yield from (f"perceiver_resampler.layers.{layer}.{name}.weight" for name in _RESAMPLER_LAYER)

@@ -11,13 +11,14 @@ from common.errors import UserError
 from models.processor import load_processor
 from models.registry import family
 from tests import tiny
-from tests.tiny import llava
+from tests.tiny import idefics3, llava
 
 MISFITS: dict[str, tuple[str, dict[str, Any], str]] = {
     "a larger square": ("llava", {"crop_size": {"height": 96, "width": 96}}, r"shape \(1, 3, 96, 96\)"),
     "no square": ("llava", {"do_center_crop": False}, r"shape \(1, 3, 48, 64\)"),
     "other grids": ("llava_next", {"image_grid_pinpoints": [[48, 96]]}, "image_grid_pinpoints are"),
     "larger tiles": ("llava_next", {"crop_size": {"height": 96, "width": 96}}, "given a page of 1024x768"),
+    "tiles of another size": ("idefics3", {"max_image_size": {"longest_edge": 64}}, r"shape \(1, 3, 64, 64\)"),
     "no size": ("idefics2", {"size": {"longest_edge": 0, "shortest_edge": 0}}, "given a page of 1024x768, fails"),
     "less than a patch": ("idefics2", {"size": {"longest_edge": 5, "shortest_edge": 5}}, "fails"),
 }
@@ -25,6 +26,7 @@ MAKERS: dict[str, Callable[[Path], Path]] = {
     "idefics2": tiny.build_policy,
     "llava": lambda folder: llava.build_policy(folder, is_next=False),
     "llava_next": lambda folder: llava.build_policy(folder, is_next=True),
+    "idefics3": idefics3.build_policy,
 }
 
 

@@ -1,5 +1,6 @@
 """Every model type the server takes gives what `generate` gives, and released checkpoints keep their own ways."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,13 +14,21 @@ from server.vision_language_model import LoadOptions, VisionLanguageModel
 from server.wire_images import from_predict
 from tests import tiny
 from tests.server.helpers import observation, png, screenshot
-from tests.tiny import llava
+from tests.tiny import idefics3, llava
+
+DECISIVE: dict[str, Callable[[Path], Path]] = {
+    "llava": lambda folder: llava.build_decisive_policy(folder, is_next=False),
+    "llava_next": lambda folder: llava.build_decisive_policy(folder, is_next=True),
+    "idefics3": lambda folder: idefics3.build_policy(folder, layers=2, initializer_range=0.1),
+    "smolvlm": lambda folder: idefics3.build_policy(folder, "smolvlm", layers=2, initializer_range=0.1),
+}
+"""Weights so wide that no rounding changes a greedy reply."""
 
 
-@pytest.mark.parametrize("is_next", [False, True])
-def test_llava_equals_generate(tmp_path: Path, is_next: bool) -> None:
-    """Two images of different shapes: LLaVA-NeXT gives them different numbers of image tokens."""
-    model = VisionLanguageModel(llava.build_decisive_policy(tmp_path, is_next), LoadOptions(device="cpu"))
+@pytest.mark.parametrize("name", DECISIVE)
+def test_it_equals_generate(tmp_path: Path, name: str) -> None:
+    """Two images of different shapes, which in most families have different numbers of image tokens."""
+    model = VisionLanguageModel(DECISIVE[name](tmp_path), LoadOptions(device="cpu"))
     images = [screenshot(1), screenshot(2, size=(120, 200))]
     messages = [{"role": "user", "content": split_marks(f"<image>{observation(1, 5)}<image>{observation(2, 5)}")}]
 

@@ -14,14 +14,18 @@ from models.registry import family
 from models.weight_table import find_spelling
 from tests import tiny
 from tests.conftest import ROOT
-from tests.tiny import llava
+from tests.tiny import idefics3, llava
 from tests.toolkits.checkpoints import convert, read_hf
 from tests.training.test_score import score
+
+NAMES = ("idefics2", "llava", "llava_next", "idefics3")
 
 
 def build(name: str, folder: Path) -> Path:
     if name == "idefics2":
         return tiny.build_policy(folder, vocab_size=500, heads=4, kv_heads=4, tied=False)
+    if name == "idefics3":
+        return idefics3.build_policy(folder, num_key_value_heads=4)
     return llava.build_policy(folder, is_next=name == "llava_next", kv_heads=4)
 
 
@@ -45,7 +49,7 @@ def reshard(folders: list[Path], layouts: str, num_ranks: int) -> None:
 @pytest.mark.parametrize("dtype", ["bf16", "fp32"])
 @pytest.mark.parametrize(("num_ranks", "layouts"), [(2, "1x1 2x1 1x2"), (8, "4x1 2x2 4x2")])
 def test_every_layout_gives_the_same_bits(tmp_path: Path, num_ranks: int, layouts: str, dtype: str) -> None:
-    folders = {name: build(name, tmp_path / name) for name in ("idefics2", "llava", "llava_next")}
+    folders = {name: build(name, tmp_path / name) for name in NAMES}
     megatron = [convert("hf2mg", hf, tmp_path / f"{name}-mg", dtype=dtype) for name, hf in folders.items()]
     reshard(megatron, layouts, num_ranks)
     for (name, hf), mg in zip(folders.items(), megatron, strict=True):
@@ -63,7 +67,7 @@ TOLERANCE = {"fp32": 1e-4, "bf16": 0.1}
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("dtype", ["bf16", "fp32"])
-@pytest.mark.parametrize("name", ["idefics2", "llava", "llava_next"])
+@pytest.mark.parametrize("name", NAMES)
 def test_another_layout_scores_alike(tmp_path: Path, name: str, dtype: str) -> None:
     """What was saved at 2x2 is loaded at 4x1 and 1x2, tensor by pipeline parallel, and scored as a user scores."""
     samples = [tiny.sample(index, num_steps=1 + index % 2, with_images=index != 3) for index in range(4)]

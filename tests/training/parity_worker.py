@@ -39,9 +39,11 @@ kernels.prepare({"true": True, "false": False}.get(os.environ.get("TE", "")))  #
 import torch  # noqa: E402  (Megatron must come after the adaptor)
 from megatron.core import parallel_state  # noqa: E402
 from megatron.core.optimizer import MegatronOptimizer  # noqa: E402
-from transformers import AutoModelForImageTextToText, AutoProcessor  # noqa: E402
+from transformers import AutoModelForImageTextToText  # noqa: E402
 
 from data.checkpoint_folder import find_weights  # noqa: E402
+from models.image_settings import ImageSettings  # noqa: E402
+from models.processor import load_processor  # noqa: E402
 from models.registry import family  # noqa: E402
 from tests import tiny  # noqa: E402
 from tests.training import columns_reference  # noqa: E402
@@ -125,8 +127,8 @@ class Reference:
     def __init__(self, folder: Path, change: Callable[[dict[str, torch.Tensor]], None] = lambda weights: None) -> None:
         self.folder, self.family = folder, family(folder)
         self.hf = self.family.read_config(folder)
-        options = {"do_image_splitting": False} if self.family.name == "idefics2" else {}
-        self.processor = AutoProcessor.from_pretrained(folder, **options)
+        unsplit = ImageSettings(do_image_splitting=False) if self.family.name == "idefics2" else None
+        self.processor = load_processor(folder, unsplit, say=lambda _: None)
         self.image_encoder = self.family.image_encoder(self.processor, self.hf)
         self.samples = [Sample(index, self.processor) for index in range(NUM_SAMPLES)]
         model = AutoModelForImageTextToText.from_pretrained(folder, dtype=torch.float32)

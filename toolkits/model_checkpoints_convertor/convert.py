@@ -168,7 +168,7 @@ def _open(config: Config) -> tuple[Source, Adapter | None]:
     if config.family not in ("", source.family.name):
         raise UserError(
             f"{config.load_path}: this is {source.family.name}, not {config.family}; "
-            f"see toolkits/model_checkpoints_convertor/{source.family.name}/{config.direction}.sh"
+            f"see toolkits/model_checkpoints_convertor/{_script(source.family.name, config.direction)}"
         )
     if config.direction == "mg2hf" and isinstance(source, HfSource):
         raise UserError(f"{config.load_path}: not a Megatron checkpoint, but Hugging Face's; convert it with hf2mg.sh")
@@ -180,6 +180,12 @@ def _open(config: Config) -> tuple[Source, Adapter | None]:
     if config.base_path and adapter is None:
         raise UserError(f"{source.weights}: has no adapters; --base_path is for a checkpoint of adapters")
     return source, adapter
+
+
+def _script(family: str, direction: str) -> str:
+    """That of a family which has one of its own, or the one for all."""
+    own = f"{family}/{direction}.sh"
+    return own if Path(__file__).with_name(own).exists() else f"{direction}.sh"
 
 
 def _write_image_settings(config: Config, folder: Path) -> None:

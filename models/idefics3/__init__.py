@@ -1,0 +1,1 @@
+"""Idefics3, and SmolVLM of its kind: square tiles and the whole of every image."""

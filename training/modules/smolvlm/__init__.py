@@ -1,0 +1,1 @@
+"""SmolVLM2 on megatron-core."""
