@@ -4,7 +4,6 @@ Running the same command again continues where the run stood, whatever killed it
 """
 
 import dataclasses
-import fcntl
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -18,7 +17,7 @@ from common.errors import UserError
 from elcano.briefing import brief, machine_s
 from elcano.console import console
 from elcano.executors.executor import load_executor
-from elcano.folders import at_work, describe_folder, is_run
+from elcano.folders import at_work, describe_folder, is_run, working_in
 from elcano.pictures import failed, film, learned
 from elcano.recipe import load_recipe, remember_recipe
 from elcano.report import mean_of, print_table, read_results, write_report
@@ -90,15 +89,7 @@ def _typed() -> list[str]:
 def _run(command: Run) -> int:
     recipe, executor = load_recipe(command.recipe), load_executor(command.executor)
     run_dir = command.output_dir.resolve()
-    try:
-        run_dir.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"{run_dir}: {error.strerror}; give a folder as --output_dir") from error
-    with open(run_dir / ".lock", "w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UserError(f"{run_dir}: another elcano run is working there; wait for it or stop it") from None
+    with working_in(run_dir):
         remember_recipe(recipe, run_dir)
         here_s, results = machine_s(), []
         for line in brief(recipe, Logbook(run_dir).seconds(), here_s):

@@ -3,9 +3,11 @@
 import contextlib
 import fcntl
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from common import progress
+from common.errors import UserError
 from elcano.console import line
 
 _KINDS = (
@@ -22,6 +24,21 @@ def is_run(folder: Path) -> bool:
     with contextlib.suppress(OSError):
         return (folder / "stages").is_dir() and (folder / "recipe.json").is_file()
     return False  # it may not be read
+
+
+@contextlib.contextmanager
+def working_in(run_dir: Path) -> Iterator[None]:
+    """The folder is there, and no other command's while the block runs; `UserError` where it cannot be."""
+    try:
+        run_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{run_dir}: {error.strerror}; give a folder as --output_dir") from error
+    with open(run_dir / ".lock", "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(f"{run_dir}: another elcano run is working there; wait for it or stop it") from None
+        yield
 
 
 def at_work(run_dir: Path) -> str:

@@ -139,7 +139,7 @@ def print_table(results: Sequence[Result], seconds: dict[str, float]) -> None:
     if changes := _comparisons(results):
         console.print("on the same tasks: points (95 %), tasks won:lost, p of the exact sign test")
     for what, change in changes:
-        console.print(f"  {what}: {_said(change)}", soft_wrap=True)
+        console.print(f"  {what}: {said(change)}", soft_wrap=True)
 
 
 def _comparisons(results: Sequence[Result]) -> list[tuple[str, Change]]:
@@ -155,7 +155,8 @@ def _comparisons(results: Sequence[Result]) -> list[tuple[str, Change]]:
     return [(what, change) for what, change in changes if change]
 
 
-def _said(change: Change) -> str:
+def said(change: Change) -> str:
+    """Such as `+12.0 (+3 to +21), 14:5, p 0.064`."""
     low, high = change.interval
     mean = f"{100 * change.mean:+.1f} ({100 * low:+.0f} to {100 * high:+.0f})"
     return f"{mean}, {change.won}:{change.lost}, p {change.p_value:.2g}"

@@ -3,6 +3,7 @@
     keep = outcome > 0                                       rule=success
     keep = outcome > 0 and outcome >= quantile(outcomes)     rule=quantile, mode=paper
     keep = outcome >= quantile(outcomes)                     rule=quantile, mode=released
+    keep = 1                                                 rule=all: imitation, a baseline that knows no outcomes
     L    = - sum_j keep_j (1/n_j) sum_i log pi(a_ji | s_j, a_j<i) / sum_j keep_j
 
 Source: the baseline of DigiRL (arXiv 2406.11896) and of WebRL (2411.02337), which takes the quantile 0.7. DigiRL's code
@@ -29,13 +30,15 @@ from training.experience import RewardedTrajectory
 class FilteredBc(WeightedSft):
     """Columns: weight, 1 of every step of a kept trajectory."""
 
-    rule: Literal["success", "quantile"] = "success"
+    rule: Literal["success", "quantile", "all"] = "success"
     quantile: float = 0.9
     mode: Mode = "paper"
 
     def columns(self, trajectories: Sequence[RewardedTrajectory]) -> list[dict[str, np.ndarray]]:
         outcomes = np.array([trajectory.outcome for trajectory in trajectories])
-        if self.rule == "success":
+        if self.rule == "all":
+            kept = np.ones(len(outcomes), bool)
+        elif self.rule == "success":
             kept = outcomes > 0
         else:
             kept = keep_best(outcomes, outcomes, self.quantile, only_success=self.mode == "paper")

@@ -1,0 +1,104 @@
+"""examples/compare: what it would do, and all of it on three tasks, stopped and begun again."""
+
+import dataclasses
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from collection.config.commands import CandidatesConfig
+from common.errors import UserError
+from common.files import read_json
+from data.task import read_tasks, write_tasks
+from elcano.executors.executor import Command, load_executor
+from elcano.recipe import Recipe
+from elcano.resources import Resources
+from tests.conftest import ROOT
+
+WEIGHTS = ROOT / "examples" / "quickstart" / "starting_policy" / "weights"
+
+
+@pytest.fixture
+def compare(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("POLICY", str(WEIGHTS))
+    spec = importlib.util.spec_from_file_location("compare", ROOT / "examples" / "compare" / "compare.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_algorithms_differ_in_how_they_learn_and_seeds_in_their_rollouts(compare) -> None:
+    config = compare.Config()
+    plans = {name: compare.plan(config, name, 1) for name in config.algorithms}
+    assert len(plans) == 7
+    first = plans["sft"]
+    for name, recipe in plans.items():
+        [round] = recipe.rounds
+        assert (round.tasks, recipe.exploration, recipe.testing) == (config.tasks, first.exploration, first.testing)
+        assert recipe.exploration.top_k == 0 and recipe.exploration.max_rerun_times == 5 and not round.buffer
+        assert recipe.training_of(round).algorithm == ("filtered_bc" if name == "sft" else name)
+    assert plans["digiq"].rounds[0].candidates and plans["webrl"].rounds[0].critic == "monte_carlo"
+    other = compare.plan(config, "sft", 2)
+    assert other.exploration.seed != first.exploration.seed
+    assert other.training_of(other.rounds[0]).seed != first.training_of(first.rounds[0]).seed
+    with pytest.raises(UserError, match="--algorithms ppo: there are sft, filtered_bc"):
+        compare.plan(config, "ppo", 1)
+
+
+def small(recipe: Recipe) -> Recipe:
+    """Three steps a try and verdicts that are turned round by chance, as the policy solves nothing."""
+    [round] = recipe.rounds
+    training = dataclasses.replace(round.training, train_iters=2, train_epochs=0, save_interval=1)
+    options = {"digiq": "threshold=-1", "digirl": "horizon=100,curriculum=outcome,quantile=0"}
+    options = options.get(recipe.name, training.algorithm_options)
+    drawn = CandidatesConfig(num_candidates=2) if round.candidates else None
+    round = dataclasses.replace(
+        round, training=dataclasses.replace(training, algorithm_options=options), candidates=drawn
+    )
+    brief = {"max_iter": 3, "num_sessions": 2}
+    noisy = {**brief, "judge": "finished", "eval_noise": 0.4, "max_rerun_times": 3}
+    return dataclasses.replace(
+        recipe,
+        rounds=[round],
+        exploration=dataclasses.replace(recipe.exploration, **noisy),
+        testing=dataclasses.replace(recipe.testing, **brief),
+    )
+
+
+class Stopping:
+    """The local executor, which is stopped before a training, once."""
+
+    def __init__(self) -> None:
+        self.local, self.words = load_executor("local"), []
+        self.service = self.local.service
+
+    def run(self, command: Command, resources: Resources) -> None:
+        self.words.append(" ".join(command.words))
+        if sum("train.sh" in words for words in self.words) == 3:
+            self.words.append("train.sh")
+            raise KeyboardInterrupt
+        self.local.run(command, resources)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(2400)
+def test_all_of_them_learn_from_one_exploration(compare, tmp_path: Path) -> None:
+    tasks = [task for task in read_tasks(ROOT / "data" / "tasks" / "optim-1.jsonl") if "price" in task.id][:3]
+    write_tasks(tmp_path / "tasks.jsonl", tasks)
+    config = compare.Config(tasks=(tmp_path / "tasks.jsonl",), test_tasks=(tmp_path / "tasks.jsonl",), seeds=(2,))
+    plans = {(name, 2): small(compare.plan(config, name, 2)) for name in config.algorithms}
+    output_dir, executor = tmp_path / "out", Stopping()
+    with pytest.raises(KeyboardInterrupt):
+        compare.carry_out(plans, output_dir, executor)
+    assert compare.carry_out(plans, output_dir, executor) == 0, read_json(output_dir / "comparison.json")["failures"]
+    assert sum("exploration_feedback.py" in words for words in executor.words) == 1
+    told = read_json(output_dir / "comparison.json")["policies"]
+    assert list(told) == ["start", *config.algorithms]
+    assert all(policy["num_tasks"] == 3 and policy["change"]["num_tasks"] == 3 for policy in list(told.values())[1:])
+    found = [
+        next((output_dir / "seed-2" / name).glob("learned/trajectories/*/trajectory.json"))
+        for name in told
+        if name != "start"
+    ]
+    assert len({path.stat().st_ino for path in found}) == 1
+    assert (output_dir / "comparison.png").stat().st_size > 10_000
