@@ -2,6 +2,7 @@
 
     <output_dir>/task<ID>[--run<k>]/
         screenshot<N>.png, accessibility_tree<N>.txt/.json    what the agent saw at step N = 1, 2, ...
+        boxes<N>.json                                         where its elements lay: {label: [x, y, width, height]}
         steps.jsonl                                           what it said and how long things took, one line a step
         interact_messages.json, agent.log                     as OpenWebVoyager writes them, at the end
         trajectory.json                                       last, atomically: its presence means complete
@@ -16,7 +17,7 @@ import dataclasses
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -158,13 +159,22 @@ class TrajectoryWriter:
         self._log.flush()
 
     def write_observation(
-        self, number: int, tree: str, tree_nodes: dict[str, Any] | None, screenshot_png: bytes
+        self,
+        number: int,
+        tree: str,
+        tree_nodes: dict[str, Any] | None,
+        screenshot_png: bytes,
+        boxes: Mapping[int, Sequence[float]] | None = None,
     ) -> None:
-        """What the agent is about to see at step `number`; the raw nodes are large and optional."""
+        """What the agent is about to see at step `number`; the raw nodes are large and optional. `boxes` are by label,
+        in pixels of the viewport."""
         (self.folder / f"accessibility_tree{number}.txt").write_text(tree, encoding="utf-8")
         if tree_nodes is not None:
             nodes = json.dumps(tree_nodes, ensure_ascii=False)
             (self.folder / f"accessibility_tree{number}.json").write_text(nodes, encoding="utf-8")
+        if boxes:
+            rounded = {label: [round(side) for side in box] for label, box in boxes.items()}
+            (self.folder / f"boxes{number}.json").write_text(json.dumps(rounded, separators=(",", ":")))
         (self.folder / f"screenshot{number}.png").write_bytes(screenshot_png)
 
     def add_step(self, step: TrajectoryStep, tree: str) -> None:

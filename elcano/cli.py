@@ -4,6 +4,7 @@ Running the same command again continues where the run stood, whatever killed it
 """
 
 import dataclasses
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -24,6 +25,7 @@ from elcano.report import mean_of, print_table, read_results, write_report
 from elcano.rounds import run_rounds
 from elcano.stage import Logbook
 from elcano.trial import try_task
+from toolkits.viewer.options import ViewConfig
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,6 +68,7 @@ Command = (
     Annotated[Run, tyro.conf.subcommand("run")]
     | Annotated[Show, tyro.conf.subcommand("show")]
     | Annotated[Try, tyro.conf.subcommand("try")]
+    | Annotated[ViewConfig, tyro.conf.subcommand("view")]
 )
 
 
@@ -76,7 +79,7 @@ def main() -> None:
 
 def _main(words: list[str]) -> int:
     command = read(Command, words, program="elcano", description=__doc__)
-    return {Run: _run, Show: _show, Try: _try}[type(command)](command)
+    return {Run: _run, Show: _show, Try: _try, ViewConfig: _view}[type(command)](command)
 
 
 def _typed() -> list[str]:
@@ -108,6 +111,7 @@ def _run(command: Run) -> int:
             raise
         print_table(results, Logbook(run_dir).seconds())
         console.print(f"summary: {run_dir / 'summary.json'}\nplot:    {run_dir / 'success.png'}")
+        console.print(f"look:    elcano view {short(command.output_dir)}", markup=False, soft_wrap=True)
         if task := learned(run_dir, results):
             pictures = [short(film(executor, run_dir, result.name, task)) for result in (results[0], results[-1])]
             console.print(f"{task}:\n  failed  {pictures[0]}\n  solved  {pictures[1]}", soft_wrap=True)
@@ -121,6 +125,11 @@ def _try(command: Try) -> int:
     recipe, executor = load_recipe(command.recipe), load_executor(command.executor)
     try_task(recipe, command.output_dir.resolve(), executor, command.task, command.web)
     return 0
+
+
+def _view(command: ViewConfig) -> int:
+    """The viewer takes this process's place, with the words that were typed."""
+    os.execv(sys.executable, [sys.executable, "-m", "toolkits.viewer", *sys.argv[2:]])
 
 
 def _show(command: Show) -> int:

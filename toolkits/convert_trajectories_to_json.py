@@ -210,11 +210,14 @@ def read_the_prompt_of_samples(trajectory: Trajectory, last_n: int) -> bool:
 
 def sample_id(trajectory: Trajectory, round_id: int, step: int) -> str:
     """The id of one step's sample; see the naming rule above."""
-    separator = "--" if "--" in trajectory.task_id else "_"
-    head, found, number = trajectory.task_id.rpartition(separator)
-    name = f"{head}{found}{number.zfill(5)}" if found else trajectory.task_id
-    run = "" if trajectory.run is None else f"--run{trajectory.run}"
-    return f"{name}{run}--r{round_id:02d}--step{step:02d}"
+    return f"{sample_head(trajectory.task_id, trajectory.run)}--r{round_id:02d}--step{step:02d}"
+
+
+def sample_head(task_id: str, run: int | None) -> str:
+    """How the ids of a trajectory's samples begin, whatever their round."""
+    separator = "--" if "--" in task_id else "_"
+    head, found, number = task_id.rpartition(separator)
+    return (f"{head}{found}{number.zfill(5)}" if found else task_id) + ("" if run is None else f"--run{run}")
 
 
 def image_name(identifier: str) -> str:

@@ -107,7 +107,8 @@ async def _ask(
     number = len(steps)
     nodes = {str(label): node for label, node in seen.nodes.items()} if limits.save_tree_nodes else None
     reply = policy.reply(task, writer.folder.name, steps, screenshots, seed)
-    written = _on_disk(writer.write_observation, number, seen.tree, nodes, seen.screenshot_png)
+    boxes = {label: node["union_bound"] for label, node in seen.nodes.items() if "union_bound" in node}
+    written = _on_disk(writer.write_observation, number, seen.tree, nodes, seen.screenshot_png, boxes)
     completion, _ = await asyncio.gather(reply, written)
     return completion
 

@@ -55,6 +55,13 @@ def test_round_trip(tmp_path):
     assert trajectory.trees == ["[1] RootWebArea 'page 1'", "[1] RootWebArea 'page 2'"]
 
 
+def test_where_the_elements_lay_is_kept_in_whole_pixels(tmp_path):
+    writer = TrajectoryWriter(tmp_path / "taskShop--3", TASK, {}, "")
+    writer.write_observation(1, "tree", None, b"", {4: [0.2, 10.6, 30.0, 8]})
+    assert json.loads((tmp_path / "taskShop--3" / "boxes1.json").read_text()) == {"4": [0, 11, 30, 8]}
+    writer.close()
+
+
 def test_our_folder_reads_as_openwebvoyagers(tmp_path):
     folder = tmp_path / folder_name(TASK.id)
     _write(folder)

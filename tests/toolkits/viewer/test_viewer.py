@@ -1,0 +1,197 @@
+"""The viewer: what it finds, what it tells of it, whom it answers, what it writes."""
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+from pyarrow import parquet
+from starlette.testclient import TestClient
+
+from data.outcome import Outcome, Verdict
+from data.trajectory import INVALID, MAX_STEPS, read_outcome, write_outcome
+from tests.conftest import ROOT
+from tests.toolkits.trajectories import write_trajectory
+from tests.toolkits.viewer.hostile import write_hostile
+from toolkits.viewer.answers import Answers
+
+Opened = Callable[..., Answers]
+
+
+def rows(answers: Answers, run: str) -> dict[str, dict[str, Any]]:
+    """By name, what the table shows."""
+    columns = json.loads(answers.answer("rows", {"run": run}))["columns"]
+    return {name: {field: values[at] for field, values in columns.items()} for at, name in enumerate(columns["name"])}
+
+
+def test_a_run_is_told_by_its_rounds_sets_stages_and_curves(tmp_path: Path, opened: Opened) -> None:
+    run = tmp_path / "night"
+    tries = run / "optim-1" / "trajectories"
+    for task, outcomes in {"Shop--1": "fs", "Shop--2": "ff", "Shop--3": "s"}.items():
+        for number, outcome in enumerate(outcomes):
+            write_trajectory(tries, task, number, verdict=Verdict.SUCCESS if outcome == "s" else Verdict.FAILURE)
+    broken = write_trajectory(tries, "Shop--4", 0, status=INVALID)
+    write_outcome(broken, Outcome(Verdict.INVALID, "page: it crashed"))
+    (run / "stages").mkdir()
+    (run / "stages" / "IL.train.json").write_text('{"stage": "IL/train", "seconds": 90.5, "finished_at": 5}')
+    (run / "recipe.json").write_text("{}")
+    change = {"won": 2, "lost": 1, "mean": 0.1, "p_value": 0.5}
+    tested = {
+        "name": "IL",
+        "success_rate": 0.5,
+        "num_tasks": 4,
+        "num_success": 2,
+        "interval": [0.2, 0.8],
+        "change": change,
+    }
+    (run / "summary.json").write_text(json.dumps({"rounds": [tested]}))
+    log = run / "IL" / "training" / "log" / "IL"
+    log.mkdir(parents=True)
+    lines = [
+        {"iteration": at, "loss": 1 / at, "num_tokens": 500, "step_seconds": 0.5, "skipped": None} for at in (1, 2)
+    ]
+    (log / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"iteration": 3, "lo')
+
+    answers = opened(run)
+    told = json.loads(answers.answer("run", {"run": "night"}))
+    assert told["rounds"][0]["change"] == change and told["rounds"][0]["interval"] == [0.2, 0.8]
+    [found] = told["sets"]
+    assert (found["name"], found["num_tasks"], found["num_solved"]) == ("optim-1/trajectories", 3, 2)
+    assert found["s_at"] == [1 / 3, 2 / 3] and found["f_at_1"] == 1
+    assert told["stages"] == [["IL/train", 90.5]] and told["faults"] == [["invalid, page", 1]]
+    [training] = json.loads(answers.answer("curves", {"run": "night"}))
+    assert training["curves"]["loss"] == [[1, 1], [2, 0.5]] and training["curves"]["tokens_per_s"] == [
+        [1, 1000],
+        [2, 1000],
+    ]
+
+
+def test_a_trajectory_shows_where_it_acted_and_what_is_thought_of_it(tmp_path: Path, opened: Opened) -> None:
+    folder = write_trajectory(tmp_path / "IL" / "trajectories", "Shop--3", num_steps=3)
+    (folder / "boxes2.json").write_text('{"1": [0, 0, 10, 10], "2": [5, 6, 70, 8]}')
+    (folder.parent.parent / "columns").mkdir()
+    keys = [f"Shop--00003--r02--step0{number}" for number in (1, 2, 3)] + ["Shop--00003--r02--step02--c1"]
+    table = {"id": keys, "value_1": [0.1, 0.2, 0.3, None], "advantage": [0.0, -0.5, 0.25, 0.75]}
+    parquet.write_table(pyarrow.table(table), folder.parent.parent / "columns" / "algorithm.parquet")
+
+    answers = opened(tmp_path)
+    key = f"{tmp_path.name}/IL/trajectories"
+    told = json.loads(answers.answer("trajectory", {"set": key, "name": folder.name}))
+    second = told["steps"][1]
+    assert (second["thought"], second["action"], second["labels"]) == ("step 2.", "Click [2]", [2])
+    assert second["boxes"]["2"] == [5, 6, 70, 8] and second["columns"] == {"value_1": 0.2, "advantage": -0.5}
+    assert second["candidates"] == [{"number": 1, "columns": {"advantage": 0.75}}]
+    assert "[2] link 'shoe'" in second["tree"] and told["problems"] == []
+    assert json.loads(answers.answer("thoughts", {"run": tmp_path.name})) == {key: {folder.name: [0.1, -0.5]}}
+    assert (
+        answers.screenshot({"set": key, "name": folder.name, "number": "2"})
+        == (folder / "screenshot2.png").read_bytes()
+    )
+
+
+def test_released_trajectories_are_shown_as_ours(opened: Opened) -> None:
+    answers = opened(ROOT / "tests" / "fixtures" / "openwebvoyager" / "trajectories")
+    name = "taskBookshop-human-extend--004"
+    assert rows(answers, "trajectories")[name]["steps"] == 5
+    told = json.loads(answers.answer("trajectory", {"set": "trajectories/.", "name": name}))
+    acted = next(step for step in told["steps"] if step["labels"])
+    assert acted["boxes"][str(acted["labels"][0])] and told["ques"] and not told["problems"]
+
+
+def test_the_index_reads_what_is_new_or_changed_and_nothing_else(tmp_path: Path, opened: Opened, monkeypatch) -> None:
+    first = write_trajectory(tmp_path / "r", "Shop--1", num_steps=2, verdict=None)
+    write_trajectory(tmp_path / "r", "Shop--2", num_steps=2)
+    answers = opened(tmp_path / "r")
+    assert {name: row["outcome"] for name, row in rows(answers, "r").items()} == {
+        "taskShop--1": "unjudged",
+        "taskShop--2": "success",
+    }
+    read = []
+    original = __import__("toolkits.viewer.index", fromlist=["read_head"]).read_head
+    monkeypatch.setattr("toolkits.viewer.index.read_head", lambda folder: read.append(folder.name) or original(folder))
+    write_outcome(first, Outcome(Verdict.FAILURE, "no"))
+    write_trajectory(tmp_path / "r", "Shop--3", status=None)
+    answers.index.refresh()
+    assert sorted(read) == ["taskShop--1", "taskShop--3"]
+    assert (
+        rows(answers, "r")["taskShop--3"]["outcome"] == "unfinished"
+        and rows(answers, "r")["taskShop--1"]["reason"] == "no"
+    )
+    read.clear()
+    again = opened(tmp_path / "r")  # another start reads the index alone
+    assert not read and len(rows(again, "r")) == 3
+    assert again.index.search("ANSWER blue") == answers.index.search("blue answer") != []
+    assert again.index.search("100%") == []
+
+
+def test_who_asks_from_elsewhere_needs_the_token_and_websites_get_nothing(
+    tmp_path: Path, client: Callable[..., TestClient]
+) -> None:
+    write_trajectory(tmp_path / "r", "Shop--1")
+    own = client(tmp_path / "r")
+    found = own.get("/answer/state")
+    assert found.status_code == 200 and "script-src 'self'" in found.headers["content-security-policy"]
+    assert own.get("/answer/state", headers={"host": "evil.example:8090"}).status_code == 403
+    assert own.get("/answer/state", headers={"origin": "http://evil.example"}).status_code == 403
+    assert own.get("/../../etc/passwd").status_code == 404 == own.get("/..%2f__main__.py").status_code
+    there = client(tmp_path / "r", token="secret")
+    assert there.get("/").status_code == 403 == there.get("/answer/state?token=wrong").status_code
+    assert there.get("/?token=secret").status_code == 200 == there.get("/answer/state").status_code  # by its cookie
+
+
+def test_a_label_is_one_more_judge(tmp_path: Path, client: Callable[..., TestClient]) -> None:
+    folder = write_trajectory(tmp_path / "r", "Shop--1", status=MAX_STEPS, verdict=Verdict.FAILURE)
+    asked, where = client(tmp_path / "r"), {"set": "r/.", "name": folder.name}
+    assert asked.post("/label", params=where, json={"verdict": "success", "note": "it did"}).status_code == 204
+    [said] = (tmp_path / "r" / ".agreement" / "person").iterdir()
+    assert json.loads(said.read_text()) == Outcome(Verdict.SUCCESS, "it did", "person").to_json()
+    assert read_outcome(folder).verdict is Verdict.FAILURE
+    assert asked.get("/answer/trajectory", params=where).json()["verdicts"][1]["reason"] == "it did"
+    assert asked.post("/label", params=where, json={"verdict": "blocked"}).status_code == 422
+    assert asked.post("/label", params={**where, "name": "../x"}, json={"verdict": "success"}).status_code == 404
+    assert asked.post("/label", params=where, json={"verdict": ""}).status_code == 204 and not said.exists()
+
+
+def test_two_sets_are_compared_on_the_tasks_of_both(tmp_path: Path, opened: Opened) -> None:
+    for task in range(4):
+        write_trajectory(tmp_path / "r" / "a", f"Shop--{task}", verdict=Verdict.FAILURE, num_steps=3)
+        write_trajectory(tmp_path / "r" / "b", f"Shop--{task}", verdict=Verdict.SUCCESS if task else Verdict.FAILURE)
+    told = json.loads(opened(tmp_path / "r").answer("compare", {"before": "r/a", "after": "r/b"}))
+    assert (told["change"]["won"], told["change"]["lost"], told["change"]["p_value"]) == (3, 0, 0.25)
+    assert [row["parts_at"] for row in told["tasks"]] == [3] * 4 and told["tasks"][-1]["task"] == "Shop--0"
+
+
+def test_the_wall_shows_who_thinks_and_who_stalls(tmp_path: Path, opened: Opened) -> None:
+    folder = write_trajectory(tmp_path / "r", "Shop--1", status=None, num_steps=2)
+    (folder / "screenshot3.png").write_bytes((folder / "screenshot1.png").read_bytes())
+    answers = opened(tmp_path / "r")
+    [session] = json.loads(answers.answer("live", {}))["sessions"]
+    assert (session["number"], session["thinking"], session["action"]) == (3, True, "ANSWER; blue")
+    from toolkits.viewer.live import wall
+
+    late = wall(answers.index, time.time() + 300)
+    assert len(late["sessions"]) == 1 and "taskShop--1: nothing for" in late["alarms"][0]
+
+
+def test_whatever_lies_in_a_folder_is_shown_or_left_out_with_a_line(
+    tmp_path: Path, client: Callable[..., TestClient]
+) -> None:
+    assert write_hostile(tmp_path / "r") >= 300
+    asked = client(tmp_path / "r")
+    told = asked.get("/answer/rows", params={"run": "r"})
+    names = told.json()["columns"]["name"]
+    assert asked.get("/answer/run", params={"run": "r"}).json()["num_left_out"] >= 2
+    assert not {"taskLink", "task"} & set(names) and len(names) >= 295
+    secret = Path("/etc/passwd").read_text().splitlines()[0]
+    for name in names:
+        found = asked.get("/answer/trajectory", params={"set": "r/.", "name": name})
+        assert found.status_code == 200 and secret not in found.text, name
+        assert found.json()["steps"] or found.json()["problems"] or name.startswith("taskX")
+        image = asked.get("/screenshot", params={"set": "r/.", "name": name, "number": "1"})
+        assert image.status_code in (200, 404, 422) and secret not in image.text
+    for name in ("..", ".", "taskLink", "taskText--0/../taskText--1", "taskText--0/", "/etc"):
+        assert asked.get("/answer/trajectory", params={"set": "r/.", "name": name}).status_code == 404
+    assert asked.get("/screenshot", params={"set": "r/.", "name": names[0], "number": "../1"}).status_code == 404
+    assert asked.get("/export", params={"set": "r/.", "name": "taskText--1"}).text.count("<script") == 2

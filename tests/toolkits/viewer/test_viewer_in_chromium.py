@@ -1,0 +1,192 @@
+"""The viewer's pages in a real Chromium: nothing that they show runs, and a person finds why a task failed."""
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import uvicorn
+
+from common.processes import listen
+from data.outcome import Verdict
+from environments.browser.page import Page
+from tests.environments.conftest import OneBrowser, open_browser
+from tests.toolkits.trajectories import write_trajectory
+from tests.toolkits.viewer.hostile import write_hostile
+from toolkits.viewer.answers import Answers
+from toolkits.viewer.app import create_app
+from toolkits.viewer.export import export_run, trajectory_page
+from toolkits.viewer.index import Index
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OneBrowser]:
+    yield from open_browser(tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
+    """The hostile trajectories, and a run with two rounds that were tested."""
+    base = tmp_path_factory.mktemp("viewed")
+    write_hostile(base / "hostile")
+    for number in range(4):
+        write_trajectory(base / "night" / "untrained" / "test", f"Shop--{number}", verdict=Verdict.FAILURE)
+        solved = Verdict.SUCCESS if number else Verdict.FAILURE
+        folder = write_trajectory(base / "night" / "IL" / "test", f"Shop--{number}", num_steps=3, verdict=solved)
+        (folder / "boxes1.json").write_text('{"1": [0, 0, 32, 24], "2": [4, 6, 10, 5]}')
+    index = Index([base / "hostile", base / "night"], base / "cache.sqlite")
+    index.refresh()
+    return Answers(index)
+
+
+@pytest.fixture(scope="module")
+def url(answers: Answers) -> Iterator[str]:
+    listener = listen(0)
+    server = uvicorn.Server(uvicorn.Config(create_app(answers, ""), log_level="warning"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    yield f"http://localhost:{listener.getsockname()[1]}/"
+    server.should_exit = True
+    thread.join()
+
+
+async def until(page: Page, condition: str, timeout_s: float = 30.0) -> None:
+    """Wait for a JavaScript expression."""
+    deadline = time.monotonic() + timeout_s
+    while not await page.run(f"() => Boolean({condition})"):
+        assert time.monotonic() < deadline, f"{condition}: {await page.run('() => document.body.innerText')}"
+        await asyncio.sleep(0.1)
+
+
+async def is_caught(page: Page) -> bool:
+    """Whether something ran in the page's own world, which ours is apart from."""
+    asked = {"expression": "Boolean(window.caught)", "returnByValue": True}
+    return (await page.send("Runtime.evaluate", asked))["result"]["value"]
+
+
+async def press(page: Page, key: str) -> None:
+    await page.send_all([("Input.dispatchKeyEvent", {"type": kind, "key": key}) for kind in ("keyDown", "keyUp")])
+
+
+@pytest.mark.parametrize("which", ["taskText", pytest.param("task", marks=pytest.mark.slow)])
+def test_nothing_that_is_shown_runs(browser: OneBrowser, url: str, answers: Answers, which: str) -> None:
+    """Every hostile trajectory is opened; a page that runs something sets `caught`."""
+    heads = answers.index.heads(answers.index.runs[0].sets[0])
+    names = [head.name for head in heads if head.name.startswith(which)]
+
+    async def look() -> list[str]:
+        caught = []
+        async with browser.page(f"{url}#/rows/hostile") as page:
+            await until(page, "document.querySelectorAll('tbody tr').length >= 100")
+            assert not await is_caught(page)
+            for name in names:
+                await page.run(
+                    f"() => {{ location.hash = '#/t/hostile%2F./' + encodeURIComponent({json.dumps(name)}) + '/1' }}"
+                )
+                await until(page, f"document.querySelector('nav')?.textContent.endsWith({json.dumps(name)})")
+                if await page.run(
+                    "() => window.caught || document.querySelector('main script, iframe, base') !== null"
+                ):
+                    caught.append(name)
+        return caught
+
+    assert browser.wait(look()) == []
+
+
+def test_the_policy_stops_a_script_that_got_in(browser: OneBrowser, url: str) -> None:
+    """The control: markup set on purpose does not run either, which it does on a page without the policy."""
+    trap = "<img src=x onerror='window.caught=1'>"
+
+    async def set_on(address: str) -> bool:
+        async with browser.page(address) as page:
+            await page.run(f"() => {{ document.body.innerHTML = {json.dumps(trap)} }}")
+            await asyncio.sleep(0.5)
+            return await is_caught(page)
+
+    assert not browser.wait(set_on(url))
+    assert browser.wait(set_on("about:blank"))
+
+
+def test_from_the_run_to_why_a_task_failed_by_two_clicks_and_the_keyboard(browser: OneBrowser, url: str) -> None:
+    async def click(page: Page, selector: str, text: str) -> None:
+        wanted = f"[...document.querySelectorAll('{selector}')].find(one => one.textContent.includes('{text}'))"
+        await until(page, f"{wanted} !== undefined")
+        await page.run(f"() => {wanted}.click()")
+
+    async def look() -> None:
+        async with browser.page(f"{url}#/run/night") as page:
+            await click(page, "a.tally", "failure 1")
+            await until(page, "document.querySelector('[role=status]')?.textContent === '1 of 8 trajectories'")
+            await click(page, "td a", "Shop--0")
+            await until(page, "document.querySelector('.verdict')?.textContent.includes('test says failure')")
+            assert await page.run("() => document.querySelector('.action').textContent") == "Click [1]"
+            box = """() => ['x', 'y', 'width', 'height']
+                .map(name => +document.querySelector('.marks .acted').getAttribute(name))"""
+            assert await page.run(box) == [0, 0, 32, 24]
+            await page.run("() => document.querySelector('.tree li:nth-child(2)').focus()")
+            assert await page.run(box.replace(".acted", ".chosen")) == [4, 6, 10, 5]  # the tree's line shows its place
+            await page.run(
+                """() => {
+                const shown = document.querySelector('.page');
+                const { left, top, width, height } = shown.getBoundingClientRect();
+                const at = { clientX: left + (width * 8) / 32, clientY: top + (height * 8) / 24 };
+                shown.dispatchEvent(new MouseEvent('click', at));
+                }"""
+            )
+            chosen = await page.run("() => document.querySelector('.tree .chosen').textContent")
+            assert "[2] link" in chosen  # and its place the line
+            await press(page, "ArrowRight")
+            await until(page, "document.querySelector('.action')?.textContent === 'Click [2]'")
+            assert (await page.run("() => location.hash")).endswith("/taskShop--0/2")  # a link to this step
+            await page.run("() => { location.hash = '#/compare/night%2Funtrained%2Ftest/night%2FIL%2Ftest' }")
+            await until(page, "document.body.innerText.includes('3 won, 0 lost')")
+
+    browser.wait(look())
+
+
+def test_its_controls_have_names_and_roles(browser: OneBrowser, url: str) -> None:
+    """What a screen reader is told of the pages: no button, link, field or picture without a name."""
+
+    async def nameless(address: str, condition: str) -> list[str]:
+        async with browser.page(address) as page:
+            await until(page, condition)
+            nodes = (await page.send("Accessibility.getFullAXTree"))["nodes"]
+            told = [
+                (node.get("role", {}).get("value"), node.get("name", {}).get("value"))
+                for node in nodes
+                if not node["ignored"]
+            ]
+            kinds = {"button", "link", "searchbox", "combobox", "spinbutton", "checkbox", "image", "textbox", "meter"}
+            assert {role for role, _ in told} & {"table", "heading", "navigation"}
+            return [role for role, name in told if role in kinds and not name]
+
+    pages = {
+        "#/run/night": "document.querySelector('table')",
+        "#/rows/night": "document.querySelector('td')",
+        "#/t/night%2FIL%2Ftest/taskShop--1/1": "document.querySelector('.tree')",
+    }
+    for place, condition in pages.items():
+        assert browser.wait(nameless(url + place, condition)) == [], place
+
+
+def test_exported_pages_open_by_themselves(browser: OneBrowser, answers: Answers, tmp_path: Path) -> None:
+    assert export_run(answers, answers.index.runs[1], tmp_path) == 8
+    hostile = json.loads(answers.answer("trajectory", {"set": "hostile/.", "name": "taskText--1"}))
+    (tmp_path / "trajectories" / "hostile.html").write_text(trajectory_page(answers, hostile), encoding="utf-8")
+
+    async def look(name: str, condition: str) -> bool:
+        async with browser.page("about:blank") as page:
+            await page.send("Page.navigate", {"url": (tmp_path / name).as_uri()})
+            await until(page, condition)
+            return await is_caught(page)
+
+    rows = "document.body.innerText.includes('IL/test')"
+    assert not browser.wait(look("index.html", rows))
+    picture = "document.querySelector('.page img')?.naturalWidth === 32"
+    assert not browser.wait(look("trajectories/000001.html", picture))
+    assert not browser.wait(
+        look("trajectories/hostile.html", "document.querySelector('.thought')?.textContent.includes('window.caught')")
+    )

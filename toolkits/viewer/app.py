@@ -1,0 +1,70 @@
+"""The viewer's HTTP interface: one page, its scripts, and the answers they ask for. Read-only but for labels."""
+
+import asyncio
+import json
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from common.errors import UserError
+from toolkits.viewer.answers import Answers, NotFoundError
+from toolkits.viewer.door import Door
+from toolkits.viewer.export import trajectory_page
+from toolkits.viewer.labels import write_label
+
+PAGES = Path(__file__).parent / "pages"
+_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
+_MAX_BODY = 20_000
+
+
+def create_app(answers: Answers, token: str) -> Starlette:
+    """The application; `token` is empty where only this machine's own browsers reach it."""
+    files = {path.name: path for path in PAGES.iterdir() if path.suffix in _TYPES}
+
+    def page(request: Request) -> Response:
+        path = files.get(request.path_params.get("file", "index.html"))
+        if path is None:
+            return PlainTextResponse("no such page", 404)
+        return Response(path.read_bytes(), media_type=_TYPES[path.suffix])
+
+    def answer(request: Request) -> Response:
+        return Response(
+            answers.answer(request.path_params["what"], request.query_params), media_type="application/json"
+        )
+
+    def screenshot(request: Request) -> Response:
+        return Response(answers.screenshot(request.query_params), media_type="image/png")
+
+    def export(request: Request) -> Response:
+        found = answers.answer("trajectory", request.query_params)
+        name = {"content-disposition": 'attachment; filename="trajectory.html"'}
+        return Response(trajectory_page(answers, json.loads(found)), media_type="text/html", headers=name)
+
+    async def label(request: Request) -> Response:
+        body = b""
+        async for part in request.stream():
+            body += part
+            if len(body) > _MAX_BODY:
+                return PlainTextResponse("a note of at most 20,000 bytes", 413)
+        one, folder = answers.found(request.query_params)
+        await asyncio.to_thread(write_label, one, folder.name, body)
+        return Response(status_code=204)
+
+    routes = [
+        Route("/", page),
+        Route("/answer/{what}", answer),
+        Route("/screenshot", screenshot),
+        Route("/export", export),
+        Route("/label", label, methods=["POST"]),
+        Route("/{file}", page),
+    ]
+    errors = {NotFoundError: _refused, UserError: _refused}
+    return Starlette(routes=routes, middleware=[Middleware(Door, token=token)], exception_handlers=errors)
+
+
+def _refused(request: Request, error: Exception) -> Response:
+    return PlainTextResponse(str(error), 404 if isinstance(error, NotFoundError) else 422)

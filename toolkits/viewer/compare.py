@@ -1,0 +1,61 @@
+"""Two sets of trajectories on the same tasks: what was won and lost, the paired test, where they part."""
+
+import contextlib
+import dataclasses
+from collections import defaultdict
+from itertools import zip_longest
+from statistics import fmean
+from typing import Any
+
+from common.errors import UserError
+from common.significance import compare
+from toolkits.make_traces import action_text
+from toolkits.viewer.heads import UNFINISHED, Head, as_text, read_steps
+from toolkits.viewer.index import Index
+from toolkits.viewer.opened import TrajectorySet
+
+_MAX_PARTINGS = 200  # tasks whose steps are read
+
+
+def compare_sets(index: Index, before: TrajectorySet, after: TrajectorySet) -> dict[str, Any]:
+    """JSON of the change and of each task of both, those that changed first; `parts_at` is a step's number."""
+    sides = [_by_task(index.heads(one)) for one in (before, after)]
+    shares = [
+        {task: fmean(head.outcome == "success" for head in heads) for task, heads in side.items()} for side in sides
+    ]
+    change = compare(*shares)
+    tasks = sorted(shares[0].keys() & shares[1].keys(), key=lambda task: (shares[0][task] == shares[1][task], task))
+    rows = []
+    for number, task in enumerate(tasks):
+        first, second = (side[task][0] for side in sides)
+        parts_at = _parting(before, first, after, second) if number < _MAX_PARTINGS else None
+        shown = {"task": task, "ques": second.ques or first.ques, "parts_at": parts_at}
+        rows.append({**shown, "before": _shown(first, shares[0][task]), "after": _shown(second, shares[1][task])})
+    told = dataclasses.asdict(change) if change else None
+    return {"before": before.key, "after": after.key, "change": told, "tasks": rows}
+
+
+def _by_task(heads: list[Head]) -> dict[str, list[Head]]:
+    """The tries that prove something, first ones first."""
+    found: dict[str, list[Head]] = defaultdict(list)
+    for head in sorted(heads, key=lambda head: head.run or 0):
+        if head.outcome not in ("invalid", UNFINISHED, ""):
+            found[head.task].append(head)
+    return found
+
+
+def _shown(head: Head, share: float) -> dict[str, Any]:
+    return {"name": head.name, "outcome": head.outcome, "share": share, "steps": head.steps}
+
+
+def _parting(before: TrajectorySet, first: Head, after: TrajectorySet, second: Head) -> int | None:
+    """The first step at which the first tries do something else; None: nowhere."""
+    ours, theirs = (_actions(before, first), _actions(after, second))
+    differing = (number for number, (one, other) in enumerate(zip_longest(ours, theirs), start=1) if one != other)
+    return next(differing, None)
+
+
+def _actions(one: TrajectorySet, head: Head) -> list[str]:
+    with contextlib.suppress(UserError):
+        return [action_text(as_text(step.get("reply"))) for step in read_steps(one.path / head.name)[0]]
+    return []

@@ -1,0 +1,141 @@
+"""Detail: one trajectory as its page shows it. What is broken or missing is told in a line and the rest is shown."""
+
+import dataclasses
+import re
+from pathlib import Path
+from typing import Any
+
+from common.errors import UserError
+from data.action import ActionError, Click, Drag, Scroll, Type, parse_reply
+from data.trajectory import read_trajectory
+from toolkits.make_traces import action_text
+from toolkits.viewer.heads import (
+    as_json,
+    as_number,
+    as_object,
+    as_text,
+    bare_head,
+    numbers,
+    read_object,
+    read_steps,
+    read_verdict,
+    shortened,
+)
+from toolkits.viewer.index import AGREEMENT
+from toolkits.viewer.opened import TrajectorySet, plain_folders, read
+from toolkits.viewer.repeat import commands
+from toolkits.viewer.thoughts import Thoughts
+
+_MAX_TREE = 300_000  # characters that are shown of one
+_MAX_STEPS = 500
+_MAX_TEXT = 100_000
+_THOUGHT = re.compile(r"\s*Thought:\s*(.*?)\s*(?:^\s*Action:|\Z)", re.DOTALL | re.MULTILINE)
+
+
+def read_detail(one: TrajectorySet, folder: Path, thoughts: Thoughts) -> dict[str, Any]:
+    """JSON of all there is to show of a trajectory but its screenshots."""
+    problems: list[str] = []
+
+    def told(read_it: Any, *arguments: Any) -> Any:
+        try:
+            return read_it(*arguments)
+        except UserError as error:
+            problems.append(shortened(str(error).replace(f"{folder}: ", "")))
+            return None
+
+    summary = told(read_object, folder, "trajectory.json")
+    steps, broken = told(read_steps, folder, summary) or ([], [])
+    problems += broken
+    head = bare_head(folder.name)
+    if summary is None and not steps and read(folder, "interact_messages.json"):
+        summary, steps = told(_released, folder) or ({}, [])
+    summary = summary or {}
+    task, provenance = as_object(summary.get("task")), as_object(summary.get("provenance"))
+    if len(steps) > _MAX_STEPS:
+        problems.append(f"{len(steps)} steps, of which {_MAX_STEPS} are shown")
+    verdicts = [summary["verdict"]] if summary.get("verdict") else [told(read_verdict, folder)]
+    for judge in plain_folders(one.path / AGREEMENT):
+        verdicts.append(told(read_verdict, judge, f"{folder.name}.json"))
+    viewport = numbers(provenance.get("viewport"))
+    known = thoughts.of(head.task, head.run)
+    return {
+        "set": one.key,
+        "name": folder.name,
+        "task": head.task,
+        "run": head.run,
+        "ques": as_text(task.get("ques")),
+        "web": as_text(task.get("web")),
+        "status": as_text(summary.get("status")),
+        "answer": as_text(summary.get("answer")),
+        "reason": as_text(summary.get("reason")),
+        "verdicts": [dataclasses.asdict(verdict) if verdict else None for verdict in verdicts],
+        "viewport": viewport if len(viewport) == 2 and min(viewport) > 0 else None,
+        "provenance": as_json(provenance),
+        "steps": [_step(folder, number, step, known, told) for number, step in enumerate(steps[:_MAX_STEPS], start=1)],
+        "commands": commands(one, task),
+        "problems": problems[:50],
+    }
+
+
+def read_boxes(folder: Path, number: int) -> dict[str, list[float]]:
+    """Where the elements lay at a step, by label; OpenWebVoyager's raw nodes tell it, too."""
+    found = read_object(folder, f"boxes{number}.json") or read_object(folder, f"accessibility_tree{number}.json") or {}
+    boxes = {label: box.get("union_bound") if isinstance(box, dict) else box for label, box in found.items()}
+    return {label: box for label, box in boxes.items() if isinstance(box, list) and len(box) == len(numbers(box)) == 4}
+
+
+def _step(folder: Path, number: int, step: dict[str, Any], known: dict[tuple[int, int], Any], told: Any) -> Any:
+    reply = as_text(step.get("reply"))[:_MAX_TEXT]
+    thought = _THOUGHT.match(reply)
+    tree = told(_tree, folder, number)
+    others = sorted(candidate for at, candidate in known if at == number and candidate)
+    return {
+        "number": number,
+        "url": as_text(step.get("url")),
+        "thought": thought[1] if thought else "",
+        "action": action_text(reply) if "Action:" in reply else "",
+        "labels": _labels(reply),
+        "feedback": as_text(step.get("feedback")),
+        "notes": as_text(step.get("notes")),
+        "version": as_text(step.get("weights_version")),
+        "tokens": [as_number(step.get("prompt_tokens")), as_number(step.get("completion_tokens"))],
+        "token_ids": numbers(step.get("token_ids"))[:5000],
+        "logprobs": numbers(step.get("logprobs"))[:5000],
+        "timings": {
+            name: value for name, value in as_object(step.get("timings_s")).items() if as_number(value) is not None
+        },
+        "tree": tree,
+        "boxes": told(read_boxes, folder, number) or {},
+        "columns": known.get((number, 0), {}),
+        "candidates": [{"number": candidate, "columns": known[number, candidate]} for candidate in others],
+    }
+
+
+def _tree(folder: Path, number: int) -> str:
+    name = f"accessibility_tree{number}.txt"
+    content = read(folder, name)
+    if content is None:
+        raise UserError(f"{name} is missing")
+    text = content.decode(errors="replace")
+    if len(text) > _MAX_TREE:
+        return f"{text[:_MAX_TREE]}\n(cut: {len(text)} characters)"
+    return text
+
+
+def _labels(reply: str) -> list[int]:
+    """Of the elements that an action is on, where a drag ends last."""
+    try:
+        action = parse_reply(reply).action
+    except ActionError:
+        return []
+    if isinstance(action, Drag):
+        return [action.label, action.target]
+    return [action.label] if isinstance(action, Click | Type | Scroll) and action.label is not None else []
+
+
+def _released(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """A trajectory of OpenWebVoyager's own in our form."""
+    found = read_trajectory(folder)
+    task = {"id": found.task_id, "ques": found.ques, "web": found.web}
+    summary = {"task": task, "status": found.status, "answer": found.answer, "verdict": found.outcome}
+    return summary, [dataclasses.asdict(step) for step in found.steps]

@@ -1,0 +1,73 @@
+"""Door: what every request meets first: who may ask, and what a page of the viewer may do.
+
+Everything that is shown came from websites and models. The policy lets a page run the viewer's own scripts only, load
+its own images only and talk to nobody else.
+"""
+
+import hmac
+from http.cookies import SimpleCookie
+
+from starlette.datastructures import QueryParams
+from starlette.responses import PlainTextResponse, RedirectResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+COOKIE = "elcano_view"
+CONTENT_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "content-security-policy": CONTENT_POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cache-control": "no-cache",
+}
+_OWN_NAMES = ("localhost", "127.0.0.1", "[::1]")
+
+
+class Door:
+    """ASGI middleware. With a `token` a first visit brings it in the address and gets a cookie; without one only this
+    machine's own names are answered, so that no website can lead a name of its own here."""
+
+    def __init__(self, app: ASGIApp, token: str):
+        self.app, self.token = app, token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                present = {name for name, _ in message["headers"]}
+                more = [
+                    (name.encode(), value.encode()) for name, value in _HEADERS.items() if name.encode() not in present
+                ]
+                message = {**message, "headers": [*message["headers"], *more]}
+            await send(message)
+
+        answer = self._refusal(scope, headers) or self.app
+        await answer(scope, receive, guarded)
+
+    def _refusal(self, scope: Scope, headers: dict[str, str]) -> ASGIApp | None:
+        host = headers.get("host", "")
+        origin = headers.get("origin")
+        if origin is not None and origin.partition("://")[2] != host:
+            return PlainTextResponse("a page of another website asks", 403)
+        if not self.token:
+            is_own = host.rpartition(":")[0] in _OWN_NAMES or host in _OWN_NAMES
+            return None if is_own else PlainTextResponse("ask for localhost", 403)
+        given = QueryParams(scope["query_string"]).get("token")
+        if given is not None and self._is_token(given):
+            response = RedirectResponse(scope["path"])
+            response.set_cookie(COOKIE, self.token, httponly=True, samesite="strict")
+            return response
+        kept = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+        if kept is None or not self._is_token(kept.value):
+            return PlainTextResponse("the address that `elcano view` printed holds a token; open that one", 403)
+        return None
+
+    def _is_token(self, given: str) -> bool:
+        return hmac.compare_digest(given.encode(), self.token.encode())

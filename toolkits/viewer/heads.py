@@ -1,0 +1,173 @@
+"""Head: what the table of trajectories says of one, read from its folder without its pages."""
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from common.errors import UserError
+from common.files import parse_json
+from data.outcome import Outcome
+from data.trajectory import read_trajectory, split_folder_name
+from toolkits.viewer.opened import read
+
+UNFINISHED = "unfinished"  # under way, or interrupted
+UNJUDGED = "unjudged"
+UNREADABLE = "unreadable"
+_MAX_TEXT = 20_000
+_LARGEST = 1e15  # sums of what others call numbers stay finite
+
+
+@dataclass
+class Head:
+    """One trajectory. `outcome` is a verdict or one of the words above, "" until it is read, `seconds` the sum of its
+    steps' timings, `surprise` the mean of -log p over the sampled tokens, `text` what is searched, in small letters."""
+
+    name: str
+    task: str = ""
+    run: int | None = None
+    ques: str = ""
+    site: str = ""
+    family: str = ""
+    outcome: str = ""
+    status: str = ""
+    reason: str = ""
+    judge: str = ""
+    steps: int = 0
+    seconds: float = 0.0
+    policy: str = ""
+    version: str = ""
+    surprise: float | None = None
+    text: str = ""
+
+
+def read_head(folder: Path) -> Head:
+    """Whatever is broken in it becomes `unreadable`, with a line in `reason`."""
+    head = bare_head(folder.name)
+    try:
+        summary = read_object(folder, "trajectory.json")
+        if summary is None and read(folder, "steps.jsonl") is None and read(folder, "interact_messages.json"):
+            _fill_released(head, folder)
+        else:
+            _fill_ours(head, folder, summary)
+    except UserError as error:
+        head.outcome, head.reason = UNREADABLE, shortened(as_text(str(error).replace(f"{folder}: ", "")))
+    return head
+
+
+def bare_head(name: str) -> Head:
+    """What a folder's name tells."""
+    task, run = split_folder_name(name)
+    if (run or 0) >= 2**31:  # no try has such a number
+        task, run = name, None
+    return Head(name, task=task, run=run, family=task.rpartition("--")[0] or task)
+
+
+def read_object(folder: Path, name: str) -> dict[str, Any] | None:
+    """A JSON object of a folder; None where it is missing; `UserError` for anything else."""
+    content = read(folder, name)
+    if content is None:
+        return None
+    try:
+        value = parse_json(content.decode())
+    except ValueError as error:
+        raise UserError(f"{name}: not valid JSON ({shortened(str(error))})") from None
+    if not isinstance(value, dict):
+        raise UserError(f"{name}: not a JSON object")
+    return value
+
+
+def read_steps(folder: Path, summary: dict[str, Any] | None = None) -> tuple[list[dict[str, Any]], list[str]]:
+    """The steps written so far, and a line for each that cannot be read, or where `summary` knows of others. The last
+    line may be half written."""
+    content = read(folder, "steps.jsonl") or b""
+    steps, problems = [], []
+    for number, line in enumerate(content.split(b"\n")[:-1], start=1):
+        try:
+            step = parse_json(line.decode())
+            if not isinstance(step, dict):
+                raise ValueError("not a JSON object")
+            steps.append(step)
+        except ValueError as error:
+            problems.append(f"steps.jsonl, line {number}: {shortened(str(error))}")
+    said = as_number((summary or {}).get("num_steps"))
+    if said is not None and said != len(steps):
+        problems.append(f"steps.jsonl holds {len(steps)} steps, trajectory.json says {said}")
+    return steps, problems
+
+
+def as_text(value: Any) -> str:
+    """Texts stay, without halves of characters; nothing else is one."""
+    return value.encode(errors="replace").decode() if isinstance(value, str) else ""
+
+
+def as_json(value: Any) -> str:
+    """For people, cut where it is long."""
+    try:
+        return shortened(json.dumps(value, indent=2), 100_000)
+    except RecursionError:
+        return "(nested too deeply)"
+
+
+def as_number(value: Any) -> float | None:
+    """A finite number, or None."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LARGEST
+    return value if is_number and math.isfinite(value) else None
+
+
+def numbers(value: Any) -> list[float]:
+    """The finite numbers of a list; [] for anything else."""
+    return [one for one in value if as_number(one) is not None] if isinstance(value, list) else []
+
+
+def as_object(value: Any) -> dict[str, Any]:
+    """A JSON object stays, anything else is an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def shortened(text: str, most: int = 300) -> str:
+    """At most so many characters."""
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
+def read_verdict(folder: Path, name: str = "outcome.json") -> Outcome | None:
+    """A judge's verdict; `UserError` where the file is not one."""
+    found = read_object(folder, name)
+    return None if found is None else Outcome.from_json(found)
+
+
+def _fill_ours(head: Head, folder: Path, summary: dict[str, Any] | None) -> None:
+    steps, problems = read_steps(folder, summary)
+    summary = summary or {}
+    task, provenance = as_object(summary.get("task")), as_object(summary.get("provenance"))
+    head.ques, head.policy = shortened(as_text(task.get("ques"))), as_text(provenance.get("policy"))
+    web = as_text(task.get("web")) or (as_text(steps[0].get("url")) if steps else "")
+    head.site = as_text(task.get("web_name")) or as_text(task.get("website")) or web.split("//")[-1].split("/")[0]
+    head.status, head.reason = as_text(summary.get("status")), shortened(as_text(summary.get("reason")))
+    head.steps = len(steps)
+    head.seconds = round(sum(sum(numbers([*as_object(one.get("timings_s")).values()])) for one in steps), 1)
+    head.version = as_text(steps[-1].get("weights_version")) if steps else ""
+    logprobs = [one for step in steps for one in numbers(step.get("logprobs"))]
+    head.surprise = round(-sum(logprobs) / len(logprobs), 3) + 0.0 if logprobs else None
+    head.text = "\n".join([head.ques, *(as_text(one.get("reply")) for one in steps)]).lower()[:_MAX_TEXT]
+    if problems:
+        head.outcome, head.reason = UNREADABLE, problems[0]
+    elif not summary:
+        head.outcome = UNFINISHED
+    else:
+        _judge(head, read_verdict(folder))
+
+
+def _fill_released(head: Head, folder: Path) -> None:
+    trajectory = read_trajectory(folder)
+    head.ques, head.status, head.steps = shortened(as_text(trajectory.ques)), trajectory.status, len(trajectory.steps)
+    head.site = as_text(trajectory.web).split("//")[-1].split("/")[0]
+    head.text = "\n".join([head.ques, *(as_text(step.reply) for step in trajectory.steps)]).lower()[:_MAX_TEXT]
+    _judge(head, trajectory.outcome)
+
+
+def _judge(head: Head, outcome: Outcome | None) -> None:
+    head.outcome = outcome.verdict.value if outcome else UNJUDGED
+    if outcome:
+        head.judge, head.reason = as_text(outcome.judge), shortened(as_text(outcome.reason)) or head.reason

@@ -1,0 +1,136 @@
+"""What was opened: runs, their sets of trajectories, and the one way to a file of theirs.
+
+A browser names a run, set or trajectory by a key that is looked up in what was found on disk. Neither a request nor a
+file's content ever becomes a path, and no link is followed.
+"""
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from common.errors import UserError
+from data.names import check_name
+
+MAX_BYTES = 32 * 2**20
+_DEPTH = 4
+_NO_SETS = {"images", "shards", "candidate-shards", "weighted-shards", "megatron", "training", "policy", "columns"}
+
+
+@dataclass(frozen=True)
+class TrajectorySet:
+    """A folder of trajectory folders. `name` is its path from its run, `key` what browsers call it."""
+
+    key: str
+    name: str
+    path: Path
+
+
+@dataclass(frozen=True)
+class OpenedRun:
+    """A run of `elcano run`, or another folder that was opened and holds trajectories."""
+
+    key: str
+    path: Path
+    sets: list[TrajectorySet] = field(default_factory=list)
+
+
+def discover(roots: Sequence[Path]) -> list[OpenedRun]:
+    """The runs in the opened folders, as they are now.
+
+    Raises:
+        UserError: one is no folder.
+    """
+    runs: list[OpenedRun] = []
+    for root in roots:
+        if not root.is_dir():
+            raise UserError(f"{root}: no such folder; give a run's, such as runs/quickstart, or one of trajectories")
+        key = root.resolve().name or "root"
+        while any(run.key == key for run in runs):
+            key += "+"  # another folder of this name
+        runs.append(OpenedRun(key, root.resolve()))
+        _walk(root.resolve(), runs[-1], runs, _DEPTH)
+    return [run for run in runs if run.sets or _is_run(run.path)]
+
+
+def trajectory_folders(path: Path) -> Iterator[os.DirEntry]:
+    """The trajectory folders of a set whose names can be shown and asked for."""
+    with os.scandir(path) as entries:
+        for entry in entries:
+            is_named = entry.name.startswith("task") and entry.name != "task" and is_plain(entry.name)
+            if is_named and entry.is_dir(follow_symlinks=False):
+                yield entry
+
+
+def is_plain(name: str) -> bool:
+    """Whether a name from disk can be shown and asked for: text without control characters, not too long."""
+    try:
+        check_name("", name)
+    except UserError:
+        return False
+    return True
+
+
+def read(folder: Path, name: str, most: int = MAX_BYTES, only_head: bool = False) -> bytes | None:
+    """A file of a folder that was found, or its first `most` bytes; None where it is missing.
+
+    Raises:
+        UserError: it is a link, no file, or larger than `most` bytes.
+    """
+    try:
+        directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=directory)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise UserError(f"{name}: cannot be read ({error.strerror}); links are not followed") from None
+    finally:
+        os.close(directory)
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(handle)
+        raise UserError(f"{name}: not a file")
+    with open(handle, "rb") as file:
+        if status.st_size > most and not only_head:
+            raise UserError(f"{name}: {status.st_size >> 20} MiB, too large to show")
+        return file.read(most)
+
+
+def plain_folders(folder: Path) -> list[Path]:
+    """Its folders that are no links, sorted; [] where there is no such folder."""
+    try:
+        if folder.is_symlink():
+            return []
+        with os.scandir(folder) as entries:
+            found = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False) and is_plain(entry.name)]
+    except OSError:
+        return []
+    return [Path(path) for path in sorted(found)]
+
+
+def _walk(folder: Path, run: OpenedRun, runs: list[OpenedRun], depth: int) -> None:
+    if folder != run.path and _is_run(folder):
+        run = OpenedRun(f"{run.key}/{folder.relative_to(run.path)}", folder)
+        runs.append(run)
+    if next(iter(_tasks_of(folder)), None):
+        name = str(folder.relative_to(run.path))
+        run.sets.append(TrajectorySet(f"{run.key}/{name}", name, folder))
+        return
+    for inner in plain_folders(folder) if depth else []:
+        if inner.name not in _NO_SETS:
+            _walk(inner, run, runs, depth - 1)
+
+
+def _tasks_of(folder: Path) -> Iterator[os.DirEntry]:
+    try:
+        yield from trajectory_folders(folder)
+    except OSError:  # it may not be read, or is gone
+        return
+
+
+def _is_run(folder: Path) -> bool:
+    return (folder / "recipe.json").is_file() and (folder / "stages").is_dir()

@@ -1,0 +1,22 @@
+"""Flags of `elcano view`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+
+from common.limits import Checked, Port
+
+
+@dataclass(frozen=True)
+class ViewConfig(Checked):
+    """Look at runs and trajectories in a browser, while they are taken or afterwards."""
+
+    runs: tyro.conf.Positional[tuple[Path, ...]] = (Path("runs"),)
+    """Folders of runs or of trajectories."""
+    port: Port = 8090
+    """Port to listen on; 0 picks a free one."""
+    host: str = "127.0.0.1"
+    """Address to listen on; on any but this machine's own the printed address holds a token."""
+    export_dir: Path | None = None
+    """Write the pages there as files that need no server, instead of serving them."""

@@ -1,0 +1,38 @@
+// Small pictures of figures: a line with its last value, and success by round with intervals.
+import { figure, h, percent, svg } from "./dom.js";
+
+const WIDTH = 280, HEIGHT = 90;
+
+export function curve(name, points) {
+  const ys = points.map(([, y]) => y), xs = points.map(([x]) => x);
+  const [low, high, first, last] = [Math.min(...ys), Math.max(...ys), Math.min(...xs), Math.max(...xs)];
+  const x = (value) => 4 + ((value - first) / (last - first || 1)) * (WIDTH - 8);
+  const y = (value) => HEIGHT - 6 - ((value - low) / (high - low || 1)) * (HEIGHT - 12);
+  const line = points.map(([at, value]) => `${x(at).toFixed(1)},${y(value).toFixed(1)}`).join(" ");
+  const said = `${name}: ${figure(ys.at(-1))} (${figure(low)} to ${figure(high)})`;
+  return h("figure", { class: "curve" }, h("figcaption", {}, said),
+    svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": said },
+      svg("polyline", { points: line, class: "line" }),
+      points.length < 40 && points.map(([at, value]) => svg("circle", { cx: x(at), cy: y(value), r: 2.5, class: "dot" }))));
+}
+
+export function rates(rounds) {
+  const step = 110, width = step * rounds.length + 40, height = 210;
+  const y = (share) => 180 - 160 * share;
+  const marks = rounds.map((round, number) => {
+    const x = 40 + step * number + step / 2, [low, high] = round.interval ?? [round.rate, round.rate];
+    return [
+      svg("line", { x1: x, x2: x, y1: y(low), y2: y(high), class: "interval" }),
+      svg("circle", { cx: x, cy: y(round.rate), r: 4, class: "dot" }),
+      svg("text", { x: x + 8, y: y(round.rate) + 4 }, percent(round.rate)),
+      svg("text", { x, y: 200, "text-anchor": "middle" }, round.name.slice(0, 16)),
+    ];
+  });
+  const line = rounds.map((round, number) => `${40 + step * number + step / 2},${y(round.rate)}`).join(" ");
+  const said = rounds.map((round) => `${round.name} ${percent(round.rate)}`).join(", ");
+  return svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `success by round: ${said}` },
+    [0, 0.5, 1].map((share) => [
+      svg("line", { x1: 40, x2: width, y1: y(share), y2: y(share), class: "grid" }),
+      svg("text", { x: 34, y: y(share) + 4, "text-anchor": "end" }, `${100 * share}`)]),
+    svg("polyline", { points: line, class: "line" }), marks);
+}

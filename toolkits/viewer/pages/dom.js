@@ -1,0 +1,46 @@
+// Elements, made without markup: whatever is shown is a text node, and an attribute's name is always our own.
+
+export function h(tag, attributes = {}, ...children) {
+  return fill(document.createElement(tag), attributes, children);
+}
+
+export function svg(tag, attributes = {}, ...children) {
+  return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+}
+
+function fill(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") element.addEventListener(name, value);
+    else if (value === true) element.setAttribute(name, "");
+    else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value);
+  }
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+export function show(...children) {
+  document.getElementById("main").replaceChildren(...children.flat(Infinity).filter(Boolean));
+}
+
+export function badge(word) {
+  const known = ["success", "failure", "blocked", "infeasible", "invalid", "unjudged", "unfinished", "unreadable"];
+  return h("span", { class: `badge ${known.includes(word) ? word : ""}` }, word || "not read yet");
+}
+
+export function crumbs(...links) {
+  return h("nav", { "aria-label": "where you are" }, links.filter(Boolean).map(([text, href], at) => [at ? " › " : "", href ? h("a", { href }, text) : text]));
+}
+
+export function table(caption, titles, rows) {
+  return h("table", {}, h("caption", {}, caption),
+    h("thead", {}, h("tr", {}, titles.map((title) => h("th", { scope: "col" }, title)))),
+    h("tbody", {}, rows.map((cells) => h("tr", {}, cells.map((cell) => h("td", {}, cell))))));
+}
+
+export const percent = (share) => (share === null || share === undefined ? "" : `${(100 * share).toFixed(1)} %`);
+export const figure = (value, digits = 3) => (value === null || value === undefined ? "" : String(+value.toPrecision(digits)));
+
+export function duration(seconds) {
+  if (seconds < 90) return `${figure(seconds, 2)} s`;
+  return seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`;
+}

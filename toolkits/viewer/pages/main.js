@@ -1,0 +1,63 @@
+// Which page the address asks for: #/run/RUN, #/rows/RUN?filters, #/t/SET/TRAJECTORY/STEP, #/compare/SET/SET, #/live.
+import { comparePage } from "./compare.js";
+import { crumbs, h, show } from "./dom.js";
+import { livePage } from "./live.js";
+import { rowsPage } from "./rows.js";
+import { runPage } from "./run.js";
+import { hasTrajectory, isExported, link, load } from "./source.js";
+import { trajectoryKeys, trajectoryPage } from "./trajectory.js";
+
+const EVERY_MS = 3000;
+let generation = -1;
+
+const pages = {
+  run: ([key]) => runPage(key),
+  rows: ([key], query) => rowsPage(key, query),
+  t: ([set, name, step]) => trajectoryPage(set, name, +step),
+  compare: ([before, after]) => comparePage(before, after),
+  live: livePage,
+};
+
+async function go() {
+  try {
+    const [path, query] = location.hash.slice(2).split("?");
+    const [kind, ...parts] = path.split("/").map(decodeURIComponent);
+    if (Object.hasOwn(pages, kind)) await pages[kind](parts, new URLSearchParams(query));
+    else await home();
+  } catch (error) {
+    show(crumbs(["opened runs", "#/"]), h("p", { class: "problem", role: "alert" }, error.message));
+  }
+}
+
+async function home() {
+  if (hasTrajectory) {
+    const one = await load("trajectory");
+    return trajectoryPage(one.set, one.name, 1);
+  }
+  const { runs } = await load("state");
+  if (runs.length === 1) return runPage(runs[0].key);
+  show(h("h1", {}, "Opened runs"), h("p", {}, h("a", { href: "#/live" }, "Sessions under way")),
+    h("ul", {}, runs.map((run) => h("li", {}, h("a", { href: link("run", run.key) }, run.key), ` ${run.sets.length} sets of trajectories`))));
+}
+
+async function keepUp() {
+  const kind = location.hash.slice(2).split("/")[0];
+  if (document.hidden || kind === "t" || kind === "compare") return;
+  const state = await load("state");
+  const isNew = state.generation !== generation || document.querySelector(".at-work");
+  generation = state.generation;
+  const isWriting = document.activeElement?.matches("input, select");
+  if (kind === "live" || (isNew && !isWriting)) await go();
+}
+
+addEventListener("hashchange", go);
+addEventListener("keydown", (event) => {
+  if (event.target.matches("input, textarea, select") || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === "/" && document.getElementById("search")) {
+    event.preventDefault();
+    document.getElementById("search").focus();
+  } else if (event.key === "Escape" && location.hash.startsWith("#/t/")) history.back();
+  else trajectoryKeys(event);
+});
+if (!isExported) setInterval(() => keepUp().catch(() => {}), EVERY_MS);
+await go();

@@ -1,0 +1,146 @@
+// The table of trajectories: all rows are here, so a filter asks nobody; only a search for words does.
+import { badge, crumbs, duration, figure, h, show } from "./dom.js";
+import { isExported, link, load, trajectoryLink } from "./source.js";
+
+const PAGE = 100;
+const CHOICES = { outcome: "outcome", set: "set", site: "site", family: "task family", version: "policy version", judge: "judge" };
+const COLUMNS = {
+  task: "task", ques: "what was asked", set: "set", site: "site", outcome: "outcome", reason: "reason",
+  steps: "steps", seconds: "time", value: "value", advantage: "advantage", surprise: "surprise", disagrees: "judges disagree",
+};
+let kept = { key: null, generation: -1 };
+let order = []; // of the trajectories last shown, for the keys [ and ]
+
+export const neighbor = (set, name, by) => {
+  const at = order.findIndex((row) => row.set === set && row.name === name);
+  return at < 0 ? undefined : order[at + by];
+};
+
+export async function rowsPage(key, query) {
+  const rows = await allRows(key);
+  const state = { shown: PAGE, sort: query.get("sort") ?? "task", down: query.get("down") === "1" };
+  const found = new Map([["", null]]); // words -> ids
+  const body = h("tbody"), counted = h("p", { role: "status" }), more = h("button", { click: () => { state.shown += PAGE; draw(); } }, "Show more");
+  const words = h("input", { type: "search", value: query.get("words") ?? "", placeholder: "words of task, thoughts, actions  ( / )", "aria-label": "search", id: "search" });
+  const choices = Object.entries(CHOICES).map(([field, title]) => [field, choice(field, title, rows, query)]);
+  const least = bound("least steps", query.get("least")), most = bound("most steps", query.get("most"));
+  const disagree = h("input", { type: "checkbox", checked: query.get("disagree") === "1" });
+  const groups = h("input", { type: "checkbox", checked: query.get("groups") === "1" });
+  const columns = Object.keys(COLUMNS).filter((name) => rows.some((row) => row[name] !== null && row[name] !== undefined && row[name] !== "" && row[name] !== 0));
+  const heads = columns.map((name) => h("th", { scope: "col" }, h("button", { class: "sort", click: () => {
+    state.down = state.sort === name ? !state.down : ["value", "advantage", "surprise", "steps"].includes(name);
+    state.sort = name;
+    draw();
+  } }, COLUMNS[name])));
+
+  let waiting;
+  function keep() {
+    const said = new URLSearchParams();
+    for (const [field, element] of choices) if (element.value) said.set(field, element.value);
+    for (const [name, value] of [["words", words.value], ["least", least.value], ["most", most.value], ["disagree", disagree.checked && "1"],
+      ["groups", groups.checked && "1"], ["sort", state.sort !== "task" && state.sort], ["down", state.down && "1"]]) if (value) said.set(name, value);
+    history.replaceState(null, "", `${link("rows", key)}?${said}`);
+  }
+  async function changed() {
+    state.shown = PAGE;
+    const asked = words.value.trim();
+    clearTimeout(waiting);
+    if (!found.has(asked)) {
+      waiting = setTimeout(async () => { found.set(asked, await search(rows, asked)); draw(); }, 60);
+      return;
+    }
+    draw();
+  }
+  function draw() {
+    keep();
+    const begun = performance.now();
+    const ids = found.get(words.value.trim());
+    const wanted = choices.filter(([, element]) => element.value).map(([field, element]) => [field, element.value]);
+    const low = least.value === "" ? -1 : +least.value, high = most.value === "" ? Infinity : +most.value;
+    order = rows.filter((row) => (!ids || ids.has(row.id)) && wanted.every(([field, value]) => row[field] === value)
+      && row.steps >= low && row.steps <= high && (!disagree.checked || row.disagrees));
+    order.sort((a, b) => compare(a[state.sort], b[state.sort]) * (state.down ? -1 : 1) || a.id - b.id);
+    heads.forEach((head, at) => head.setAttribute("aria-sort", columns[at] !== state.sort ? "none" : state.down ? "descending" : "ascending"));
+    const lines = groups.checked ? grouped(order).slice(0, state.shown).map((tries) => groupLine(tries, columns))
+      : order.slice(0, state.shown).map((row) => line(row, columns));
+    body.replaceChildren(...lines);
+    more.hidden = lines.length < state.shown;
+    counted.textContent = `${order.length} of ${rows.length} trajectories`;
+    counted.dataset.ms = (performance.now() - begun).toFixed(1);
+  }
+
+  for (const element of [words, least, most]) element.addEventListener("input", changed);
+  for (const element of [...choices.map(([, element]) => element), disagree, groups]) element.addEventListener("change", changed);
+  show(
+    crumbs(isExported ? ["exported", "#/"] : ["opened runs", "#/"], [key, link("run", key)], ["trajectories"]),
+    h("h1", {}, "Trajectories"),
+    h("form", { class: "filters", submit: (event) => event.preventDefault() }, words, choices.map(([, element]) => element), least, most,
+      h("label", {}, disagree, "judges disagree"), h("label", {}, groups, "tries of a task side by side")),
+    counted,
+    h("table", { class: "rows" }, h("caption", {}, "Surprise is the mean of -log p over the sampled tokens; the advantage is a trajectory's furthest from 0"),
+      h("thead", {}, h("tr", {}, heads)), body), more);
+  await changed();
+}
+
+async function allRows(key) {
+  const { generation } = await load("state");
+  if (kept.key !== key || kept.generation !== generation) {
+    const [{ columns, sets }, thoughts] = await Promise.all([load("rows", { run: key }), load("thoughts", { run: key })]);
+    const names = Object.keys(columns);
+    const rows = columns.id.map((_, at) => Object.fromEntries(names.map((name) => [name, columns[name][at]])));
+    for (const row of rows) {
+      row.set = sets[row.set];
+      [row.value, row.advantage] = thoughts[row.set]?.[row.name] ?? [null, null];
+    }
+    kept = { key, generation, rows };
+  }
+  return kept.rows;
+}
+
+async function search(rows, words) {
+  if (!isExported) return new Set(await load("search", { words }));
+  const asked = words.toLowerCase().split(/\s+/); // exported pages hold the tasks' words only
+  return new Set(rows.filter((row) => asked.every((word) => `${row.task} ${row.ques}`.toLowerCase().includes(word))).map((row) => row.id));
+}
+
+function choice(field, title, rows, query) {
+  const counts = new Map();
+  for (const row of rows) counts.set(row[field], (counts.get(row[field]) ?? 0) + 1);
+  const values = [...counts.keys()].filter((value) => value !== "").sort().slice(0, 500);
+  const options = values.map((value) => h("option", { value, selected: query.get(field) === value }, `${value} (${counts.get(value)})`));
+  return h("select", { "aria-label": title, id: `filter-${field}` }, h("option", { value: "" }, `any ${title}`), options);
+}
+
+function bound(title, value) {
+  return h("input", { type: "number", min: 0, class: "bound", placeholder: title, "aria-label": title, value: value ?? "" });
+}
+
+function compare(a, b) {
+  if (a === null || a === undefined) return b === null || b === undefined ? 0 : 1;
+  if (b === null || b === undefined) return -1;
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function cell(row, name) {
+  if (name === "task") return h("a", { href: trajectoryLink(row.set, row.name) }, row.run === null ? row.task : `${row.task}, try ${row.run}`);
+  if (name === "outcome") return badge(row.outcome);
+  if (name === "seconds") return duration(row.seconds);
+  if (name === "disagrees") return row.disagrees ? "yes" : "";
+  if (name === "set") return row.set.slice(row.set.indexOf("/") + 1);
+  if (name === "reason") return row.reason.length > 120 ? `${row.reason.slice(0, 120)}...` : row.reason;
+  return typeof row[name] === "number" ? figure(row[name]) : row[name] ?? "";
+}
+
+const line = (row, columns) => h("tr", {}, columns.map((name) => h("td", { class: `column-${name}` }, cell(row, name))));
+
+function grouped(rows) {
+  const byTask = new Map();
+  for (const row of rows) byTask.set(`${row.set} ${row.task}`, [...(byTask.get(`${row.set} ${row.task}`) ?? []), row]);
+  return [...byTask.values()];
+}
+
+function groupLine(tries, columns) {
+  const chips = tries.map((row) => h("a", { href: trajectoryLink(row.set, row.name), class: "try" }, row.run === null ? "" : `try ${row.run} `,
+    badge(row.outcome), ` ${row.steps} steps`, row.advantage !== null && ` A ${figure(row.advantage)}`));
+  return h("tr", {}, h("td", {}, tries[0].task), h("td", { colspan: columns.length - 1 }, tries[0].ques, h("div", { class: "tries" }, chips)));
+}

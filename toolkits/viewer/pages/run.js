@@ -1,0 +1,59 @@
+// A run: rounds with intervals, sets of trajectories, time by stage, faults, curves of training that go on.
+import { curve, rates } from "./chart.js";
+import { badge, crumbs, duration, figure, h, percent, show, table } from "./dom.js";
+import { isExported, link, load } from "./source.js";
+
+export async function runPage(key) {
+  const [run, trained] = await Promise.all([load("run", { run: key }), load("curves", { run: key })]);
+  const tested = run.rounds.filter((round) => round.success_rate !== null).map((round) => ({ ...round, rate: round.success_rate }));
+  show(
+    crumbs(isExported ? ["exported"] : ["opened runs", "#/"], [key]),
+    h("h1", {}, key),
+    h("p", {}, h("a", { href: link("rows", key) }, "All trajectories"), !isExported && [" · ", h("a", { href: "#/live" }, "Sessions under way")]),
+    run.at_work.map((work) => h("p", { class: "at-work", role: "status" }, `at work: ${work.what}, ${work.done}/${work.total}; ${work.facts}`)),
+    run.num_left_out > 0 && h("p", { class: "problem" }, `${run.num_left_out} folders are left out: their names are not plain text`),
+    tested.length > 0 && h("section", {}, h("h2", {}, "Success on the test tasks"), rates(tested), roundTable(run.rounds)),
+    h("section", {}, h("h2", {}, "Sets of trajectories"), setTable(key, run.sets), !isExported && compareForm(run.sets)),
+    run.faults.length > 0 && h("section", {}, h("h2", {}, "Faults by kind"), table("What ended trajectories that prove nothing", ["kind", "trajectories"], run.faults)),
+    run.stages.length > 0 && h("section", {}, h("h2", {}, "Time by stage"), stages(run.stages)),
+    trained.length > 0 && h("section", {}, h("h2", {}, "Training"), trained.map(({ name, curves }) => [
+      h("h3", {}, name), h("div", { class: "curves" }, Object.entries(curves).map(([metric, points]) => curve(metric, points)))])),
+  );
+}
+
+function roundTable(rounds) {
+  const rows = rounds.map((round) => {
+    const change = round.change;
+    return [round.name, percent(round.success_rate), round.interval?.map(percent).join(" to "), `${round.num_success}/${round.num_tasks}`,
+      percent(round.control), round.num_invalid, figure(round.mean_steps), change && `${change.won}:${change.lost}, p ${figure(change.p_value, 2)}`];
+  });
+  return table("95 % intervals; the change is against the round before, on the same tasks",
+    ["round", "success", "95 %", "solved", "control", "invalid", "steps", "won:lost"], rows);
+}
+
+function setTable(key, sets) {
+  const rows = sets.map((set) => [
+    h("a", { href: link("rows", key) + `?set=${encodeURIComponent(set.key)}` }, set.name),
+    `${set.num_solved}/${set.num_tasks}`, percent(set.rate), set.interval.map(percent).join(" to "),
+    Object.entries(set.outcomes).sort().map(([outcome, count]) => h("a", { class: "tally",
+      href: `${link("rows", key)}?set=${encodeURIComponent(set.key)}&outcome=${outcome}` }, badge(outcome), ` ${count} `)),
+    set.mean_steps, duration(set.seconds),
+    set.s_at && [...set.s_at.map((share, k) => `S@${k + 1} ${percent(share)}`), `F@1 ${percent(set.f_at_1)}`].join(", ")]);
+  return table("By task, faults left out", ["set", "solved", "share", "95 %", "trajectories", "steps", "time of steps", "tries"], rows);
+}
+
+function compareForm(sets) {
+  if (sets.length < 2) return null;
+  const choice = (name, chosen) => h("select", { "aria-label": name },
+    sets.map((set, at) => h("option", { value: set.key, selected: at === chosen }, set.name)));
+  const before = choice("before", 0), after = choice("after", sets.length - 1);
+  const go = () => { location.hash = link("compare", before.value, after.value); };
+  return h("p", {}, "Compare ", before, " with ", after, " ", h("button", { click: go }, "Compare on the same tasks"));
+}
+
+function stages(found) {
+  const most = Math.max(...found.map(([, seconds]) => seconds), 1);
+  return h("table", { class: "stages" }, h("caption", {}, `${duration(found.reduce((sum, [, seconds]) => sum + seconds, 0))} together`),
+    h("tbody", {}, found.map(([name, seconds]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, duration(seconds)),
+      h("td", {}, h("meter", { min: 0, max: most, value: seconds, "aria-label": `${name}: ${duration(seconds)}` }))))));
+}

@@ -1,0 +1,41 @@
+// Where data comes from: the viewer's answers, or what an exported page holds.
+
+const embedded = document.getElementById("embedded");
+const held = embedded && JSON.parse(embedded.textContent);
+
+export const isExported = held !== null;
+
+export async function load(what, given = {}) {
+  if (held) {
+    if (what in held) return held[what];
+    throw new Error("an exported page does not hold this; elcano view does");
+  }
+  const response = await fetch(`/answer/${what}?${new URLSearchParams(given)}`);
+  if (!response.ok) throw new Error(await response.text());
+  return response.json();
+}
+
+export function screenshot(one, number) {
+  if (held) return held.images?.[number] ?? "";
+  return `/screenshot?${new URLSearchParams({ set: one.set, name: one.name, number })}`;
+}
+
+export function trajectoryLink(set, name, step = 1) {
+  return (held?.pages?.[`${set}/${name}`] ?? "") + link("t", set, name, step);
+}
+
+export function link(...parts) {
+  return `#/${parts.map(encodeURIComponent).join("/")}`;
+}
+
+export function exportLink(one) {
+  return `/export?${new URLSearchParams({ set: one.set, name: one.name })}`;
+}
+
+export async function label(one, verdict, note) {
+  const where = `/label?${new URLSearchParams({ set: one.set, name: one.name })}`;
+  const response = await fetch(where, { method: "POST", body: JSON.stringify({ verdict, note }) });
+  if (!response.ok) throw new Error(await response.text());
+}
+
+export const hasTrajectory = held !== null && "trajectory" in held;

@@ -1,0 +1,197 @@
+// One trajectory: the page at each step with the acted element, what was thought, done, said of it and worth.
+import { curve } from "./chart.js";
+import { badge, crumbs, duration, figure, h, percent, show, svg } from "./dom.js";
+import { isExported, exportLink, label, link, load, screenshot, trajectoryLink } from "./source.js";
+import { neighbor } from "./rows.js";
+
+let shown = null; // {key, step, go, toggle} of the trajectory on the screen
+
+export async function trajectoryPage(set, name, step) {
+  const key = `${set}/${name}`;
+  if (shown?.key !== key || !document.body.contains(shown.place)) await open(set, name, key);
+  shown.show(step);
+}
+
+export function trajectoryKeys(event) {
+  if (!shown || !document.body.contains(shown.place)) return;
+  const moves = { ArrowLeft: () => shown.go(-1), ArrowRight: () => shown.go(1), Home: () => shown.go(-Infinity), End: () => shown.go(Infinity),
+    a: () => shown.toggle(), "[": () => shown.other(-1), "]": () => shown.other(1) };
+  if (moves[event.key]) {
+    event.preventDefault();
+    moves[event.key]();
+  }
+}
+
+async function open(set, name, key) {
+  const one = await load("trajectory", { set, name });
+  const place = h("div", { class: "trajectory" });
+  const strip = h("ol", { class: "strip", "aria-label": "steps" });
+  const run = set.split("/")[0];
+  const state = { number: 1, after: false };
+  shown = {
+    key, place,
+    show(number) {
+      state.number = Math.min(Math.max(1, number || 1), one.steps.length);
+      state.after = false;
+      draw();
+    },
+    go(by) {
+      const number = Math.min(Math.max(1, state.number + by), one.steps.length);
+      history.replaceState(null, "", link("t", set, name, number));
+      shown.show(number);
+    },
+    toggle() {
+      state.after = !state.after && state.number < one.steps.length;
+      draw();
+    },
+    other(by) {
+      const next = neighbor(set, name, by);
+      if (next) location.hash = trajectoryLink(next.set, next.name);
+    },
+  };
+  function draw() {
+    if (!one.steps.length) return place.replaceChildren(h("p", { class: "problem" }, "No step was written."));
+    place.replaceChildren(...stepView(one, one.steps[state.number - 1], state, shown));
+    [...strip.children].forEach((item, at) => item.firstChild.setAttribute("aria-current", at + 1 === state.number ? "step" : "false"));
+    strip.children[state.number - 1]?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }
+  strip.append(...one.steps.map((step) => h("li", {}, h("button", { click: () => shown.go(step.number - state.number), title: step.action },
+    picture(one, step.number, "lazy"), h("span", {}, `${step.number}. ${step.action.slice(0, 40) || "no action"}`)))));
+  show(
+    crumbs(isExported ? ["exported"] : ["opened runs", "#/"], !isExported && [run, link("run", run)], !isExported && ["trajectories", link("rows", run)], [name]),
+    h("h1", {}, one.ques || one.task),
+    h("p", {}, badge(one.verdicts[0]?.verdict ?? (one.status ? "unjudged" : "unfinished")), " ", one.task, one.run === null ? "" : `, try ${one.run}`,
+      one.web && ` on ${one.web}`, one.status && `; it ended: ${one.status}`, one.answer && `; answer: ${one.answer}`, one.reason && `; ${one.reason}`),
+    one.problems.map((problem) => h("p", { class: "problem" }, problem)),
+    verdicts(one), strip, place, alongSteps(one), about(one), !isExported && labelForm(one),
+    h("p", { class: "hint" }, "Keys: ← → step, a what came of it, [ ] trajectory before and after in the table, Esc back to it"));
+}
+
+function verdicts(one) {
+  return one.verdicts.filter(Boolean).map((verdict) => h("details", { class: "verdict", open: verdict.verdict !== "success" },
+    h("summary", {}, `${verdict.judge || "a judge"} says `, badge(verdict.verdict), verdict.reason && `: ${verdict.reason}`),
+    verdict.raw && h("pre", {}, verdict.raw), verdict.prompt_hash && h("p", {}, `prompt ${verdict.prompt_hash}`)));
+}
+
+function stepView(one, step, state, shown) {
+  const number = state.after ? step.number + 1 : step.number;
+  const seen = one.steps[number - 1], next = one.steps[step.number];
+  const acted = state.after ? [] : step.labels;
+  const marks = svg("svg", { class: "marks", "aria-hidden": "true" });
+  const lines = treeLines(seen, acted, mark);
+  const image = picture(one, number);
+  const page = h("div", { class: "page", click: (event) => pick(event) }, image, marks);
+  function size() {
+    const [width, height] = one.viewport ?? [image.naturalWidth, image.naturalHeight];
+    marks.setAttribute("viewBox", `0 0 ${width || 1024} ${height || 768}`);
+  }
+  function mark(chosen) {
+    const kinds = [...acted.map((label) => [label, "acted"]), ...(chosen === null ? [] : [[chosen, "chosen"]])];
+    marks.replaceChildren(...kinds.flatMap(([label, kind]) => {
+      const box = seen.boxes[label];
+      return box ? [svg("rect", { x: box[0], y: box[1], width: Math.max(1, box[2]), height: Math.max(1, box[3]), class: kind })] : [];
+    }));
+    for (const line of lines.children) line.classList.toggle("chosen", chosen !== null && line.dataset.label === String(chosen));
+  }
+  function pick(event) {
+    const rect = page.getBoundingClientRect(), view = marks.viewBox.baseVal;
+    const x = ((event.clientX - rect.left) / rect.width) * view.width, y = ((event.clientY - rect.top) / rect.height) * view.height;
+    const under = Object.entries(seen.boxes).filter(([, [left, top, wide, high]]) => x >= left && y >= top && x <= left + wide && y <= top + high);
+    if (!under.length) return mark(null);
+    const [chosen] = under.reduce((least, one) => (one[1][2] * one[1][3] < least[1][2] * least[1][3] ? one : least));
+    mark(chosen);
+    lines.querySelector(".chosen")?.scrollIntoView({ block: "center" });
+  }
+  image.addEventListener("load", size);
+  size();
+  mark(null);
+  const unmarked = acted.length > 0 && !acted.some((label) => seen.boxes[label]);
+  return [
+    h("section", { class: "stage", "aria-label": "page" },
+      h("p", { class: "address" }, seen.url), page,
+      h("p", { class: "buttons" },
+        h("button", { click: () => shown.go(-1), disabled: step.number === 1 }, "← before"),
+        h("button", { click: () => shown.toggle(), disabled: !next, "aria-pressed": String(state.after) }, state.after ? "the page it acted on" : "what came of it"),
+        h("button", { click: () => shown.go(1), disabled: !next }, "next →"),
+        h("span", {}, state.after ? ` page ${number}, after step ${step.number}` : ` step ${step.number} of ${one.steps.length}`)),
+      unmarked && h("p", { class: "hint" }, "Where the element lay was not recorded.")),
+    h("section", { class: "said", "aria-label": "step" },
+      step.feedback && h("p", { class: "feedback" }, `It was told: ${[step.feedback, step.notes].join(" ")}`),
+      h("h2", {}, "Thought"), h("p", { class: "thought" }, step.thought || "(none)"),
+      h("h2", {}, "Action"), h("p", { class: "action" }, step.action || "(none)"),
+      next && (next.feedback || next.notes) && h("p", { class: "feedback" }, `What came of it: ${next.feedback} ${next.notes}`),
+      numbers(step), tokens(step),
+      h("h2", {}, "Elements"), lines),
+  ];
+}
+
+function treeLines(seen, acted, mark) {
+  const lines = (seen.tree ?? "(none)").split("\n").slice(0, 2000).map((text) => {
+    const label = text.match(/^\s*\[(\d+)\]/)?.[1];
+    const isActed = label !== undefined && acted.includes(+label);
+    return h("li", { class: isActed ? "acted" : "", "data-label": label, tabindex: label === undefined ? null : 0,
+      mouseenter: () => mark(label ?? null), focus: () => mark(label ?? null) }, text.replaceAll("\t", "  "));
+  });
+  return h("ol", { class: "tree", "aria-label": "what the model read of the page", mouseleave: () => mark(null) }, lines);
+}
+
+function picture(one, number, loading = "eager") {
+  const source = screenshot(one, number);
+  const missing = () => h("p", { class: "problem" }, `screenshot${number}.png is missing or no picture`);
+  if (!source) return missing();
+  return h("img", { src: source, alt: `page at step ${number}`, loading, error: (event) => event.target.replaceWith(missing()) });
+}
+
+function numbers(step) {
+  const facts = [...Object.entries(step.columns).map(([name, value]) => `${name} ${figure(value)}`),
+    ...Object.entries(step.timings).map(([name, value]) => `${name.replace(/_s$/, "")} ${duration(value)}`),
+    step.tokens[1] && `${step.tokens[0]} prompt tokens, ${step.tokens[1]} of the reply`, step.version].filter(Boolean);
+  return [facts.length > 0 && h("p", { class: "facts" }, facts.join(" · ")),
+    step.candidates.length > 0 && h("details", {}, h("summary", {}, `${step.candidates.length} other actions were drawn here`),
+      h("ul", {}, step.candidates.map((other) => h("li", {}, `${other.action} `,
+        Object.entries(other.columns).map(([name, value]) => `${name} ${figure(value)}`).join(" · ")))))];
+}
+
+function tokens(step) {
+  if (!step.logprobs.length) return null;
+  const least = Math.min(...step.logprobs);
+  const cells = step.logprobs.map((logprob, at) => h("span", { class: `token p${Math.min(4, Math.floor(-logprob))}`,
+    title: `token ${step.token_ids[at] ?? ""}: p ${figure(Math.exp(logprob))}` }));
+  return h("details", { class: "tokens" }, h("summary", {}, `${step.logprobs.length} tokens; the least likely had p ${percent(Math.exp(least))}`), h("div", {}, cells));
+}
+
+function alongSteps(one) {
+  const names = [...new Set(one.steps.flatMap((step) => Object.keys(step.columns)))];
+  const surprise = one.steps.filter((step) => step.logprobs.length).map((step) => [step.number, -step.logprobs.reduce((sum, one) => sum + one, 0) / step.logprobs.length]);
+  const curves = names.map((name) => [name, one.steps.filter((step) => name in step.columns).map((step) => [step.number, step.columns[name]])]);
+  if (surprise.length > 1) curves.push(["surprise", surprise]);
+  return curves.length > 0 && h("section", {}, h("h2", {}, "Along the steps"), h("div", { class: "curves" }, curves.map(([name, points]) => curve(name, points))));
+}
+
+function about(one) {
+  const copied = h("span", { role: "status" });
+  const copy = async () => {
+    await navigator.clipboard.writeText(one.commands.join("\n"));
+    copied.textContent = " copied";
+  };
+  return h("section", {}, h("h2", {}, "How it was taken"),
+    one.commands.length > 0 && [h("pre", { class: "commands" }, one.commands.join("\n")), h("p", {}, h("button", { click: copy }, "Copy the commands"), copied)],
+    h("details", {}, h("summary", {}, "Provenance"), h("pre", {}, one.provenance)),
+    !isExported && h("p", {}, h("a", { href: exportLink(one) }, "Export as one HTML file")));
+}
+
+function labelForm(one) {
+  const own = one.verdicts.find((verdict) => verdict?.judge === "person");
+  const note = h("input", { "aria-label": "note", placeholder: "note", maxlength: 2000, value: own?.reason ?? "" });
+  const said = h("span", { role: "status" });
+  const mark = (verdict) => async () => {
+    try {
+      await label(one, verdict, note.value);
+      said.textContent = verdict ? ` kept: ${verdict}` : " taken away";
+    } catch (error) {
+      said.textContent = ` ${error.message}`;
+    }
+  };
+  return h("section", {}, h("h2", {}, "Your verdict"), h("p", {}, note, " ", h("button", { click: mark("success") }, "success"), " ",
+    h("button", { click: mark("failure") }, "failure"), " ", h("button", { click: mark("") }, "none"), said));
+}

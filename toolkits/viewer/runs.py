@@ -1,0 +1,158 @@
+"""A run as its page shows it: rounds with intervals, sets, time by stage, faults, curves of training."""
+
+import contextlib
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from common.errors import UserError
+from common.files import parse_json
+from common.significance import wilson
+from data.outcome import Verdict
+from data.trajectory import FINISHED
+from toolkits.viewer.heads import UNFINISHED, Head, as_number, as_object, as_text, read_object, shortened
+from toolkits.viewer.index import Index
+from toolkits.viewer.opened import OpenedRun, plain_folders, read
+
+_MAX_TRIES = 5
+_MAX_POINTS = 400  # of a curve
+_MAX_CURVES = 40
+_METRICS_BYTES = 128 * 2**20
+_NOT_CURVES = {"iteration", "flops", "num_tokens", "step_seconds"}
+_AT_WORK_S = 60.0
+
+
+def run_page(index: Index, run: OpenedRun, now: float) -> dict[str, Any]:
+    """JSON of all but the curves."""
+    summary = _tolerant(run.path, "summary.json")
+    sets = [(one, index.heads(one)) for one in run.sets]
+    faults = Counter(_fault(head) for _, heads in sets for head in heads if head.outcome in ("invalid", "blocked"))
+    return {
+        "key": run.key,
+        "rounds": [_round(found) for found in _list(summary.get("rounds"))[:100]],
+        "sets": [{"key": one.key, "name": one.name, **count(heads)} for one, heads in sets],
+        "stages": _stages(run),
+        "faults": faults.most_common(20),
+        "at_work": at_work(run, now),
+        "num_left_out": index.num_left_out[run.key],
+    }
+
+
+def count(heads: Sequence[Head]) -> dict[str, Any]:
+    """Outcomes of a set; by task the share solved (faults left out) with its interval, S@k and F@1."""
+    tries: dict[str, list[Head]] = defaultdict(list)
+    for head in heads:
+        if head.outcome not in (Verdict.INVALID, UNFINISHED, ""):
+            tries[head.task].append(head)
+    first = {
+        task: min(head.run or 0 for head in those if head.outcome == "success")
+        for task, those in tries.items()
+        if any(head.outcome == "success" for head in those)
+    }
+    num_tries = max((head.run or 0 for head in heads), default=0) + 1
+    share = len(first) / len(tries) if tries else None
+    counted: dict[str, Any] = {
+        "outcomes": dict(Counter(head.outcome for head in heads)),
+        "num_tasks": len(tries),
+        "num_solved": len(first),
+        "rate": share,
+        "interval": wilson(share or 0.0, len(tries)),
+        "mean_steps": round(sum(head.steps for head in heads) / len(heads), 1) if heads else None,
+        "seconds": round(sum(head.seconds for head in heads)),
+    }
+    if num_tries > 1 and tries:
+        counted["s_at"] = [
+            sum(solved < most for solved in first.values()) / len(tries)
+            for most in range(1, min(num_tries, _MAX_TRIES) + 1)
+        ]
+        answered = (any(not head.run and head.status == FINISHED for head in those) for those in tries.values())
+        counted["f_at_1"] = sum(answered) / len(tries)
+    return counted
+
+
+def curves(run: OpenedRun) -> list[dict[str, Any]]:
+    """From the `metrics.jsonl` of its rounds' trainers: {"name", "curves": {metric: [[iteration, value], ...]}}."""
+    found = []
+    for round in plain_folders(run.path):
+        for log in plain_folders(round / "training" / "log"):
+            with contextlib.suppress(UserError):
+                if content := read(log, "metrics.jsonl", _METRICS_BYTES):
+                    found.append({"name": f"{round.name}/{log.name}", "curves": _curves(content)})
+    return found
+
+
+def _curves(content: bytes) -> dict[str, list[list[float]]]:
+    points: dict[str, list[list[float]]] = defaultdict(list)
+    lines = content.split(b"\n")[:-1]
+    for line in lines[:: max(1, len(lines) // _MAX_POINTS)]:
+        with contextlib.suppress(ValueError):
+            step = as_object(parse_json(line))
+            if (iteration := as_number(step.get("iteration"))) is None:
+                continue
+            tokens, seconds = as_number(step.get("num_tokens")), as_number(step.get("step_seconds"))
+            if tokens and seconds:
+                step["tokens_per_s"] = tokens / seconds
+            for name, value in list(step.items())[:_MAX_CURVES]:
+                if name not in _NOT_CURVES and as_number(value) is not None:
+                    points[shortened(name, 40)].append([iteration, value])
+    return points
+
+
+def _round(found: Any) -> dict[str, Any]:
+    found = as_object(found)
+    change = as_object(found.get("change"))
+    control = as_object(as_object(found.get("beside")).get("control"))
+    interval = [as_number(one) for one in _list(found.get("interval"))]
+    return {
+        "name": as_text(found.get("name")),
+        **{
+            name: as_number(found.get(name))
+            for name in ("success_rate", "num_tasks", "num_success", "num_invalid", "mean_steps")
+        },
+        "interval": interval if len(interval) == 2 and None not in interval else None,
+        "control": as_number(control.get("success_rate")),
+        "change": {name: as_number(change.get(name)) for name in ("won", "lost", "mean", "p_value")}
+        if change
+        else None,
+    }
+
+
+def _stages(run: OpenedRun) -> list[list[Any]]:
+    """(name, seconds), in the order they finished."""
+    notes = []
+    with contextlib.suppress(OSError):
+        notes = [_tolerant(run.path / "stages", path.name) for path in (run.path / "stages").glob("*.json")]
+    timed = [note for note in notes if as_number(note.get("seconds")) is not None]
+    timed.sort(key=lambda note: as_number(note.get("finished_at")) or 0)
+    return [[as_text(note.get("stage")), note["seconds"]] for note in timed]
+
+
+def at_work(run: OpenedRun, now: float) -> list[dict[str, Any]]:
+    """What commands under way say of their progress."""
+    found = []
+    for round in plain_folders(run.path):
+        for path in (round / "logs").glob("*.progress.json"):
+            with contextlib.suppress(OSError):
+                if path.is_symlink() or now - path.stat().st_mtime > _AT_WORK_S:
+                    continue
+                said = _tolerant(round / "logs", path.name)
+                done, total = as_number(said.get("done")), as_number(said.get("total"))
+                what = f"{round.name}/{path.name.removesuffix('.progress.json')}"
+                found.append({"what": what, "done": done, "total": total, "facts": as_text(said.get("facts"))})
+    return found
+
+
+def _fault(head: Head) -> str:
+    """Such as `invalid, page` or `blocked, captcha`: the first words of its reason."""
+    return f"{head.outcome}, {shortened(head.reason.partition(':')[0], 60)}"
+
+
+def _tolerant(folder: Path, name: str) -> dict[str, Any]:
+    with contextlib.suppress(UserError):
+        return read_object(folder, name) or {}
+    return {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
