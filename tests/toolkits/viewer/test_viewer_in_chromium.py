@@ -122,6 +122,7 @@ def test_from_the_run_to_why_a_task_failed_by_two_clicks_and_the_keyboard(browse
             await until(page, "document.querySelector('[role=status]')?.textContent === '1 of 8 trajectories'")
             await click(page, "td a", "Shop--0")
             await until(page, "document.querySelector('.verdict')?.textContent.includes('test says failure')")
+            await until(page, "document.querySelector('.page img')?.naturalWidth === 32")
             assert await page.run("() => document.querySelector('.action').textContent") == "Click [1]"
             box = """() => ['x', 'y', 'width', 'height']
                 .map(name => +document.querySelector('.marks .acted').getAttribute(name))"""

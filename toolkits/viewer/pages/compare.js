@@ -1,5 +1,5 @@
 // Two sets on the same tasks: what was won and lost, and the first step where they part.
-import { badge, crumbs, figure, h, percent, show, table } from "./dom.js";
+import { badge, crumbs, figure, h, percent, table } from "./dom.js";
 import { link, load, trajectoryLink } from "./source.js";
 
 export async function comparePage(before, after) {
@@ -10,11 +10,12 @@ export async function comparePage(before, after) {
   const rows = (tasks) => tasks.map((row) => [row.task, row.ques, cell(row, "before"), cell(row, "after"), row.parts_at && `step ${row.parts_at}`]);
   const titles = ["task", "what was asked", "before", "after", "they part at"];
   const same = found.tasks.filter((row) => row.before.share === row.after.share);
-  show(
+  return [
     crumbs(["opened runs", "#/"], [before.split("/")[0], link("run", before.split("/")[0])], ["compare"]),
     h("h1", {}, `${before} and ${after}`),
     h("p", {}, change ? `${change.num_tasks} tasks of both: ${change.won} won, ${change.lost} lost; ${percent(change.mean)} more solved ` +
       `(95 % ${change.interval.map(percent).join(" to ")}), p ${figure(change.p_value, 2)} of the exact sign test` : "They share fewer than two tasks."),
     table("Won and lost", titles, rows(changed)),
-    h("details", {}, h("summary", {}, `${same.length} tasks without a change`), table("Solved as often", titles, rows(same.slice(0, 500)))));
+    h("details", {}, h("summary", {}, `${same.length} tasks without a change`), table("Solved as often", titles, rows(same.slice(0, 500)))),
+  ];
 }

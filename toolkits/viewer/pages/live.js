@@ -1,10 +1,10 @@
 // The wall of sessions under way.
-import { crumbs, duration, h, show } from "./dom.js";
+import { crumbs, duration, h } from "./dom.js";
 import { load, screenshot, trajectoryLink } from "./source.js";
 
 export async function livePage() {
   const found = await load("live");
-  show(
+  return [
     crumbs(["opened runs", "#/"], ["under way"]),
     h("h1", {}, "Sessions under way"),
     found.alarms.map((alarm) => h("p", { class: "problem", role: "alert" }, alarm)),
@@ -13,5 +13,6 @@ export async function livePage() {
     h("ol", { class: "wall" }, found.sessions.map((one) => h("li", {}, h("a", { href: trajectoryLink(one.set, one.name, one.number) },
       one.number > 0 && h("img", { src: screenshot(one, one.number), alt: `page of ${one.name}` }),
       h("strong", {}, one.name), h("span", {}, ` step ${one.number}, ${one.thinking ? "thinking" : "acting"} for ${duration(one.idle_s)}`),
-      h("span", { class: "hint" }, one.action))))));
+      h("span", { class: "hint" }, one.action))))),
+  ];
 }

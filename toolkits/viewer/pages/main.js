@@ -8,7 +8,7 @@ import { hasTrajectory, isExported, link, load } from "./source.js";
 import { trajectoryKeys, trajectoryPage } from "./trajectory.js";
 
 const EVERY_MS = 3000;
-let generation = -1;
+let generation = -1, turns = 0;
 
 const pages = {
   run: ([key]) => runPage(key),
@@ -19,14 +19,17 @@ const pages = {
 };
 
 async function go() {
+  const turn = (turns += 1);
+  let content;
   try {
     const [path, query] = location.hash.slice(2).split("?");
     const [kind, ...parts] = path.split("/").map(decodeURIComponent);
-    if (Object.hasOwn(pages, kind)) await pages[kind](parts, new URLSearchParams(query));
-    else await home();
+    if (!isExported) ({ generation } = await load("state"));
+    content = await (Object.hasOwn(pages, kind) ? pages[kind](parts, new URLSearchParams(query)) : home());
   } catch (error) {
-    show(crumbs(["opened runs", "#/"]), h("p", { class: "problem", role: "alert" }, error.message));
+    content = [crumbs(["opened runs", "#/"]), h("p", { class: "problem", role: "alert" }, error.message)];
   }
+  if (content && turn === turns) show(content); // unless another page was asked for in the meantime
 }
 
 async function home() {
@@ -36,8 +39,8 @@ async function home() {
   }
   const { runs } = await load("state");
   if (runs.length === 1) return runPage(runs[0].key);
-  show(h("h1", {}, "Opened runs"), h("p", {}, h("a", { href: "#/live" }, "Sessions under way")),
-    h("ul", {}, runs.map((run) => h("li", {}, h("a", { href: link("run", run.key) }, run.key), ` ${run.sets.length} sets of trajectories`))));
+  return [h("h1", {}, "Opened runs"), h("p", {}, h("a", { href: "#/live" }, "Sessions under way")),
+    h("ul", {}, runs.map((run) => h("li", {}, h("a", { href: link("run", run.key) }, run.key), ` ${run.sets.length} sets of trajectories`)))];
 }
 
 async function keepUp() {
@@ -45,7 +48,6 @@ async function keepUp() {
   if (document.hidden || kind === "t" || kind === "compare") return;
   const state = await load("state");
   const isNew = state.generation !== generation || document.querySelector(".at-work");
-  generation = state.generation;
   const isWriting = document.activeElement?.matches("input, select");
   if (kind === "live" || (isNew && !isWriting)) await go();
 }

@@ -1,5 +1,5 @@
 // The table of trajectories: all rows are here, so a filter asks nobody; only a search for words does.
-import { badge, crumbs, duration, figure, h, show } from "./dom.js";
+import { badge, crumbs, duration, figure, h } from "./dom.js";
 import { isExported, link, load, trajectoryLink } from "./source.js";
 
 const PAGE = 100;
@@ -39,9 +39,9 @@ export async function rowsPage(key, query) {
     for (const [field, element] of choices) if (element.value) said.set(field, element.value);
     for (const [name, value] of [["words", words.value], ["least", least.value], ["most", most.value], ["disagree", disagree.checked && "1"],
       ["groups", groups.checked && "1"], ["sort", state.sort !== "task" && state.sort], ["down", state.down && "1"]]) if (value) said.set(name, value);
-    history.replaceState(null, "", `${link("rows", key)}?${said}`);
+    if (location.hash.startsWith(link("rows", key))) history.replaceState(null, "", `${link("rows", key)}?${said}`);
   }
-  async function changed() {
+  function changed() {
     state.shown = PAGE;
     const asked = words.value.trim();
     clearTimeout(waiting);
@@ -71,15 +71,17 @@ export async function rowsPage(key, query) {
 
   for (const element of [words, least, most]) element.addEventListener("input", changed);
   for (const element of [...choices.map(([, element]) => element), disagree, groups]) element.addEventListener("change", changed);
-  show(
+  found.set(words.value.trim(), words.value.trim() ? await search(rows, words.value.trim()) : null);
+  draw();
+  return [
     crumbs(isExported ? ["exported", "#/"] : ["opened runs", "#/"], [key, link("run", key)], ["trajectories"]),
     h("h1", {}, "Trajectories"),
     h("form", { class: "filters", submit: (event) => event.preventDefault() }, words, choices.map(([, element]) => element), least, most,
       h("label", {}, disagree, "judges disagree"), h("label", {}, groups, "tries of a task side by side")),
     counted,
     h("table", { class: "rows" }, h("caption", {}, "Surprise is the mean of -log p over the sampled tokens; the advantage is a trajectory's furthest from 0"),
-      h("thead", {}, h("tr", {}, heads)), body), more);
-  await changed();
+      h("thead", {}, h("tr", {}, heads)), body), more,
+  ];
 }
 
 async function allRows(key) {

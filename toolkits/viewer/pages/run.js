@@ -1,12 +1,12 @@
 // A run: rounds with intervals, sets of trajectories, time by stage, faults, curves of training that go on.
 import { curve, rates } from "./chart.js";
-import { badge, crumbs, duration, figure, h, percent, show, table } from "./dom.js";
+import { badge, crumbs, duration, figure, h, percent, table } from "./dom.js";
 import { isExported, link, load } from "./source.js";
 
 export async function runPage(key) {
   const [run, trained] = await Promise.all([load("run", { run: key }), load("curves", { run: key })]);
   const tested = run.rounds.filter((round) => round.success_rate !== null).map((round) => ({ ...round, rate: round.success_rate }));
-  show(
+  return [
     crumbs(isExported ? ["exported"] : ["opened runs", "#/"], [key]),
     h("h1", {}, key),
     h("p", {}, h("a", { href: link("rows", key) }, "All trajectories"), !isExported && [" · ", h("a", { href: "#/live" }, "Sessions under way")]),
@@ -18,7 +18,7 @@ export async function runPage(key) {
     run.stages.length > 0 && h("section", {}, h("h2", {}, "Time by stage"), stages(run.stages)),
     trained.length > 0 && h("section", {}, h("h2", {}, "Training"), trained.map(({ name, curves }) => [
       h("h3", {}, name), h("div", { class: "curves" }, Object.entries(curves).map(([metric, points]) => curve(metric, points)))])),
-  );
+  ];
 }
 
 function roundTable(rounds) {

@@ -1,6 +1,6 @@
 // One trajectory: the page at each step with the acted element, what was thought, done, said of it and worth.
 import { curve } from "./chart.js";
-import { badge, crumbs, duration, figure, h, percent, show, svg } from "./dom.js";
+import { badge, crumbs, duration, figure, h, percent, svg } from "./dom.js";
 import { isExported, exportLink, label, link, load, screenshot, trajectoryLink } from "./source.js";
 import { neighbor } from "./rows.js";
 
@@ -8,8 +8,10 @@ let shown = null; // {key, step, go, toggle} of the trajectory on the screen
 
 export async function trajectoryPage(set, name, step) {
   const key = `${set}/${name}`;
-  if (shown?.key !== key || !document.body.contains(shown.place)) await open(set, name, key);
+  const isOpen = shown?.key === key && document.body.contains(shown.place);
+  const content = isOpen ? null : await open(set, name, key);
   shown.show(step);
+  return content;
 }
 
 export function trajectoryKeys(event) {
@@ -57,14 +59,15 @@ async function open(set, name, key) {
   }
   strip.append(...one.steps.map((step) => h("li", {}, h("button", { click: () => shown.go(step.number - state.number), title: step.action },
     picture(one, step.number, "lazy"), h("span", {}, `${step.number}. ${step.action.slice(0, 40) || "no action"}`)))));
-  show(
+  return [
     crumbs(isExported ? ["exported"] : ["opened runs", "#/"], !isExported && [run, link("run", run)], !isExported && ["trajectories", link("rows", run)], [name]),
     h("h1", {}, one.ques || one.task),
     h("p", {}, badge(one.verdicts[0]?.verdict ?? (one.status ? "unjudged" : "unfinished")), " ", one.task, one.run === null ? "" : `, try ${one.run}`,
       one.web && ` on ${one.web}`, one.status && `; it ended: ${one.status}`, one.answer && `; answer: ${one.answer}`, one.reason && `; ${one.reason}`),
     one.problems.map((problem) => h("p", { class: "problem" }, problem)),
     verdicts(one), strip, place, alongSteps(one), about(one), !isExported && labelForm(one),
-    h("p", { class: "hint" }, "Keys: ← → step, a what came of it, [ ] trajectory before and after in the table, Esc back to it"));
+    h("p", { class: "hint" }, "Keys: ← → step, a what came of it, [ ] trajectory before and after in the table, Esc back to it"),
+  ];
 }
 
 function verdicts(one) {
