@@ -8,7 +8,7 @@ that a command that only needs a name starts at once.
 import importlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from common.errors import UserError
 from common.files import read_json
@@ -40,6 +40,12 @@ class Family:
     release say otherwise: such a release asks for splitting."""
     parts_of_split_image: int | str = 1
     """Units of an image where the processor splits images; a word where it depends on the image."""
+    sizes_are_pixels = False
+    """The image processor's `size` counts the pixels of an image, least and most, rather than its edges."""
+    normalizes_heads = False
+    """Queries and keys are normalized head by head (RMSNorm) before they are rotated."""
+    mrope: Literal["interleaved", "chunked"] | None = None
+    """How a head's frequencies are dealt out to the rows of `ImageEncoder.position_ids`."""
     training: Mapping[str, str] = {}
     """Published values of training options (`training/options.py`) that differ from the defaults, by variable."""
 
@@ -92,8 +98,13 @@ class Family:
         """What a converter writes into parts of config.json, since a checkpoint's weights may differ from it."""
         return {}
 
+    def num_deepstack(self, config: Any) -> int:
+        """How many decoder layers, from the first on, have features of the tower's inner layers added behind them."""
+        return 0
+
     def image_features(self, hf_model: Any, pixels: "Mapping[str, torch.Tensor]") -> "torch.Tensor":
-        """[image tokens, hidden]: what stands for one image in the input of the language model of Hugging Face."""
+        """[image tokens, hidden * (1 + num_deepstack)]: what stands for one image in the input of the language model of
+        Hugging Face, and what is added to it behind the first layers."""
         import torch
 
         features = hf_model.get_image_features(**pixels, return_dict=True).pooler_output

@@ -58,6 +58,16 @@ class ImageEncoder(abc.ABC):
         """That of many images, by units; by default each is one: pixel_values [n, 3, height, width]."""
         return {"pixel_values": self.image_processor(images=images, return_tensors="pt")["pixel_values"]}
 
+    def part(self, pixels: Pixels, units: slice) -> Pixels:
+        """Those of some of the units that `encode` made."""
+        return {name: tensor[units] for name, tensor in pixels.items()}
+
+    def is_feature(self, token_ids: torch.Tensor, sizes: Sequence[tuple[int, int]]) -> torch.Tensor:
+        """[tokens] bool: which of `token_ids` [tokens] stand for features of the images of `sizes`. A mark that a
+        policy has sampled, behind all of its prompt, is a token like others."""
+        marks = token_ids == self.token_id
+        return marks & (marks.cumsum(0) <= sum(self.num_tokens(*size) for size in sizes))
+
     def expand(self, text: str, sizes: Sequence[tuple[int, int]]) -> str:
         """`text` in which what the model is to see stands for its marks; the first are of images of `sizes`."""
         pieces = text.split(self.mark)

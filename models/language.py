@@ -1,16 +1,17 @@
-"""What of a Hugging Face `text_config` is supported: Llama and Mistral of the usual kind."""
+"""What of a Hugging Face `text_config` is supported: Llama, Mistral and Qwen3-VL's of the usual kind."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
 
 
-def check_text(path: Path, text: Any) -> None:
-    """`UserError`, naming the file `path`, when `text` is no Llama or Mistral of the usual kind."""
-    if text.model_type not in ("llama", "mistral"):
-        raise UserError(f"{path}: its language model is a {text.model_type!r}; supported: llama, mistral")
+def check_text(path: Path, text: Any, kinds: Sequence[str] = ("llama", "mistral")) -> None:
+    """`UserError`, naming the file `path`, when `text` is none of `kinds`, or not of the usual kind."""
+    if text.model_type not in kinds:
+        raise UserError(f"{path}: its language model is a {text.model_type!r}; supported: {', '.join(kinds)}")
     unusual = {
         "hidden_act": text.hidden_act if text.hidden_act != "silu" else None,
         "rope_parameters": text.rope_parameters if text.rope_parameters.get("rope_type", "default") != "default" else 0,
@@ -25,3 +26,8 @@ def check_text(path: Path, text: Any) -> None:
 def sliding_window(text: Any) -> int | None:
     """How many positions, its own included, a token sees; None: all before it."""
     return getattr(text, "sliding_window", None)
+
+
+def mrope_section(text: Any) -> list[int] | None:
+    """How many of a head's frequencies belong to time, row and column; None: all to the one position of a token."""
+    return text.rope_parameters.get("mrope_section")

@@ -61,6 +61,8 @@ def load_processor(folder: Path, override: ImageSettings | None = None, say: Cal
 def describe(folder: Path, processor: Any) -> str:
     """Size and splitting, on one line, of the processor of `folder`."""
     images, kind = processor.image_processor, _family(folder)
+    if kind is not None and kind.sizes_are_pixels:
+        return f"{images.size['shortest_edge']} to {images.size['longest_edge']} pixels"
     size = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in dict(images.size).items() if value)
     splits = getattr(images, "do_image_splitting", None)
     if splits is None:
@@ -103,7 +105,7 @@ def write_image_settings(folder: Path, settings: ImageSettings) -> None:
     if settings.image_size is not None:
         fields["size"] = {"longest_edge": settings.image_size, "shortest_edge": settings.image_size}
     for path, content, values in _image_values(folder):
-        _check_changeable(values, settings, path)
+        _check_changeable(values, settings, path, _family(folder))
         values.update(fields)
         write_json(path, content)
 
@@ -140,7 +142,7 @@ def _change(images: Any, override: ImageSettings, folder: Path, say: Callable[[s
     values = {"size": dict(images.size)}
     if hasattr(images, "do_image_splitting"):
         values["do_image_splitting"] = images.do_image_splitting
-    _check_changeable(values, override, folder)
+    _check_changeable(values, override, folder, _family(folder))
     changed = {}
     edges = {"longest_edge": override.image_size, "shortest_edge": override.image_size}
     given = {name: value for name, value in values["size"].items() if value is not None}
@@ -158,7 +160,11 @@ def _change(images: Any, override: ImageSettings, folder: Path, say: Callable[[s
         say(f"{flags} differs from what this checkpoint was trained with ({folder} says {trained})")
 
 
-def _check_changeable(values: dict[str, Any], settings: ImageSettings, where: Path) -> None:
+def _check_changeable(values: dict[str, Any], settings: ImageSettings, where: Path, kind: Family | None) -> None:
+    if settings.image_size is not None and kind is not None and kind.sizes_are_pixels:
+        raise UserError(
+            f"--image_size: the sizes of {where} are numbers of pixels, not edges; write them into its files"
+        )
     if settings.image_size is not None and "longest_edge" not in values.get("size", {}):
         raise UserError(f"--image_size: {where} has no longest and shortest edge to set")
     if settings.do_image_splitting is not None and "do_image_splitting" not in values:

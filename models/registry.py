@@ -17,6 +17,7 @@ NAMES = (
     "smolvlm",
     "llava",
     "llava_next",
+    "qwen3_vl",
 )
 
 

@@ -55,11 +55,12 @@ def copy(megatron: str, hf: str) -> Weight:
     return Weight(megatron, (hf,), *_COPY)
 
 
-def language_weights(config: Any, decoder: str, lm_head: str) -> Iterator[Weight]:
-    """A Llama's or Mistral's, whose Hugging Face names start with `decoder`; `config.text_config` has its sizes."""
+def language_weights(config: Any, decoder: str, lm_head: str, normalizes_heads: bool = False) -> Iterator[Weight]:
+    """A Llama's, Mistral's or Qwen3's (which normalizes queries and keys head by head), whose Hugging Face names start
+    with `decoder`; `config.text_config` has its sizes."""
     yield Weight(EMBEDDING, (decoder + "embed_tokens.weight",), *_VOCAB)
     for layer in range(config.text_config.num_hidden_layers):
-        for megatron, names, rule in _LAYER:
+        for megatron, names, rule in (*_LAYER, *(_HEAD_NORMS if normalizes_heads else ())):
             hf = tuple(f"{decoder}layers.{layer}.{name}" for name in names)
             yield Weight(f"{LANGUAGE}decoder.layers.{megatron}", hf, *rule, layer=layer)
     yield Weight(LANGUAGE + "decoder.final_layernorm.weight", (decoder + "norm.weight",), *_COPY)
@@ -124,3 +125,5 @@ _LAYER = (
     ("mlp.linear_fc1.weight", ("mlp.gate_proj.weight", "mlp.up_proj.weight"), _GATED),
     ("mlp.linear_fc2.weight", ("mlp.down_proj.weight",), _COPY),
 )
+
+_HEAD_NORMS = tuple((f"self_attention.{x}_layernorm.weight", (f"self_attn.{x}_norm.weight",), _COPY) for x in "qk")

@@ -60,13 +60,18 @@ class RaggedStep:
         positions = torch.cat([chunk.position_ids for chunk in chunks], dim=1).to(self._device)
         return positions if len(positions) == 1 else positions[:, None]
 
+    @property
+    def num_decoding(self) -> int:
+        """Tokens of replies, which come before those of prompts."""
+        return sum(chunk.length for chunk in self.decoding)
+
     def attend(
         self, layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scale: float
     ) -> torch.Tensor:
         """query [1, heads, tokens, head_dim], key and value [1, kv_heads, tokens, head_dim] of the new tokens ->
         [1, tokens, heads, head_dim]; the keys and values are stored on the way."""
         output = query.new_empty(1, query.shape[2], query.shape[1], value.shape[3])
-        begin = sum(chunk.length for chunk in self.decoding)
+        begin = self.num_decoding
         if begin:
             output[0, :begin] = self._decode(layer, query[0, :, :begin], key[0, :, :begin], value[0, :, :begin], scale)
         for chunk, mask in zip(self.chunks, self._chunk_masks, strict=True):

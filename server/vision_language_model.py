@@ -95,14 +95,20 @@ class VisionLanguageModel:
         """
         ids = torch.tensor([token_ids], device=self.device)
         embeddings = self.hf_model.get_input_embeddings()(ids)
+        deepstack = {}
         if features:
-            embeddings[ids == self.image_token_id] = torch.cat(list(features)).to(embeddings.dtype)
+            own, *later = torch.cat(list(features)).to(embeddings.dtype).split(embeddings.shape[-1], dim=-1)
+            is_feature = ids == self.image_token_id
+            is_feature[:, : step.num_decoding] = False  # a mark that a policy samples is a token like others
+            embeddings[is_feature] = own
+            deepstack = {"visual_pos_masks": is_feature, "deepstack_visual_embeds": later} if later else {}
         hidden = self._text_model(
             inputs_embeds=embeddings,
             attention_mask=self._no_mask,
             position_ids=step.position_ids,
             use_cache=False,
             step=step,
+            **deepstack,
         ).last_hidden_state
         return self.hf_model.get_output_embeddings()(hidden[0, wanted]).float()
 
@@ -116,7 +122,8 @@ class VisionLanguageModel:
     @property
     def feature_bytes_per_token(self) -> int:
         """Memory of what stands for one `<image>` token."""
-        return self._text_model.config.hidden_size * self.hf_model.dtype.itemsize
+        width = self._text_model.config.hidden_size * (1 + self.family.num_deepstack(self.hf_model.config))
+        return width * self.hf_model.dtype.itemsize
 
     def new_step(self, slots: KVSlots, decoding: Sequence[Chunk], chunks: Sequence[Chunk]) -> RaggedStep:
         """A step with this model's attention window and kernel."""

@@ -43,6 +43,7 @@ class MicroBatch:
         restart in each segment and attention stays within it.
     images: all are counted, this rank's share of them is made as the vision tower takes it.
     lengths [n]: of the samples.
+    is_feature [b, s] bool: the tokens that stand for an image's features.
     position_ids [rows, b, s]: of a family whose tokens do not simply count (`ImageEncoder.position_ids`), 0 at padding.
     """
 
@@ -53,6 +54,7 @@ class MicroBatch:
     segment_lengths: tuple[int, ...] | None
     images: LazyImages
     lengths: tuple[int, ...]
+    is_feature: torch.Tensor | None = None
     position_ids: torch.Tensor | None = None
 
     @property
@@ -160,7 +162,7 @@ class Collator:
         longest = max(sum(self._segment(len(sample.ids)) for sample in row) for row in rows)
         length = self.seq_len if self.pad_to_seq_len else max(1, -(-longest // self.pad_multiple)) * self.pad_multiple
         tokens = torch.zeros(len(rows), length, dtype=torch.long)
-        labels = torch.full_like(tokens, IGNORE)
+        labels, is_feature = torch.full_like(tokens, IGNORE), torch.zeros_like(tokens, dtype=torch.bool)
         position_ids: torch.Tensor | None = None
         for row, members in enumerate(rows):
             start = 0
@@ -168,7 +170,9 @@ class Collator:
                 end = start + len(sample.ids)
                 tokens[row, start:end] = sample.ids
                 labels[row, start : end - 1] = torch.where(sample.loss_mask[1:], sample.ids[1:], IGNORE)
-                positions = self.image_encoder.position_ids(sample.ids, [image.size for image in sample.images])
+                sizes = [image.size for image in sample.images]
+                is_feature[row, start:end] = self.image_encoder.is_feature(sample.ids, sizes)
+                positions = self.image_encoder.position_ids(sample.ids, sizes)
                 if positions is not None:
                     position_ids = (
                         tokens.new_zeros(len(positions), *tokens.shape) if position_ids is None else position_ids
@@ -184,6 +188,7 @@ class Collator:
             segment_lengths=None,
             images=self._own_images(images),
             lengths=tuple(len(sample.ids) for sample in samples),
+            is_feature=is_feature,
             position_ids=position_ids,
         )
 

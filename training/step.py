@@ -63,6 +63,7 @@ def _forward_step(loss: LossFunction, batches: Iterator[MicroBatch], model: Any)
         labels=batch.labels,
         images=images,
         segment_lengths=batch.segment_lengths,
+        is_feature=batch.is_feature,
         position_ids=batch.position_ids,
     )
     return output, partial(loss, batch)

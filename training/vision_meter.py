@@ -11,7 +11,8 @@ from models.vision import VisionSide
 
 
 class VisionMeter:
-    """What the vision tower and the connector do in the forward passes of a step: seconds and FLOPs.
+    """What the vision tower and the connector do in a step: seconds of their forward passes, and FLOPs, three times
+    those of a forward pass where something learns, once where all up to there is frozen.
 
     Recomputation in the backward pass happens outside their forward passes and is not counted.
     """
@@ -20,9 +21,11 @@ class VisionMeter:
         """`modules`: tower and connector, where this rank has them. `vision`: the family's numbers of them."""
         self.vision = vision
         self.stopwatch = _Stopwatch()
-        self.inside = False
+        self.inside = learns = False
         for number, module in enumerate(modules):
-            module.register_forward_pre_hook(functools.partial(self._enter, is_tower=number == 0), with_kwargs=True)
+            learns = learns or any(parameter.requires_grad for parameter in module.parameters())
+            enter = functools.partial(self._enter, is_tower=number == 0, passes=3 if learns else 1)
+            module.register_forward_pre_hook(enter, with_kwargs=True)
             module.register_forward_hook(self._leave)
             for layer in module.modules():
                 if isinstance(layer, (torch.nn.Linear, torch.nn.Conv2d)):
@@ -31,19 +34,14 @@ class VisionMeter:
 
     def restart(self) -> None:
         """A step begins."""
-        self.forward_flops = 0.0
+        self.flops = 0.0
         self.stopwatch.marks.clear()
 
-    @property
-    def flops(self) -> float:
-        """Of forward and backward."""
-        return 3 * self.forward_flops
-
-    def _enter(self, module: torch.nn.Module, args: Any, kwargs: dict[str, Any], is_tower: bool) -> None:
-        self.inside = True
+    def _enter(self, module: torch.nn.Module, args: Any, kwargs: dict[str, Any], is_tower: bool, passes: int) -> None:
+        self.inside, self.passes = True, passes
         self.stopwatch.mark()
         if is_tower:
-            self.forward_flops += self.vision.attention_flops(kwargs)
+            self.flops += passes * self.vision.attention_flops(kwargs)
 
     def _leave(self, *_: Any) -> None:
         self.inside = False
@@ -52,7 +50,7 @@ class VisionMeter:
     def _count(self, layer: Any, args: Any, output: torch.Tensor) -> None:
         if self.inside:
             inputs = layer.weight[0].numel()  # multiplications and additions for one output
-            self.forward_flops += 2.0 * output.numel() * inputs
+            self.flops += self.passes * 2.0 * output.numel() * inputs
 
 
 class _Stopwatch:

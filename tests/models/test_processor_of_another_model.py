@@ -11,7 +11,7 @@ from common.errors import UserError
 from models.processor import load_processor
 from models.registry import family
 from tests import tiny
-from tests.tiny import idefics3, llava
+from tests.tiny import idefics3, llava, qwen3_vl
 
 MISFITS: dict[str, tuple[str, dict[str, Any], str]] = {
     "a larger square": ("llava", {"crop_size": {"height": 96, "width": 96}}, r"shape \(1, 3, 96, 96\)"),
@@ -19,6 +19,7 @@ MISFITS: dict[str, tuple[str, dict[str, Any], str]] = {
     "other grids": ("llava_next", {"image_grid_pinpoints": [[48, 96]]}, "image_grid_pinpoints are"),
     "larger tiles": ("llava_next", {"crop_size": {"height": 96, "width": 96}}, "given a page of 1024x768"),
     "tiles of another size": ("idefics3", {"max_image_size": {"longest_edge": 64}}, r"shape \(1, 3, 64, 64\)"),
+    "larger patches": ("qwen3_vl", {"patch_size": 16}, "patch_size is 16, the model's 8"),
     "no size": ("idefics2", {"size": {"longest_edge": 0, "shortest_edge": 0}}, "given a page of 1024x768, fails"),
     "less than a patch": ("idefics2", {"size": {"longest_edge": 5, "shortest_edge": 5}}, "fails"),
 }
@@ -27,6 +28,7 @@ MAKERS: dict[str, Callable[[Path], Path]] = {
     "llava": lambda folder: llava.build_policy(folder, is_next=False),
     "llava_next": lambda folder: llava.build_policy(folder, is_next=True),
     "idefics3": idefics3.build_policy,
+    "qwen3_vl": qwen3_vl.build_policy,
 }
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
 from data.checkpoint_folder import fingerprint
 from data.conversation import split_marks
@@ -14,12 +15,13 @@ from server.vision_language_model import LoadOptions, VisionLanguageModel
 from server.wire_images import from_predict
 from tests import tiny
 from tests.server.helpers import observation, png, screenshot
-from tests.tiny import idefics3, llava
+from tests.tiny import idefics3, llava, qwen3_vl
 
 DECISIVE: dict[str, Callable[[Path], Path]] = {
     "llava": lambda folder: llava.build_decisive_policy(folder, is_next=False),
     "llava_next": lambda folder: llava.build_decisive_policy(folder, is_next=True),
     "idefics3": lambda folder: idefics3.build_policy(folder, layers=2, initializer_range=0.1),
+    "qwen3_vl": lambda folder: qwen3_vl.build_policy(folder, layers=4, initializer_range=0.1),
     "smolvlm": lambda folder: idefics3.build_policy(folder, "smolvlm", layers=2, initializer_range=0.1),
 }
 """Weights so wide that no rounding changes a greedy reply."""
@@ -32,7 +34,7 @@ def test_it_equals_generate(tmp_path: Path, name: str) -> None:
     images = [screenshot(1), screenshot(2, size=(120, 200))]
     messages = [{"role": "user", "content": split_marks(f"<image>{observation(1, 5)}<image>{observation(2, 5)}")}]
 
-    text = model.processor.apply_chat_template(messages, add_generation_prompt=True).strip()
+    text = model.processor.apply_chat_template(messages, add_generation_prompt=True).rstrip(" ")
     inputs = model.processor(text=[text], images=images, return_tensors="pt")
     expected = model.hf_model.generate(**inputs, do_sample=False, max_new_tokens=16, eos_token_id=model.eos_ids)
 
@@ -43,6 +45,31 @@ def test_it_equals_generate(tmp_path: Path, name: str) -> None:
     engine.stop()
     assert completion.prompt_tokens == inputs["input_ids"].shape[1]
     assert completion.token_ids == expected[0, completion.prompt_tokens :].tolist()
+
+
+def test_a_sampled_mark_of_an_image_keeps_its_text_embedding(tmp_path: Path) -> None:
+    """Two replies say nothing but marks; the one's are computed beside the other's images."""
+    model = VisionLanguageModel(DECISIVE["qwen3_vl"](tmp_path), LoadOptions(device="cpu"))
+    others = [token for token in range(model.images.vocab_size) if token != model.image_token_id]
+    model.banned_ids = others
+    engine = Engine(model, EngineConfig(max_batch_size=2, max_queue=8, prefill_chunk=8))
+    asked = []
+    for seed, size in ((1, (64, 48)), (2, (80, 120))):
+        messages = [{"role": "user", "content": split_marks(f"<image>{observation(seed, 2 * seed)}")}]
+        picture = screenshot(seed, size=size)
+        prompt = build_prompt(messages, from_predict([png(picture)]), model, engine.cache)
+        params = SamplingParams(temperature=0, max_new_tokens=24, min_new_tokens=0)
+        text = model.processor.apply_chat_template(messages, add_generation_prompt=True)
+        asked.append(
+            (engine.submit(prompt, params), model.processor(text=[text], images=[picture], return_tensors="pt"))
+        )
+    for future, inputs in asked:
+        reply, options = future.result(60), {"return_dict_in_generate": True, "output_logits": True}
+        expected = model.hf_model.generate(**inputs, max_new_tokens=24, suppress_tokens=others, **options)
+        assert reply.token_ids == [model.image_token_id] * 24
+        logprobs = torch.stack(expected.logits).log_softmax(-1)[:, 0, model.image_token_id]
+        assert reply.logprobs == pytest.approx(logprobs.tolist(), abs=1e-4)
+    engine.stop()
 
 
 @pytest.mark.parametrize("family", ["idefics2", "llava"])

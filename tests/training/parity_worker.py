@@ -98,13 +98,13 @@ def parse_layout(text: str, folder: Path = Path()) -> Config:
 class Sample:
     """A text with 0 to 3 images of different sizes, its last third to be learned; ids as Hugging Face makes them."""
 
-    def __init__(self, index: int, processor: Any) -> None:
+    def __init__(self, index: int, processor: Any, mark: str) -> None:
         rng = random.Random(index)
         num_images = 0 if index % 5 == 4 else 1 + index % 3
         encoded = [tiny.picture(rng, *SIZES[(index + number) % len(SIZES)]) for number in range(num_images)]
         self.images = [tiny.open_picture(image) for image in encoded]
         self.pictures = [read_picture(str(index), image) for image in encoded]
-        self.text = "".join(f"{tiny.text(rng, 5)}<image>\n" for _ in self.images) + tiny.text(rng, 10 + 4 * index)
+        self.text = "".join(f"{tiny.text(rng, 5)}{mark}\n" for _ in self.images) + tiny.text(rng, 10 + 4 * index)
         self.ids = hf_inputs(processor, [self])["input_ids"][0]
         self.loss_mask = torch.arange(len(self.ids)) > len(self.ids) * 2 // 3
         self.index = index
@@ -130,7 +130,7 @@ class Reference:
         unsplit = ImageSettings(do_image_splitting=False) if self.family.name == "idefics2" else None
         self.processor = load_processor(folder, unsplit, say=lambda _: None)
         self.image_encoder = self.family.image_encoder(self.processor, self.hf)
-        self.samples = [Sample(index, self.processor) for index in range(NUM_SAMPLES)]
+        self.samples = [Sample(index, self.processor, self.image_encoder.mark) for index in range(NUM_SAMPLES)]
         model = AutoModelForImageTextToText.from_pretrained(folder, dtype=torch.float32)
         with torch.no_grad():
             change(dict(model.named_parameters()))
@@ -302,7 +302,7 @@ def sample_logits(
     size = reference.exact.logits[0].size(1)
     for batch in (batch.on(layout.device()) for batch in batches):
         images = batch.images.load().to(layout.device())
-        options = {"segment_lengths": batch.segment_lengths, "position_ids": batch.position_ids}
+        options = {name: getattr(batch, name) for name in ("segment_lengths", "is_feature", "position_ids")}
         logits = model(batch.tokens, images=images, **options)
         logits = whole(logits, -1, parallel_state.get_tensor_model_parallel_group())
         logits = whole(logits, 1, parallel_state.get_context_parallel_group())

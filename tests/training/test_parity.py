@@ -19,7 +19,7 @@ import torch
 from common.processes import die_with_parent
 from tests import tiny
 from tests.conftest import ROOT
-from tests.tiny import idefics3, llava
+from tests.tiny import idefics3, llava, qwen3_vl
 from tests.training import rounding
 from tests.training.columns_reference import CASES
 from tests.training.conftest import convert
@@ -51,6 +51,11 @@ MAKERS: dict[str, Callable[[Path], Path]] = {
     "smolvlm with MHA": lambda folder: idefics3.build_policy(
         folder, "smolvlm", splits=False, tied=False, hidden_size=48, num_key_value_heads=4
     ),
+    "qwen3_vl": qwen3_vl.build_policy,
+    # the tower's taps out of order, the last layer among them; three layers on each chunk of PP2 x VPP2
+    "qwen3_vl with MHA and 12 layers": lambda folder: qwen3_vl.build_policy(
+        folder, layers=12, tied=False, taps=(3, 0, 2), num_key_value_heads=4
+    ),
 }
 FEW = {
     "idefics2": (
@@ -68,6 +73,7 @@ FEW = {
     "llava_next": ("tp1", "tp2,pp2,packed", "cp2,do,overlap", "pp2,cp2,packed,bf16"),
     "idefics3": ("tp2,pp2,sp,full",),
     "smolvlm with MHA": ("cp2,packed",),
+    "qwen3_vl": ("tp2,pp2,sp,full", "tp2,cp2,sp,packed"),
 }
 FP32 = (
     *("tp1", "packed", "tp2", "tp2,sp", "tp4,packed", "pp2", "pp4", "pp2,first3,packed", "tp2,pp2", "tp2,pp2,sp,full"),
@@ -155,8 +161,9 @@ def layouts_of(model: str) -> tuple[str, ...]:
 
 
 def fits(model: str, layout: str) -> bool:
-    """Two key/value heads cannot be cut in four."""
-    return "tp4" not in layout or "MHA" in model
+    """Two key/value heads cannot be cut in four, and the three layers that take features of the tower not in two."""
+    deep = "qwen3" not in model or "12 layers" in model
+    return ("tp4" not in layout or "MHA" in model) and (deep or ("pp4" not in layout and "vpp" not in layout))
 
 
 @pytest.mark.slow

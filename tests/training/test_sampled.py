@@ -72,6 +72,12 @@ def test_a_sampled_token_that_has_no_text_is_trained_on_too(processor: Any) -> N
     assert SampledReply(ids).says(processor.tokenizer, REPLY, images)
 
 
+def test_a_sampled_mark_of_an_image_is_trained_on_too(processor: Any) -> None:
+    """As the token that it is: `ImageEncoder.is_feature` does not count it."""
+    ids = [*sampled_ids(processor), processor.tokenizer.convert_tokens_to_ids("<image>")]
+    assert tokenized(processor, token_ids=ids).ids[-len(ids) :].tolist() == ids
+
+
 def test_the_newest_tree_gives_way_to_sampled_tokens(processor: Any) -> None:
     ids = sampled_ids(processor)
     whole = tokenized(processor, token_ids=ids)
@@ -84,10 +90,9 @@ def test_the_newest_tree_gives_way_to_sampled_tokens(processor: Any) -> None:
 def test_what_is_not_this_reply_is_tokenized_and_counted(
     processor: Any, policy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Another model's ids, an image's token, or a reply that was written anew since."""
+    """Another model's ids, or a reply that was written anew since."""
     ids, plain = sampled_ids(processor), tokenized(processor)
-    image = processor.tokenizer.convert_tokens_to_ids("<image>")
-    unlike = [[99999], [*ids, image], ids[:-4]]
+    unlike = [[99999], ids[:-4]]
     for wrong in unlike:
         sample = tokenized(processor, token_ids=wrong, logprobs=[-1.0] * len(wrong))
         assert sample.ids.equal(plain.ids) and sample.behavior_logprobs is None
@@ -98,8 +103,8 @@ def test_what_is_not_this_reply_is_tokenized_and_counted(
     shards = tiny.build_dataset(tmp_path / "shards", samples)
     check_samples(shards, read_manifest(shards), 3, policy)
     assert capsys.readouterr().err == (
-        f"{shards}: 4 samples hold the tokens that were sampled; "
-        "3 of them say another reply under this tokenizer and are tokenized anew\n"
+        f"{shards}: 3 samples hold the tokens that were sampled; "
+        "2 of them say another reply under this tokenizer and are tokenized anew\n"
     )
 
 

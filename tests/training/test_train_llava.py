@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 import torch
 from torch.nn import functional
-from transformers import AutoModelForImageTextToText, AutoProcessor
+from transformers import AutoModelForImageTextToText
 
 from data.conversation import split_marks
 from data.shard import Sample
+from models.processor import load_processor
 from server.engine import Engine, EngineConfig
 from server.prompt import build_prompt
 from server.sampling import SamplingParams
@@ -23,7 +24,7 @@ from server.vision_language_model import LoadOptions, VisionLanguageModel
 from server.wire_images import from_predict
 from tests import tiny
 from tests.conftest import ROOT
-from tests.tiny import llava
+from tests.tiny import llava, qwen3_vl
 from tests.training.conftest import convert, train
 
 STEPS, LR = 4, 1e-3
@@ -35,7 +36,7 @@ class PlainLoop:
     """Hugging Face's model and Adam; each step the mean over all samples."""
 
     def __init__(self, folder: Path) -> None:
-        self.processor = AutoProcessor.from_pretrained(folder)
+        self.processor = load_processor(folder)
         self.model = AutoModelForImageTextToText.from_pretrained(folder)
         self.examples = [self._example(sample) for sample in SAMPLES]
 
@@ -49,7 +50,7 @@ class PlainLoop:
         def inputs(text: str) -> dict[str, Any]:
             return dict(self.processor(text=text, images=pictures or None, return_tensors="pt"))
 
-        whole = inputs(self.processor.apply_chat_template(messages))
+        whole = inputs(self.processor.apply_chat_template(messages).rstrip())
         asked = self.processor.apply_chat_template(messages[:-1], add_generation_prompt=True).rstrip(" ")
         prompt = inputs(asked)["input_ids"][0]  # the space before a reply is the reply's
         assert whole["input_ids"][0, : len(prompt)].equal(prompt)
@@ -128,6 +129,25 @@ def test_training_is_a_plain_loop_over_hugging_faces_model(
     unchanged = [name for name in before if before[name].equal(after[name])]
     assert all("vision_tower" in name for name in unchanged)
     assert frozen == ("model.vision_tower.encoder.layers.0.mlp.fc1.weight" in unchanged)
+    serve(exported)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_qwen3_vl_trains_as_a_plain_loop_too(tmp_path: Path) -> None:
+    """With its published values: the tower is frozen, its mergers are not."""
+    hf = qwen3_vl.build_policy(tmp_path / "hf", layers=3)
+    megatron = convert("hf2mg", hf, tmp_path / "megatron", model="")
+    losses = train(
+        *("qwen3_vl", tiny.build_dataset(tmp_path / "shards", SAMPLES), megatron, tmp_path),
+        **{"global_batch_size": 6, "train_iters": STEPS, "lr": LR, "lr_schedule": "constant", "lr_warmup_iters": 0},
+    )
+    plain = PlainLoop(hf)
+    for name, parameter in plain.model.model.visual.named_parameters():
+        parameter.requires_grad_("merger" in name)
+    assert losses == pytest.approx(plain.train(), abs=1e-4)
+    exported = convert("mg2hf", tmp_path / "checkpoint" / "run", tmp_path / "trained", model="")
+    assert PlainLoop(exported).evaluate() == pytest.approx(plain.evaluate(), abs=1e-4)
     serve(exported)
 
 

@@ -117,7 +117,9 @@ def _megatron_logits(
     encoder = source.family.image_encoder(processor, source.config)
     sizes = [(image.height, image.width) for image in images]
     encoded = encode_share(encoder, sizes, images.__getitem__, rank=0, size=1).to(layout.device())
-    logits = model(inputs["input_ids"].to(layout.device()), images=encoded)[0]
+    ids = inputs["input_ids"].to(layout.device())
+    positions = encoder.position_ids(ids[0], sizes)
+    logits = model(ids, images=encoded, position_ids=None if positions is None else positions[:, None])[0]
     vocab_size: Any = source.config.text_config.vocab_size
     parallel_state.destroy_model_parallel()
     torch.distributed.destroy_process_group()

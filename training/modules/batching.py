@@ -20,6 +20,8 @@ class Images:
     """Of the whole micro-batch."""
     sizes: torch.Tensor
     """[images, 2]: height and width in pixels of every image of the micro-batch."""
+    num_features: tuple[int, ...] = ()
+    """Of each of them."""
 
     def to(self, device: torch.device) -> "Images":
         """A copy whose pixels are on `device`; the sizes stay on the CPU, where they are read."""

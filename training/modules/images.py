@@ -1,5 +1,6 @@
 """Which of a micro-batch's images a rank prepares, for any model."""
 
+import dataclasses
 from collections.abc import Callable, Sequence
 
 import torch
@@ -26,11 +27,12 @@ def encode_share(
         touched = [i for i, start in enumerate(starts) if start < share.stop and start + units[i] > share.start]
         encoded = encoder.encode([load(index) for index in touched])
         first = share.start - starts[touched[0]]
-        pixels = {name: tensor[first : first + len(share)] for name, tensor in encoded.items()}
-    return Images(pixels, sum(units), torch.tensor(list(sizes), dtype=torch.long).view(-1, 2))
+        pixels = encoder.part(encoded, slice(first, first + len(share)))
+    return dataclasses.replace(only_counted(encoder, sizes), pixels=pixels)
 
 
 def only_counted(encoder: ImageEncoder, sizes: Sequence[tuple[int, int]]) -> Images:
     """The images of a micro-batch for a rank that encodes none."""
     num_units = sum(encoder.num_units(*one) for one in sizes)
-    return Images(None, num_units, torch.tensor(list(sizes), dtype=torch.long).view(-1, 2))
+    num_features = tuple(encoder.num_tokens(*one) for one in sizes)
+    return Images(None, num_units, torch.tensor(list(sizes), dtype=torch.long).view(-1, 2), num_features)

@@ -29,6 +29,7 @@ from packaging.requirements import Requirement
 from packaging.version import InvalidVersion, Version
 
 from common.errors import UserError
+from models.language import mrope_section
 from training.modules import cpu_adaptor
 
 if TYPE_CHECKING:
@@ -184,7 +185,9 @@ def check_attention(kernels: Kernels, found: Installed, bf16: bool, head_dim: in
 
 def chosen(hf: Any, layout: "Layout", adapters: bool) -> Kernels:
     """In this process, after `prepare`."""
-    return choose(_found, layout.bf16, hf.text_config.head_dim, adapters)
+    kernels = choose(_found, layout.bf16, hf.text_config.head_dim, adapters)
+    # TransformerEngine rotates all rows of a micro-batch alike, so tokens with positions of their own go without it.
+    return dataclasses.replace(kernels, rope_fusion=False) if mrope_section(hf.text_config) else kernels
 
 
 def report(kernels: Kernels) -> list[str]:

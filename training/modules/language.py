@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING, Any
 
 from common.errors import UserError
-from models.language import sliding_window
+from models.language import mrope_section, sliding_window
+from models.registry import family_of
 
 if TYPE_CHECKING:
     from megatron.core.transformer.transformer_config import TransformerConfig
@@ -23,6 +24,13 @@ def check_layout(config: Any, layout: "Layout") -> None:
         if count % layout.tensor_parallel:
             raise UserError(f"TP={layout.tensor_parallel} does not divide the model's {count} {name}; give another TP")
     _check_stages(text.num_hidden_layers, layout)
+    needed = family_of(config).num_deepstack(config)
+    first = layout.layers_of_stage(text.num_hidden_layers)[0] // layout.virtual_pipeline
+    if first < needed:
+        raise UserError(
+            f"the first {'chunk' if layout.virtual_pipeline > 1 else 'stage'} of the pipeline has {first} layers, but "
+            f"the first {needed} take features of the vision tower; give FIRST_STAGE_LAYERS, or a smaller PP or VPP"
+        )
 
 
 def _check_stages(num_layers: int, layout: "Layout") -> None:
@@ -62,6 +70,8 @@ def transformer_config(config: Any, layout: "Layout", kernels: "Kernels") -> "Tr
         num_query_groups=text.num_key_value_heads,
         kv_channels=text.head_dim,
         window_size=(window - 1, 0) if window else None,
+        qk_layernorm=family_of(config).normalizes_heads,
+        mrope_section=mrope_section(text),
         normalization="RMSNorm",
         layernorm_epsilon=text.rms_norm_eps,
         gated_linear_unit=True,

@@ -7,10 +7,12 @@ from megatron.core import parallel_state, tensor_parallel
 from megatron.core.models.gpt import GPTModel
 from megatron.core.transformer.transformer_config import TransformerConfig
 
+from models.registry import family_of
 from models.weight_table import padded_vocab_size
 from training.modules.batching import IGNORE
 from training.modules.kernels import Kernels
 from training.modules.layers import layer_spec
+from training.modules.rotary import MultimodalRotary
 from training.modules.trainable import Trainable
 from training.modules.value_heads import CUT, ValueHeads
 
@@ -45,11 +47,16 @@ class LanguageModel(GPTModel):
             pre_process=pre_process,
             post_process=post_process,
             share_embeddings_and_output_weights=hf.tie_word_embeddings,
-            position_embedding_type="rope",
+            position_embedding_type="mrope" if config.mrope_section else "rope",
             rotary_base=text.rope_parameters["rope_theta"],
             scatter_embedding_sequence_parallel=False,
             vp_stage=vp_stage,
         )
+        if config.mrope_section:
+            how = family_of(hf).mrope
+            self.rotary_pos_emb = MultimodalRotary(
+                text.head_dim, text.rope_parameters["rope_theta"], config.mrope_section, how
+            )
         self.num_real_tokens = text.vocab_size
         names = trainable.value_heads
         self.value_heads: torch.nn.Module | None = ValueHeads(config, names) if names and post_process else None

@@ -25,10 +25,15 @@ def layer_spec(
     """The pre-norm decoder layers of this chunk, with RMSNorm and causal self-attention, and adapters if asked for."""
     norm = _norm(kernels)
     if kernels.layers == "te":
-        layer = get_gpt_layer_with_transformer_engine_spec()  # its norms are parts of the projections behind them
+        layer = get_gpt_layer_with_transformer_engine_spec(
+            qk_layernorm=config.qk_layernorm
+        )  # its norms are parts of the projections behind them
     else:
-        layer = get_gpt_layer_local_spec(normalization="RMSNorm")
+        layer = get_gpt_layer_local_spec(normalization="RMSNorm", qk_layernorm=config.qk_layernorm)
         layer.submodules.input_layernorm = layer.submodules.pre_mlp_layernorm = norm
+        if config.qk_layernorm:
+            attention = layer.submodules.self_attention.submodules
+            attention.q_layernorm = attention.k_layernorm = norm
     layer.submodules.self_attention.submodules.core_attention = _attention(kernels)
     if lora is not None:
         add_adapters(layer.submodules, lora)

@@ -20,6 +20,7 @@ from training.modules import kernels
 from training.modules.batching import NO_IMAGES, Images, Pixels
 from training.modules.collectives import AllGather
 from training.modules.context_parallel import local_positions
+from training.modules.deepstack import add_behind
 from training.modules.language import transformer_config
 from training.modules.language_model import LanguageModel
 from training.modules.packed import PackedSamples
@@ -51,6 +52,8 @@ class VisionLanguageModel(MegatronModule):
         self.language_model = LanguageModel(
             hf, config, trainable, self.kernels, self.pre_process, self.post_process, vp_stage
         )
+        if self.pre_process:
+            add_behind(self.language_model.decoder.layers[: kind.num_deepstack(hf)])
         self.to(torch.cuda.current_device(), config.params_dtype)  # Hugging Face's parts come in the checkpoint's own
 
     def build_vision(self, hf: Any) -> None:
@@ -92,6 +95,7 @@ class VisionLanguageModel(MegatronModule):
         labels: torch.Tensor | None = None,
         images: Images = NO_IMAGES,
         segment_lengths: tuple[int, ...] | None = None,
+        is_feature: torch.Tensor | None = None,
         position_ids: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """
@@ -100,8 +104,9 @@ class VisionLanguageModel(MegatronModule):
             labels: [b, s], already shifted; `IGNORE` where no loss is wanted. None asks for logits.
             segment_lengths: of the samples packed into the one row of `tokens`, s in all; each attends to itself only
                 and counts its positions from 0. With context parallelism multiples of twice its size.
+            is_feature: [b, s] bool, where image features stand (`ImageEncoder.is_feature`); None: at every mark.
             position_ids: [rows, b, s] of a family whose tokens do not count (`ImageEncoder.position_ids`), for the
-                rotary embedding of its Megatron module; Megatron's plain one counts whatever they say.
+                rotary embedding of `rotary.py`; Megatron's plain one counts whatever they say. None: they count.
 
         Returns:
             On the last pipeline stage the cross entropy [b, s] in fp32, of a critic its heads' log(V / (1 - V))
@@ -111,33 +116,55 @@ class VisionLanguageModel(MegatronModule):
         group = parallel_state.get_context_parallel_group()
         held = local_positions(segment_lengths or (tokens.size(1),), group.rank(), group.size(), tokens.device)
         packed = PackedSamples.of(segment_lengths, tokens.device) if segment_lengths else None
-        embeddings = self._embed(tokens, images, held) if self.pre_process else None
+        is_feature = tokens == self.hf.image_token_id if is_feature is None else is_feature
+        embeddings, deepstack = self._embed(tokens, images, is_feature, held) if self.pre_process else (None, None)
         own_labels = None if labels is None else labels.index_select(1, held)
+        if self.config.mrope_section and position_ids is None:
+            position_ids = torch.arange(tokens.size(1), device=tokens.device).expand(3, *tokens.shape)
+        if position_ids is not None and packed is None:  # of packed rows Megatron takes what a rank holds itself
+            position_ids = position_ids.index_select(-1, held)
         output = self.language_model(
-            tokens, position_ids, None, decoder_input=embeddings, labels=own_labels, packed_seq_params=packed
+            *(tokens, position_ids, None),
+            decoder_input=embeddings,
+            labels=own_labels,
+            packed_seq_params=packed,
+            extra_block_kwargs=None if deepstack is None else {"context": deepstack},
         )
         if labels is None or not self.post_process or group.size() == 1:
             return output
         return output.new_zeros(*labels.shape, *output.shape[2:]).index_copy(1, held, output)
 
-    def _embed(self, tokens: torch.Tensor, images: Images, held: torch.Tensor) -> torch.Tensor:
-        """Text and image features of the positions this rank holds: [s / CP (/ TP), b, h]."""
-        embeddings = self.language_model.embedding(tokens, None)  # [s, b, h]
-        features = self._encode(images).to(embeddings.dtype)  # [features, h]
-        is_image = (tokens == self.hf.image_token_id).unsqueeze(-1)
-        embeddings = embeddings.transpose(0, 1).masked_scatter(is_image, features).transpose(0, 1)
-        if held.numel() < tokens.size(1):
-            embeddings = embeddings.index_select(0, held)
-        if self.config.sequence_parallel:
-            embeddings = tensor_parallel.scatter_to_sequence_parallel_region(embeddings.contiguous())
+    def _embed(
+        self, tokens: torch.Tensor, images: Images, is_feature: torch.Tensor, held: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Text and image features of the positions this rank holds: [s / CP (/ TP), b, h]; and what is added to them
+        behind the first layers, [layers, s / CP (/ TP), b, h], where there is such a thing."""
+        embeddings = self.language_model.embedding(tokens, None).transpose(0, 1)  # [b, s, h]
+        features = self._encode(images).to(embeddings.dtype)  # [features, h * (1 + deepstack)]
+        own, *later = features.split(embeddings.size(-1), dim=-1)
+        where = is_feature.unsqueeze(-1)
+        deepstack = None
+        if later and len(own):
+            empty = torch.zeros_like(embeddings)
+            deepstack = torch.stack([self._held(empty.masked_scatter(where, one), held) for one in later])
+        embeddings = self._held(embeddings.masked_scatter(where, own), held)
         if torch.is_grad_enabled() and not embeddings.requires_grad:
             embeddings = embeddings.detach().requires_grad_()  # recomputed layers pass gradients on to this only
         # One row transposed is contiguous whatever its strides say, but `matmul` obeys them, and multiplies frozen
         # weights with one position at a time, in every layer.
-        return embeddings.contiguous().view(embeddings.shape)
+        return embeddings.contiguous().view(embeddings.shape), deepstack
+
+    def _held(self, hidden: torch.Tensor, held: torch.Tensor) -> torch.Tensor:
+        """[b, s, h] -> [s / CP (/ TP), b, h]: the positions `held` by this rank."""
+        hidden = hidden.transpose(0, 1)
+        if held.numel() < hidden.size(0):
+            hidden = hidden.index_select(0, held)
+        if self.config.sequence_parallel:
+            hidden = tensor_parallel.scatter_to_sequence_parallel_region(hidden.contiguous())
+        return hidden
 
     def _encode(self, images: Images) -> torch.Tensor:
-        """The features of all images of the micro-batch, in order: [features, h].
+        """The features of all images of the micro-batch, in order: [features, h * (1 + deepstack)].
 
         A rank without a unit encodes a blank one, whose features land in the padding of the gather: so every
         parameter takes part in every backward pass.
@@ -146,7 +173,10 @@ class VisionLanguageModel(MegatronModule):
         pixels = images.pixels if images.pixels is not None else self.blank_pixels(device)
         with torch.no_grad() if not self.trainable.vision else contextlib.nullcontext():
             hidden = self.run_tower(pixels)
-        units = self.run_connector(hidden, pixels)
+        return self.gather(self.run_connector(hidden, pixels), images)
+
+    def gather(self, units: torch.Tensor, images: Images) -> torch.Tensor:
+        """This rank's units [n, features of a unit, h] -> the features of all images, in order: [features, h]."""
         group = parallel_state.get_tensor_and_context_parallel_group()
         share = max(1, -(-images.num_units // group.size()))
         padding = units.new_zeros(share - units.size(0), *units.shape[1:])

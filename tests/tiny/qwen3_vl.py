@@ -1,0 +1,57 @@
+"""A tiny Qwen3-VL with random weights and its processor."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import Qwen3VLConfig, Qwen3VLForConditionalGeneration
+from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
+
+from models.qwen3_vl.processor import Qwen3VLProcessor
+from tests.tiny.idefics2 import make_tokenizer, save
+
+PATCH, MERGE = 8, 2
+_SPECIAL = ("<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|image_pad|>", "<|vision_end|>", "<|video_pad|>")
+_CHAT_TEMPLATE = (
+    "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' }}{% for part in message['content'] %}"
+    "{% if part['type'] == 'text' %}{{ part['text'] }}{% else %}{{ '<|vision_start|><|image_pad|><|vision_end|>' }}"
+    "{% endif %}{% endfor %}{{ '<|im_end|>\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
+
+
+def build_policy(
+    folder: Path, layers: int = 6, tied: bool = True, taps: tuple[int, ...] = (0, 1, 2), **text: Any
+) -> Path:
+    """Write it in fp32 with its processor to `folder`: grouped queries, wider than the hidden states; `text` goes to
+    its language model's configuration, `taps` are the tower's layers that decoder layers see."""
+    tokenizer = make_tokenizer()
+    tokenizer.add_tokens(list(_SPECIAL), special_tokens=True)
+    token = tokenizer.convert_tokens_to_ids
+    torch.manual_seed(0)
+    language = {
+        **{"vocab_size": len(tokenizer), "hidden_size": 48, "intermediate_size": 96, "num_hidden_layers": layers},
+        **{"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "max_position_embeddings": 8192},
+        "rope_parameters": {"rope_type": "default", "rope_theta": 5e6, "mrope_section": [4, 2, 2]},
+        **{"pad_token_id": 0, **text},
+    }
+    vision = {
+        **{"depth": 4, "hidden_size": 32, "intermediate_size": 64, "num_heads": 2, "out_hidden_size": 48},
+        **{"patch_size": PATCH, "spatial_merge_size": MERGE, "num_position_embeddings": 25},
+        "deepstack_visual_indexes": list(taps),
+    }
+    config = Qwen3VLConfig(
+        text_config=language,
+        vision_config=vision,
+        tie_word_embeddings=tied,
+        **{f"{name}_token_id": token(f"<|{name}|>") for name in ("vision_start", "vision_end")},
+        **{f"{name}_token_id": token(f"<|{name}_pad|>") for name in ("image", "video")},
+    )
+    model = Qwen3VLForConditionalGeneration(config)
+    model.generation_config.eos_token_id = token("<|im_end|>")
+    model.generation_config.pad_token_id = tokenizer.pad_token_id
+    images = Qwen2VLImageProcessorPil(
+        **{"patch_size": PATCH, "merge_size": MERGE, "image_mean": [0.5] * 3, "image_std": [0.5] * 3},
+        size={"shortest_edge": 4 * (PATCH * MERGE) ** 2, "longest_edge": 24 * (PATCH * MERGE) ** 2},
+    )
+    return save(folder, model, Qwen3VLProcessor(images, tokenizer, chat_template=_CHAT_TEMPLATE))

@@ -1,0 +1,38 @@
+"""Rotary embedding of tokens that have three positions: time, row and column (M-RoPE).
+
+Wang et al. 2024 (arXiv 2409.12191); interleaved: Qwen3-VL, so that each of the three has fast and slow frequencies.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import torch
+
+
+class MultimodalRotary(torch.nn.Module):
+    """In the place of Megatron's, which knows no interleaved frequencies and cuts packed rows wrongly for CP."""
+
+    def __init__(
+        self, head_dim: int, base: float, section: Sequence[int], how: Literal["interleaved", "chunked"]
+    ) -> None:
+        """`section`: frequencies of time, row and column, head_dim / 2 in all."""
+        super().__init__()
+        device = torch.cuda.current_device()
+        steps = torch.arange(0, head_dim, 2, dtype=torch.float32, device=device)
+        self.inv_freq = 1.0 / (base ** (steps / head_dim))  # [head_dim / 2]
+        self.axis = frequency_axes(section, how).to(device)
+
+    def forward(self, position_ids: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
+        """[3, b, s] -> angles [s, b, 1, head_dim] of just these positions."""
+        freqs = position_ids.to(self.inv_freq)[self.axis].permute(2, 1, 0) * self.inv_freq
+        return torch.cat([freqs, freqs], dim=-1).unsqueeze(2)
+
+
+def frequency_axes(section: Sequence[int], how: Literal["interleaved", "chunked"]) -> torch.Tensor:
+    """[head_dim / 2]: by which of the three positions each frequency turns."""
+    if how == "chunked":
+        return torch.arange(3).repeat_interleave(torch.tensor(section))
+    axes = torch.zeros(sum(section), dtype=torch.long)
+    for axis in (1, 2):
+        axes[axis : 3 * section[axis] : 3] = axis
+    return axes
