@@ -44,6 +44,8 @@ class Family:
     """The image processor's `size` counts the pixels of an image, least and most, rather than its edges."""
     normalizes_heads = False
     """Queries and keys are normalized head by head (RMSNorm) before they are rotated."""
+    has_qkv_bias = False
+    """Queries, keys and values have biases; no other projection of the language model has."""
     mrope: Literal["interleaved", "chunked"] | None = None
     """How a head's frequencies are dealt out to the rows of `ImageEncoder.position_ids`."""
     training: Mapping[str, str] = {}

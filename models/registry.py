@@ -17,6 +17,7 @@ NAMES = (
     "smolvlm",
     "llava",
     "llava_next",
+    "qwen2_5_vl",
     "qwen3_vl",
 )
 

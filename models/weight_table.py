@@ -55,12 +55,15 @@ def copy(megatron: str, hf: str) -> Weight:
     return Weight(megatron, (hf,), *_COPY)
 
 
-def language_weights(config: Any, decoder: str, lm_head: str, normalizes_heads: bool = False) -> Iterator[Weight]:
-    """A Llama's, Mistral's or Qwen3's (which normalizes queries and keys head by head), whose Hugging Face names start
-    with `decoder`; `config.text_config` has its sizes."""
+def language_weights(
+    config: Any, decoder: str, lm_head: str, normalizes_heads: bool = False, has_qkv_bias: bool = False
+) -> Iterator[Weight]:
+    """A Llama's or Mistral's, or one with what `Family` says of the same name, whose Hugging Face names start with
+    `decoder`; `config.text_config` has its sizes."""
+    rules = (*_LAYER, *(_HEAD_NORMS if normalizes_heads else ()), *(_BIASES if has_qkv_bias else ()))
     yield Weight(EMBEDDING, (decoder + "embed_tokens.weight",), *_VOCAB)
     for layer in range(config.text_config.num_hidden_layers):
-        for megatron, names, rule in (*_LAYER, *(_HEAD_NORMS if normalizes_heads else ())):
+        for megatron, names, rule in rules:
             hf = tuple(f"{decoder}layers.{layer}.{name}" for name in names)
             yield Weight(f"{LANGUAGE}decoder.layers.{megatron}", hf, *rule, layer=layer)
     yield Weight(LANGUAGE + "decoder.final_layernorm.weight", (decoder + "norm.weight",), *_COPY)
@@ -102,6 +105,14 @@ def split_qkv(tensor: torch.Tensor, config: Any) -> Sequence[torch.Tensor]:
     return [part.reshape(-1, tensor.size(-1)) for part in groups.split([heads, 1, 1], dim=1)]
 
 
+def _join_biases(parts: Sequence[torch.Tensor], config: Any) -> torch.Tensor:
+    return join_qkv([part.unsqueeze(-1) for part in parts], config).squeeze(-1)
+
+
+def _split_biases(tensor: torch.Tensor, config: Any) -> Sequence[torch.Tensor]:
+    return [part.squeeze(-1) for part in split_qkv(tensor.unsqueeze(-1), config)]
+
+
 def join_rows(parts: Sequence[torch.Tensor], config: Any) -> torch.Tensor:
     """One below the other: a gate and its up projection."""
     return torch.cat(list(parts))
@@ -127,3 +138,6 @@ _LAYER = (
 )
 
 _HEAD_NORMS = tuple((f"self_attention.{x}_layernorm.weight", (f"self_attn.{x}_norm.weight",), _COPY) for x in "qk")
+_BIASES = (
+    ("self_attention.linear_qkv.bias", tuple(f"self_attn.{x}_proj.bias" for x in "qkv"), (_join_biases, _split_biases)),
+)

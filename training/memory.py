@@ -93,7 +93,8 @@ def count_parameters(hf: Any, layout: Layout) -> list[Count]:
     for weight, shapes in _shapes(kind, hf):
         size = sum(shape.numel() for shape in shapes)
         if weight.layer is not None:
-            share = size // layout.tensor_parallel if len(shapes[0]) > 1 else size
+            is_cut = len(shapes[0]) > 1 or weight.megatron.endswith(".bias")
+            share = size // layout.tensor_parallel if is_cut else size
             stage = stage_of[weight.layer] if layout.virtual_pipeline == 1 else _interleaved(weight.layer, hf, layout)
             stages[stage] += Count(language=share)
         elif weight.megatron in (EMBEDDING, OUTPUT_LAYER):

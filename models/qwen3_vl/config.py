@@ -9,8 +9,19 @@ from models.language import check_text, mrope_section
 
 def check(path: Path, config: Any) -> None:
     """`UserError`, naming the file `path`, for what this model does not compute."""
+    check_common(path, config, text_kind="qwen3_vl_text")
     text, vision = config.text_config, config.vision_config
-    check_text(path, text, kinds=("qwen3_vl_text",))
+    taps = vision.deepstack_visual_indexes
+    if not all(0 <= layer < vision.depth for layer in taps) or len(taps) > text.num_hidden_layers:
+        raise UserError(
+            f"{path}: deepstack_visual_indexes {list(taps)} do not fit the layers of tower and language model"
+        )
+
+
+def check_common(path: Path, config: Any, text_kind: str) -> None:
+    """What is asked of every Qwen-VL."""
+    text, vision = config.text_config, config.vision_config
+    check_text(path, text, kinds=(text_kind,))
     section = mrope_section(text)
     if section is None or len(section) != 3 or 2 * sum(section) != text.head_dim:
         raise UserError(
@@ -18,8 +29,3 @@ def check(path: Path, config: Any) -> None:
         )
     if vision.out_hidden_size != text.hidden_size:
         raise UserError(f"{path}: out_hidden_size is {vision.out_hidden_size}, but hidden_size {text.hidden_size}")
-    taps = vision.deepstack_visual_indexes
-    if not all(0 <= layer < vision.depth for layer in taps) or len(taps) > text.num_hidden_layers:
-        raise UserError(
-            f"{path}: deepstack_visual_indexes {list(taps)} do not fit the layers of tower and language model"
-        )

@@ -32,13 +32,14 @@ class Family(family.Family):
         return Qwen3VLProcessor.from_pretrained(folder, local_files_only=True)
 
     def num_deepstack(self, config: Any) -> int:
-        return len(config.vision_config.deepstack_visual_indexes)
+        return len(getattr(config.vision_config, "deepstack_visual_indexes", ()))
 
     def image_features(self, hf_model: Any, pixels: "Mapping[str, torch.Tensor]") -> "torch.Tensor":
         import torch
 
         found = hf_model.get_image_features(**pixels, return_dict=True)
-        return torch.cat([torch.cat(list(part)) for part in (found.pooler_output, *found.deepstack_features)], dim=-1)
+        parts = (found.pooler_output, *getattr(found, "deepstack_features", ()))
+        return torch.cat([torch.cat(list(part)) for part in parts], dim=-1)
 
 
 FAMILY = Family()

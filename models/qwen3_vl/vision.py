@@ -16,18 +16,22 @@ class VisionSide(vision.VisionSide):
 
     @property
     def patch_grid(self) -> tuple[int, int]:
-        """Of a page, which the published processor leaves as large as it is."""
-        return PAGE[0] // self.config.vision_config.patch_size, PAGE[1] // self.config.vision_config.patch_size
+        """Of a page, whose size the published processor only rounds to whole features."""
+        merge = self.config.vision_config.spatial_merge_size
+        factor = self.config.vision_config.patch_size * merge
+        return round(PAGE[0] / factor) * merge, round(PAGE[1] / factor) * merge
 
     @property
     def pixel_bytes(self) -> int:
         """Of a page, whose frames come in pairs that are the same."""
-        return 3 * PAGE[0] * PAGE[1] * self.config.vision_config.temporal_patch_size * 4
+        vision = self.config.vision_config
+        return 3 * self.patches * vision.patch_size**2 * vision.temporal_patch_size * 4
 
     def connector_bytes(self, each: int) -> int:
         """Of each merger: what is normalized, the first layer's output before and after its activation, the feature."""
         merged = self.config.text_config.hidden_size // self.config.vision_config.spatial_merge_size**2
-        return each * (1 + len(self.config.vision_config.deepstack_visual_indexes)) * (3 * self.hidden + merged)
+        taps = getattr(self.config.vision_config, "deepstack_visual_indexes", ())
+        return each * (1 + len(taps)) * (3 * self.hidden + merged)
 
     def attention_flops(self, pixels: Mapping[str, Any]) -> float:
         """Of the tower's attention, which stays within an image."""

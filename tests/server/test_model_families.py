@@ -15,12 +15,13 @@ from server.vision_language_model import LoadOptions, VisionLanguageModel
 from server.wire_images import from_predict
 from tests import tiny
 from tests.server.helpers import observation, png, screenshot
-from tests.tiny import idefics3, llava, qwen3_vl
+from tests.tiny import idefics3, llava, qwen2_5_vl, qwen3_vl
 
 DECISIVE: dict[str, Callable[[Path], Path]] = {
     "llava": lambda folder: llava.build_decisive_policy(folder, is_next=False),
     "llava_next": lambda folder: llava.build_decisive_policy(folder, is_next=True),
     "idefics3": lambda folder: idefics3.build_policy(folder, layers=2, initializer_range=0.1),
+    "qwen2_5_vl": lambda folder: qwen2_5_vl.build_policy(folder, layers=2, initializer_range=0.1),
     "qwen3_vl": lambda folder: qwen3_vl.build_policy(folder, layers=4, initializer_range=0.1),
     "smolvlm": lambda folder: idefics3.build_policy(folder, "smolvlm", layers=2, initializer_range=0.1),
 }

@@ -4,7 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import Qwen3VLConfig, Qwen3VLForConditionalGeneration
+from transformers import (
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
+    ProcessorMixin,
+    Qwen3VLConfig,
+    Qwen3VLForConditionalGeneration,
+)
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
 from models.qwen3_vl.processor import Qwen3VLProcessor
@@ -25,9 +31,7 @@ def build_policy(
 ) -> Path:
     """Write it in fp32 with its processor to `folder`: grouped queries, wider than the hidden states; `text` goes to
     its language model's configuration, `taps` are the tower's layers that decoder layers see."""
-    tokenizer = make_tokenizer()
-    tokenizer.add_tokens(list(_SPECIAL), special_tokens=True)
-    token = tokenizer.convert_tokens_to_ids
+    tokenizer = make_qwen_tokenizer()
     torch.manual_seed(0)
     language = {
         **{"vocab_size": len(tokenizer), "hidden_size": 48, "intermediate_size": 96, "num_hidden_layers": layers},
@@ -41,17 +45,32 @@ def build_policy(
         "deepstack_visual_indexes": list(taps),
     }
     config = Qwen3VLConfig(
-        text_config=language,
-        vision_config=vision,
-        tie_word_embeddings=tied,
-        **{f"{name}_token_id": token(f"<|{name}|>") for name in ("vision_start", "vision_end")},
-        **{f"{name}_token_id": token(f"<|{name}_pad|>") for name in ("image", "video")},
+        text_config=language, vision_config=vision, tie_word_embeddings=tied, **special_ids(tokenizer)
     )
-    model = Qwen3VLForConditionalGeneration(config)
-    model.generation_config.eos_token_id = token("<|im_end|>")
+    return save_with_processor(folder, Qwen3VLForConditionalGeneration(config), tokenizer, Qwen3VLProcessor)
+
+
+def make_qwen_tokenizer() -> PreTrainedTokenizerFast:
+    """With the special tokens of every Qwen-VL."""
+    tokenizer = make_tokenizer()
+    tokenizer.add_tokens(list(_SPECIAL), special_tokens=True)
+    return tokenizer
+
+
+def special_ids(tokenizer: PreTrainedTokenizerFast) -> dict[str, int]:
+    """As a configuration names them."""
+    names = {"vision_start": "vision_start", "vision_end": "vision_end", "image": "image_pad", "video": "video_pad"}
+    return {f"{name}_token_id": tokenizer.convert_tokens_to_ids(f"<|{token}|>") for name, token in names.items()}
+
+
+def save_with_processor(
+    folder: Path, model: PreTrainedModel, tokenizer: PreTrainedTokenizerFast, processor: type[ProcessorMixin]
+) -> Path:
+    """To `folder`, with images of 4 to 24 features."""
+    model.generation_config.eos_token_id = tokenizer.convert_tokens_to_ids("<|im_end|>")
     model.generation_config.pad_token_id = tokenizer.pad_token_id
     images = Qwen2VLImageProcessorPil(
         **{"patch_size": PATCH, "merge_size": MERGE, "image_mean": [0.5] * 3, "image_std": [0.5] * 3},
         size={"shortest_edge": 4 * (PATCH * MERGE) ** 2, "longest_edge": 24 * (PATCH * MERGE) ** 2},
     )
-    return save(folder, model, Qwen3VLProcessor(images, tokenizer, chat_template=_CHAT_TEMPLATE))
+    return save(folder, model, processor(images, tokenizer, chat_template=_CHAT_TEMPLATE))

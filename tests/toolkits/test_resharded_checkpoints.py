@@ -14,11 +14,11 @@ from models.registry import family
 from models.weight_table import find_spelling
 from tests import tiny
 from tests.conftest import ROOT
-from tests.tiny import idefics3, llava, qwen3_vl
+from tests.tiny import idefics3, llava, qwen2_5_vl, qwen3_vl
 from tests.toolkits.checkpoints import convert, read_hf
 from tests.training.test_score import score
 
-NAMES = ("idefics2", "llava", "llava_next", "idefics3", "qwen3_vl")
+NAMES = ("idefics2", "llava", "llava_next", "idefics3", "qwen2_5_vl", "qwen3_vl")
 
 
 def build(name: str, folder: Path) -> Path:
@@ -26,8 +26,9 @@ def build(name: str, folder: Path) -> Path:
         return tiny.build_policy(folder, vocab_size=500, heads=4, kv_heads=4, tied=False)
     if name == "idefics3":
         return idefics3.build_policy(folder, num_key_value_heads=4)
-    if name == "qwen3_vl":
-        return qwen3_vl.build_policy(folder, num_key_value_heads=4)
+    if name in ("qwen2_5_vl", "qwen3_vl"):
+        make = {"qwen2_5_vl": qwen2_5_vl, "qwen3_vl": qwen3_vl}[name].build_policy
+        return make(folder, num_key_value_heads=4)
     return llava.build_policy(folder, is_next=name == "llava_next", kv_heads=4)
 
 

@@ -126,7 +126,7 @@ def built(hf_folder: Path, megatron_folder: Path, trainable: Any, bf16: bool) ->
         "keys": sorted(part.key for part in sharded_weights([model]).values() if hasattr(part, "key")),
         "losses": [float(loss.mean()) for loss in losses],
         "norm": norm,
-        "embedding_strides": model._embed(tokens, NO_IMAGES, torch.arange(tokens.size(1))).stride(),
+        "embedding_strides": model._embed(tokens, NO_IMAGES, tokens < 0, torch.arange(tokens.size(1)))[0].stride(),
         "changed": sum(not torch.equal(before[name], p.detach()) for name, p in model.named_parameters()),
     }
 

@@ -229,7 +229,8 @@ def test_attention_without_a_kernel_is_refused_before_the_start(
     """As PyTorch's fused kernels are; the GPU is pretended, None is a host without one."""
     monkeypatch.setattr("torch.cuda.is_available", lambda: capability is not None)
     monkeypatch.setattr("torch.cuda.get_device_capability", lambda *_: capability)
-    text = SimpleNamespace(head_dim=head_dim, sliding_window=window, num_attention_heads=4, num_key_value_heads=4)
+    heads = {"num_attention_heads": 4, "num_key_value_heads": 4, "rope_parameters": {}}
+    text = SimpleNamespace(head_dim=head_dim, sliding_window=window, **heads)
     config = Config(Path("data"), Path("checkpoint"), **{"te": False, "seq_len": 64, **changes})
     kernels.look.cache_clear()
     try:

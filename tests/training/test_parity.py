@@ -19,7 +19,7 @@ import torch
 from common.processes import die_with_parent
 from tests import tiny
 from tests.conftest import ROOT
-from tests.tiny import idefics3, llava, qwen3_vl
+from tests.tiny import idefics3, llava, qwen2_5_vl, qwen3_vl
 from tests.training import rounding
 from tests.training.columns_reference import CASES
 from tests.training.conftest import convert
@@ -51,6 +51,7 @@ MAKERS: dict[str, Callable[[Path], Path]] = {
     "smolvlm with MHA": lambda folder: idefics3.build_policy(
         folder, "smolvlm", splits=False, tied=False, hidden_size=48, num_key_value_heads=4
     ),
+    "qwen2_5_vl": qwen2_5_vl.build_policy,
     "qwen3_vl": qwen3_vl.build_policy,
     # the tower's taps out of order, the last layer among them; three layers on each chunk of PP2 x VPP2
     "qwen3_vl with MHA and 12 layers": lambda folder: qwen3_vl.build_policy(
@@ -73,6 +74,7 @@ FEW = {
     "llava_next": ("tp1", "tp2,pp2,packed", "cp2,do,overlap", "pp2,cp2,packed,bf16"),
     "idefics3": ("tp2,pp2,sp,full",),
     "smolvlm with MHA": ("cp2,packed",),
+    "qwen2_5_vl": ("tp2,pp2,packed",),
     "qwen3_vl": ("tp2,pp2,sp,full", "tp2,cp2,sp,packed"),
 }
 FP32 = (

@@ -77,6 +77,7 @@ def transformer_config(config: Any, layout: "Layout", kernels: "Kernels") -> "Tr
         gated_linear_unit=True,
         activation_func=functional.silu,
         add_bias_linear=False,
+        add_qkv_bias=family_of(config).has_qkv_bias,
         hidden_dropout=0.0,
         attention_dropout=0.0,
         tensor_model_parallel_size=layout.tensor_parallel,

@@ -18,7 +18,7 @@ from training.modules.value_heads import CUT, ValueHeads
 
 _CUT = (
     *("word_embeddings.weight", "output_layer.weight"),
-    *("linear_qkv.weight", "linear_qkv.lora_b", "linear_fc1.weight", "linear_fc1.lora_b"),
+    *("linear_qkv.weight", "linear_qkv.bias", "linear_qkv.lora_b", "linear_fc1.weight", "linear_fc1.lora_b"),
     *("linear_proj.weight", "linear_proj.lora_a", "linear_fc2.weight", "linear_fc2.lora_a"),
     *CUT,
 )

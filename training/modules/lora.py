@@ -74,7 +74,7 @@ class LoraColumn(ColumnParallelLinear):
         raise NotImplementedError
 
     def sharded_state_dict(self, prefix: str = "", sharded_offsets: tuple = (), metadata: Any = None) -> dict:
-        state, cut = self.state_dict(prefix="", keep_vars=True), {"weight": 0, "lora_b": 0}
+        state, cut = self.state_dict(prefix="", keep_vars=True), {"weight": 0, "bias": 0, "lora_b": 0}
         return make_sharded_tensors_for_checkpoint(
             state, prefix, cut, sharded_offsets, tp_group=self.tp_group, dp_cp_group=metadata["dp_cp_group"]
         )

@@ -17,14 +17,14 @@ class MultimodalRotary(torch.nn.Module):
     ) -> None:
         """`section`: frequencies of time, row and column, head_dim / 2 in all."""
         super().__init__()
-        device = torch.cuda.current_device()
-        steps = torch.arange(0, head_dim, 2, dtype=torch.float32, device=device)
-        self.inv_freq = 1.0 / (base ** (steps / head_dim))  # [head_dim / 2]
-        self.axis = frequency_axes(section, how).to(device)
+        steps = torch.arange(0, head_dim, 2, dtype=torch.float32)
+        self.inv_freq = 1.0 / (base ** (steps / head_dim))  # [head_dim / 2]; no buffer: it stays in fp32
+        self.axis = frequency_axes(section, how)
 
     def forward(self, position_ids: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
         """[3, b, s] -> angles [s, b, 1, head_dim] of just these positions."""
-        freqs = position_ids.to(self.inv_freq)[self.axis].permute(2, 1, 0) * self.inv_freq
+        self.inv_freq, self.axis = self.inv_freq.to(position_ids.device), self.axis.to(position_ids.device)
+        freqs = position_ids.to(self.inv_freq.dtype)[self.axis].permute(2, 1, 0) * self.inv_freq
         return torch.cat([freqs, freqs], dim=-1).unsqueeze(2)
 
 

@@ -1,4 +1,4 @@
-"""Qwen3-VL's positions, sizes and weights are Hugging Face's; a mark that a policy samples is a token like others."""
+"""A Qwen-VL's positions, sizes and weights are Hugging Face's; a mark that a policy samples is a token like others."""
 
 import random
 from pathlib import Path
@@ -8,16 +8,15 @@ from typing import Any
 import pytest
 import torch
 from PIL import Image
-from transformers import Qwen3VLForConditionalGeneration
+from transformers import AutoModelForImageTextToText
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
-from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextRotaryEmbedding
 
 from common.errors import UserError
 from models.image_settings import ImageSettings
 from models.images import ImageEncoder
 from models.processor import describe, load_processor
 from models.registry import family
-from tests.tiny import qwen3_vl
+from tests.tiny import qwen2_5_vl, qwen3_vl
 from toolkits.model_checkpoints_convertor.convert import Config, main
 from toolkits.model_checkpoints_convertor.hf_weights import open_hf_folder
 from training.collate import Collator, Place, TokenizedSample
@@ -28,10 +27,12 @@ from training.modules.rotary import MultimodalRotary
 from training.pictures import Picture
 from training.vision_meter import VisionMeter
 
+MAKERS = {"qwen3_vl": qwen3_vl.build_policy, "qwen2_5_vl": qwen2_5_vl.build_policy}
 
-@pytest.fixture(scope="module")
-def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return qwen3_vl.build_policy(tmp_path_factory.mktemp("policy"))
+
+@pytest.fixture(scope="module", params=MAKERS)
+def policy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return MAKERS[request.param](tmp_path_factory.mktemp("policy"))
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +47,7 @@ def encoder(policy: Path, processor: Any) -> ImageEncoder:
 
 def test_tokens_positions_and_patches_are_hugging_faces(policy: Path, processor: Any, encoder: ImageEncoder) -> None:
     """No image to three of odd sizes, also below the least and above the most pixels."""
-    hf = Qwen3VLForConditionalGeneration.from_pretrained(policy).model
+    hf = AutoModelForImageTextToText.from_pretrained(policy).model
     rng = random.Random(0)
     for number in range(16):
         sizes = [(rng.randrange(8, 200), rng.randrange(8, 200)) for _ in range(number % 4)]
@@ -105,9 +106,9 @@ def test_a_sampled_mark_is_a_token_like_others(encoder: ImageEncoder) -> None:
         assert behind.equal(behind[:, :1] + torch.arange(behind.size(1)))
 
 
-@pytest.mark.parametrize("tied", [True, False])
-def test_a_round_trip_is_exact_and_both_sides_agree(tmp_path: Path, tied: bool) -> None:
-    hf = qwen3_vl.build_policy(tmp_path / "hf", layers=3, tied=tied)
+@pytest.mark.parametrize(("name", "tied"), [("qwen3_vl", True), ("qwen3_vl", False), ("qwen2_5_vl", False)])
+def test_a_round_trip_is_exact_and_both_sides_agree(tmp_path: Path, name: str, tied: bool) -> None:
+    hf = MAKERS[name](tmp_path / "hf", layers=3, tied=tied)
     main(Config(direction="hf2mg", load_path=hf, save_path=tmp_path / "mg", verify=True))
     main(Config(direction="mg2hf", load_path=tmp_path / "mg", save_path=tmp_path / "back"))
     before, after = open_hf_folder(hf), open_hf_folder(tmp_path / "back")
@@ -116,10 +117,13 @@ def test_a_round_trip_is_exact_and_both_sides_agree(tmp_path: Path, tied: bool) 
 
 
 def test_angles_are_hugging_faces(policy: Path) -> None:
-    text = family(policy).read_config(policy).text_config
+    kind = family(policy)
+    text = kind.read_config(policy).text_config
     positions = torch.randint(50, (3, 2, 9))
-    own = MultimodalRotary(text.head_dim, text.rope_parameters["rope_theta"], [4, 2, 2], "interleaved")(positions)
-    cosine, sine = Qwen3VLTextRotaryEmbedding(text)(torch.zeros(1), positions)
+    rope = text.rope_parameters
+    own = MultimodalRotary(text.head_dim, rope["rope_theta"], rope["mrope_section"], kind.mrope)(positions)
+    hf = AutoModelForImageTextToText.from_pretrained(policy).model.language_model
+    cosine, sine = hf.rotary_emb(torch.zeros(1), positions)
     assert own.cos()[:, :, 0].transpose(0, 1).allclose(cosine) and own.sin()[:, :, 0].transpose(0, 1).allclose(sine)
 
 
@@ -156,10 +160,11 @@ def test_the_first_stage_needs_a_layer_for_each_inner_layer_of_the_tower() -> No
 
 
 @pytest.mark.parametrize("frozen", [True, False])
-def test_flops_are_counted_by_the_published_rule(policy: Path, frozen: bool) -> None:
+def test_flops_are_counted_by_the_published_rule(tmp_path: Path, frozen: bool) -> None:
     """Megatron-Bridge's, docs of `models/qwen3_vl/vision.py`; a frozen tower has no backward pass, its mergers have."""
     from training.modules.qwen3_vl.model import Mergers, Tower
 
+    policy = qwen3_vl.build_policy(tmp_path)
     hf = family(policy).read_config(policy)
     tower = Tower(hf.vision_config)
     mergers = Mergers(tower)

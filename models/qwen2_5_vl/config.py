@@ -1,0 +1,16 @@
+"""What of a Qwen2.5-VL's configuration is supported."""
+
+from pathlib import Path
+from typing import Any
+
+from common.errors import UserError
+from models.qwen3_vl.config import check_common
+
+
+def check(path: Path, config: Any) -> None:
+    """`UserError`, naming the file `path`, for what this model does not compute."""
+    text = config.text_config
+    text.head_dim = text.hidden_size // text.num_attention_heads  # which its files never say
+    check_common(path, config, text_kind="qwen2_5_vl_text")
+    if text.sliding_window:
+        raise UserError(f"{path}: use_sliding_window is true, but only some of its layers have a window")
