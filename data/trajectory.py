@@ -35,6 +35,9 @@ MAX_STEPS = "max_steps"  # it did not answer in time
 BLOCKED = "blocked"  # the website turned the agent away; `reason` says how
 INVALID = "invalid"  # browser, network or server failed; `reason` says how
 
+AGREEMENT = ".agreement"  # beside trajectory folders: what other judges say, in <judge>/<trajectory>.json
+PERSON = "person"  # the judge whose verdicts are a person's
+
 _FINISH_LINE = "INFO - finish!!"
 _IMAGE_REDACTED = {"type": "image_url", "image_url": {"url": "data:image/png;base64,{b64_img}"}}
 _LEGACY_CANNOT_EXECUTE = re.compile(r"The action you have chosen cannot be exected\.[^\n]*?Thought and Action\.")

@@ -4,7 +4,8 @@
         --reference oracle --judge webvoyager --api_eval_model judge --eval_api_base http://127.0.0.1:7091/v1
 
 Each judge's verdicts are kept in `<process_dir>/.agreement/<name>/`, so nothing is judged twice; the verdicts that the
-trajectories carry are not touched. `--reference recorded` takes those as the reference. Writes agreement.json.
+trajectories carry are not touched. `--reference recorded` takes those as the reference. Where a person labeled some in
+`elcano view`, both are compared with these labels, too. Writes agreement.json.
 """
 
 from collections import Counter
@@ -29,7 +30,7 @@ from common.key_flags import hide_keys
 from common.limits import at_least
 from data.outcome import Outcome, Verdict
 from data.task import Task, read_tasks
-from data.trajectory import read_outcome
+from data.trajectory import AGREEMENT, PERSON, read_outcome
 
 DEFINITE = (Verdict.SUCCESS, Verdict.FAILURE)
 
@@ -60,16 +61,23 @@ def main(config: Config) -> None:
     if config.reference != "recorded":
         reference, _ = make_judge(JudgeFlags(judge=config.reference), config.process_dir, tasks)
 
-    def verdicts(case: tuple[Task, Path]) -> tuple[Verdict, Verdict]:
-        kept = config.process_dir / ".agreement"
+    kept = config.process_dir / AGREEMENT
+
+    def verdicts(case: tuple[Task, Path]) -> tuple[Verdict, Verdict, Verdict]:
         said = _kept(judge, *case, kept / judge_name(judge))
         truth = reference(*case) if config.reference == "recorded" else _kept(reference, *case, kept / "reference")
-        return truth.verdict, said.verdict
+        return truth.verdict, said.verdict, _label(kept / PERSON, case[1])
 
     with ThreadPoolExecutor(config.num_judges) as pool:
-        table = agreement(list(pool.map(verdicts, cases(config.process_dir, tasks))))
-    write_json(config.process_dir / "agreement.json", table)
+        found = list(pool.map(verdicts, cases(config.process_dir, tasks)))
+    table = agreement([(truth, said) for truth, said, _ in found])
     print_agreement(table, judge_name(judge), config.reference)
+    if (kept / PERSON).is_dir():
+        labeled = [agreement([(every[2], every[side]) for every in found]) for side in (1, 0)]
+        table[PERSON] = dict(zip(("judge", "reference"), labeled, strict=True))
+        print_agreement(labeled[0], judge_name(judge), PERSON)
+        print_agreement(labeled[1], config.reference, PERSON)
+    write_json(config.process_dir / "agreement.json", table)
 
 
 def agreement(pairs: Sequence[tuple[Verdict, Verdict]]) -> dict[str, Any]:
@@ -126,6 +134,12 @@ def _kept(judge: Callable[[Task, Path], Outcome], task: Task, folder: Path, kept
 def _recorded(task: Task, folder: Path) -> Outcome:
     """The verdict a trajectory carries; invalid when it has none."""
     return read_outcome(folder) or Outcome(Verdict.INVALID, "not judged")
+
+
+def _label(labels: Path, folder: Path) -> Verdict:
+    """A person's; invalid where there is none."""
+    path = labels / f"{folder.name}.json"
+    return Outcome.from_json(read_json(path)).verdict if path.exists() else Verdict.INVALID
 
 
 def _ratio(part: int, whole: int) -> float | None:

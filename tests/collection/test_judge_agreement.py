@@ -5,8 +5,10 @@ import subprocess
 import sys
 
 from collection.evaluation.judge_agreement import agreement
-from data.outcome import Verdict
+from common.files import write_json
+from data.outcome import Outcome, Verdict
 from data.task import write_tasks
+from data.trajectory import AGREEMENT, PERSON, folder_name
 from tests.collection.endpoints import serving
 from tests.collection.test_judges import QUESTIONS, record, right_answer
 from tests.conftest import ROOT
@@ -28,6 +30,9 @@ def test_the_command_compares_a_model_with_the_oracle(tmp_path):
     for number, task in enumerate(tasks):
         record(results, task, right_answer(task) if number % 3 else "no idea")
     write_tasks(tmp_path / "tasks.jsonl", tasks)
+    for number in range(4):  # the oracle says failure of the first and the fourth
+        label = Outcome(YES if number in (0, 1) else NO, judge=PERSON)
+        write_json(results / AGREEMENT / PERSON / f"{folder_name(tasks[number].id)}.json", label.to_json())
     with serving(error_rate=0.3) as endpoint:
         command = [sys.executable, "collection/evaluation/judge_agreement.py", "--process_dir", results]
         command += ["--test_file", tmp_path / "tasks.jsonl", "--reference", "oracle", "--judge", "webvoyager"]
@@ -38,4 +43,7 @@ def test_the_command_compares_a_model_with_the_oracle(tmp_path):
         assert len(endpoint.fates) == len(tasks)
     table = json.loads((results / "agreement.json").read_text())
     assert table["num_compared"] == 12 and 0.4 < table["agreement"] < 1
+    labeled = table["person"]
+    assert labeled["reference"]["num_compared"] == 4 == labeled["judge"]["num_compared"]
+    assert labeled["reference"]["agreement"] == 0.5 and f"oracle against {PERSON}" in done.stdout
     assert not list(results.glob("task*/outcome.json"))

@@ -32,7 +32,7 @@ def compare_sets(index: Index, before: TrajectorySet, after: TrajectorySet) -> d
         shown = {"task": task, "ques": second.ques or first.ques, "parts_at": parts_at}
         rows.append({**shown, "before": _shown(first, shares[0][task]), "after": _shown(second, shares[1][task])})
     told = dataclasses.asdict(change) if change else None
-    return {"before": before.key, "after": after.key, "change": told, "tasks": rows}
+    return {"opened": before.run, "before": before.key, "after": after.key, "change": told, "tasks": rows}
 
 
 def _by_task(heads: list[Head]) -> dict[str, list[Head]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from common.errors import UserError
 from data.action import ActionError, Click, Drag, Scroll, Type, parse_reply
-from data.trajectory import read_trajectory
+from data.trajectory import AGREEMENT, read_trajectory
 from toolkits.make_traces import action_text
 from toolkits.viewer.heads import (
     as_json,
@@ -21,7 +21,6 @@ from toolkits.viewer.heads import (
     read_verdict,
     shortened,
 )
-from toolkits.viewer.index import AGREEMENT
 from toolkits.viewer.opened import TrajectorySet, plain_folders, read
 from toolkits.viewer.repeat import commands
 from toolkits.viewer.thoughts import Thoughts
@@ -60,6 +59,7 @@ def read_detail(one: TrajectorySet, folder: Path, thoughts: Thoughts) -> dict[st
     known = thoughts.of(head.task, head.run)
     return {
         "set": one.key,
+        "opened": one.run,
         "name": folder.name,
         "task": head.task,
         "run": head.run,

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
+from data.trajectory import AGREEMENT
 from toolkits.viewer.heads import Head, bare_head, read_head, read_verdict
 from toolkits.viewer.opened import OpenedRun, TrajectorySet, discover, is_plain, plain_folders, trajectory_folders
 
-AGREEMENT = ".agreement"
 _FIELDS = [field.name for field in dataclasses.fields(Head)]
 _SHOWN = [name for name in _FIELDS if name != "text"]
 _CHUNK = 100  # folders read before others see them
@@ -30,12 +30,13 @@ _VERSION = 1
 
 
 class Index:
-    """Thread-safe. `generation` grows with every change; `num_unread` folders are known by their names only,
-    `num_left_out` of each run cannot be named."""
+    """Thread-safe. `generation` grows with every change; `num_unread` folders are known by their names only (None: not
+    counted yet), `num_left_out` of each run cannot be named."""
 
     def __init__(self, roots: Sequence[Path], file: Path | None = None):
         self.roots, self.runs = list(roots), discover(roots)
-        self.generation, self.num_unread = 0, 0
+        self.generation = 0
+        self.num_unread: int | None = None
         self.num_left_out: Counter[str] = Counter()
         self._lock = threading.Lock()
         self._asked_at = time.monotonic()
@@ -166,8 +167,9 @@ def _opened(file: Path | None) -> sqlite3.Connection:
     if file is None:
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         file = base / "elcano" / f"viewer-{_VERSION}.sqlite"
-    for place in (file, Path(tempfile.mkdtemp(prefix="elcano-view-")) / "index.sqlite"):
+    for find_place in (lambda: file, lambda: Path(tempfile.mkdtemp(prefix="elcano-view-")) / "index.sqlite"):
         with contextlib.suppress(OSError, sqlite3.Error):
+            place = find_place()
             place.parent.mkdir(parents=True, exist_ok=True)
             database = sqlite3.connect(place, check_same_thread=False, timeout=10)
             database.execute("PRAGMA journal_mode = WAL")

@@ -3,11 +3,10 @@
 from common.errors import UserError
 from common.files import parse_json, write_json
 from data.outcome import Outcome, Verdict
+from data.trajectory import AGREEMENT, PERSON
 from toolkits.viewer.heads import as_object, as_text
-from toolkits.viewer.index import AGREEMENT
 from toolkits.viewer.opened import TrajectorySet
 
-PERSON = "person"
 _ALLOWED = (Verdict.SUCCESS, Verdict.FAILURE)
 
 

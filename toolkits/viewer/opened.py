@@ -20,9 +20,10 @@ _NO_SETS = {"images", "shards", "candidate-shards", "weighted-shards", "megatron
 
 @dataclass(frozen=True)
 class TrajectorySet:
-    """A folder of trajectory folders. `name` is its path from its run, `key` what browsers call it."""
+    """A folder of trajectory folders. `run` is its run's key, `name` its path there, `key` what browsers call it."""
 
     key: str
+    run: str
     name: str
     path: Path
 
@@ -46,7 +47,7 @@ def discover(roots: Sequence[Path]) -> list[OpenedRun]:
     for root in roots:
         if not root.is_dir():
             raise UserError(f"{root}: no such folder; give a run's, such as runs/quickstart, or one of trajectories")
-        key = root.resolve().name or "root"
+        key = root.absolute().name.strip(".") or root.resolve().name or "root"  # as typed, also where it is a link
         while any(run.key == key for run in runs):
             key += "+"  # another folder of this name
         runs.append(OpenedRun(key, root.resolve()))
@@ -118,7 +119,7 @@ def _walk(folder: Path, run: OpenedRun, runs: list[OpenedRun], depth: int) -> No
         runs.append(run)
     if next(iter(_tasks_of(folder)), None):
         name = str(folder.relative_to(run.path))
-        run.sets.append(TrajectorySet(f"{run.key}/{name}", name, folder))
+        run.sets.append(TrajectorySet(f"{run.key}/{name}", run.key, name, folder))
         return
     for inner in plain_folders(folder) if depth else []:
         if inner.name not in _NO_SETS:

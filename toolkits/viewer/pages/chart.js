@@ -24,7 +24,7 @@ export function rates(rounds) {
     return [
       svg("line", { x1: x, x2: x, y1: y(low), y2: y(high), class: "interval" }),
       svg("circle", { cx: x, cy: y(round.rate), r: 4, class: "dot" }),
-      svg("text", { x: x + 8, y: y(round.rate) + 4 }, percent(round.rate)),
+      svg("text", { x, y: y(high) - 6, "text-anchor": "middle" }, percent(round.rate)),
       svg("text", { x, y: 200, "text-anchor": "middle" }, round.name.slice(0, 16)),
     ];
   });

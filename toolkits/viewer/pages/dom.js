@@ -31,7 +31,9 @@ export function crumbs(...links) {
   return h("nav", { "aria-label": "where you are" }, links.filter(Boolean).map(([text, href], at) => [at ? " › " : "", href ? h("a", { href }, text) : text]));
 }
 
-export function table(caption, titles, rows) {
+export function table(caption, allTitles, allRows) {
+  const kept = allTitles.map((_, at) => allRows.some((row) => ![null, undefined, ""].includes(row[at])));
+  const [titles, ...rows] = [allTitles, ...allRows].map((row) => row.filter((_, at) => kept[at]));
   return h("table", {}, h("caption", {}, caption),
     h("thead", {}, h("tr", {}, titles.map((title) => h("th", { scope: "col" }, title)))),
     h("tbody", {}, rows.map((cells) => h("tr", {}, cells.map((cell) => h("td", {}, cell))))));

@@ -65,7 +65,7 @@ export async function rowsPage(key, query) {
       : order.slice(0, state.shown).map((row) => line(row, columns));
     body.replaceChildren(...lines);
     more.hidden = lines.length < state.shown;
-    counted.textContent = `${order.length} of ${rows.length} trajectories`;
+    counted.textContent = `${order.length} of ${rows.length} trajectories${kept.unread ? `; ${kept.unread} are still being read` : ""}`;
     counted.dataset.ms = (performance.now() - begun).toFixed(1);
   }
 
@@ -85,7 +85,7 @@ export async function rowsPage(key, query) {
 }
 
 async function allRows(key) {
-  const { generation } = await load("state");
+  const { generation, num_unread: unread } = await load("state");
   if (kept.key !== key || kept.generation !== generation) {
     const [{ columns, sets }, thoughts] = await Promise.all([load("rows", { run: key }), load("thoughts", { run: key })]);
     const names = Object.keys(columns);
@@ -94,7 +94,7 @@ async function allRows(key) {
       row.set = sets[row.set];
       [row.value, row.advantage] = thoughts[row.set]?.[row.name] ?? [null, null];
     }
-    kept = { key, generation, rows };
+    kept = { key, generation, unread, rows };
   }
   return kept.rows;
 }

@@ -28,7 +28,6 @@ async function open(set, name, key) {
   const one = await load("trajectory", { set, name });
   const place = h("div", { class: "trajectory" });
   const strip = h("ol", { class: "strip", "aria-label": "steps" });
-  const run = set.split("/")[0];
   const state = { number: 1, after: false };
   shown = {
     key, place,
@@ -60,7 +59,7 @@ async function open(set, name, key) {
   strip.append(...one.steps.map((step) => h("li", {}, h("button", { click: () => shown.go(step.number - state.number), title: step.action },
     picture(one, step.number, "lazy"), h("span", {}, `${step.number}. ${step.action.slice(0, 40) || "no action"}`)))));
   return [
-    crumbs(isExported ? ["exported"] : ["opened runs", "#/"], !isExported && [run, link("run", run)], !isExported && ["trajectories", link("rows", run)], [name]),
+    crumbs(isExported ? ["exported"] : ["opened runs", "#/"], !isExported && [one.opened, link("run", one.opened)], !isExported && ["trajectories", link("rows", one.opened)], [name]),
     h("h1", {}, one.ques || one.task),
     h("p", {}, badge(one.verdicts[0]?.verdict ?? (one.status ? "unjudged" : "unfinished")), " ", one.task, one.run === null ? "" : `, try ${one.run}`,
       one.web && ` on ${one.web}`, one.status && `; it ended: ${one.status}`, one.answer && `; answer: ${one.answer}`, one.reason && `; ${one.reason}`),
