@@ -6,6 +6,7 @@
     python collection/propose_tasks.py --method self_instruct --seed_files IL.jsonl ...
     python collection/propose_tasks.py --method evolve --seed_files optim-1.jsonl --check_feasibility \\
         --results_dir runs/optim-1/trajectories --critic_scores scores.jsonl ...
+    python collection/propose_tasks.py --method given --seed_files proposed.jsonl --critic_scores scores.jsonl ...
 
 Proposals that say the same as a known task, leak from the test files, or fail a check are left out; what became of all
 of them stands in `<output_file>.report.json`. Sites are those of --sites_file, or of the seeds and demonstrations.
@@ -15,12 +16,11 @@ import json
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Annotated, Literal
 
 from rich import box
 from rich.table import Table
 
+from collection.config.proposals import ProposalsConfig
 from collection.endpoints.keys import base_key, endpoint_key
 from collection.judges.endpoint import Endpoint
 from collection.judges.ledger import PRICES, Budget, Ledger
@@ -33,101 +33,41 @@ from common.cli import run
 from common.errors import UserError
 from common.files import write_json
 from common.key_flags import hide_keys
-from common.limits import Checked, at_least, between
-from data.sampling import Temperature
 from data.task import Task, read_tasks, write_tasks
 from data.terminal import print_table
 
-Method = Literal["names", "demos", "self_instruct", "evolve"]
 MAX_ROUNDS = 6  # requests for a site until it has its tasks; each asks for what is still missing
 
 
-@dataclass(frozen=True)
-class Config(Checked):
-    """Flags of `propose_tasks.py`."""
-
-    method: Method
-    """What the model starts from."""
-    output_file: Path
-    """The task file to write."""
-    num_tasks: Annotated[int, at_least(1)] = 100
-    """Tasks wanted, shared evenly between the sites."""
-    sites_file: Path | None = None
-    """Task file whose sites are meant (names)."""
-    seed_files: tuple[Path, ...] = ()
-    """Task files: examples (self_instruct), or the tasks that were tried (evolve). For every method: known tasks
-    and not proposed again; what they name (a tab, an option) is vocabulary, also where test tasks name it."""
-    results_dir: Path | None = None
-    """Trajectories: demonstrations to look at (demos), or the tries that show which seeds failed (evolve)."""
-    test_files: tuple[Path, ...] = ()
-    """Test tasks, from which nothing may leak."""
-    id_prefix: str = "proposed"
-    """Part of the new tasks' ids, `<site>-<id_prefix>--<number>`."""
-    tasks_per_request: Annotated[int, at_least(1)] = 25
-    """Tasks asked for at once."""
-    num_examples: Annotated[int, at_least(1)] = 8
-    """Examples or failed tasks shown with each request."""
-    num_imgs: Annotated[int, at_least(0)] = 3
-    """Screenshots of a demonstration shown (demos); 0 shows none."""
-    num_trees: Annotated[int, at_least(0)] = 0
-    """Pages of a demonstration whose text is shown."""
-    max_similarity: Annotated[float, between(0, 1)] = 0.9
-    """A proposal as similar as this to a known task is a duplicate."""
-    check_feasibility: bool = False
-    """Ask the model about each proposal whether it can be done."""
-    critic_scores: Path | None = None
-    """JSONL of {"ques", "score"}: keep proposals whose score lies in --critic_window, drop those without one."""
-    critic_window: tuple[float, float] = (0.05, 0.75)
-    """Neither hopeless nor solved (WebRL)."""
-    ground_truth: bool = False
-    """Embedded sites only: keep what their oracle knows to be feasible and outside its test split, with its `eval`."""
-    api_model: str = "gpt-4o"
-    """Model that proposes, at any OpenAI-compatible endpoint."""
-    api_base: str = ""
-    """Base URL of that endpoint. Empty: OpenAI's own."""
-    api_key: str = ""
-    """Its key; better set ENDPOINT_API_KEY, or OPENAI_API_KEY for OpenAI's own."""
-    temperature: Temperature = 1.0
-    """Sampling temperature of proposals."""
-    seed: int = 0
-    """Seed of the choice of examples and of sampling."""
-    budget_usd: Annotated[float, at_least(0)] | None = None
-    """Most that all requests into this output file may cost, over all restarts."""
-
-    def check_together(self) -> None:
-        """What each method needs."""
-        needs = {
-            "names": ("sites_file", self.sites_file),
-            "demos": ("results_dir", self.results_dir),
-            "self_instruct": ("seed_files", self.seed_files),
-            "evolve": ("seed_files", self.seed_files),
-        }
-        name, value = needs[self.method]
-        if not value:
-            raise UserError(f"--method {self.method} needs --{name}")
-        if self.method == "evolve" and self.results_dir is None:
-            raise UserError("--method evolve needs --results_dir, the tries that show which seeds failed")
-
-
-def main(config: Config) -> None:
+def main(config: ProposalsConfig) -> None:
     """Propose, filter, write the tasks and the report."""
     seeds = [task for file in config.seed_files for task in read_tasks(file)]
     tests = [task for file in config.test_files for task in read_tasks(file)]
-    endpoint = make_endpoint(config)
-    sources = make_sources(config, seeds)
-    filters = Filters(TestSplit([task.ques for task in tests], [task.ques for task in seeds]), config.max_similarity)
-    for task in seeds:
-        filters.known.add(task.ques)
-    if all(is_embedded(source.web) for source in sources):
+    is_given = config.method == "given"
+    endpoint = None if is_given and not config.check_feasibility else make_endpoint(config)
+    sources = [] if is_given else make_sources(config, seeds)
+    known = [] if is_given else [task.ques for task in seeds]
+    filters = Filters(TestSplit([task.ques for task in tests], known), config.max_similarity)
+    for ques in known:
+        filters.known.add(ques)
+    if all(is_embedded(each.web) for each in sources or seeds):
         filters.checks.append(("test_leak", outside_test_split))
     if config.check_feasibility:
         filters.checks.append(("infeasible", lambda task: model_says_feasible(endpoint, task)))
     if config.critic_scores is not None:
         filters.checks.append(("outside_critic_window", critic_window(config.critic_scores, config.critic_window)))
     proposer = Proposer(config, endpoint, filters)
-    share = -(-config.num_tasks // len(sources))
-    tasks = [task for source in sources for task in proposer.propose(source, share)][: config.num_tasks]
-    report = {"wanted": config.num_tasks, "written": len(tasks), **filters.counts, "cost": endpoint.ledger.report()}
+    if is_given:
+        proposer.raw, tasks = seeds, [task for task in seeds if filters.passes(task)][: config.num_tasks]
+    else:
+        share = -(-config.num_tasks // len(sources))
+        tasks = [task for source in sources for task in proposer.propose(source, share)][: config.num_tasks]
+    report = {
+        "wanted": config.num_tasks,
+        "written": len(tasks),
+        **filters.counts,
+        **({"cost": endpoint.ledger.report()} if endpoint else {}),
+    }
     report |= oracle_report(proposer.raw, tasks)
     if config.ground_truth:
         tasks = add_ground_truth(tasks)
@@ -143,7 +83,7 @@ def main(config: Config) -> None:
 class Proposer:
     """Asks until a site has its tasks; `raw` keeps all proposals as they came, for the report."""
 
-    config: Config
+    config: ProposalsConfig
     endpoint: Endpoint
     filters: Filters
     raw: list[Task] = field(default_factory=list)
@@ -170,7 +110,7 @@ class Proposer:
         return kept
 
 
-def make_endpoint(config: Config) -> Endpoint:
+def make_endpoint(config: ProposalsConfig) -> Endpoint:
     """The proposing model, with a ledger and remembered replies beside the output file."""
     folder = config.output_file.parent / ".proposals"
     prices = PRICES.get(config.api_model)
@@ -179,7 +119,7 @@ def make_endpoint(config: Config) -> Endpoint:
     return Endpoint(config.api_model, key, config.api_base, ReplyCache(folder / "replies"), ledger)
 
 
-def make_sources(config: Config, seeds: Sequence[Task]) -> list[Site]:
+def make_sources(config: ProposalsConfig, seeds: Sequence[Task]) -> list[Site]:
     """One source per site."""
     if config.method == "names":
         return from_names(sites_of(read_tasks(config.sites_file)))
@@ -200,4 +140,4 @@ def print_report(report: dict) -> None:
 
 if __name__ == "__main__":
     hide_keys()
-    run(Config, main, description="Propose new tasks.")
+    run(ProposalsConfig, main, description="Propose new tasks.")

@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 
 from common.errors import UserError
-from common.files import write_atomic
+from common.files import read_json, write_atomic
 
 RELEASE = "release"
 IDENTITY_FILE = "run.json"
@@ -74,6 +74,14 @@ def fingerprint(folder: Path, files: str = "*.safetensors") -> str:
                 file.seek(offset)
                 digest.update(file.read(_BLOCK))
     return digest.hexdigest()[:12]
+
+
+def critic_of(weights: Path) -> str | None:
+    """The fingerprint of the policy that a critic's training began with, from an iteration's folder; None where it
+    began with another critic, or nothing says so."""
+    path = weights / IDENTITY_FILE
+    said = read_json(path) if path.exists() else None
+    return said.get("policy") if isinstance(said, dict) else None
 
 
 def copy_hf_files(source: Path, destination: Path) -> None:

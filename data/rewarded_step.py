@@ -21,6 +21,7 @@ from common.errors import UserError
 from common.fields import check_fields
 
 _STEP = re.compile(r"(?P<trajectory>.+)--step(?P<step>\d+)")
+_ROUND = re.compile(r"--r(\d+)$")
 _TRY = re.compile(r"(?:--run\d+)?--r\d+$")
 _RUN = re.compile(r"--run\d+(?=--r\d+$)")
 
@@ -55,6 +56,17 @@ class RewardedStep:
         found = RewardedStep(**{"task": _TRY.sub("", str(fields["trajectory"])), **known})
         check_fields(f"sample {sample_id}", found)
         return found
+
+
+def first_state(task_id: str) -> str:
+    """The id of a sample that asks about a task which nobody has tried."""
+    return f"{task_id}--r00--step01"
+
+
+def round_of(group: str) -> int:
+    """The number of the round that a group or a trajectory is of, by the naming rule; 0 where its name has none."""
+    match = _ROUND.search(group)
+    return int(match[1]) if match else 0
 
 
 def place_fields(sample_id: str) -> dict[str, Any]:

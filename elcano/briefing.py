@@ -51,7 +51,7 @@ def expected_s(recipe: Recipe, measured: Mapping, done: Mapping[str, float]) -> 
 
 
 def _round(recipe: Recipe, round: Round) -> str:
-    num_tasks = _count(round.tasks)
+    num_tasks = round.proposals.num_tasks if round.proposals else _count(round.tasks)
     if round.agent == "teacher":
         return f"a teacher takes {num_tasks} tasks, and the policy imitates what succeeded"
     tries, algorithm = recipe.exploration.max_rerun_times, recipe.training_of(round).algorithm

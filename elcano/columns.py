@@ -2,6 +2,7 @@
 
     <run_dir>/<round>/candidates.parquet    what else might be done   collection/sample_candidates.py
     <run_dir>/<round>/candidate-shards/     with them                 toolkits/convert_to_tar_data.py
+    <run_dir>/<round>/representation/       whose features are read   toolkits/make_representation_data.py, ...
     <run_dir>/<round>/columns/              what is thought of it     training/make_columns.sh, training/score.sh
     <run_dir>/<round>/weighted-shards/      what is learned from      toolkits/convert_to_tar_data.py
 
@@ -35,17 +36,18 @@ def make_columns(
     if round.candidates:
         candidates = {"candidates": _draw_candidates(stages, round, policy, shards), "share_images": True}
         shards = stages.pack(round.name, "candidate-shards", data, **candidates)
-    columns, options = folder / "columns", stages.recipe.training_of(round)
+    columns = folder / "columns"
+    if round.representation:
+        _fine_tune(stages, round, data)
     with stages.logbook.stage(f"{round.name}/columns") as needed:
         if needed:
             columns.mkdir(exist_ok=True)
-            said = {name: value for name, value in variables(options, every=True).items() if name in _OF_TRAINING}
-            said |= {"DATASET_PATH": str(shards), "CHECKPOINT": str(folder / "megatron"), "MONTE_CARLO": "true"}
-            said["COLUMN_FILES"] = ""
+            said, scores = _said(stages, round, shards), columns / "logprobs.parquet"
+            _call(stages, round, "score", {**said, "OUTPUT": str(scores)})
             if round.critic:
-                said["COLUMN_FILES"] = str(_values(stages, round, said, columns))
+                said["COLUMN_FILES"] = str(critic_values(stages, round, shards, columns))
+            said |= {"MONTE_CARLO": "true", "SCORES": str(scores) if scores.exists() else ""}
             _call(stages, round, "make_columns", {**said, "OUTPUT": str(columns / "algorithm.parquet")})
-            _call(stages, round, "score", {**said, "OUTPUT": str(columns / "logprobs.parquet")})
     made = [path for path in (columns / "algorithm.parquet", columns / "logprobs.parquet") if path.exists()]
     if has_weights(made[0]):
         shards = stages.pack(round.name, "weighted-shards", data, weights=made[0], **candidates)
@@ -59,15 +61,43 @@ def has_weights(path: Path) -> bool:
     return "weight" in names_in(path)
 
 
-def _values(stages: "Stages", round: Round, said: dict[str, str], columns: Path) -> Path:
-    """Those of a critic on the policy's features."""
-    features, values = columns / "features.parquet", columns / "values.parquet"
-    _call(stages, round, "score", {**said, "ALGORITHM": "", "WRITE": "features", "OUTPUT": str(features)})
-    own = {"DATASET_PATH": said["DATASET_PATH"], "FEATURES": str(features), "CRITIC": str(columns / "critic.pt")}
+def critic_values(stages: "Stages", round: Round, shards: Path, folder: Path) -> Path:
+    """The values of samples by a round's critic, which is fitted to them if it is not fitted yet; files in `folder`."""
+    features, values, own = folder / "features.parquet", folder / "values.parquet", stages.run_dir / round.name
+    said = {**_said(stages, round, shards), "ALGORITHM": "", "WRITE": "features", "OUTPUT": str(features)}
+    if round.representation:
+        said |= {"CHECKPOINT": str(_representation(stages, round)), "AFTER_QUESTION": "true"}
+    _call(stages, round, "score", said)
+    critic = {"FEATURES": str(features), "CRITIC": str(own / "columns" / "critic.pt"), "TARGET": round.critic}
     unset = dict.fromkeys(("BATCH_SIZE", "LR", "SEED", "TRAIN_ITERS"), "")  # a shell's are those of training
-    own |= {"OUTPUT": str(values), "TARGET": round.critic, **unset}
-    _call(stages, round, "feature_critic", own)
+    _call(stages, round, "feature_critic", {"DATASET_PATH": str(shards), **critic, "OUTPUT": str(values), **unset})
     return values
+
+
+def _representation(stages: "Stages", round: Round) -> Path:
+    return stages.run_dir / round.name / "representation" / "checkpoint" / "representation"
+
+
+def _fine_tune(stages: "Stages", round: Round, data: dict[str, list[Path]]) -> None:
+    """A copy of the policy learns to say whether an action changed the screen."""
+    folder = stages.run_dir / round.name / "representation"
+    with stages.logbook.stage(f"{round.name}/representation") as needed:
+        if needed:
+            samples, name = folder / "samples.json", "representation"
+            stages.run(python("toolkits/make_representation_data.py", **data, save_json_file=samples), round.name, name)
+            images = {"json_files": [samples], "image_dirs": data["image_dirs"]}
+            stages.run(
+                python("toolkits/convert_to_tar_data.py", **images, save_dir=folder / "shards"), round.name, name
+            )
+            stages.train(round.name, round.representation, folder / "shards", folder, name)
+
+
+def _said(stages: "Stages", round: Round, shards: Path) -> dict[str, str]:
+    """The variables with which samples are scored under the policy that explored."""
+    options = stages.recipe.training_of(round)
+    said = {name: value for name, value in variables(options, every=True).items() if name in _OF_TRAINING}
+    policy = stages.run_dir / round.name / "megatron"
+    return {**said, "DATASET_PATH": str(shards), "CHECKPOINT": str(policy), "COLUMN_FILES": ""}
 
 
 def _call(stages: "Stages", round: Round, command: str, said: dict[str, str]) -> None:

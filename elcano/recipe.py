@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from collection.config.commands import CandidatesConfig, ExplorationConfig, RunConfig
+from collection.config.proposals import ProposerFlags
 from common.defaults import ROOT
 from common.errors import UserError
 from common.files import read_json, write_json
@@ -29,6 +30,7 @@ _OWN = {
     "testing": ("test_file", "output_dir", "dry_run", "api_key", "api_localhost", "status"),
     "serving": ("model_name_or_path", "host", "port", "api_key", "image_recipe"),
     "training": ("dry_run", "column_files"),
+    "representation": ("dry_run", "column_files", "algorithm", "algorithm_options"),
     "candidates": ("dataset_path", "output", "api_localhost"),
 }
 """What a run sets itself, by part; keys come from the environment, never from a recipe."""
@@ -57,13 +59,22 @@ class Round(Checked):
     or to outcomes. None: the mean outcome of a task's other tries."""
     candidates: CandidatesConfig | None = None
     """Draw candidate actions at each step from the policy that explored (digiq)."""
+    representation: TrainingOptions | None = None
+    """Before a critic reads features, fine-tune a copy of the policy in this way to say whether an action changed the
+    screen, and take the features from there (Digi-Q)."""
+    proposals: ProposerFlags | None = None
+    """Explore tasks that a model proposes: on the sites of `tasks` (names), like them (self_instruct), or from what the
+    round before did (demos, evolve); what evolves, that round's critic filters. Without `api_base` the embedded
+    proposer is asked, where the embedded websites are served."""
 
     def check_together(self) -> None:
         if not re.fullmatch(r"\w[\w.-]*", self.name):
             raise UserError(
                 f"a round cannot be called {self.name!r}, as its folder is; give letters, digits, -, _ and ."
             )
-        for part in ("training", "candidates"):
+        if self.representation and not self.critic:
+            raise UserError(f"round {self.name}: a representation is for a critic's features; give critic='td'")
+        for part in ("training", "candidates", "representation"):
             _check_own(f"round {self.name}", part, getattr(self, part))
 
 
@@ -91,7 +102,8 @@ class Recipe(Checked):
     teacher: ExplorationConfig = ExplorationConfig()
     """How a teacher is asked and judged. Without `api_base` or `api_localhost` the embedded teacher is started."""
     exploration: ExplorationConfig = ExplorationConfig(max_rerun_times=5)
-    """How the policy explores; what the judge calls a success is learned. A temperature of None is the server's own."""
+    """How the policy explores; what the judge calls a success is learned. A temperature of None is the server's own.
+    With an `api_eval_model` of "judge" and no `eval_api_base` the embedded stand-in for a judging model is started."""
     testing: RunConfig = RunConfig(judge="oracle")
     """How the policy is tested; greedily, unless a temperature is given."""
     serving: ServerConfig = ServerConfig()
@@ -117,7 +129,10 @@ class Recipe(Checked):
                 raise UserError(
                     f"recipe {self.name}: {round.name} imitates (sft), which takes no critic, no candidates"
                 )
-        for part in _OWN.keys() - {"candidates"}:
+        for number, round in enumerate(self.rounds):
+            if round.proposals and round.proposals.method in ("demos", "evolve") and number == 0:
+                raise UserError(f"recipe {self.name}: {round.name} has no round before it to propose tasks from")
+        for part in _OWN.keys() - {"candidates", "representation"}:
             _check_own(f"recipe {self.name}", part, getattr(self, part))
         for part in ("teacher", "exploration", "testing"):
             if getattr(self, part).judge == "none":

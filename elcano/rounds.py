@@ -2,6 +2,7 @@
 
 Every stage is one or two commands a person would type, leaves a folder behind, and is skipped when it is complete:
 
+    <run_dir>/<round>/tasks.jsonl     what was proposed, if so    elcano/proposals.py
     <run_dir>/<round>/trajectories/   what the agent did          collection/run.py, collection/exploration_feedback.py
     <run_dir>/<round>/samples.json    what is worth learning      toolkits/convert_trajectories_to_json.py
     <run_dir>/<round>/replay.json     the part of D_IL to mix in, where the recipe asks for less than all
@@ -17,7 +18,7 @@ Every stage is one or two commands a person would type, leaves a folder behind, 
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from collection.config.agent import Hidden
@@ -29,10 +30,12 @@ from common.seeds import derive_seed, draw
 from data.shard import task_of
 from elcano.columns import make_columns
 from elcano.executors.executor import Command, Executor, python
+from elcano.proposals import propose
 from elcano.recipe import Recipe, Round, files
 from elcano.report import Result
-from elcano.services import embedded_sites, embedded_teacher, policy_server
+from elcano.services import embedded_model, embedded_sites, embedded_teacher, policy_server
 from elcano.stage import Logbook
+from training.options import TrainingOptions
 
 CONVERTOR = "toolkits/model_checkpoints_convertor"
 
@@ -49,6 +52,8 @@ def run_rounds(recipe: Recipe, run_dir: Path, executor: Executor) -> Iterator[Re
     yield Result.read(run_dir, recipe.start)
     demonstrations, explored = None, []
     for number, round in enumerate(recipe.rounds):
+        if round.proposals:
+            propose(stages, round, recipe.rounds[:number])
         trajectories = stages.explore(round, policy)
         samples = stages.select(round, trajectories, number)
         if number == 0 and round.agent == "teacher":
@@ -86,7 +91,7 @@ class Stages:
         output_dir = self.run_dir / round.name / "trajectories"
         with self.logbook.stage(f"{round.name}/explore") as needed:
             if needed:
-                tasks = self._tasks(round.name, "tasks", round.tasks)
+                tasks = self.task_file(round)
                 asked = self._teacher(round.name) if round.agent == "teacher" else self._exploring(round.name, policy)
                 with self.websites(round.name) as port, asked as config:
                     seed = derive_seed(config.seed or 0, round.name, output_dir.name)  # each round its own
@@ -151,24 +156,30 @@ class Stages:
             shards, files = make_columns(self, round, policy, data, shards)
         with self.logbook.stage(f"{round.name}/train") as needed:
             if needed:
-                paths = {
-                    "DATASET_PATH": str(shards),
-                    "PRETRAIN_CHECKPOINT_PATH": str(folder / "megatron"),
-                    "OUTPUT_BASEPATH": str(folder / "training"),
-                    "RUN_NAME": round.name,
-                }
-                said = variables(options, every=not self.recipe.family_values)
-                said["COLUMN_FILES"] = ",".join(map(str, files))
-                if num_steps is not None:
-                    said |= {"TRAIN_ITERS": str(num_steps), "TRAIN_EPOCHS": "0"}
-                command = Command(["bash", "training/train.sh"], self.log(round.name, "train"), {**said, **paths})
-                self.executor.run(command, self.recipe.needs.training)
+                steps = {} if num_steps is None else {"TRAIN_ITERS": str(num_steps), "TRAIN_EPOCHS": "0"}
+                steps["COLUMN_FILES"] = ",".join(map(str, files))
+                self.train(round.name, options, shards, folder / "training", round.name, steps)
         with self.logbook.stage(f"{round.name}/mg2hf") as needed:
             if needed:
                 trained = folder / "training" / "checkpoint" / round.name
                 command = self._convert("mg2hf", trained, better)
                 self.run(command, round.name, "mg2hf")
         return better
+
+    def train(
+        self, name: str, options: TrainingOptions, shards: Path, output: Path, run: str, said: Mapping[str, str] = {}
+    ) -> None:
+        """Train on from a round's policy, into `<output>/checkpoint/<run>`; `said` are further variables."""
+        paths = {
+            "DATASET_PATH": str(shards),
+            "PRETRAIN_CHECKPOINT_PATH": str(self.run_dir / name / "megatron"),
+            "OUTPUT_BASEPATH": str(output),
+            "RUN_NAME": run,
+        }
+        own = variables(options, every=not self.recipe.family_values)
+        log = self.log(name, "train" if run == name else run)
+        command = Command(["bash", "training/train.sh"], log, {**own, **said, **paths})
+        self.executor.run(command, self.recipe.needs.training)
 
     def control(self, round: Round, policy: Path, demonstrations: Path) -> None:
         """The round's training again without what exploration brought: from the same policy, on its part of D_IL."""
@@ -184,7 +195,7 @@ class Stages:
         with self.logbook.stage(f"{name}/test", f"{num_tasks} tasks" if num_tasks else "") as needed:
             if needed:
                 how = self.recipe.testing if hide == "nothing" else dataclasses.replace(self.recipe.testing, hide=hide)
-                tasks = self._tasks(name, "test_tasks", self.recipe.test_tasks, num_tasks)
+                tasks = self.joined(name, "test_tasks", self.recipe.test_tasks, num_tasks)
                 with self.websites(name) as port, self.policy(name, policy) as url:
                     greedy = 0 if how.temperature is None else how.temperature
                     seed = derive_seed(how.seed or 0, "test")
@@ -194,7 +205,12 @@ class Stages:
                 script = "collection/evaluation/auto_eval.py"
                 self.run(python(script, *judging, process_dir=output_dir, test_file=tasks), name, "evaluation")
 
-    def _tasks(self, name: str, what: str, tasks: Path | tuple[Path, ...], most: int | None = None) -> Path:
+    def task_file(self, round: Round) -> Path:
+        """What a round explores."""
+        proposed = self.run_dir / round.name / "tasks.jsonl"
+        return proposed if round.proposals else self.joined(round.name, "tasks", round.tasks)
+
+    def joined(self, name: str, what: str, tasks: Path | tuple[Path, ...], most: int | None = None) -> Path:
         """One task file: the only one, or all of them, or the first so many, in one file of the run."""
         paths = files(tasks)
         if len(paths) == 1 and most is None:
@@ -253,8 +269,19 @@ class Stages:
 
     @contextlib.contextmanager
     def _exploring(self, name: str, policy: Path) -> Iterator[ExplorationConfig]:
-        with self.policy(name, policy) as url:
-            yield dataclasses.replace(self.recipe.exploration, api_localhost=(url,))
+        how = self.recipe.exploration
+        with self.policy(name, policy) as url, self._judge(name) as eval_api_base:
+            yield dataclasses.replace(how, api_localhost=(url,), eval_api_base=eval_api_base)
+
+    @contextlib.contextmanager
+    def _judge(self, name: str) -> Iterator[str]:
+        """The base URL of the model that judges exploration."""
+        how = self.recipe.exploration
+        if how.eval_api_base or how.api_eval_model != "judge":
+            yield how.eval_api_base
+            return
+        with embedded_model(self.executor, "judge", self.log(name, "judge")) as api_base:
+            yield api_base
 
     @contextlib.contextmanager
     def policy(self, name: str, policy: Path) -> Iterator[str]:

@@ -5,6 +5,7 @@ import dataclasses
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 from urllib.parse import urlsplit
 
 from common.flags import flags
@@ -32,6 +33,17 @@ def embedded_teacher(executor: Executor, log: Path) -> Iterator[str]:
 
     def command(host: str, port: int) -> Command:
         return Command(python("environments/sites/expert/server.py", host=host, port=port), log)
+
+    with executor.service(command, "/v1/models") as url:
+        yield f"{url}/v1"
+
+
+@contextlib.contextmanager
+def embedded_model(executor: Executor, model: Literal["judge", "proposer"], log: Path) -> Iterator[str]:
+    """The embedded stand-in for a model; yields its OpenAI base URL."""
+
+    def command(_: str, port: int) -> Command:
+        return Command(python("collection/stand_in.py", model=model, port=port), log)
 
     with executor.service(command, "/v1/models") as url:
         yield f"{url}/v1"

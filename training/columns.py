@@ -69,11 +69,19 @@ class ColumnJoin:
                     )
 
     def check_policy(self, digest: str) -> None:
-        """`UserError` where a file's log-probabilities are of another policy than the one that training starts from."""
+        """`UserError` where a file's log-probabilities are of another policy than the one that training starts from, or
+        what it says was made of the values of another policy's critic."""
         for name in self.needs.per_token:
             if name in self.files and self.files.made_of(name).get("policy", digest) != digest:
                 raise UserError(
                     f"column {name} was made with another policy than PRETRAIN_CHECKPOINT_PATH; give score.sh that one"
+                )
+
+        for name in self.needs.per_sample:
+            if name in self.files and self.files.made_of(name).get("critic_of", digest) != digest:
+                raise UserError(
+                    f"column {name} was made with the critic of another policy than PRETRAIN_CHECKPOINT_PATH; train a "
+                    "critic from that one"
                 )
 
     def of(

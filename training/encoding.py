@@ -7,7 +7,9 @@ from typing import Any, Literal
 import torch
 
 from common.errors import UserError
+from data.changed_screen import QUESTION, with_question
 from data.conversation import IMAGE, split_marks
+from data.reward_model import NO
 from models.images import ImageEncoder
 from models.text import Tokenized, escape_around_marks, render, tokenize
 from training.sampled import SampledReply
@@ -17,9 +19,10 @@ Turns = list[tuple[str, str]]
 Sizes = Sequence[tuple[int, int]]
 """(height, width) in pixels of its images."""
 
-Reads = Literal["answer", "all_answers", "all", "state", "state_and_action"]
+Reads = Literal["answer", "all_answers", "all", "state", "state_and_action", "state_and_change"]
 """What is marked in `Tokens.loss_mask`: tokens to be predicted (the last reply, every reply, everything but images), or
-for critics the positions before marks are read: the end of the prompt, the ends of prompt and last reply."""
+for critics the positions before marks are read: the end of the prompt, the ends of prompt and last reply, or the
+end of the prompt and where it is to be said whether the reply changed the screen."""
 
 _ROLES = {"human": "user", "gpt": "assistant"}
 _OBSERVATION = "OBSERVATION:"
@@ -74,6 +77,8 @@ class ConversationEncoder:
             UserError: roles do not alternate or no reply ends the sample, images and `<image>` marks disagree, or the
                 sample is longer than `seq_len` even without its newest tree.
         """
+        if self.loss == "state_and_change":
+            conversations, sampled = with_question(conversations, NO), None
         try:
             turns = [
                 (_ROLES[turn["from"]], escape_around_marks(self.tokenizer, turn["value"])) for turn in conversations
@@ -114,8 +119,12 @@ class ConversationEncoder:
 
     def _read(self, tokens: Tokens) -> Tokens:
         """Of what a critic reads, no more than that: where it reads, the very next token is marked."""
-        if self.loss not in ("state", "state_and_action"):
+        if self.loss not in ("state", "state_and_action", "state_and_change"):
             return tokens
+        if self.loss == "state_and_change":
+            begins = tokens.loss_mask & ~tokens.loss_mask.roll(1)
+            length = int(begins.nonzero()[-1]) + 1
+            return Tokens(tokens.ids[:length], begins[:length])
         reply = int(tokens.loss_mask.int().argmax())
         ends = [reply] if self.loss == "state" else [reply, len(tokens.ids)]
         ids = torch.cat([tokens.ids, tokens.ids[-1:]])[: ends[-1] + 1]
@@ -152,7 +161,9 @@ class ConversationEncoder:
         """Which of the rendered tokens to predict; the last reply is among them when `reads_last`."""
         if self.loss == "all":
             return [token != self.image_encoder.token_id for token in rendered.ids]
-        replies = [*range(1, len(turns), 2)] if self.loss == "all_answers" else [len(turns) - 1]
+        replies = {"all_answers": [*range(1, len(turns), 2)], "state_and_change": [len(turns) - 3, len(turns) - 1]}.get(
+            self.loss, [len(turns) - 1]
+        )
         replies = replies if reads_last else [turn for turn in replies if turn < len(turns) - 1]
         spans = [self._span(turns[: turn + 1], sizes, rendered, is_last=turn == len(turns) - 1) for turn in replies]
         return [any(first <= start < end for first, end in spans) for start in rendered.starts]
@@ -167,8 +178,9 @@ class ConversationEncoder:
 
     def _num_characters_of_tail(self, turns: Turns, sizes: Sizes, rendered: Tokenized, num_tokens: int) -> int:
         """How many characters the last `num_tokens` tokens of the newest user turn cover."""
-        prompt = self._prompt(turns, sizes)
-        tail = turns[-2][1].rpartition(IMAGE)[2].strip()
+        newest = _newest(turns)
+        prompt = self._prompt(turns[: newest + 2], sizes)
+        tail = turns[newest][1].rpartition(IMAGE)[2].strip()
         turn_end = prompt.rindex(tail) + len(tail)
         starts = enumerate(rendered.starts)
         after = next((index for index, start in starts if start >= turn_end), len(rendered.starts))
@@ -186,9 +198,15 @@ def _behavior_logprobs(length: int, sampled: SampledReply | None) -> torch.Tenso
 
 def _shorten_tree(turns: Turns, num_characters: int, seq_len: int) -> Turns:
     """Drop the last characters of the newest observation, which follow its screenshot or its "OBSERVATION:"."""
-    role, text = turns[-2]
+    newest = _newest(turns)
+    role, text = turns[newest]
     text = text.rstrip()
     before, mark, tree = text.rpartition(IMAGE) if IMAGE in text else text.partition(_OBSERVATION)
     if num_characters > len(tree if mark else before):
         raise UserError(f"longer than SEQ_LEN={seq_len} tokens even without its newest accessibility tree")
-    return [*turns[:-2], (role, text[: len(text) - num_characters]), turns[-1]]
+    return [*turns[:newest], (role, text[: len(text) - num_characters]), *turns[newest + 1 :]]
+
+
+def _newest(turns: Turns) -> int:
+    """Which turn has the newest observation: the last but one, or the one before the question about its reply."""
+    return len(turns) - (4 if turns[-2][1] == QUESTION else 2)

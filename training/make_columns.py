@@ -29,7 +29,7 @@ from common.errors import UserError
 from common.files import file_digest
 from common.limits import Checked, between
 from common.switch import Switch
-from data.columns import ColumnFiles, is_written, print_columns, write_columns
+from data.columns import ColumnFiles, is_written, names_in, print_columns, read_record, write_columns
 from data.rewarded_step import discounted_returns
 from data.shard import read_manifest
 from training import algorithms
@@ -58,13 +58,20 @@ class MakeColumnsConfig(Checked):
     """Parquet files of columns that they are made of (values), separated by commas."""
     gamma: Annotated[float, between(0, 1)] = 0.9
     """Discount of `return`."""
+    scores: Path | None = None
+    """File of score.sh under the policy that training starts from, for an algorithm that asks for what it has
+    (perplexity)."""
     monte_carlo: Switch = False
     """With an algorithm: Monte Carlo values for those of its values that no file of column_files has."""
 
     def made_of(self, paths: Sequence[Path]) -> dict[str, Any]:
         """What the file depends on."""
         maker = self.algorithm and f"{self.algorithm}: {algorithms.load(self.algorithm, self.algorithm_options)}"
+        critics = {of for path in paths if (of := (read_record(path) or {}).get("critic_of"))}
+        if len(critics) > 1:
+            raise UserError(f"COLUMN_FILES={self.column_files}: values of critics of different policies")
         return {
+            **({"critic_of": critics.pop()} if critics else {}),
             "algorithm": maker,
             "gamma": self.gamma,
             **({"monte_carlo": True} if self.monte_carlo else {}),
@@ -79,6 +86,8 @@ def main(config: MakeColumnsConfig) -> None:
     algorithm = algorithms.load(config.algorithm, config.algorithm_options) if config.algorithm else None
     paths = [Path(path) for path in config.column_files.split(",") if path]
     sources = algorithm.sources if algorithm else ()
+    if config.scores and names_in(config.scores) & set(sources):
+        paths.append(config.scores)
     files = ColumnFiles(paths, sources, ())
     given = [name for name in sources if name in files]
     filled = MONTE_CARLO if config.monte_carlo else ()

@@ -17,7 +17,8 @@ or, with --write values, of a checkpoint that ALGORITHM=critic has trained
 or, with --write features
 
     state_features    [h]: the model's last hidden state, after its norm, at the last token of the prompt
-    action_features   [h]: at the last token of the reply
+    action_features   [h]: at the last token of the reply; with --after_question true, where the model is about to say
+                      whether that action changed the screen (Digi-Q; toolkits/make_representation_data.py)
 
 Training takes the file as one of its COLUMN_FILES: `--token_logprobs true --token_column reference_logprobs`, or
 `--algorithm webrl` for the names that one reads. The file appears when it is whole, says which policy it is of, and is

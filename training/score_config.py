@@ -9,7 +9,7 @@ from common.flags import narrowed
 from common.limits import at_least
 from common.switch import Switch
 from data.adapter_record import read_adapter_record
-from data.checkpoint_folder import find_weights, fingerprint
+from data.checkpoint_folder import critic_of, find_weights, fingerprint
 from training import algorithms
 from training.columns import BEHAVIOR
 from training.config import Config
@@ -28,6 +28,8 @@ class ScoreConfig(ModelOptions):
     """The Parquet file to write."""
     write: Literal["logprobs", "values", "features"] = "logprobs"
     """What: a policy's log-probabilities, a critic's values, or what a small critic learns from (feature_critic.sh)."""
+    after_question: Switch = False
+    """Features of actions are those of the answer whether they changed the screen (make_representation_data.py)."""
     token_logprobs: Switch = False
     """Also write each token's."""
     token_column: str = "token_logprobs"
@@ -59,9 +61,12 @@ class ScoreConfig(ModelOptions):
 
     def made_of(self) -> dict[str, Any]:
         """What the file depends on."""
+        weights = find_weights(self.checkpoint)[0]
         return {
             "samples": file_digest(self.dataset_path / "manifest.json"),
-            "critic" if self.write == "values" else "policy": fingerprint(find_weights(self.checkpoint)[0], "*.distcp"),
+            "critic" if self.write == "values" else "policy": fingerprint(weights, "*.distcp"),
             "columns": list(self.token_columns),
+            **({"critic_of": of} if self.write == "values" and (of := critic_of(weights)) else {}),
+            **({"after_question": True} if self.after_question else {}),
             **{name: getattr(self, name) for name in ("write", "pr", "seq_len", "image_num", "loss")},
         }

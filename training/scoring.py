@@ -92,7 +92,7 @@ def _rows(config: ScoreConfig, heads: tuple[str, ...]) -> _Rows:
         names = ("state_features", "action_features")
         return _Rows(
             dict.fromkeys(names, _LIST),
-            "state_and_action",
+            "state_and_change" if config.after_question else "state_and_action",
             lambda sample, output: dict(zip(names, output.numpy(), strict=True)),
         )
     if config.write == "values":

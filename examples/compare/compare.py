@@ -71,7 +71,8 @@ def plan(config: Config, name: str, seed: int) -> Recipe:
     if name == "sft":
         training = dataclasses.replace(training, algorithm_options="rule=all")
     exploration = load_recipe(EXAMPLES / "grpo" / "recipe.py").exploration
-    round = dataclasses.replace(own.rounds[0], name=AFTER, tasks=config.tasks, training=training, buffer=False)
+    plain = {"buffer": False, "proposals": None}
+    round = dataclasses.replace(own.rounds[0], name=AFTER, tasks=config.tasks, training=training, **plain)
     planned = dataclasses.replace(
         own,
         name=name,

@@ -5,6 +5,7 @@
 It starts from the quickstart's imitation policy, or from the Hugging Face folder that POLICY names.
 """
 
+import dataclasses
 from pathlib import Path
 
 from collection.config.commands import CandidatesConfig
@@ -14,7 +15,11 @@ LEARNING = Path(__file__).resolve().parent.parent / "quickstart" / "learning.py"
 
 
 def recipe() -> Recipe:
-    """One round on three task files."""
+    """One round on three task files; what features are taken from learns for two epochs what actions change."""
     drawn = CandidatesConfig(num_candidates=8, temperature=1.2)
     training = {"algorithm_options": "threshold=0.05"}
-    return load_recipe(LEARNING, algorithm="digiq", tasks=[(1, 2, 3)], training=training, critic="td", candidates=drawn)
+    more = {"critic": "td", "candidates": drawn}
+    recipe = load_recipe(LEARNING, algorithm="digiq", tasks=[(1, 2, 3)], training=training, **more)
+    [round] = recipe.rounds
+    answering = dataclasses.replace(round.training, algorithm="sft", algorithm_options="", train_epochs=2)
+    return dataclasses.replace(recipe, rounds=[dataclasses.replace(round, representation=answering)])

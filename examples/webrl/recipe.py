@@ -5,14 +5,19 @@
 It starts from the quickstart's imitation policy, or from the Hugging Face folder that POLICY names.
 """
 
+import dataclasses
 from pathlib import Path
 
+from collection.config.proposals import ProposerFlags
 from elcano.recipe import Recipe, load_recipe
 
 LEARNING = Path(__file__).resolve().parent.parent / "quickstart" / "learning.py"
 
 
 def recipe() -> Recipe:
-    """Two phases."""
-    training = {"lr": 1e-4, "lr_warmup_iters": 0, "global_batch_size": 16}
-    return load_recipe(LEARNING, algorithm="webrl", training=training, critic="monte_carlo")
+    """Two phases; the second on tasks that evolve from the failures of the first, and on its successes, too."""
+    training = {"lr": 1e-4, "lr_warmup_iters": 0, "global_batch_size": 16, "algorithm_options": "replay=2"}
+    recipe = load_recipe(LEARNING, algorithm="webrl", training=training, critic="monte_carlo")
+    first, second = recipe.rounds
+    evolved = ProposerFlags(method="evolve", num_tasks=150, ground_truth=True)
+    return dataclasses.replace(recipe, rounds=[first, dataclasses.replace(second, proposals=evolved, buffer=True)])

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from collection import propose_tasks
+from collection.config.proposals import ProposalsConfig
 from collection.proposers.filters import critic_window
 from collection.proposers.leaks import TestSplit
 from collection.proposers.parsing import parse_proposals
@@ -14,7 +15,7 @@ from collection.proposers.stand_in_proposer import reply
 from common import retry
 from common.errors import UserError
 from data.outcome import Outcome, Verdict
-from data.task import Task, read_tasks
+from data.task import Task, read_tasks, write_tasks
 from data.trajectory import write_outcome
 from tests.collection.endpoints import serving
 from tests.collection.test_judges import record
@@ -33,7 +34,7 @@ def propose(folder: Path, url: str, method: str, **more) -> tuple[list[Task], di
     """The tasks and the report of one command."""
     output = folder / f"{method}.jsonl"
     how = {"num_tasks": 40, "test_files": (TASKS / "test.jsonl",), "api_model": "proposer", "api_base": url}
-    propose_tasks.main(propose_tasks.Config(method=method, output_file=output, **{**how, **more}))
+    propose_tasks.main(ProposalsConfig(method=method, output_file=output, **{**how, **more}))
     return read_tasks(output), json.loads((folder / f"{method}.jsonl.report.json").read_text())
 
 
@@ -148,7 +149,19 @@ def test_what_does_not_fit_is_named(tmp_path):
         ({"method": "names", "sites_file": TASKS / "IL.jsonl", "num_tasks": 0}, "at least 1"),
     ):
         with pytest.raises(UserError, match=complaint):
-            propose_tasks.main(propose_tasks.Config(**base, **how))
+            propose_tasks.main(ProposalsConfig(**base, **how))
     (tmp_path / "scores.jsonl").write_text('{"ques": "x", "score": 1}\nnonsense')
     with pytest.raises(UserError, match=r"scores\.jsonl:2"):
         critic_window(tmp_path / "scores.jsonl", (0.1, 0.2))
+
+
+def test_proposals_pass_a_critic_by_themselves(tmp_path):
+    tasks = [
+        Task(f"Shop-x--{number}", f"Find the weight of {number} boots", "http://shop.localhost/") for number in range(3)
+    ]
+    write_tasks(tmp_path / "proposed.jsonl", tasks)
+    scores = [{"ques": task.ques, "score": score} for task, score in zip(tasks, (0.01, 0.4), strict=False)]
+    (tmp_path / "scores.jsonl").write_text("".join(f"{json.dumps(score)}\n" for score in scores))
+    how = {"seed_files": (tmp_path / "proposed.jsonl",), "critic_scores": tmp_path / "scores.jsonl", "test_files": ()}
+    kept, report = propose(tmp_path, "", "given", **how)
+    assert kept == tasks[1:2] and report["outside_critic_window"] == 2

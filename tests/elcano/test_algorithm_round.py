@@ -20,6 +20,7 @@ from data.task import read_tasks, write_tasks
 from tests.conftest import ROOT
 
 RECIPE = """
+import dataclasses
 from pathlib import Path
 from collection.config.commands import CandidatesConfig, ExplorationConfig, RunConfig
 from elcano.recipe import Recipe, Round
@@ -51,10 +52,11 @@ def recipe():
 WEIGHTS = ROOT / "examples" / "quickstart" / "starting_policy" / "weights"
 DIGIQ = (
     'algorithm="digiq", algorithm_options="threshold=-1"',
-    'critic="td", candidates=CandidatesConfig(num_candidates=3)',
+    'critic="td", candidates=CandidatesConfig(num_candidates=3), '
+    'representation=dataclasses.replace(training, algorithm="sft", algorithm_options="")',
 )
 CASES = {
-    "digiq": (DIGIQ, ("candidates", "columns", "train")),
+    "digiq": (DIGIQ, ("candidates", "representation", "columns", "train")),
     "webrl": (('algorithm="webrl"', ""), ("columns", "train")),
     "grpo": (('algorithm="grpo", algorithm_options="ratio=decoupled"', ""), ("columns",)),
 }

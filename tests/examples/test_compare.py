@@ -52,9 +52,9 @@ def small(recipe: Recipe) -> Recipe:
     options = {"digiq": "threshold=-1", "digirl": "horizon=100,curriculum=outcome,quantile=0"}
     options = options.get(recipe.name, training.algorithm_options)
     drawn = CandidatesConfig(num_candidates=2) if round.candidates else None
-    round = dataclasses.replace(
-        round, training=dataclasses.replace(training, algorithm_options=options), candidates=drawn
-    )
+    answering = dataclasses.replace(training, algorithm="sft", algorithm_options="") if round.representation else None
+    training = dataclasses.replace(training, algorithm_options=options)
+    round = dataclasses.replace(round, training=training, candidates=drawn, representation=answering)
     brief = {"max_iter": 3, "num_sessions": 2}
     noisy = {**brief, "judge": "finished", "eval_noise": 0.4, "max_rerun_times": 3}
     return dataclasses.replace(

@@ -27,9 +27,9 @@ def recipe(field_files, tmp_path, monkeypatch):
 def test_four_stages_with_the_published_numbers_of_queries(recipe, tmp_path):
     assert [round.name for round in recipe.rounds] == ["IL", "optim-1", "optim-2", "optim-3"]
     stages = Stages(recipe, tmp_path / "run", Logbook(tmp_path / "run"), Noted())
-    sizes = [len(read_tasks(stages._tasks(round.name, "tasks", round.tasks))) for round in recipe.rounds]
+    sizes = [len(read_tasks(stages.task_file(round))) for round in recipe.rounds]
     assert sizes == [1516, 480, 480, 480]
-    assert len(read_tasks(stages._tasks("test", "test_tasks", recipe.test_tasks))) == 643 + 112 + 106
+    assert len(read_tasks(stages.joined("test", "test_tasks", recipe.test_tasks))) == 643 + 112 + 106
 
 
 def test_the_stages_are_the_published_commands(recipe, tmp_path):

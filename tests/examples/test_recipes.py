@@ -24,6 +24,8 @@ def test_a_recipe_goes_from_a_policy_by_its_algorithm(name: str, monkeypatch: py
         algorithm = algorithms.load(name, options.algorithm_options)
         assert algorithm.takes_candidates == (round.candidates is not None)
         assert bool(algorithm.sources) == bool(round.critic)
+        if round.representation:
+            assert (name, round.representation.algorithm) == ("digiq", "sft")
     assert (ROOT / "examples" / name / "README.md").read_text().count("|---|---|---|") == 1
 
 

@@ -1,5 +1,6 @@
 """Advantages, targets and filters of the algorithms, by hand on trajectories of three steps."""
 
+import dataclasses
 import math
 from typing import Any
 
@@ -195,6 +196,24 @@ def test_webrl_learns_from_failures_alone() -> None:
     """Their advantages are below 0, which its regression pushes away from."""
     found = algorithms.load("webrl").columns(alike(value_1=0.4, value_2=0.3))
     assert close(found[0]["advantage"], [0.5 * 0 + 0.5 * -0.3, 0.5 * -0.3 + 0.5 * -0.3])
+
+
+def test_webrl_replays_steps_of_earlier_successes_that_are_neither_obvious_nor_alien() -> None:
+    """Of the first round one success a task; perplexities from 1 / 0.95 to below 2; twice as many steps as are new."""
+    values = {"value_1": np.full(4, 0.5), "value_2": np.full(4, 0.5)}
+    perplexity = np.array([1.0, 1.2, 1.9, 2.0])
+    earlier = [
+        trajectory(task, run, outcome, 4, perplexity=perplexity, **values)
+        for task, run, outcome in (("A", 0, 0.0), ("A", 1, 1.0), ("A", 2, 1.0), ("B", 0, 1.0))
+    ]
+    short = {name: column[:1] for name, column in values.items()}
+    new = dataclasses.replace(trajectory("C", 0, 0.0, 1, perplexity=perplexity[:1], **short), group="C--00001--r02")
+    weights = [made["weight"].tolist() for made in algorithms.load("webrl", "replay=4").columns([*earlier, new])]
+    assert weights == [[0, 0, 0, 0], [0, 1, 1, 0], [0, 0, 0, 0], [0, 1, 1, 0], [1]]
+    fewer = algorithms.load("webrl", "replay=2").columns([*earlier, new])
+    assert sum(made["weight"].sum() for made in fewer) == 3
+    assert all(made["weight"].all() for made in algorithms.load("webrl", "replay=2").columns(earlier))
+    assert "weight" not in algorithms.load("webrl").columns(earlier)[0]
 
 
 def test_partial_outcomes_are_ranked() -> None:

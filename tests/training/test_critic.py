@@ -9,11 +9,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
 from pyarrow import parquet
 
 from common.errors import UserError
-from data.checkpoint_folder import find_weights
+from data.checkpoint_folder import find_weights, fingerprint
 from data.columns import read_record
 from tests import tiny
 from tests.conftest import ROOT
@@ -23,6 +24,7 @@ from tests.training.script import Run, metrics
 from tests.training.test_grpo_run import plain_tries
 from toolkits.model_checkpoints_convertor.sources import TorchDistSource
 from training import algorithms
+from training.columns import ColumnJoin
 from training.make_columns import MakeColumnsConfig
 from training.make_columns import main as make_columns
 
@@ -63,7 +65,9 @@ def trained(megatron: Path, tmp_path_factory: pytest.TempPathFactory) -> Trained
     return Trained(shards, columns, folder / "checkpoint" / "run", losses)
 
 
-def test_a_critic_learns_who_will_succeed_and_says_so_in_columns(trained: Trained, tmp_path: Path) -> None:
+def test_a_critic_learns_who_will_succeed_and_says_so_in_columns(
+    trained: Trained, megatron: Path, tmp_path: Path
+) -> None:
     """Its first loss is that of two coins; its values are of every step, and packing them changes nothing."""
     assert trained.losses[0] == pytest.approx(2 * math.log(2), abs=0.2)
     assert trained.losses[-1] < trained.losses[0] - 0.1
@@ -80,6 +84,12 @@ def test_a_critic_learns_who_will_succeed_and_says_so_in_columns(trained: Traine
     last = "A--00001--run0--r02--step01"
     lower = min(values[last]["value_1"], values[last]["value_2"])
     assert rows(tmp_path / "webrl.parquet")[last]["advantage"] == pytest.approx(1 - lower)
+    reference = tmp_path / "reference.parquet"
+    parquet.write_table(pyarrow.table({"id": [last], "reference_logprobs": [[-1.0]]}), reference)
+    join = ColumnJoin(algorithms.load("webrl"), [tmp_path / "webrl.parquet", reference])
+    join.check_policy(fingerprint(find_weights(megatron)[0], "*.distcp"))
+    with pytest.raises(UserError, match="column advantage was made with the critic of another policy than PRETRAIN"):
+        join.check_policy("another")
 
 
 @pytest.mark.slow

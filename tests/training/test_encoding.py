@@ -1,5 +1,6 @@
 """Tokens are the processor's own, and the loss mask is on exactly the wanted ones."""
 
+import dataclasses
 import re
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 from transformers import AutoProcessor
 
 from common.errors import UserError
+from data.changed_screen import with_question
 from data.shard import Sample
 from models.images import ImageEncoder
 from models.registry import family
@@ -181,3 +183,15 @@ def test_features_are_read_where_prompt_and_reply_end_within_the_limit(processor
     assert both.loss_mask.nonzero().flatten().tolist() == [int(whole.loss_mask.int().argmax()), len(whole.ids)]
     short = encode(processor, loss="state_and_action", seq_len=len(whole.ids))
     assert len(short.ids) <= len(whole.ids) and int(short.loss_mask.sum()) == 2
+
+
+def test_a_change_is_read_where_its_answer_begins_and_the_tree_before_it_is_cut(processor: Any) -> None:
+    """Training on the question marks its answer; features are read at the token before, and where the prompt ends."""
+    asked = dataclasses.replace(THREE_STEPS, conversations=with_question(THREE_STEPS.conversations, "NO"))
+    learned, read = encode(processor, asked), encode(processor, loss="state_and_change")
+    assert trained_on(processor, learned).lstrip().startswith("NO")
+    marks = read.loss_mask.nonzero().flatten().tolist()
+    assert marks == [int(encode(processor).loss_mask.int().argmax()), int(learned.loss_mask.int().argmax())]
+    assert read.ids.tolist() == learned.ids[: len(read.ids)].tolist() and len(read.ids) == marks[1] + 1
+    short = encode(processor, asked, seq_len=len(learned.ids) - 3)
+    assert len(short.ids) <= len(learned.ids) - 3 and short.ids[-40:].tolist() == learned.ids[-40:].tolist()

@@ -8,6 +8,12 @@ The fixed point of the KL-regularized objective is beta log(pi*/pi_ref) = A*. Wi
 so that the gradient is -A at the reference, as of advantage-weighted likelihood, and 0 at rho = A / beta. V is the
 smaller of two heads, 0 after the last step.
 
+Of several rounds the newest one's samples all count; of the others one success a task does, in steps of
+
+    window_low <= perplexity < window_high       under the policy that the phase begins with
+
+at most `replay` times as many as are new.
+
 mode=released, of the authors' code: rho is a mean over the tokens, and
 
     A_t = V(s_{t+1}) - V(s_t) - 0.05 + r_T + sum_{k>=t} gamma^(k-t) r_T, then 1 where it is above 0, else -0.6
@@ -28,36 +34,66 @@ import torch
 from torch.nn.functional import smooth_l1_loss
 
 from common.errors import UserError
-from data.rewarded_step import discounted_returns
-from training.algorithms.algorithm import Algorithm, Mode, Needs, Number, PredictedTokens
+from data.rewarded_step import discounted_returns, round_of
+from training.algorithms.algorithm import Algorithm, BatchColumns, Mode, Needs, Number, PredictedTokens
 from training.estimators import td_errors
 from training.experience import RewardedTrajectory
 
 
 @dataclasses.dataclass(frozen=True)
 class WebRl(Algorithm):
-    """Columns: advantage; `reference_logprobs` are score.sh's, of the policy that the phase began with."""
+    """Columns: advantage, weight with replay; `reference_logprobs` are of the policy that the phase began with."""
 
     beta: float = 1.0
     lam: float = 0.5
     gamma: float = 0.9
     """Discount of the returns of the released mode."""
     mode: Mode = "paper"
+    replay: float = 0.0
+    """Steps of earlier rounds for each new one, at most; 2 in the paper. 0: all samples count."""
+    window_low: float = 1 / 0.95
+    window_high: float = 1 / 0.5
+    seed: int = 0
+    """Of the draw of what is replayed."""
 
     @property
     def needs(self) -> Needs:
-        return Needs({"advantage": Number()}, ("reference_logprobs",))
+        weight = {"weight": Number(at_least=0.0)} if self.replay else {}
+        return Needs({"advantage": Number(), **weight}, ("reference_logprobs",))
 
     @property
     def sources(self) -> tuple[str, ...]:
-        return ("value_1", "value_2")
+        return ("value_1", "value_2", *(("perplexity",) if self.replay else ()))
 
     def columns(self, trajectories: Sequence[RewardedTrajectory]) -> list[dict[str, np.ndarray]]:
         found = [{"advantage": self._advantage(trajectory)} for trajectory in trajectories]
         every = np.concatenate([columns["advantage"] for columns in found])
         if not (every.any() if self.mode == "paper" else (every > 0).any()):
             raise UserError(f"no step of {len(found)} trajectories is better than expected; there is nothing to learn")
+        if self.replay:
+            for columns, weight in zip(found, self._weights(trajectories), strict=True):
+                columns["weight"] = weight
         return found
+
+    def _weights(self, trajectories: Sequence[RewardedTrajectory]) -> list[np.ndarray]:
+        rounds = np.array([round_of(trajectory.group) for trajectory in trajectories])
+        is_new = rounds == rounds.max()
+        inside, chosen = [], set()
+        for trajectory, new in zip(trajectories, is_new, strict=True):
+            counts = not new and trajectory.outcome > 0 and trajectory.task not in chosen
+            chosen |= {trajectory.task} if counts else set()
+            perplexity = trajectory["perplexity"]
+            inside.append(counts & (perplexity >= self.window_low) & (perplexity < self.window_high))
+        num_new = sum(trajectory.num_steps for trajectory, new in zip(trajectories, is_new, strict=True) if new)
+        places = np.flatnonzero(np.concatenate(inside))
+        kept = np.zeros(sum(map(len, inside)))
+        most = min(len(places), int(self.replay * num_new))
+        kept[np.random.default_rng(self.seed).choice(places, most, replace=False)] = 1
+        ends = np.cumsum([len(part) for part in inside])[:-1]
+        return [np.maximum(part, new) for part, new in zip(np.split(kept, ends), is_new, strict=True)]
+
+    def shares(self, columns: BatchColumns) -> torch.Tensor:
+        return columns.per_sample["weight"] if self.replay else super().shares(columns)
 
     def _advantage(self, trajectory: RewardedTrajectory) -> np.ndarray:
         values = np.minimum(trajectory["value_1"], trajectory["value_2"])
@@ -75,6 +111,8 @@ class WebRl(Algorithm):
             confidence = (tokens.sum_by_sample(reference) / tokens.num_tokens).exp()
             beta = torch.where(confidence >= 0.8, 5.0, 1.0)
             losses = released_regression(log_ratio / tokens.num_tokens, advantage, beta)
+        if self.replay:
+            losses = losses * tokens.of_samples("weight")
         return tokens.spread(losses / tokens.num_tokens)
 
 
