@@ -1,6 +1,8 @@
 """The `elcano` command as it is typed."""
 
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -15,3 +17,8 @@ def test_help_names_the_recipe_wherever_it_stands(
     with pytest.raises(SystemExit):
         main()
     assert capsys.readouterr().out.startswith("usage: elcano run [-h] PATH ")
+
+
+def test_view_is_the_viewer(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-m", "elcano.cli", "view", tmp_path], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "") and "holds no trajectories" in done.stderr

@@ -1,7 +1,7 @@
 """See what agents saw, thought and were worth, live and afterwards: elcano view runs/quickstart
 
     elcano view runs/a runs/b                        http://localhost:8090/, on this machine only
-    elcano view runs/quickstart --export_dir shown   the same pages as files
+    elcano view runs/quickstart --export shown       the same pages as files
     elcano view runs/a --host 0.0.0.0                for other machines, with a token in the address
 
 Opens runs, folders of trajectories (OpenWebVoyager's released ones, too), and folders that hold some.
@@ -30,8 +30,8 @@ def main(config: ViewConfig) -> None:
     index = Index(config.runs)
     if not index.runs:
         raise UserError(f"{', '.join(map(str, config.runs))}: holds no trajectories (folders task...) and no run")
-    if config.export_dir:
-        _export(Answers(index), config.export_dir)
+    if config.export:
+        _export(Answers(index), config.export)
         return
     listener = listen(config.port, config.host)
     token = "" if config.host in _LOOPBACK else secrets.token_urlsafe(16)
@@ -46,7 +46,7 @@ def _export(answers: Answers, folder: Path) -> None:
     answers.index.refresh()
     for number, run in enumerate(answers.index.runs):
         target = folder if len(answers.index.runs) == 1 else folder / f"run{number + 1}"
-        make_folder(target, "--export_dir")
+        make_folder(target, "--export")
         print(f"{target / 'index.html'}: {run.key}, {export_run(answers, run, target)} trajectories")
 
 

@@ -12,6 +12,7 @@ from toolkits.viewer.detail import read_detail
 from toolkits.viewer.index import Index
 from toolkits.viewer.live import wall
 from toolkits.viewer.opened import OpenedRun, TrajectorySet, read
+from toolkits.viewer.prompt import read_prompt
 from toolkits.viewer.runs import curves, run_page
 from toolkits.viewer.thoughts import Thoughts
 
@@ -37,12 +38,14 @@ class Answers:
             "search": lambda given: index.search(given.get("words", "")),
             "thoughts": self._summaries,
             "trajectory": self._trajectory,
+            "prompt": lambda given: read_prompt(self.found(given)[1], _number(given)),
             "compare": lambda given: compare_sets(index, *self._sets(given, "before", "after")),
             "live": lambda given: wall(index, time.time()),
         }
 
     def answer(self, name: str, given: Mapping[str, str]) -> bytes:
         """JSON; `NotFoundError` for what is not there."""
+        self.index.touch()
         if name == "rows":  # as it is kept
             return self.index.rows(self._run(given))
         if name not in self.by_name:
@@ -52,10 +55,7 @@ class Answers:
     def screenshot(self, given: Mapping[str, str]) -> bytes:
         """A PNG; `UserError` says why there is none."""
         _, folder = self.found(given)
-        number = given.get("number", "")
-        if not number.isascii() or not number.isdigit() or len(number) > 6:
-            raise NotFoundError("a step is a number")
-        name = f"screenshot{int(number)}.png"
+        name = f"screenshot{_number(given)}.png"
         content = read(folder, name)
         if content is None:
             raise NotFoundError(f"{name} is missing")
@@ -103,3 +103,11 @@ class Answers:
 
     def _thoughts_of(self, one: TrajectorySet) -> Thoughts:
         return self._thoughts.setdefault(one.path, Thoughts(one.path.parent))
+
+
+def _number(given: Mapping[str, str]) -> int:
+    """Of a step."""
+    number = given.get("number", "")
+    if not number.isascii() or not number.isdigit() or not 0 < len(number) <= 6 or not int(number):
+        raise NotFoundError("a step is a number from 1")
+    return int(number)

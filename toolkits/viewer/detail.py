@@ -87,7 +87,7 @@ def read_boxes(folder: Path, number: int) -> dict[str, list[float]]:
 def _step(folder: Path, number: int, step: dict[str, Any], known: dict[tuple[int, int], Any], told: Any) -> Any:
     reply = as_text(step.get("reply"))[:_MAX_TEXT]
     thought = _THOUGHT.match(reply)
-    tree = told(_tree, folder, number)
+    tree = told(read_tree, folder, number)
     others = sorted(candidate for at, candidate in known if at == number and candidate)
     return {
         "number": number,
@@ -111,7 +111,8 @@ def _step(folder: Path, number: int, step: dict[str, Any], known: dict[tuple[int
     }
 
 
-def _tree(folder: Path, number: int) -> str:
+def read_tree(folder: Path, number: int) -> str:
+    """What the model read of the page at a step, cut where it is long; `UserError` where it is missing."""
     name = f"accessibility_tree{number}.txt"
     content = read(folder, name)
     if content is None:

@@ -47,6 +47,10 @@ class Index:
         """Keep up with what is written, while somebody looks."""
         threading.Thread(target=self._keep_up, daemon=True).start()
 
+    def touch(self) -> None:
+        """Somebody looks."""
+        self._asked_at = time.monotonic()
+
     def refresh(self) -> None:
         """Read what is new or changed since the last time."""
         self.runs = discover(self.roots)
@@ -80,9 +84,8 @@ class Index:
 
     def rows(self, run: OpenedRun) -> bytes:
         """JSON of {name of a field: values}, of all trajectories of a run; `set` is a number of its sets."""
-        self._asked_at = time.monotonic()
         key = (run.key, self.generation)
-        if key not in self._cached:
+        if (kept := self._cached.get(key)) is None:
             folders = [str(one.path) for one in run.sets]
             found = self._ask(
                 f"SELECT id, folder, stamp / 1000000000, disagrees, {', '.join(_SHOWN)} FROM heads "
@@ -95,12 +98,13 @@ class Index:
             )
             places = {folder: place for place, folder in enumerate(folders)}
             table["set"] = [places[folder] for folder in table["set"]]
-            self._cached = {key: json.dumps({"columns": table, "sets": [one.key for one in run.sets]}).encode()}
-        return self._cached[key]
+            made = json.dumps({"columns": table, "sets": [one.key for one in run.sets]}).encode()
+            self._cached = {key: made}
+            return made
+        return kept
 
     def search(self, words: str) -> list[int]:
         """The ids of trajectories whose task, thoughts or actions hold all the words."""
-        self._asked_at = time.monotonic()
         asked = words.lower().split()[:8]
         where = " AND ".join(["instr(text, ?)"] * len(asked)) or "1"
         return [row[0] for row in self._ask(f"SELECT id FROM heads WHERE {where}", *asked)]
@@ -112,7 +116,6 @@ class Index:
 
     def newest(self, outcome: str, since_s: float) -> list[tuple[TrajectorySet, Head, float]]:
         """Those of an outcome that changed since then, the newest first, with when they did (seconds since 1970)."""
-        self._asked_at = time.monotonic()
         sets = {str(one.path): one for run in self.runs for one in run.sets}
         found = self._ask(
             f"SELECT folder, stamp, {', '.join(_SHOWN)} FROM heads WHERE outcome = ? AND stamp > ? ORDER BY stamp DESC",
@@ -123,7 +126,6 @@ class Index:
 
     def find(self, key: str, name: str) -> tuple[TrajectorySet, Path] | None:
         """A trajectory that was found on disk, by its set's key and its own name."""
-        self._asked_at = time.monotonic()
         for one in (one for run in self.runs for one in run.sets if one.key == key):
             if self._ask("SELECT 1 FROM heads WHERE folder = ? AND name = ?", str(one.path), name):
                 return one, one.path / name
@@ -131,7 +133,6 @@ class Index:
 
     def find_run(self, key: str) -> OpenedRun | None:
         """A run that was found on disk, by its key."""
-        self._asked_at = time.monotonic()
         return next((run for run in self.runs if run.key == key), None)
 
     def _keep_up(self) -> None:

@@ -18,5 +18,5 @@ class ViewConfig(Checked):
     """Port to listen on; 0 picks a free one."""
     host: str = "127.0.0.1"
     """Address to listen on; on any but this machine's own the printed address holds a token."""
-    export_dir: Path | None = None
-    """Write the pages there as files that need no server, instead of serving them."""
+    export: Path | None = None
+    """A folder to write the pages to, as files that need no server, instead of serving them."""

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow
+import pytest
 from pyarrow import parquet
 from starlette.testclient import TestClient
 
+from data.conversation import StepText, build_conversation
 from data.outcome import Outcome, Verdict
-from data.trajectory import INVALID, MAX_STEPS, read_outcome, write_outcome
+from data.trajectory import INVALID, MAX_STEPS, read_outcome, read_trajectory, write_outcome
 from tests.conftest import ROOT
 from tests.toolkits.trajectories import write_trajectory
 from tests.toolkits.viewer.hostile import write_hostile
@@ -91,6 +93,22 @@ def test_a_trajectory_shows_where_it_acted_and_what_is_thought_of_it(tmp_path: P
     )
 
 
+def test_the_prompt_is_the_one_that_the_collector_builds(tmp_path: Path, client: Callable[..., TestClient]) -> None:
+    folder = write_trajectory(tmp_path / "r", "Shop--3", num_steps=3)
+    asked, where = client(tmp_path / "r"), {"set": "r/.", "name": folder.name}
+    chat = asked.get("/answer/prompt", params={**where, "number": "2"}).json()
+    assert [message["role"] for message in chat] == ["system", "user", "assistant", "user"]
+    assert chat[0]["text"] == "You browse." and "(screenshot of step 2)" in chat[-1]["text"]
+    summary = json.loads((folder / "trajectory.json").read_text())
+    summary["provenance"] = {"prompt": "trained", "max_attached_imgs": 1}
+    (folder / "trajectory.json").write_text(json.dumps(summary))
+    turns = asked.get("/answer/prompt", params={**where, "number": "3"}).json()
+    trajectory = read_trajectory(folder)
+    expected = build_conversation(trajectory.ques, [*trajectory.texts()[:2], StepText(trajectory.trees[2])], last_n=1)
+    assert [turn["text"] for turn in turns] == [turn.text for turn in expected.turns]
+    assert asked.get("/answer/prompt", params={**where, "number": "4"}).status_code == 422
+
+
 def test_released_trajectories_are_shown_as_ours(opened: Opened) -> None:
     answers = opened(ROOT / "tests" / "fixtures" / "openwebvoyager" / "trajectories")
     name = "taskBookshop-human-extend--004"
@@ -124,6 +142,21 @@ def test_the_index_reads_what_is_new_or_changed_and_nothing_else(tmp_path: Path,
     assert not read and len(rows(again, "r")) == 3
     assert again.index.search("ANSWER blue") == answers.index.search("blue answer") != []
     assert again.index.search("100%") == []
+
+
+def test_it_keeps_up_while_somebody_looks(tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolkits.viewer.index._EVERY_S", 0.05)
+    monkeypatch.setattr("toolkits.viewer.index._IDLE_S", 0.2)
+    write_trajectory(tmp_path / "r", "Shop--1")
+    answers = opened(tmp_path / "r")
+    answers.index.start()
+    time.sleep(0.5)
+    write_trajectory(tmp_path / "r", "Shop--2")
+    deadline = time.monotonic() + 20
+    while len(answers.index.search("shoe")) < 2:
+        assert time.monotonic() < deadline
+        answers.answer("state", {})  # as an open page asks
+        time.sleep(0.05)
 
 
 def test_who_asks_from_elsewhere_needs_the_token_and_websites_get_nothing(
@@ -189,6 +222,8 @@ def test_whatever_lies_in_a_folder_is_shown_or_left_out_with_a_line(
         found = asked.get("/answer/trajectory", params={"set": "r/.", "name": name})
         assert found.status_code == 200 and secret not in found.text, name
         assert found.json()["steps"] or found.json()["problems"] or name.startswith("taskX")
+        prompt = asked.get("/answer/prompt", params={"set": "r/.", "name": name, "number": "1"})
+        assert prompt.status_code in (200, 422) and secret not in prompt.text
         image = asked.get("/screenshot", params={"set": "r/.", "name": name, "number": "1"})
         assert image.status_code in (200, 404, 422) and secret not in image.text
     for name in ("..", ".", "taskLink", "taskText--0/../taskText--1", "taskText--0/", "/etc"):

@@ -122,7 +122,7 @@ function stepView(one, step, state, shown) {
       h("h2", {}, "Thought"), h("p", { class: "thought" }, step.thought || "(none)"),
       h("h2", {}, "Action"), h("p", { class: "action" }, step.action || "(none)"),
       next && (next.feedback || next.notes) && h("p", { class: "feedback" }, `What came of it: ${next.feedback} ${next.notes}`),
-      numbers(step), tokens(step),
+      numbers(step), tokens(step), !isExported && prompt(one, step),
       h("h2", {}, "Elements"), lines),
   ];
 }
@@ -160,6 +160,16 @@ function tokens(step) {
   const cells = step.logprobs.map((logprob, at) => h("span", { class: `token p${Math.min(4, Math.floor(-logprob))}`,
     title: `token ${step.token_ids[at] ?? ""}: p ${figure(Math.exp(logprob))}` }));
   return h("details", { class: "tokens" }, h("summary", {}, `${step.logprobs.length} tokens; the least likely had p ${percent(Math.exp(least))}`), h("div", {}, cells));
+}
+
+function prompt(one, step) {
+  const place = h("div");
+  const ask = async (event) => {
+    if (!event.target.open || place.hasChildNodes()) return;
+    const shown = await load("prompt", { set: one.set, name: one.name, number: step.number }).catch((error) => [{ role: "not shown", text: error.message }]);
+    place.replaceChildren(...shown.flatMap(({ role, text }) => [h("h3", {}, role), h("pre", {}, text)]));
+  };
+  return h("details", { toggle: ask }, h("summary", {}, "What the model was asked"), place);
 }
 
 function alongSteps(one) {
