@@ -52,6 +52,8 @@ class Round(Checked):
     """How this round trains; None: as the recipe says."""
     il_share: Annotated[float, between(0, 1)] = 1.0
     """Part of D_IL that is learned again in this round, by task; each round draws its own part."""
+    corrections: bool = False
+    """Learn, too, what the teacher would have done where the agent failed, in the agent's own states (DAgger)."""
     buffer: bool = False
     """Learn from what the rounds before this one explored, too."""
     critic: Literal["", "td", "monte_carlo"] = ""
@@ -72,6 +74,8 @@ class Round(Checked):
             raise UserError(
                 f"a round cannot be called {self.name!r}, as its folder is; give letters, digits, -, _ and ."
             )
+        if self.corrections and self.agent == "teacher":
+            raise UserError(f"round {self.name}: the teacher's own round needs no corrections")
         if self.representation and not self.critic:
             raise UserError(f"round {self.name}: a representation is for a critic's features; give critic='td'")
         for part in ("training", "candidates", "representation"):
@@ -129,6 +133,8 @@ class Recipe(Checked):
                 raise UserError(
                     f"recipe {self.name}: {round.name} imitates (sft), which takes no critic, no candidates"
                 )
+            if self.training_of(round).algorithm != "sft" and round.corrections:
+                raise UserError(f"recipe {self.name}: {round.name}: corrections are imitated (sft), by nothing else")
         for number, round in enumerate(self.rounds):
             if round.proposals and round.proposals.method in ("demos", "evolve") and number == 0:
                 raise UserError(f"recipe {self.name}: {round.name} has no round before it to propose tasks from")

@@ -4,6 +4,7 @@ Every stage is one or two commands a person would type, leaves a folder behind, 
 
     <run_dir>/<round>/tasks.jsonl     what was proposed, if so    elcano/proposals.py
     <run_dir>/<round>/trajectories/   what the agent did          collection/run.py, collection/exploration_feedback.py
+    <run_dir>/<round>/trajectories/*/corrections.json   what the teacher would have done   collection/correct.py
     <run_dir>/<round>/samples.json    what is worth learning      toolkits/convert_trajectories_to_json.py
     <run_dir>/<round>/replay.json     the part of D_IL to mix in, where the recipe asks for less than all
     <run_dir>/<round>/shards/         D_IL ∪ D_j                  toolkits/convert_to_tar_data.py
@@ -22,7 +23,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from collection.config.agent import Hidden
-from collection.config.commands import ExplorationConfig, RunConfig
+from collection.config.commands import CorrectionConfig, ExplorationConfig, RunConfig
 from collection.config.judging import JudgeFlags
 from common.files import read_json, write_atomic, write_json
 from common.flags import flags, narrowed, variables
@@ -55,6 +56,8 @@ def run_rounds(recipe: Recipe, run_dir: Path, executor: Executor) -> Iterator[Re
         if round.proposals:
             propose(stages, round, recipe.rounds[:number])
         trajectories = stages.explore(round, policy)
+        if round.corrections:
+            stages.correct(round, trajectories)
         samples = stages.select(round, trajectories, number)
         if number == 0 and round.agent == "teacher":
             demonstrations = samples
@@ -98,6 +101,14 @@ class Stages:
                     self.browse(round.name, dataclasses.replace(config, seed=seed), tasks, output_dir, port)
         return output_dir
 
+    def correct(self, round: Round, trajectories: Path) -> None:
+        """The teacher's words at each step of what failed."""
+        with self.logbook.stage(f"{round.name}/correct") as needed:
+            if needed:
+                with self._teacher(round.name) as how:
+                    asked = flags(narrowed(CorrectionConfig, how, result_dir=trajectories))
+                    self.run(python("collection/correct.py", *asked), round.name, "correct")
+
     def select(self, round: Round, trajectories: Path, number: int) -> Path:
         """The successful trajectories as training samples; all that were judged, for an algorithm that wants both."""
         wants_both = self.recipe.training_of(round).algorithm != "sft"
@@ -112,6 +123,7 @@ class Stages:
                     round_id=number + 1,
                     last_n=self.recipe.exploration.max_attached_imgs,
                     only_success=not wants_both,
+                    corrected=round.corrections,
                     only_judged=wants_both,
                     keep_unfinished=wants_both,
                 )

@@ -10,6 +10,9 @@ made invalid. Folders that are broken or unfinished are counted and passed over.
 also has its reply's `token_ids`, `logprobs` and `weights_version`; log-probabilities are left out where the policy read
 another prompt than the sample's. Samples of a success or a failure have its reward (`data/rewarded_step.py`).
 
+With `--corrected` failures are kept, too, where a teacher corrected them (`collection/correct.py`): the steps at which
+it would have done something else than the agent did, in its words; what is repeated in a trajectory, once.
+
 Names: `task<head>--<n>` gives `<head>--<n as 5 digits>--r<round>--step<step>`, as in the released data; an
 exploration's `task<head>--<n>--run<k>` gives `<head>--<n as 5 digits>--run<k>--r<round>--step<step>`.
 """
@@ -22,7 +25,7 @@ import functools
 import gc
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,6 +35,8 @@ from common import cli
 from common.errors import UserError
 from common.limits import Checked, at_least
 from common.spool import Spool
+from data import correction as corrections
+from data.action import Action, ActionError, parse_reply
 from data.conversation import build_conversation
 from data.outcome import Verdict
 from data.rewarded_step import reward_fields
@@ -45,7 +50,15 @@ from toolkits.tree_tokens import TreeCutter
 _SENDERS = {"user": "human", "assistant": "gpt"}
 JUDGED = {Verdict.SUCCESS: True, Verdict.FAILURE: False}
 _CHUNK = 8  # trajectories handed to a worker at a time
-_FILES = {"trajectory.json", "steps.jsonl", "interact_messages.json", "agent.log", "outcome.json", "eval_res.json"}
+_FILES = {
+    "trajectory.json",
+    "steps.jsonl",
+    "interact_messages.json",
+    "agent.log",
+    "outcome.json",
+    "eval_res.json",
+    corrections.FILE_NAME,
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,6 +82,8 @@ class Config(Checked):
     from those too."""
     only_judged: bool = False
     """Keep only trajectories judged a success or a failure: those that have rewards."""
+    corrected: bool = False
+    """With `--only_success`: also the steps of failures that a teacher corrected, in its words."""
     judges: tuple[str, ...] = ()
     """With `--only_success` or `--only_judged`: whose verdicts count, by name (`oracle`, ...; that of OpenWebVoyager
     is `eval_res.json`). Empty: anybody's."""
@@ -80,6 +95,8 @@ class Config(Checked):
     """Processes; 0: one per CPU."""
 
     def check_together(self) -> None:
+        if self.corrected and not self.only_success:
+            raise UserError("--corrected puts a teacher's words into failures; give it with --only_success")
         if self.judges and not (self.only_success or self.only_judged):
             raise UserError("--judges says whose verdicts count for --only_success or --only_judged; give one of these")
 
@@ -129,10 +146,15 @@ def convert(folder: Path, config: Config, cutter: TreeCutter) -> Converted:
     """The samples of one folder; its screenshots are placed in `config.image_dir`."""
     state = state_of(folder)
     fate, trajectory, why = sort_out(
-        folder, config.only_success, config.judges, config.keep_unfinished, config.only_judged
+        folder, config.only_success, config.judges, config.keep_unfinished or config.corrected, config.only_judged
     )
     samples, image_dir, num_unlike, is_failure = [], Path(config.image_dir), 0, False
     outcome = trajectory.outcome if trajectory else None
+    if fate == "failed" and config.corrected and (right := corrections.read_corrections(folder, len(trajectory.steps))):
+        fate = "corrected"
+        for sample, screenshot in corrected_samples(trajectory, right.replies, config, cutter):
+            place_image(screenshot, image_dir / image_name(sample["id"]))
+            samples.append((sample["id"], encode_record(sample)))
     if fate == "kept":
         num_known = sum(bool(step.logprobs) for step in trajectory.steps)
         for sample, screenshot in samples_of(trajectory, config.round_id, config.last_n, cutter):
@@ -200,6 +222,27 @@ def samples_of(
                 sample["logprobs"] = step.logprobs
         pairs.append((sample, trajectory.screenshot(step.number)))
     return pairs
+
+
+def corrected_samples(
+    trajectory: Trajectory, replies: list[str], config: Config, cutter: TreeCutter
+) -> Iterator[tuple[dict[str, Any], Path]]:
+    """Those of `samples_of` at which the teacher's reply does something else than the agent's, with that reply; of a
+    page that comes again, the first. What the agent drew and earned there is not theirs."""
+    pairs, known = samples_of(trajectory, config.round_id, config.last_n, cutter), set()
+    for (sample, screenshot), step, tree, reply in zip(pairs, trajectory.steps, trajectory.trees, replies, strict=True):
+        if reply and (tree, reply) not in known and _action_of(reply) != _action_of(step.reply):
+            known.add((tree, reply))
+            *asked, taken = sample["conversations"]
+            said = {**sample, "conversations": [*asked, {**taken, "value": reply}]}
+            yield {name: said[name] for name in ("id", "images", "conversations")}, screenshot
+
+
+def _action_of(reply: str) -> Action | None:
+    try:
+        return parse_reply(reply).action
+    except ActionError:
+        return None
 
 
 def read_the_prompt_of_samples(trajectory: Trajectory, last_n: int) -> bool:
@@ -296,7 +339,15 @@ def _check_judges(config: Config, entries: Iterable[dict[str, Any]]) -> None:
 
 
 def _print_report(config: Config, folders: list[Path], spool: Spool) -> None:
-    fates = ["kept", "unfinished", "failed", "unjudged", "invalid", "broken"]
+    fates = [
+        "kept",
+        *(["corrected"] if config.corrected else []),
+        "unfinished",
+        "failed",
+        "unjudged",
+        "invalid",
+        "broken",
+    ]
     entries = {folder.name: spool.entries[folder.name] for folder in folders}
     counts = collections.Counter(entry["fate"] for entry in entries.values())
     for name, entry in entries.items():
@@ -313,7 +364,7 @@ def _print_report(config: Config, folders: list[Path], spool: Spool) -> None:
     num_failures = sum(entry.get("is_failure", False) for entry in entries.values())
     if num_failures and not config.only_judged:
         print(f"{num_failures} of those kept were judged a failure; --only_success leaves them out")
-    if not counts["kept"]:
+    if not counts["kept"] + counts["corrected"]:
         print("no trajectory was kept, so there is no sample:", end=" ")
     print(config.save_json_file)
 

@@ -8,7 +8,8 @@ from collection.agent.episode import Limits
 from collection.agent.policy import Policy, Sampling
 from collection.agent.predict_policy import PredictPolicy
 from collection.campaign.pacing import Pace
-from collection.config.commands import CollectionConfig
+from collection.config.commands import CollectionConfig, CorrectionConfig
+from collection.config.endpoint import EndpointFlags
 from collection.endpoints.keys import base_key, endpoint_key, is_own_server, same_endpoint
 from common.errors import UserError
 from common.flags import narrowed
@@ -80,8 +81,8 @@ def judge_key(config: CollectionConfig) -> str:
     return base_key(config.api_key) if same_endpoint(config.api_base, config.eval_api_base) else ""
 
 
-def make_policy(config: CollectionConfig) -> Policy:
-    """The policy these flags name."""
+def make_policy(config: CollectionConfig | CorrectionConfig) -> Policy:
+    """The policy, or the teacher, that these flags name."""
     sampling = narrowed(
         Sampling,
         config,
@@ -103,11 +104,11 @@ def _documents(config: CollectionConfig) -> DocumentReader:
     return DocumentReader(_chat_model(config), _chat_key(config), config.api_base)
 
 
-def _chat_model(config: CollectionConfig) -> str:
+def _chat_model(config: EndpointFlags) -> str:
     if config.api_model:
         return config.api_model
     return "" if config.api_base and is_own_server(config.api_base) else OPENAI_MODEL
 
 
-def _chat_key(config: CollectionConfig) -> str:
+def _chat_key(config: EndpointFlags) -> str:
     return endpoint_key(config.api_base, base_key(config.api_key), config.api_localhost)

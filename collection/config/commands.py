@@ -54,3 +54,13 @@ class CandidatesConfig(SamplingRequest):
     """N of a step, with the action that was taken."""
     num_sessions: Annotated[int, at_least(1)] = 16
     """Samples that are asked about at the same time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorrectionConfig(AgentFlags, EndpointFlags):
+    """Flags of `correct.py`: the teacher, and what it is shown; the same as the agent was."""
+
+    result_dir: Path = Path("results")
+    """Folder of judged trajectories."""
+    num_sessions: Annotated[int, at_least(1)] = 8
+    """Trajectories that are corrected at the same time."""

@@ -25,13 +25,15 @@ BROWSING = {"max_iter": 8, "max_attached_imgs": 1, "num_sessions": 8, "judge": "
 
 def recipe() -> Recipe:
     """Published values are overridden only where a 2.7 M-parameter policy on a laptop needs others."""
+    replicas = 1 if num_gpus() == 1 else 2  # on two GPUs, or two cores
     training = TrainingOptions(
-        tp=1 if num_gpus() == 1 else 2,  # two GPUs, or two cores
+        tp=1,
+        dp=replicas,
         pr="fp32",
         ac="none",
         seq_len=2048,
         image_num=1,
-        batch_size=2,
+        batch_size=2 // replicas,
         global_batch_size=2,
         lr=7e-4,
         min_lr=1e-5,
