@@ -55,8 +55,10 @@ def _round(recipe: Recipe, round: Round) -> str:
     if round.agent == "teacher":
         return f"a teacher takes {num_tasks} tasks, and the policy imitates what succeeded"
     tries, algorithm = recipe.exploration.max_rerun_times, recipe.training_of(round).algorithm
+    how = f", up to {tries} tries each," if tries > 1 else ""
     learned = "from what a judge calls solved" if algorithm == "sft" else f"by {algorithm}"
-    return f"the policy explores {num_tasks} others, up to {tries} tries each, and learns {learned}"
+    corrected = ", and from what the teacher would have done in the rest" if round.corrections else ""
+    return f"the policy explores {num_tasks} others{how} and learns {learned}{corrected}"
 
 
 def _num_tests(recipe: Recipe) -> int:

@@ -3,7 +3,7 @@
     elcano run examples/feedback/recipe.py --output_dir runs/feedback
     NOISE=0.1 elcano run examples/feedback/recipe.py --output_dir runs/feedback-noisy
 
-The quickstart's run with one more round; NOISE is the share of exploration's verdicts that are turned round, so that
+The quickstart's run with one more round, up to three tries a task and no corrections; NOISE is the share of exploration's verdicts that are turned round, so that
 one failure in ten is learned from and one success in ten is not. Test verdicts are always the sites' ground truth.
 """
 
@@ -19,8 +19,11 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 def recipe() -> Recipe:
     """The quickstart's recipe with a third round of exploration, under a judge that errs in a share NOISE."""
     quickstart = load_recipe(ROOT / "examples" / "quickstart" / "recipe.py")
-    last = quickstart.rounds[-1]
-    third = dataclasses.replace(last, name="optim-3", tasks=last.tasks.with_name("optim-3.jsonl"))
-    exploration = dataclasses.replace(quickstart.exploration, eval_noise=float(os.environ.get("NOISE", "0")))
-    rounds = [*quickstart.rounds, third]
+    imitation, *_, last = quickstart.rounds
+    rounds = [imitation]
+    for name in ("optim-1", "optim-2", "optim-3"):
+        tasks = last.tasks.with_name(f"{name}.jsonl")
+        rounds.append(dataclasses.replace(last, name=name, tasks=tasks, il_share=1 / 2, corrections=False))
+    noise = float(os.environ.get("NOISE", "0"))
+    exploration = dataclasses.replace(quickstart.exploration, max_rerun_times=3, eval_noise=noise)
     return dataclasses.replace(quickstart, name="feedback", rounds=rounds, exploration=exploration)

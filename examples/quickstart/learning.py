@@ -31,7 +31,7 @@ def recipe(
     options = {"lr": 5e-4, "algorithm": algorithm, **(training or {})}
     files = [tuple(ROOT / "data" / "tasks" / f"optim-{number}.jsonl" for number in numbers) for numbers in tasks]
     learned = {"agent": "policy", "training": dataclasses.replace(quickstart.training, **options), **round}
-    tries = {"all_tries": True, "temperature": 1.0, **(exploration or {})}
+    tries = {"max_rerun_times": 3, "all_tries": True, "temperature": 1.0, **(exploration or {})}
     return dataclasses.replace(
         quickstart,
         name=algorithm,

@@ -1,4 +1,4 @@
-"""The quickstart's run: untrained, imitation learning, two rounds of exploration and feedback, on two CPU cores.
+"""The quickstart's run: untrained, imitation learning, two rounds of exploration and correction, on two CPU cores.
 
     bash examples/quickstart/run.sh
     NUM_TEST_TASKS=300 CONTROLS=true LOOKS=true SEED=1 bash examples/quickstart/run.sh runs/seed-1
@@ -43,7 +43,12 @@ def recipe() -> Recipe:
     )
     seed = int(os.environ.get("SEED", "0"))
     training = dataclasses.replace(training, seed=training.seed + seed)
-    later = dataclasses.replace(training, lr=5e-4)  # rounds that go on from a policy that knows the sites
+    later = {  # rounds that go on from a policy that knows the sites
+        "agent": "policy",
+        "training": dataclasses.replace(training, lr=5e-4),
+        "il_share": 1 / 4,
+        "corrections": True,
+    }
     return Recipe(
         name="quickstart",
         starting_policy=HERE / "starting_policy" / "weights",
@@ -53,11 +58,11 @@ def recipe() -> Recipe:
         looks=os.environ.get("LOOKS") == "true",
         rounds=[
             Round("IL", TASKS / "IL.jsonl", agent="teacher"),
-            Round("optim-1", TASKS / "optim-1.jsonl", agent="policy", training=later, il_share=1 / 2),
-            Round("optim-2", TASKS / "optim-2.jsonl", agent="policy", training=later, il_share=1 / 2),
+            Round("optim-1", TASKS / "optim-1.jsonl", **later),
+            Round("optim-2", TASKS / "optim-2.jsonl", **later),
         ],
         teacher=ExplorationConfig(**BROWSING),
-        exploration=ExplorationConfig(**BROWSING, max_rerun_times=3, temperature=0.7, seed=seed or None),
+        exploration=ExplorationConfig(**BROWSING, temperature=0.7, seed=seed or None),
         testing=RunConfig(**BROWSING),
         serving=ServerConfig(dtype="float32", max_batch_size=8, max_new_tokens=128),
         training=training,

@@ -101,7 +101,7 @@ def test_what_only_an_algorithm_reads_is_refused_where_there_is_none():
 
 
 def test_a_recipe_with_a_bad_value_is_one_line_and_code_2(tmp_path):
-    text = QUICKSTART.read_text().replace("batch_size=2,", "batch_size=0,", 1)
+    text = QUICKSTART.read_text().replace("batch_size=2 ", "batch_size=0 ", 1)
     (tmp_path / "recipe.py").write_text(text)
     command = [sys.executable, "-m", "elcano.cli", "run", str(tmp_path / "recipe.py"), "--output_dir", str(tmp_path)]
     result = subprocess.run(command, capture_output=True, text=True)
@@ -122,7 +122,7 @@ def test_what_a_round_says_is_checked_as_the_recipe_is():
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("batch_size=2,", "batch_sise=2,", "line 28: TypeError: .*batch_sise"),
+        ("batch_size=2 ", "batch_sise=2 ", "line 29: TypeError: .*batch_sise"),
         ("def recipe() ->", "def recipe( ->", "line 26: SyntaxError"),
         ("return Recipe(", "return dict(", "defines no recipe"),
     ],
