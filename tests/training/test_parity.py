@@ -72,8 +72,7 @@ FEW = {
     "idefics2 with MHA and a window": ("tp1,packed", "tp2,cp2"),
     "llava": ("tp1", "tp2,cp2,packed"),
     "llava_next": ("tp1", "tp2,pp2,packed", "cp2,do,overlap", "pp2,cp2,packed,bf16"),
-    "idefics3": ("tp2,pp2,sp,full",),
-    "smolvlm with MHA": ("cp2,packed",),
+    "idefics3": ("tp2,cp2,packed",),
     "qwen2_5_vl": ("tp2,pp2,packed",),
     "qwen3_vl": ("tp2,pp2,sp,full", "tp2,cp2,sp,packed"),
 }
