@@ -94,6 +94,7 @@ class Reply:
     action: Action
 
 
+_AFTER_ACTION = re.compile(r"^\s*Action:\s*(.*)", re.DOTALL | re.MULTILINE)
 _LABEL = r"\[?(\d+)\]?"
 _GRAMMAR: list[tuple[re.Pattern[str], Callable[[re.Match[str]], Action]]] = [
     (re.compile(rf"Click {_LABEL}\.?"), lambda m: Click(int(m[1]))),
@@ -127,6 +128,12 @@ def parse_reply(text: str) -> Reply:
         if match := pattern.fullmatch(action):
             return Reply(thought, build(match))
     raise ActionError(CANNOT_EXECUTE)
+
+
+def action_text(reply: str) -> str:
+    """In one line what follows `Action:`, whether it can be parsed or not, or all of the reply: for people."""
+    match = _AFTER_ACTION.search(reply)
+    return " ".join((match[1] if match else reply).split())
 
 
 def _split(text: str) -> tuple[str, str, str]:

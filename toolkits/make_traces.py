@@ -16,7 +16,6 @@ For each trajectory that the columns tell something of, without columns for all,
 import dataclasses
 import math
 import os
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,12 +23,11 @@ from typing import Any
 from common import cli
 from common.errors import UserError
 from common.files import make_folder, write_atomic, write_json
+from data.action import action_text
 from data.columns import ID, read_rows
 from data.trajectory import Trajectory, is_complete, list_trajectories, read_trajectory, split_folder_name
 from toolkits.contact_sheet import contact_sheet
 from toolkits.convert_trajectories_to_json import sample_id
-
-_ACTION = re.compile(r"^\s*Action:\s*(.*)", re.DOTALL | re.MULTILINE)
 
 Rows = dict[str, dict[str, Any]]
 
@@ -97,12 +95,6 @@ def trace(trajectory: Trajectory, round_id: int, rows: Rows, beside: Path) -> di
         )
     outcome = trajectory.outcome.verdict.value if trajectory.outcome else None
     return {"trajectory": trajectory.folder.name, "task": trajectory.ques, "outcome": outcome, "steps": steps}
-
-
-def action_text(reply: str) -> str:
-    """What follows `Action:`, or all of it."""
-    match = _ACTION.search(reply)
-    return " ".join((match[1] if match else reply).split())
 
 
 def _joined(paths: Sequence[Path]) -> Rows:

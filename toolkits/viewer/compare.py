@@ -9,7 +9,7 @@ from typing import Any
 
 from common.errors import UserError
 from common.significance import compare
-from toolkits.make_traces import action_text
+from data.action import action_text
 from toolkits.viewer.heads import UNFINISHED, Head, as_text, read_steps
 from toolkits.viewer.index import Index
 from toolkits.viewer.opened import TrajectorySet

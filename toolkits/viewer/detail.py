@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from data.action import ActionError, Click, Drag, Scroll, Type, parse_reply
+from data.action import ActionError, Click, Drag, Scroll, Type, action_text, parse_reply
 from data.trajectory import AGREEMENT, read_trajectory
-from toolkits.make_traces import action_text
 from toolkits.viewer.heads import (
     as_json,
     as_number,

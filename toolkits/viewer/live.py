@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from toolkits.make_traces import action_text
+from data.action import action_text
 from toolkits.viewer.heads import UNFINISHED, Head, as_text, read_steps, shortened
 from toolkits.viewer.index import Index
 from toolkits.viewer.opened import TrajectorySet
