@@ -10,15 +10,14 @@ from collections.abc import Sequence
 from typing import Any
 
 IMAGE = "<image>"
-OBSERVATION = "OBSERVATION:"  # between what is asked or answered and what is seen
 MAX_LINE_WORDS = 500
 
 _SPECIAL = re.compile(
     r"<(?=/?(?:image|end_of_utterance|fake_token_around_image|s)>|\|(?:im_start|im_end|endoftext)\|>)"
 )
-_OMITTED_TREE = f"{OBSERVATION} {IMAGE} (accessibility tree omitted)."
+_OMITTED_TREE = f"OBSERVATION: {IMAGE} (accessibility tree omitted)."
 _GIVEN_MARKS = "The tag names and texts of the numbered elements stand below; trust the screenshot first."
-_OMITTED_ALL = f"{OBSERVATION} screenshot omitted, accessibility tree omitted."
+_OMITTED_ALL = "OBSERVATION: screenshot omitted, accessibility tree omitted."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,7 +72,7 @@ def _prefix(ques: str, number: int, step: StepText) -> str:
 
 def _observation(step: StepText, age: int, last_n: int) -> str:
     if age == 0:
-        return f"{OBSERVATION}\n{IMAGE}\n{escape_special(shorten_lines(step.tree))}"
+        return f"OBSERVATION:\n{IMAGE}\n{escape_special(shorten_lines(step.tree))}"
     return _OMITTED_TREE if age < last_n else _OMITTED_ALL
 
 

@@ -54,9 +54,6 @@ class Round(Checked):
     """Part of D_IL that is learned again in this round, by task; each round draws its own part."""
     corrections: bool = False
     """Learn, too, what the teacher would have done where the agent failed, in the agent's own states (DAgger)."""
-    rename_share: Annotated[float, between(0, 1)] = 0.0
-    """Share of the names in a task's double quotes that are made-up ones in its samples, so that names are copied and
-    not learned by heart."""
     buffer: bool = False
     """Learn from what the rounds before this one explored, too."""
     critic: Literal["", "td", "monte_carlo"] = ""
@@ -136,6 +133,8 @@ class Recipe(Checked):
                 raise UserError(
                     f"recipe {self.name}: {round.name} imitates (sft), which takes no critic, no candidates"
                 )
+            if self.training_of(round).algorithm != "sft" and round.corrections:
+                raise UserError(f"recipe {self.name}: {round.name}: corrections are imitated (sft), by nothing else")
         for number, round in enumerate(self.rounds):
             if round.proposals and round.proposals.method in ("demos", "evolve") and number == 0:
                 raise UserError(f"recipe {self.name}: {round.name} has no round before it to propose tasks from")
@@ -149,11 +148,6 @@ class Recipe(Checked):
                 f"recipe {self.name}: max_attached_imgs is {self.exploration.max_attached_imgs} in exploration, which "
                 f"the policy is trained for, but {self.testing.max_attached_imgs} in testing"
             )
-        for round in self.rounds:
-            if self.training_of(round).algorithm != "sft" and (round.corrections or round.rename_share):
-                raise UserError(
-                    f"recipe {self.name}: {round.name}: corrections and other names are imitated (sft), by nothing else"
-                )
 
     @property
     def start(self) -> str:

@@ -124,7 +124,6 @@ class Stages:
                     last_n=self.recipe.exploration.max_attached_imgs,
                     only_success=not wants_both,
                     corrected=round.corrections,
-                    rename_share=round.rename_share,
                     only_judged=wants_both,
                     keep_unfinished=wants_both,
                 )

@@ -33,7 +33,7 @@ from rich.table import Table
 
 from common import cli
 from common.errors import UserError
-from common.limits import Checked, at_least, between
+from common.limits import Checked, at_least
 from common.spool import Spool
 from data import correction as corrections
 from data.action import Action, ActionError, parse_reply
@@ -44,7 +44,6 @@ from data.terminal import print_table
 from data.trajectory import MAX_STEPS, Trajectory, is_complete, list_trajectories, read_trajectory
 from toolkits.image_check import check_image
 from toolkits.parallel import run_parallel
-from toolkits.renaming import rename
 from toolkits.sample_records import encode_record
 from toolkits.tree_tokens import TreeCutter
 
@@ -85,8 +84,6 @@ class Config(Checked):
     """Keep only trajectories judged a success or a failure: those that have rewards."""
     corrected: bool = False
     """With `--only_success`: also the steps of failures that a teacher corrected, in its words."""
-    rename_share: Annotated[float, between(0, 1)] = 0.0
-    """Share of the names in a task's double quotes that are replaced by made-up ones, in task, pages and replies."""
     judges: tuple[str, ...] = ()
     """With `--only_success` or `--only_judged`: whose verdicts count, by name (`oracle`, ...; that of OpenWebVoyager
     is `eval_res.json`). Empty: anybody's."""
@@ -157,12 +154,12 @@ def convert(folder: Path, config: Config, cutter: TreeCutter) -> Converted:
         fate = "corrected"
         for sample, screenshot in corrected_samples(trajectory, right.replies, config, cutter):
             place_image(screenshot, image_dir / image_name(sample["id"]))
-            samples.append((sample["id"], encode_record(rename(sample, config.rename_share))))
+            samples.append((sample["id"], encode_record(sample)))
     if fate == "kept":
         num_known = sum(bool(step.logprobs) for step in trajectory.steps)
         for sample, screenshot in samples_of(trajectory, config.round_id, config.last_n, cutter):
             place_image(screenshot, image_dir / image_name(sample["id"]))
-            samples.append((sample["id"], encode_record(rename(sample, config.rename_share))))
+            samples.append((sample["id"], encode_record(sample)))
             num_known -= "logprobs" in sample
         num_unlike = num_known
         is_failure = outcome is not None and outcome.verdict is Verdict.FAILURE

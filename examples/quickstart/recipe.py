@@ -43,13 +43,11 @@ def recipe() -> Recipe:
     )
     seed = int(os.environ.get("SEED", "0"))
     training = dataclasses.replace(training, seed=training.seed + seed)
-    names = {"rename_share": 0.6}  # the few boards and categories of a split would be learned by heart
     later = {  # rounds that go on from a policy that knows the sites
         "agent": "policy",
         "training": dataclasses.replace(training, lr=5e-4),
         "il_share": 1 / 4,
         "corrections": True,
-        **names,
     }
     return Recipe(
         name="quickstart",
@@ -59,7 +57,7 @@ def recipe() -> Recipe:
         controls=os.environ.get("CONTROLS") == "true",
         looks=os.environ.get("LOOKS") == "true",
         rounds=[
-            Round("IL", TASKS / "IL.jsonl", agent="teacher", **names),
+            Round("IL", TASKS / "IL.jsonl", agent="teacher"),
             Round("optim-1", TASKS / "optim-1.jsonl", **later),
             Round("optim-2", TASKS / "optim-2.jsonl", **later),
         ],
