@@ -20,7 +20,7 @@ from training.options import TrainingOptions
 
 HERE = Path(__file__).resolve().parent
 TASKS = HERE.parent.parent / "data" / "tasks"
-BROWSING = {"max_iter": 8, "max_attached_imgs": 1, "num_sessions": 8, "judge": "oracle"}
+BROWSING = {"max_iter": 8, "max_attached_imgs": 1, "num_sessions": 16, "judge": "oracle"}
 
 
 def recipe() -> Recipe:
@@ -64,7 +64,7 @@ def recipe() -> Recipe:
         teacher=ExplorationConfig(**BROWSING),
         exploration=ExplorationConfig(**BROWSING, temperature=0.7, seed=seed or None),
         testing=RunConfig(**BROWSING),
-        serving=ServerConfig(dtype="float32", max_batch_size=8, max_new_tokens=128),
+        serving=ServerConfig(dtype="float32", max_batch_size=16, max_new_tokens=128),
         training=training,
         reference=HERE.parent.parent / "docs" / "quickstart_summary.json",
         needs=Needs(serving=Resources(num_cores=1)),
