@@ -184,6 +184,7 @@ def test_a_key_on_the_command_line_is_hidden_from_ps(
 def test_every_command_that_takes_a_key_hides_it() -> None:
     hiding = r"    hide_keys\(.*\)\n    run\("
     commands = [path for path in (ROOT / "collection").rglob("*.py") if "__main__" in path.read_text()]
-    takers = [path for path in commands if re.search(r"api_key: str|run\((Run|Exploration)Config", path.read_text())]
-    assert len(takers) >= 5
+    taking = r"api_key: str|run\((Run|Exploration|Proposals|Correction)Config"
+    takers = [path for path in commands if re.search(taking, path.read_text())]
+    assert len(takers) >= 6
     assert [path.name for path in takers if not re.search(hiding, path.read_text())] == []
