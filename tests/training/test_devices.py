@@ -87,15 +87,17 @@ def test_what_stays_unused_is_said(host: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("visible", "tp"), [("", "2"), ("-1", "2"), ("0", "1"), ("3", "1"), ("0,1", "2"), ("0,1,2,3", "2")]
+    ("visible", "replicas"), [("", "2"), ("-1", "2"), ("0", "1"), ("3", "1"), ("0,1", "2"), ("0,1,2,3", "2")]
 )
-def test_the_quickstart_fits_every_host(host: object, monkeypatch: pytest.MonkeyPatch, visible: str, tp: str) -> None:
+def test_the_quickstart_fits_every_host(
+    host: object, monkeypatch: pytest.MonkeyPatch, visible: str, replicas: str
+) -> None:
     from elcano.recipe import load_recipe
 
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     gpus = 0 if visible in ("", "-1") else len(visible.split(","))
     host(gpus)
     options = load_recipe(ROOT / "examples" / "quickstart" / "recipe.py").training
-    assert options.tp == int(tp)
+    assert (options.tp, options.dp) == (1, int(replicas))
     config = parse([*PATHS, *flags(options)])
-    assert ranks_of(config) == Ranks(1, int(tp), idle=max(0, gpus - int(tp)))
+    assert ranks_of(config) == Ranks(int(replicas), int(replicas), idle=max(0, gpus - int(replicas)))

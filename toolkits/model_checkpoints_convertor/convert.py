@@ -185,7 +185,7 @@ def _open(config: Config) -> tuple[Source, Adapter | None]:
 def _script(family: str, direction: str) -> str:
     """That of a family which has one of its own, or the one for all."""
     own = f"{family}/{direction}.sh"
-    return own if Path(__file__).with_name(own).exists() else f"{direction}.sh"
+    return own if (Path(__file__).parent / own).exists() else f"{direction}.sh"
 
 
 def _write_image_settings(config: Config, folder: Path) -> None:
