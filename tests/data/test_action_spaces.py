@@ -55,34 +55,28 @@ def test_there_are_these_spaces():
         action_space("qwen")
 
 
-@pytest.mark.parametrize("name", BY_POINTS)
-@pytest.mark.parametrize("action", SAID, ids=lambda action: type(action).__name__)
-def test_what_a_space_writes_it_reads(name, action):
+@pytest.mark.parametrize(
+    ("name", "num_said"), [("openwebrl", 17), ("qwen_computer_use", 16), ("ui_tars", 16), ("webgym", 8)]
+)
+def test_what_a_space_writes_it_reads(name, num_said):
     """Or it says that it has no words for it; a wheel turned where nobody says is turned in the middle."""
-    space, allowed = action_space(name), {"webgym": 7, "openwebrl": 17, "qwen_computer_use": 16, "ui_tars": 16}
-    can = 0
-    for each in SAID:
+    space, said = action_space(name), 0
+    for action in SAID:
         try:
-            reply = space.render("I think so.", [each], SCREEN)
+            reply = space.render("I think so.", [action], SCREEN)
         except CannotRenderError as error:
             assert name in str(error)
             continue
-        can += 1
-        if each is action:
-            parsed = space.parse(reply, SCREEN)
-            assert parsed.thought.endswith("I think so.")
-            expected = each
-            if isinstance(each, ScrollAt) and name == "ui_tars":
-                expected = ScrollAt(each.right, each.down, AT)
-            if isinstance(each, ScrollAt) and name == "webgym":
-                expected = ScrollAt(0, each.down)
-            [got] = fold(parsed.actions) if not isinstance(each, DragAt | HoverAt) else _dragged(parsed.actions)
-            if isinstance(each, ScrollAt):
-                assert (got.right, got.down) == pytest.approx((expected.right, expected.down), abs=0.7)
-                assert got.at == expected.at
-            else:
-                assert got == expected
-    assert can >= allowed[name]
+        said += 1
+        parsed = space.parse(reply, SCREEN)
+        assert parsed.thought.endswith("I think so.")
+        [got] = fold(parsed.actions) if not isinstance(action, DragAt | HoverAt) else _dragged(parsed.actions)
+        if isinstance(action, ScrollAt):
+            at = {"ui_tars": AT, "webgym": None}.get(name, action.at)
+            assert (got.right, got.down) == pytest.approx((action.right, action.down), abs=0.7) and got.at == at
+        else:
+            assert got == action
+    assert said == num_said
 
 
 def _dragged(actions):

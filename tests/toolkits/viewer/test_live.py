@@ -18,11 +18,9 @@ from starlette.testclient import TestClient
 from data.outcome import Outcome, Verdict
 from data.trajectory import write_outcome
 from tests.toolkits.trajectories import write_trajectory
-from toolkits.viewer.answers import Answers
+from tests.toolkits.viewer.conftest import Opened
 from toolkits.viewer.live import wall
 from toolkits.viewer.serving import servers
-
-Opened = Callable[..., Answers]
 
 
 def test_the_wall_shows_who_thinks_and_who_stalls(tmp_path: Path, opened: Opened) -> None:

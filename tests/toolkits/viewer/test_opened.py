@@ -2,14 +2,12 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from tests.toolkits.trajectories import write_trajectory
+from tests.toolkits.viewer.conftest import Opened
 from toolkits.viewer.answers import Answers
-
-Opened = Callable[..., Answers]
 
 
 def state(answers: Answers) -> dict[str, Any]:

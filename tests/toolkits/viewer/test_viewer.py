@@ -1,16 +1,11 @@
 """The viewer: what it finds, what it tells of it, whom it answers, what it writes."""
 
-import contextlib
 import dataclasses
 import json
 import shutil
-import sqlite3
-import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pyarrow
 import pytest
@@ -23,25 +18,13 @@ from data.outcome import Outcome, Verdict
 from data.point_action import ActionRecord, ClickAt, Write
 from data.screen import REL1000, Point, Screen
 from data.trajectory import INVALID, MAX_STEPS, read_outcome, read_trajectory, write_outcome
-from environments.sites.words import SPLITS
 from tests.conftest import ROOT
 from tests.toolkits.trajectories import write_trajectory
+from tests.toolkits.viewer.conftest import Opened, rows
 from tests.toolkits.viewer.hostile import write_hostile
-from toolkits.viewer import index as index_module
 from toolkits.viewer.__main__ import main as view
 from toolkits.viewer.acted import named
-from toolkits.viewer.answers import Answers
-from toolkits.viewer.heads import Head
-from toolkits.viewer.index import Index
 from toolkits.viewer.options import ViewConfig
-
-Opened = Callable[..., Answers]
-
-
-def rows(answers: Answers, run: str) -> dict[str, dict[str, Any]]:
-    """By name, what the table shows."""
-    columns = json.loads(answers.answer("rows", {"run": run}))["columns"]
-    return {name: {field: values[at] for field, values in columns.items()} for at, name in enumerate(columns["name"])}
 
 
 def test_a_run_is_told_by_its_rounds_sets_stages_and_curves(tmp_path: Path, opened: Opened) -> None:
@@ -185,137 +168,6 @@ def test_one_trajectory_is_exported_as_a_page_and_a_gif_that_marks_where_it_acte
             colors = {color for _, color in film.convert("RGB").crop((0, 0, 720, 540)).getcolors(2**24)}
             marked.append(any(abs(r - 0xC2) + g + abs(b - 0x6B) < 30 for r, g, b in colors))
     assert marked == [False, True, False]
-
-
-def test_the_index_reads_what_is_new_or_changed_and_nothing_else(tmp_path: Path, opened: Opened, monkeypatch) -> None:
-    first = write_trajectory(tmp_path / "r", "Shop--1", num_steps=2, verdict=None)
-    write_trajectory(tmp_path / "r", "Shop--2", num_steps=2)
-    answers = opened(tmp_path / "r")
-    assert {name: row["outcome"] for name, row in rows(answers, "r").items()} == {
-        "taskShop--1": "unjudged",
-        "taskShop--2": "success",
-    }
-    read = []
-    original = __import__("toolkits.viewer.index", fromlist=["read_head"]).read_head
-    monkeypatch.setattr("toolkits.viewer.index.read_head", lambda folder: read.append(folder.name) or original(folder))
-    write_outcome(first, Outcome(Verdict.FAILURE, "no"))
-    write_trajectory(tmp_path / "r", "Shop--3", status=None)
-    answers.index.refresh()
-    assert sorted(read) == ["taskShop--1", "taskShop--3"]
-    assert (
-        rows(answers, "r")["taskShop--3"]["outcome"] == "unfinished"
-        and rows(answers, "r")["taskShop--1"]["reason"] == "no"
-    )
-    read.clear()
-    again = opened(tmp_path / "r")  # another start reads the index alone
-    assert not read and len(rows(again, "r")) == 3
-
-
-def test_it_keeps_up_while_somebody_looks(tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolkits.viewer.index._EVERY_S", 0.05)
-    write_trajectory(tmp_path / "r", "Shop--1")
-    answers = opened(tmp_path / "r")
-    answers.index.start()
-    time.sleep(0.5)
-    write_trajectory(tmp_path / "r", "Shop--2")
-    deadline = time.monotonic() + 20
-    while len(rows(answers, "r")) < 2:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)  # an open page asks, as `rows` does
-
-
-def test_a_row_tells_family_reason_and_surprise_in_plain_words(tmp_path: Path, opened: Opened) -> None:
-    for split in SPLITS:
-        folder = write_trajectory(tmp_path / "r", f"Shop-cart-{split}--001", num_steps=1)
-        reason = "answered 'hecad', expected must_include ['zibag']"
-        write_outcome(folder, Outcome(Verdict.FAILURE, reason, "oracle"))
-        step = json.loads((folder / "steps.jsonl").read_text())
-        (folder / "steps.jsonl").write_text(json.dumps(step | {"logprobs": [0.0, 0.0]}) + "\n")
-    found = rows(opened(tmp_path / "r"), "r").values()
-    assert len(found) == len(SPLITS) and {row["family"] for row in found} == {"Shop-cart"}
-    assert {row["reason"] for row in found} == {"answered 'hecad', expected an answer with 'zibag'"}
-    assert {row["surprise"] for row in found} == {None}  # greedy
-
-
-def test_a_page_of_rows_comes_before_all_folders_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for number in range(4):
-        write_trajectory(tmp_path / "r", f"Shop--{number}", num_steps=1)
-    read_head, may_go_on = index_module.read_head, threading.Event()
-
-    def slowly(folder: Path) -> Head:
-        assert folder.name == "taskShop--0" or may_go_on.wait(30)
-        return read_head(folder)
-
-    monkeypatch.setattr(index_module, "read_head", slowly)
-    monkeypatch.setattr(index_module, "_FIRST_CHUNK", 1)
-    answers = Answers(Index([tmp_path / "r"], tmp_path / "index.sqlite"))
-    answers.index.start()
-    found = json.loads(answers.answer("rows", {"run": "r"}))
-    assert found["columns"]["outcome"][0] == "success" and found["num_unread"] == 3
-    may_go_on.set()
-    deadline = time.monotonic() + 20
-    while json.loads(answers.answer("rows", {"run": "r"}))["num_unread"]:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    assert [row["outcome"] for row in rows(answers, "r").values()] == ["success"] * 4
-
-
-def test_words_are_found_wherever_they_stand(tmp_path: Path, opened: Opened) -> None:
-    folder = write_trajectory(tmp_path / "r", "Shop--1", num_steps=2)
-    write_trajectory(tmp_path / "r", "Shop--2", num_steps=2)
-    write_trajectory(tmp_path / "other", "Shop--1", num_steps=2)
-    step = json.loads((folder / "steps.jsonl").read_text().splitlines()[0])
-    thought = f'{"far " * 8000}it\'s 100% "un_der" ΟΔΟΣΑ Straße\x00 after* -- NEAR(a b) 日本語'
-    typed = [{"kind": "Write", "arguments": {"content": "mañana"}}]
-    lines = [{**step, "reply": f"Thought: {thought}\n\nAction: Click [1]"}, {**step, "number": 2, "actions": typed}]
-    summary = json.loads((folder / "trajectory.json").read_text())
-    summary["task"]["ques"] += f"{'and ' * 100}giraffe"
-    (folder / "trajectory.json").write_text(json.dumps(summary))
-    (folder / "steps.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    answers = opened(tmp_path / "r", tmp_path / "other")
-
-    def found(words: str) -> list[str]:
-        ids = json.loads(answers.answer("search", {"run": "r", "words": words}))
-        return [name for name, row in rows(answers, "r").items() if row["id"] in ids]
-
-    one = [folder.name]
-    for words in (
-        "100%",
-        "un_der",
-        "οδος",
-        "STRASSE",
-        "after*",
-        "tra",
-        "NEAR(a",
-        "本",
-        "it's",
-        "-- 0% far",
-        '"',
-        "man\u0303ana",
-        "giraffe",
-    ):
-        assert found(words) == one, words
-    for words in ("10%%", "un%der", "under", "afters", "far zebra", "' OR 1=1", "far " * 150 + "zebra"):
-        assert found(words) == [], words
-    assert len(found("FIND shoe")) == 2 == len(found(" "))
-
-
-def test_a_damaged_index_is_made_anew(tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index_module, "_EVERY_S", 0.05)
-    for number in range(4):
-        write_trajectory(tmp_path / "r", f"Shop--{number}", num_steps=1)
-    opened(tmp_path / "r")
-    kept = tmp_path / "cache" / "index.sqlite"
-    with contextlib.closing(sqlite3.connect(kept)) as database:
-        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    content = kept.read_bytes()
-    kept.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
-    index = Index([tmp_path / "r"], kept)
-    index.start()
-    deadline = time.monotonic() + 20
-    while len(index.heads(index.runs[0].sets[0])) < 4:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_the_commands_take_the_task_again_with_the_server_that_answered(tmp_path: Path, opened: Opened) -> None:
