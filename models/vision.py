@@ -4,6 +4,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from models.images import ImageEncoder
+
 _FLOAT = 4  # bytes of a pixel's number
 
 
@@ -46,6 +48,17 @@ class VisionSide:
     def connector_bytes(self, each: int) -> int:
         """What the connector's backward pass keeps of a patch, of numbers of `each` bytes."""
         return each * (self.hidden + 2 * self.config.text_config.hidden_size)
+
+    @property
+    def linear_flops(self) -> float:
+        """Of the tower's layers in a forward pass over a patch, without attention: 8 H^2 + 4 H I in each."""
+        return self.layers * (8.0 * self.hidden**2 + 4.0 * self.hidden * self.intermediate)
+
+    def image_flops(self, images: ImageEncoder, height: int, width: int) -> float:
+        """Of the tower's layers in a forward pass over an image of this size in pixels; by default its units are as
+        large as `patch_grid`."""
+        attention = self.layers * 4.0 * self.hidden * self.patches**2
+        return images.num_units(height, width) * (self.linear_flops * self.patches + attention)
 
     def attention_flops(self, pixels: Mapping[str, Any]) -> float:
         """Of the tower's attention in a forward pass over `pixels`, which only says shapes; projections are counted

@@ -2,8 +2,8 @@
 
 One rank of each replica reads (see `training.feed`). All of them draw the same samples in the same order, so nothing is
 sent between replicas and the order depends on no parallel layout: a run can continue in another one. Of a global batch
-a replica reads the json members, from whose texts it estimates lengths, deals the samples out by them, and tokenizes
-its own. The loader's state can be saved and restored exactly.
+a replica reads the json members and the images' headers, from which it estimates costs, deals the samples out by them,
+and tokenizes its own. The loader's state can be saved and restored exactly.
 """
 
 import pickle
@@ -33,14 +33,11 @@ from common.errors import UserError
 from data.shard import parse_fields
 from training.collate import Share, TokenizedSample
 from training.columns import ColumnJoin, SampleColumns
+from training.cost import CostModel
 from training.encoding import ConversationEncoder
-from training.packing import deal_out
 from training.pictures import FilePart, read_picture
 from training.sampled import SampledReply
 from training.stored_sample import ShardIndex, StoredSample
-
-_CHARACTERS_PER_TOKEN = 3.5  # of trees and replies; an estimate of work to balance it, nothing depends on it
-_SCREENSHOT = (768, 1024)  # the collector's
 
 Item = TypeVar("Item")
 
@@ -93,24 +90,16 @@ def tokenize(
 
 
 def tokenize_share(
-    encoder: ConversationEncoder,
+    cost_model: CostModel,
     batch: Sequence[StoredSample],
     replica: int,
     num_replicas: int,
     join: ColumnJoin | None = None,
 ) -> Share:
-    """What number `replica` of `num_replicas` has of a global batch: as many samples as the others, as much work."""
-    costs = [_estimate_length(encoder, sample) for sample in batch]
-    own = [batch[index] for index in deal_out(costs, num_replicas)[replica]]
+    """What number `replica` of `num_replicas` has of a global batch: as much work as the others."""
+    own, encoder = cost_model.share(batch, replica, num_replicas), cost_model.encoder
     samples = [tokenize(encoder, sample.id, sample.fields, sample.find_images(), join) for sample in own]
     return Share([sample.id for sample in batch], samples)
-
-
-def _estimate_length(encoder: ConversationEncoder, sample: StoredSample) -> float:
-    """Tokens of a sample, without making them."""
-    characters, images = sample.count()
-    tokens = characters / _CHARACTERS_PER_TOKEN + images * encoder.image_encoder.num_tokens(*_SCREENSHOT)
-    return min(tokens, encoder.seq_len)
 
 
 class ShareEncoder(DefaultTaskEncoder):
@@ -119,11 +108,9 @@ class ShareEncoder(DefaultTaskEncoder):
     cookers = (Cooker(_read_sample),)
     decoder = None
 
-    def __init__(
-        self, encoder: ConversationEncoder, join: ColumnJoin, folder: Path, replica: int, num_replicas: int
-    ) -> None:
+    def __init__(self, cost_model: CostModel, join: ColumnJoin, folder: Path, replica: int, num_replicas: int) -> None:
         super().__init__()
-        self.encoder, self.join, self.index = encoder, join, ShardIndex(folder)
+        self.cost_model, self.join, self.index = cost_model, join, ShardIndex(folder)
         self.replica, self.num_replicas = replica, num_replicas
 
     def build_train_datasets(self, *, datasets: list[Any], **options: Any) -> SavableDataset[Any]:
@@ -142,7 +129,7 @@ class ShareEncoder(DefaultTaskEncoder):
             StoredSample(raw.fields, partial(self.index.find_images, raw.shard, raw.__key__, raw.fields))
             for raw in samples
         ]
-        share = tokenize_share(self.encoder, batch, self.replica, self.num_replicas, self.join)
+        share = tokenize_share(self.cost_model, batch, self.replica, self.num_replicas, self.join)
         return EncodedShare.derive_from(samples[0], content=pickle.dumps(share))
 
 

@@ -15,8 +15,8 @@ from training.algorithms.sft import Sft
 from training.collate import Collator, MicroBatch, Share
 from training.columns import ColumnJoin
 from training.config import Config
+from training.cost import CostModel
 from training.dataset import in_batches, tokenize_share
-from training.encoding import ConversationEncoder
 from training.feed import Replica
 from training.metrics import mean_loss
 from training.objective import Objective
@@ -29,9 +29,9 @@ class Evaluator:
     """Computes it every `eval_interval` steps and at the end, where the shard folder has a validation split."""
 
     def __init__(
-        self, config: Config, chunks: Chunks, encoder: ConversationEncoder, collator: Collator, replica: Replica
+        self, config: Config, chunks: Chunks, cost_model: CostModel, collator: Collator, replica: Replica
     ) -> None:
-        self.config, self.chunks, self.encoder, self.collator = config, chunks, encoder, collator
+        self.config, self.chunks, self.cost_model, self.collator = config, chunks, cost_model, collator
         self.replica, self.algorithm = replica, Sft()
         shards = read_manifest(config.dataset_path)["shards"]
         is_critic = bool(config.trainable.value_heads)
@@ -63,7 +63,7 @@ class Evaluator:
         wanted = islice(samples, self.config.eval_samples or None)
         place, join = self.collator.place, ColumnJoin(self.algorithm)
         for batch in in_batches(wanted, self.config.global_batch_size):
-            yield tokenize_share(self.encoder, batch, place.data_rank, place.data_size, join)
+            yield tokenize_share(self.cost_model, batch, place.data_rank, place.data_size, join)
 
 
 def _loss(objective: Objective, batch: MicroBatch, losses: torch.Tensor, non_loss_data: bool = True) -> torch.Tensor:

@@ -10,9 +10,6 @@ from typing import Any
 
 import torch
 
-from training.collate import MicroBatch
-from training.modules.batching import IGNORE
-
 _PEAK_TFLOPS = {  # dense bf16, from the makers' data sheets
     "B200": 2250,
     "H200": 989,
@@ -35,21 +32,18 @@ def peak_flops(tflops: float = 0.0) -> float | None:
     return next((peak * 1e12 for key, peak in _PEAK_TFLOPS.items() if key in name), None)
 
 
-def language_flops(text: Any, batches: Sequence[MicroBatch]) -> float:
-    """Forward and backward of the language model; `text` is its Hugging Face configuration."""
+def language_flops(text: Any, lengths: Sequence[float], num_labels: float) -> float:
+    """Forward and backward of the language model, on sequences of `lengths` tokens of which `num_labels` are predicted;
+    `text` is its Hugging Face configuration."""
     heads, kv_heads, size, hidden = text.num_attention_heads, text.num_key_value_heads, text.head_dim, text.hidden_size
     weights = hidden * size * (2 * heads + 2 * kv_heads) + 3 * hidden * text.intermediate_size  # of a layer
     window = getattr(text, "sliding_window", None)
-    forward = 0.0
-    for batch in batches:
-        attention = sum(_num_attended(length, window) for length in batch.lengths) * 4 * heads * size
-        labeled = int((batch.labels != IGNORE).sum())
-        forward += text.num_hidden_layers * (2 * weights * sum(batch.lengths) + attention)
-        forward += 2 * hidden * text.vocab_size * labeled
-    return 3 * forward
+    attention = sum(_num_attended(length, window) for length in lengths) * 4 * heads * size
+    layers = text.num_hidden_layers * (2 * weights * sum(lengths) + attention)
+    return 3.0 * (layers + 2 * hidden * text.vocab_size * num_labels)
 
 
-def _num_attended(length: int, window: int | None) -> float:
+def _num_attended(length: float, window: int | None) -> float:
     """Pairs of a position and one that it sees."""
     if window is None or length <= window:
         return length * (length + 1) / 2

@@ -20,9 +20,10 @@ from torch.utils.tensorboard import SummaryWriter
 
 from common.progress import Reporter
 from training.clock import Clock
-from training.collate import OptimizerStep
+from training.collate import MicroBatch, OptimizerStep
 from training.config import Config
 from training.flops import language_flops, peak_flops
+from training.modules.batching import IGNORE
 from training.step import sum_over_replicas
 
 log = logging.getLogger("training")
@@ -35,6 +36,7 @@ class StepMetrics:
     loss: the algorithm's (0 on ranks before the last pipeline stage). num_tokens: without padding.
     flops: of all GPUs together. seconds: by phase, of the slowest rank. memory_gb: the fullest rank's peak so far.
     skipped: why the weights did not change, or None. samples: a digest of the step's sample keys in order.
+    work_max_to_mean: FLOPs of the replica that has most to do, by the mean of all; None of a single one.
     """
 
     loss: float
@@ -47,6 +49,7 @@ class StepMetrics:
     memory_gb: float
     skipped: str | None
     samples: str
+    work_max_to_mean: float | None
 
     @staticmethod
     def reduce(
@@ -61,9 +64,11 @@ class StepMetrics:
         """Collect over all ranks; `text` is the language model's configuration. A collective."""
         batches = step.micro_batches
         counted = parallel_state.get_model_parallel_group().rank() == 0 and _first_of_sequence()
-        sums = [clock.vision.flops]
-        sums += [language_flops(text, batches), sum(batch.num_tokens for batch in batches)] if counted else [0.0, 0.0]
-        vision_flops, text_flops, num_tokens = _all_reduce(sums, torch.distributed.ReduceOp.SUM)
+        of_replicas = [0.0] * parallel_state.get_data_parallel_world_size()
+        of_replicas[parallel_state.get_data_parallel_rank()] = clock.vision.flops + counted * _flops_of(text, batches)
+        sums = [counted * sum(batch.num_tokens for batch in batches), *of_replicas]
+        num_tokens, *of_replicas = _all_reduce(sums, torch.distributed.ReduceOp.SUM)
+        flops, num_replicas = sum(of_replicas), len(of_replicas)
         seconds, peak_memory = clock.seconds, _peak_memory_gb()
         *slowest, memory_gb = _all_reduce([*seconds.values(), peak_memory], torch.distributed.ReduceOp.MAX)
         return StepMetrics(
@@ -71,13 +76,18 @@ class StepMetrics:
             grad_norm=grad_norm,
             lr=lr,
             num_tokens=int(num_tokens),
-            flops=vision_flops + text_flops,
+            flops=flops,
             step_seconds=clock.total(),
             seconds=dict(zip(seconds, slowest, strict=True)),
             memory_gb=memory_gb,
             skipped=skipped,
             samples=hashlib.sha256("\n".join(step.keys).encode()).hexdigest()[:16],
+            work_max_to_mean=max(of_replicas) * num_replicas / flops if num_replicas > 1 and flops else None,
         )
+
+
+def _flops_of(text: Any, batches: Sequence[MicroBatch]) -> float:
+    return sum(language_flops(text, batch.lengths, int((batch.labels != IGNORE).sum())) for batch in batches)
 
 
 def mean_loss(losses: Sequence[torch.Tensor]) -> float:
@@ -133,10 +143,11 @@ class StepReporter:
         mfu = metrics.flops / metrics.step_seconds / self.peak_of_all if self.peak_of_all else None
         utilization = f" (MFU {mfu:.1%})" if mfu else ""
         times = ", ".join(f"{name.replace('_', '-')} {value:.2f}" for name, value in metrics.seconds.items())
+        balance = f" | work {metrics.work_max_to_mean:.3f} x mean" if metrics.work_max_to_mean else ""
         log.info(
             f"iteration {iteration}/{self.train_iters} | loss {metrics.loss:.6f} | grad norm {metrics.grad_norm:.4f} | "
-            f"lr {metrics.lr:.3e} | {tokens_per_s:.0f} tokens/s | {tflops:.3g} TFLOP/s per rank{utilization} | "
-            f"{metrics.memory_gb:.1f} GB | {metrics.step_seconds:.2f} s ({times})"
+            f"lr {metrics.lr:.3e} | {tokens_per_s:.0f} tokens/s | {tflops:.3g} TFLOP/s per rank{utilization}{balance} "
+            f"| {metrics.memory_gb:.1f} GB | {metrics.step_seconds:.2f} s ({times})"
         )
         self.progress = self.progress or Reporter("steps", self.train_iters, iteration - 1)
         self.progress(iteration, f"loss {metrics.loss:.3f}, {tokens_per_s:.0f} tokens/s")
@@ -145,6 +156,7 @@ class StepReporter:
         scalars = {"loss": metrics.loss, "grad_norm": metrics.grad_norm, "lr": metrics.lr, "tokens_per_s": tokens_per_s}
         scalars |= {"tflops_per_rank": tflops, "memory_gb": metrics.memory_gb, "skipped": float(bool(metrics.skipped))}
         scalars |= {"mfu": mfu} if mfu else {}
+        scalars |= {"work_max_to_mean": metrics.work_max_to_mean} if metrics.work_max_to_mean else {}
         self._scalars(iteration, "train", scalars)
         self._scalars(iteration, "seconds", {"step": metrics.step_seconds, **metrics.seconds})
         self._write_line({"iteration": iteration, **dataclasses.asdict(metrics)})

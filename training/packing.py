@@ -6,8 +6,8 @@ Plans are made of lengths alone, are the same on every rank that makes them, and
 from collections.abc import Sequence
 
 
-def deal_out(costs: Sequence[float], num_shares: int) -> list[list[int]]:
-    """`num_shares` shares of as many samples (give or take one) and of as even a cost as may be.
+def deal_out(costs: Sequence[float], num_shares: int, same_count: bool) -> list[list[int]]:
+    """`num_shares` shares of as even a cost as may be, with `same_count` of as many samples, too (give or take one).
 
     Costliest first, each sample goes to the share that has cost least so far and has room (Graham's longest processing
     time first).
@@ -15,7 +15,8 @@ def deal_out(costs: Sequence[float], num_shares: int) -> list[list[int]]:
     Returns:
         For each share the positions of its samples in `costs`, ascending.
     """
-    room = [len(costs) // num_shares + (share < len(costs) % num_shares) for share in range(num_shares)]
+    fewest, more = divmod(len(costs), num_shares)
+    room = [fewest + (share < more) if same_count else len(costs) for share in range(num_shares)]
     shares: list[list[int]] = [[] for _ in range(num_shares)]
     totals = [0.0] * num_shares
     for index in sorted(range(len(costs)), key=lambda index: (-costs[index], index)):

@@ -30,7 +30,7 @@ from training.modules.vision_language import VisionLanguageModel
 from training.score_config import ScoreConfig
 from training.step import forward_only
 from training.stored_sample import StoredSample, read_in_order
-from training.train import build_collator
+from training.train import build_collator, build_cost_model
 
 _WINDOW = 64
 """Samples that are read, packed and written together, for each replica."""
@@ -65,6 +65,7 @@ def score(config: ScoreConfig) -> None:
     image_encoder = kind.image_encoder(processor, hf)
     collator = build_collator(training, image_encoder)
     encoder = ConversationEncoder(processor, image_encoder, config.seq_len, config.image_num, rows.reads)
+    cost_model = build_cost_model(training, kind, hf, encoder)
     parts = _parts(config, rows) if torch.distributed.get_rank() == 0 else None
     done = [parts.num_rows if parts else 0]
     torch.distributed.broadcast_object_list(done)
@@ -72,7 +73,7 @@ def score(config: ScoreConfig) -> None:
         print(f"{config.output}: goes on after {done[0]} samples", flush=True)
     place = collator.place
     shares = (
-        tokenize_share(encoder, window, place.data_rank, place.data_size)
+        tokenize_share(cost_model, window, place.data_rank, place.data_size)
         for window in in_batches(_after(config, done[0]), _WINDOW * place.data_size)
     )
     said = (digest_of(sample.fields["conversations"]) for sample in _after(config, done[0]))

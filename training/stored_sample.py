@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from data.conversation import IMAGE
 from data.shard import parse_fields, read_manifest, sample_images
 from data.tar import scan
 from training.pictures import FilePart
@@ -28,11 +27,6 @@ class StoredSample:
     @property
     def id(self) -> str:
         return self.fields["id"]
-
-    def count(self) -> tuple[int, int]:
-        """(characters of its texts, images)"""
-        texts = [turn["value"] for turn in self.fields["conversations"]]
-        return sum(map(len, texts)), sum(text.count(IMAGE) for text in texts)
 
 
 class ShardIndex:

@@ -13,6 +13,7 @@ from megatron.core import parallel_state
 from data.adapter_record import AdapterRecord
 from data.checkpoint_folder import copy_hf_files, find_weights, read_tracker
 from data.shard import read_manifest
+from models.family import Family
 from models.images import ImageEncoder
 from models.processor import describe, load_processor, mark_as_trained, splitting_remark, to_stderr, write_chat_template
 from models.registry import family
@@ -22,6 +23,7 @@ from training.clock import Clock
 from training.collate import Collator, OptimizerStep, Place
 from training.columns import ColumnJoin
 from training.config import Config
+from training.cost import CostModel
 from training.dataset import ShareEncoder, build_loader
 from training.encoding import ConversationEncoder
 from training.evaluate import Evaluator
@@ -56,8 +58,10 @@ def train(config: Config) -> bool:
     processor = load_processor(hf_files)
     say_what_is_seen(hf_files, processor)
     image_encoder = kind.image_encoder(processor, hf)
-    encoder, algorithm = build_encoder(config, processor, image_encoder), config.build_algorithm()
-    feed = build_feed(config, encoder, algorithm, build_collator(config, image_encoder, PixelQueue(config.num_workers)))
+    algorithm = config.build_algorithm()
+    cost_model = build_cost_model(config, kind, hf, build_encoder(config, processor, image_encoder))
+    collator = build_collator(config, image_encoder, PixelQueue(config.num_workers))
+    feed = build_feed(config, cost_model, algorithm, collator)
     guard = Guard(config.spike_factor)
     adapter = adapter_record(config, pretrained)
     state = checkpoint.TrainingState(unwrap(model), optimizer, scheduler, guard, feed, config.layout, adapter)
@@ -65,7 +69,7 @@ def train(config: Config) -> bool:
     writer = checkpoint.CheckpointWriter(
         config.checkpoint_path, config.identity(manifest), config.keep_last, config.async_save
     )
-    evaluator = Evaluator(config, model, encoder, build_collator(config, image_encoder), feed.replica)
+    evaluator = Evaluator(config, model, cost_model, build_collator(config, image_encoder), feed.replica)
     reporter = StepReporter(config, train_iters)
     clock = Clock(VisionMeter(unwrap(model)[0].vision_modules(), kind.vision_side(hf)))
 
@@ -115,13 +119,18 @@ def build_encoder(config: Config, processor: Any, image_encoder: ImageEncoder) -
     return ConversationEncoder(processor, image_encoder, config.seq_len, config.image_num, reads)
 
 
-def build_feed(config: Config, encoder: ConversationEncoder, algorithm: Algorithm, collator: Collator) -> Feed:
+def build_cost_model(config: Config, kind: Family, hf: Any, encoder: ConversationEncoder) -> CostModel:
+    """How the samples of a step are dealt out to replicas."""
+    return CostModel(encoder, hf.text_config, kind.vision_side(hf), config.trainable.vision, config.packing)
+
+
+def build_feed(config: Config, cost_model: CostModel, algorithm: Algorithm, collator: Collator) -> Feed:
     """This rank's steps; a collective over all ranks."""
     place = collator.place
     replica, loader = Replica.own(place.data_rank), None
     if replica.reads:
         join = ColumnJoin(algorithm, config.column_paths)
-        share_encoder = ShareEncoder(encoder, join, config.dataset_path, place.data_rank, place.data_size)
+        share_encoder = ShareEncoder(cost_model, join, config.dataset_path, place.data_rank, place.data_size)
         num_loaders = config.num_loaders(read_manifest(config.dataset_path)["num_samples"])
         sizes = (config.global_batch_size, num_loaders, config.seed)
         loader = build_loader(config.dataset_path, share_encoder, *sizes)

@@ -11,6 +11,11 @@ from models.qwen3_vl import vision
 class VisionSide(vision.VisionSide):
     """One merger connects it."""
 
+    @property
+    def linear_flops(self) -> float:
+        """Of the tower's layers in a forward pass over a patch, without attention; it gates its feed-forward."""
+        return self.layers * (8.0 * self.hidden**2 + 6.0 * self.hidden * self.intermediate)
+
     def attention_flops(self, pixels: Mapping[str, Any]) -> float:
         """Of the tower's attention, within an image in some layers and within windows of it in the others."""
         own, grid = self.config.vision_config, pixels["grid"]

@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+import torch
+
 from models import vision
-from models.images import PAGE
+from models.images import PAGE, ImageEncoder
 
 
 class VisionSide(vision.VisionSide):
@@ -32,6 +34,12 @@ class VisionSide(vision.VisionSide):
         merged = self.config.text_config.hidden_size // self.config.vision_config.spatial_merge_size**2
         taps = getattr(self.config.vision_config, "deepstack_visual_indexes", ())
         return each * (1 + len(taps)) * (3 * self.hidden + merged)
+
+    def image_flops(self, images: ImageEncoder, height: int, width: int) -> float:
+        """Of the tower's layers in a forward pass over an image of this size in pixels."""
+        merge = self.config.vision_config.spatial_merge_size
+        grid = torch.tensor([[1, *(merge * side for side in images.grid(height, width))]])
+        return self.linear_flops * int(grid.prod()) + self.attention_flops({"grid": grid})
 
     def attention_flops(self, pixels: Mapping[str, Any]) -> float:
         """Of the tower's attention, which stays within an image."""

@@ -1,5 +1,6 @@
 """A Qwen-VL's positions, sizes and weights are Hugging Face's; a mark that a policy samples is a token like others."""
 
+import importlib
 import random
 from pathlib import Path
 from types import SimpleNamespace
@@ -177,3 +178,20 @@ def test_flops_are_counted_by_the_published_rule(tmp_path: Path, frozen: bool) -
     blocks = vision.depth * (linear + 4 * vision.hidden_size * (48**2 + 16**2))
     merging = (1 + 3) * 16 * (2 * merged**2 + 2 * merged * vision.out_hidden_size)
     assert meter.flops == (1 if frozen else 3) * blocks + 3 * merging
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_an_image_costs_what_is_counted_where_it_runs(tmp_path: Path, name: str) -> None:
+    """In the tower's layers; Qwen2.5-VL's windows and gates, too."""
+    parts = importlib.import_module(f"training.modules.{name}.model")
+    policy = MAKERS[name](tmp_path)
+    kind, hf = family(policy), family(policy).read_config(policy)
+    images, side, tower = (
+        kind.image_encoder(load_processor(policy), hf),
+        kind.vision_side(hf),
+        parts.Tower(hf.vision_config),
+    )
+    getattr(parts, "Mergers" if name == "qwen3_vl" else "Merger")(tower)  # out of the tower
+    meter, pictures = VisionMeter([tower], side), [Image.new("RGB", size) for size in ((64, 96), (90, 40))]
+    tower(**images.encode(pictures))
+    assert meter.flops == 3 * sum(side.image_flops(images, one.height, one.width) for one in pictures)

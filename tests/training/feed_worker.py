@@ -23,7 +23,7 @@ from training.config import Config  # noqa: E402
 from training.encoding import ConversationEncoder  # noqa: E402
 from training.modules.batching import IGNORE  # noqa: E402
 from training.pixel_queue import PixelQueue  # noqa: E402
-from training.train import build_collator, build_encoder, build_feed  # noqa: E402
+from training.train import build_collator, build_cost_model, build_encoder, build_feed  # noqa: E402
 
 
 def main(job: dict[str, Any]) -> None:
@@ -44,9 +44,10 @@ def main(job: dict[str, Any]) -> None:
     processor = load_processor(config.pretrain_checkpoint_path)
     images = kind.image_encoder(processor, kind.read_config(config.pretrain_checkpoint_path))
     encoder = build_encoder(config, processor, images)
+    cost_model = build_cost_model(config, kind, kind.read_config(config.pretrain_checkpoint_path), encoder)
     count = count_calls(encoder)
     collator = build_collator(config, images, PixelQueue(config.num_workers))
-    feed = build_feed(config, encoder, Sft(), collator)
+    feed = build_feed(config, cost_model, Sft(), collator)
     steps = []
     for _ in range(job["steps"]):
         step = feed.take()

@@ -42,7 +42,7 @@ def test_shares_hold_every_sample_once_and_cost_alike(seed: int) -> None:
     rng = random.Random(seed)
     costs = [rng.randint(200, 1000) for _ in range(rng.choice([16, 32, 61]))]
     for num_shares in (1, 2, 4):
-        shares = deal_out(costs, num_shares)
+        shares = deal_out(costs, num_shares, same_count=True)
         assert sorted(index for share in shares for index in share) == list(range(len(costs)))
         assert all(share == sorted(share) for share in shares)
         assert max(map(len, shares)) - min(map(len, shares)) <= 1
@@ -52,4 +52,4 @@ def test_shares_hold_every_sample_once_and_cost_alike(seed: int) -> None:
 
 
 def test_more_shares_than_samples_leave_some_empty() -> None:
-    assert sorted(deal_out([5, 9], 3)) == [[], [0], [1]]
+    assert sorted(deal_out([5, 9], 3, same_count=True)) == [[], [0], [1]]

@@ -103,6 +103,7 @@ def test_data_parallel_ranks_with_a_distributed_optimizer_resume_too(
     options = {"tp": 1, "dp": 2, "do": "true", "pr": "bf16", "ac": "full", "num_workers": 1, "train_iters": 4}
     whole = Run(shards, megatron, tmp_path, **options)
     expected = metrics(whole.finish())
+    assert all(1 <= step["work_max_to_mean"] < 1.2 for step in steps(whole))
     shutil.rmtree(whole.checkpoints / "iter_0000004")
     write_tracker(whole.checkpoints, "2")
     write_image_settings(megatron, ImageSettings(image_size=56))
