@@ -14,8 +14,8 @@ from data.observation import Shown
 IMAGE = "<image>"
 MAX_LINE_WORDS = 500
 
-_SPECIAL = re.compile(
-    r"<(?=/?(?:image|end_of_utterance|fake_token_around_image|s)>|\|(?:im_start|im_end|endoftext)\|>)"
+_SPECIAL = re.compile(  # of every served family; `<|word|>` is how Qwen and Llama spell theirs
+    r"<(?=/?(?:image|end_of_utterance|fake_token_around_image|global-img|row_\d+_col_\d+|s)>|\|\w+\|>)"
 )
 _OMITTED_TREE = f"OBSERVATION: {IMAGE} (accessibility tree omitted)."
 _GIVEN_MARKS = "The tag names and texts of the numbered elements stand below; trust the screenshot first."

@@ -1,5 +1,6 @@
 """A policy behind any OpenAI-compatible endpoint: GPT-4o, the embedded teacher, vLLM, SGLang, our own server."""
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -36,6 +37,9 @@ class ChatPolicy:
     Of their log-probabilities those are kept that belong to the distribution which was sampled (`sampling_logprob`, of
     our server). Another engine's `logprob` is taken for it: vLLM has to be started with `--logprobs-mode
     processed_logprobs`, for its default is the model's own. An empty `model` is whatever our server serves.
+
+    Prompts are turns, not token ids: the engine has the checkpoint's own chat template, as the trainer has. What an
+    engine does not give is told once, with what is lost.
     """
 
     def __init__(self, model: str, key: str, base_url: str, sampling: Sampling):
@@ -56,6 +60,7 @@ class ChatPolicy:
         self.name = f"{model or 'the policy'} at {self.url}"
         self._dialect = ChatDialect(base_url)
         self._retries = Retries(self.url)
+        self._is_loss_told = False
 
     async def check(self) -> None:
         headers = {"authorization": f"Bearer {self._client.api_key}"}
@@ -77,7 +82,7 @@ class ChatPolicy:
         named = {"max_tokens" if name == "max_new_tokens" else name: value for name, value in asked.items()}
         request = {"model": self.model, "messages": messages, **named}
         if is_trained:
-            request |= {"logprobs": True, "extra_body": {"return_token_ids": True}}
+            request |= {"logprobs": True, "return_token_ids": True}
         return await self._retries.run(lambda: self._create(request, asked), task.web)
 
     async def close(self) -> None:
@@ -103,7 +108,8 @@ class ChatPolicy:
         for turn in conversation.turns:
             parts = split_marks(turn.text)
             filled = [_image_part(screenshots[next(images)]) if part["type"] == "image" else part for part in parts]
-            messages.append({"role": turn.role, "content": turn.text if turn.role == "assistant" else filled})
+            # parts also of a reply: SGLang hands a bare string to templates that iterate over parts
+            messages.append({"role": turn.role, "content": filled})
         return messages
 
     async def _create(self, request: dict[str, Any], asked: dict[str, float]) -> Completion:
@@ -113,10 +119,13 @@ class ChatPolicy:
             raise UserError(refused_key(self.url, error.status_code)) from None
         except openai.RateLimitError as error:
             raise TransientError("rate limit", retry_after_s(error.response.headers, default=10.0)) from None
-        except (openai.APIConnectionError, openai.InternalServerError) as error:
+        except openai.InternalServerError as error:
+            pause_s = retry_after_s(error.response.headers)
+            raise TransientError(f"HTTP {error.status_code}: {_said(error)}", pause_s) from None
+        except openai.APIConnectionError as error:
             raise TransientError(in_short(str(error.__cause__ or error)) or type(error).__name__) from None
         except openai.NotFoundError as error:
-            if error.code != "model_not_found":
+            if error.code != "model_not_found" and error.type != "NotFoundError":  # the latter says vLLM
                 raise PolicyError(f"HTTP 404: {_said(error)}") from None
             raise UserError(f"{self.url} does not know --api_model {self.model} ({_said(error)})") from None
         except openai.APIStatusError as error:
@@ -128,15 +137,42 @@ class ChatPolicy:
         token_ids = getattr(choice, "token_ids", None)
         said = choice.logprobs.content or () if choice.logprobs else ()
         logprobs = [getattr(token, "sampling_logprob", token.logprob) for token in said]
-        return Completion(
+        completion = Completion(
             text=choice.message.content or "",
             prompt_tokens=usage.prompt_tokens if usage else 0,
             completion_tokens=usage.completion_tokens if usage else 0,
-            weights_version=answer.system_fingerprint or "",
+            weights_version=answer.system_fingerprint or _weights_version_of_sglang(answer),
             token_ids=token_ids,
             logprobs=logprobs if token_ids and len(logprobs) == len(token_ids) else None,
-            sampling={**asked, **(said if isinstance(said := getattr(answer, "sampling", None), dict) else {})},
+            sampling={**asked, **(applied if isinstance(applied := getattr(answer, "sampling", None), dict) else {})},
         )
+        if "return_token_ids" in request:
+            self._tell_loss(completion, names_sampled=all(hasattr(token, "sampling_logprob") for token in said))
+        return completion
+
+    def _tell_loss(self, completion: Completion, names_sampled: bool) -> None:
+        """One line a run on the standard error where an engine gives less than training can use."""
+        if self._is_loss_told:
+            return
+        self._is_loss_told = True
+        lost = []
+        if completion.token_ids is None:
+            lost.append("no token ids: training tokenizes replies anew and knows no log-probabilities of them")
+        elif completion.token_ids and completion.logprobs is None:
+            lost.append("not one log-probability for each token: losses with importance ratios refuse the samples")
+        elif not names_sampled:
+            lost.append("`logprob` alone, taken for that of the distribution which was drawn from")
+        if not completion.weights_version:
+            lost.append("no version of its weights: samples of older weights are not told from those of newer ones")
+        if lost:
+            advice = "examples/serving_engines/README.md says how to start it"
+            print(f"{self.url} gives {'; and '.join(lost)} ({advice})", file=sys.stderr)
+
+
+def _weights_version_of_sglang(answer: Any) -> str:
+    """`--weight-version`, or what its last update of weights said."""
+    metadata = getattr(answer, "metadata", None)
+    return str(metadata.get("weight_version") or "") if isinstance(metadata, dict) else ""
 
 
 def _said(error: openai.APIStatusError) -> str:

@@ -11,7 +11,8 @@ import openai
 from collection.endpoints.keys import is_openai, same_endpoint
 
 _LIMITS = ("max_tokens", "max_completion_tokens")
-_OPTIONAL = ("temperature", "seed", "top_p")  # a model that refuses one of them has its own
+_OPTIONAL = ("temperature", "seed", "top_p", "logprobs", "return_token_ids")  # who refuses one goes without it
+_UNKNOWN_TO_OPENAI = ("return_token_ids",)  # its package sends them as `extra_body` only
 
 
 class ChatDialect:
@@ -44,8 +45,10 @@ class ChatDialect:
         """The completion of a request that `body` translates; raises what the client raises."""
         while True:
             sent = self.body(request)
+            own = {name: value for name, value in sent.items() if name not in _UNKNOWN_TO_OPENAI}
+            extra = {name: value for name, value in sent.items() if name not in own}
             try:
-                return await client.chat.completions.create(**sent)
+                return await client.chat.completions.create(**own, extra_body=extra or None)
             except openai.BadRequestError as error:
                 if not self.learn(error, sent):
                     raise

@@ -2,8 +2,8 @@
 # The same collection run against whatever serves the model, named by its URL alone:
 #
 #   BASE_URL=http://localhost:8080/v1 MODEL=weights bash examples/serving_engines/run.sh    # Elcano's own server
-#   BASE_URL=http://localhost:8000/v1 MODEL=llava-hf/llava-v1.6-mistral-7b-hf bash ...      # vLLM
-#   BASE_URL=http://localhost:30000/v1 MODEL=llava-hf/llava-v1.6-mistral-7b-hf bash ...     # SGLang
+#   BASE_URL=http://localhost:8000/v1 MODEL=Qwen/Qwen3-VL-4B-Instruct bash ...      # vLLM
+#   BASE_URL=http://localhost:30000/v1 MODEL=Qwen/Qwen3-VL-4B-Instruct bash ...     # SGLang
 #
 # Where the server wants a key: ELCANO_API_KEY is for our own, ENDPOINT_API_KEY for another one.
 # TASKS is a task file (the embedded websites' test tasks), OUTPUT_DIR where trajectories go. More flags go through.

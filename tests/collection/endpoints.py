@@ -20,9 +20,7 @@ from common.stand_in import completion, create_app
 def serving(answer: Callable[..., str] | None = None, error_rate: float = 0.0, **faults: Any) -> Iterator[Any]:
     """The stand-in judge, or another `answer`. Yields an object with `url` (the OpenAI base URL) and `fates` (what came
     of each request so far)."""
-    with _in_a_thread(
-        create_app("judge", answer or functools.partial(reply, error_rate=error_rate), **faults)
-    ) as state:
+    with in_a_thread(create_app("judge", answer or functools.partial(reply, error_rate=error_rate), **faults)) as state:
         yield state
 
 
@@ -43,12 +41,12 @@ def picky(*refused: str, bare: bool = False, reply: str = "SUCCESS") -> Iterator
                 return JSONResponse({"error": _refusal(name, bare)}, status_code=400)
         return JSONResponse(completion("m", reply, []))
 
-    with _in_a_thread(app) as state:
+    with in_a_thread(app) as state:
         yield state
 
 
 @contextmanager
-def _in_a_thread(app: fastapi.FastAPI) -> Iterator[Any]:
+def in_a_thread(app: fastapi.FastAPI) -> Iterator[Any]:
     """Yields the app's state, with its `url`."""
     listener = listen(0)
     server = uvicorn.Server(uvicorn.Config(app, log_level="critical", access_log=False, timeout_graceful_shutdown=1))
