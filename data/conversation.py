@@ -56,7 +56,8 @@ def build_conversation(ques: str, steps: Sequence[StepText], last_n: int = 3) ->
     """The model's turns at the last of `steps`.
 
     The newest observation keeps its tree and screenshot, the `last_n - 1` before it only their screenshots, older ones
-    nothing; replies are kept whole. Source: OpenWebVoyager, `utils_localhost.py` (`omit_history_last_n_steps`).
+    nothing; with `last_n` 0 no screenshot is shown at all. Replies are kept whole. Source: OpenWebVoyager,
+    `utils_localhost.py` (`omit_history_last_n_steps`).
     """
     turns = []
     newest = len(steps)
@@ -74,7 +75,8 @@ def _prefix(ques: str, number: int, step: StepText) -> str:
 
 def _observation(step: StepText, age: int, last_n: int) -> str:
     if age == 0:
-        return f"OBSERVATION:\n{IMAGE}\n{escape_special(shorten_lines(step.tree))}"
+        screenshot = f"{IMAGE}\n" if last_n else ""
+        return f"OBSERVATION:\n{screenshot}{escape_special(shorten_lines(step.tree))}"
     return _OMITTED_TREE if age < last_n else _OMITTED_ALL
 
 

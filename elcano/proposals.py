@@ -83,7 +83,7 @@ def _score(stages: "Stages", round: Round, critic_of: Round, proposed: Path) -> 
 
     folder, before = stages.run_dir / round.name / "proposals", stages.run_dir / critic_of.name
     samples, images, shards = folder / "samples.json", folder / "images", folder / "shards"
-    shown = {"result_dir": before / "trajectories", "last_n": stages.recipe.exploration.max_attached_imgs}
+    shown = {"result_dir": before / "trajectories", "last_n": stages.recipe.exploration.num_images}
     made = {"image_dir": images, "save_json_file": samples}
     stages.run(python("toolkits/make_task_samples.py", task_file=proposed, **shown, **made), round.name, "propose")
     packed = python("toolkits/convert_to_tar_data.py", json_files=[samples], image_dirs=[images], save_dir=shards)

@@ -143,10 +143,10 @@ class Recipe(Checked):
         for part in ("teacher", "exploration", "testing"):
             if getattr(self, part).judge == "none":
                 raise UserError(f"recipe {self.name}: {part} needs a judge")
-        if self.exploration.max_attached_imgs != self.testing.max_attached_imgs:
+        if self.exploration.num_images != self.testing.num_images:
             raise UserError(
-                f"recipe {self.name}: max_attached_imgs is {self.exploration.max_attached_imgs} in exploration, which "
-                f"the policy is trained for, but {self.testing.max_attached_imgs} in testing"
+                f"recipe {self.name}: max_attached_imgs is {self.exploration.num_images} in exploration, which "
+                f"the policy is trained for, but {self.testing.num_images} in testing"
             )
 
     @property

@@ -121,7 +121,7 @@ class Stages:
                     image_dir=samples.with_name("images"),
                     save_json_file=samples,
                     round_id=number + 1,
-                    last_n=self.recipe.exploration.max_attached_imgs,
+                    last_n=self.recipe.exploration.num_images,
                     only_success=not wants_both,
                     corrected=round.corrections,
                     only_judged=wants_both,

@@ -21,12 +21,19 @@ if TYPE_CHECKING:
     from models.vision import VisionSide
     from models.weight_table import Weight
 
+NO_IMAGES = (
+    "this model reads no images; collect with --text_only, convert trajectories with --last_n 0, or leave them out"
+)
+"""What is said where a model alone, without a vision side, is given an image."""
+
 
 class Family:
     """What differs between families. The defaults hold for those that say nothing else."""
 
     name: str
     """`model_type` in config.json, and the name of its folders in `models/` and `training/modules/`."""
+    reads_images = True
+    """False of a language model alone (`models/text_family.py`)."""
     tower_names: tuple[str, ...]
     """The vision side's modules that make hidden states of pixels, by Hugging Face's names without `model.`."""
     connector_names: tuple[str, ...]
@@ -52,7 +59,7 @@ class Family:
     """Published values of training options (`training/options.py`) that differ from the defaults, by variable."""
 
     def read_config(self, folder: Path) -> Any:
-        """The Hugging Face configuration in `folder`, checked by the family's `config.check`.
+        """The Hugging Face configuration in `folder`, checked by `check`.
 
         Raises:
             UserError: there is none, it is another family's, or it asks for what is not computed here.
@@ -64,8 +71,18 @@ class Family:
         from transformers import CONFIG_MAPPING
 
         config = CONFIG_MAPPING[self.name].from_dict(fields)
-        self._file("config").check(path, config)
+        self.check(path, config)
         return config
+
+    def check(self, path: Path, config: Any) -> None:
+        """`UserError`, naming the file `path`, for what is not computed here."""
+        self._file("config").check(path, config)
+
+    def auto_model(self) -> Any:
+        """Hugging Face's class that loads its models."""
+        from transformers import AutoModelForImageTextToText
+
+        return AutoModelForImageTextToText
 
     def load_processor(self, folder: Path) -> Any:
         """Hugging Face's processor of the files in `folder`; raises what transformers raises."""

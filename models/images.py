@@ -25,7 +25,7 @@ class ImageEncoder(abc.ABC):
     def __init__(self, processor: Any, hf: Any) -> None:
         self.image_processor = processor.image_processor
         self.token_id: int = hf.image_token_id
-        self.vocab_size: int = hf.text_config.vocab_size
+        self.vocab_size: int = hf.get_text_config().vocab_size
 
     def check(self) -> None:
         """`UserError` unless the processor makes of a page what the vision tower takes: it may be of another model."""

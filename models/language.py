@@ -1,4 +1,4 @@
-"""What of a Hugging Face `text_config` is supported: Llama, Mistral and Qwen3-VL's of the usual kind."""
+"""What of a Hugging Face text configuration is supported: Llama, Mistral and the Qwens' of the usual kind."""
 
 import json
 from collections.abc import Sequence
@@ -7,20 +7,26 @@ from typing import Any
 
 from common.errors import UserError
 
+SCALED = ("llama3",)
+"""Kinds of scaled rotary frequencies that are computed, where a token has one position."""
+
 
 def check_text(path: Path, text: Any, kinds: Sequence[str] = ("llama", "mistral")) -> None:
     """`UserError`, naming the file `path`, when `text` is none of `kinds`, or not of the usual kind."""
     if text.model_type not in kinds:
         raise UserError(f"{path}: its language model is a {text.model_type!r}; supported: {', '.join(kinds)}")
+    ropes = ("default",) if mrope_section(text) else ("default", *SCALED)
     unusual = {
         "hidden_act": text.hidden_act if text.hidden_act != "silu" else None,
-        "rope_parameters": text.rope_parameters if text.rope_parameters.get("rope_type", "default") != "default" else 0,
+        "rope_parameters": text.rope_parameters if text.rope_parameters.get("rope_type", "default") not in ropes else 0,
         "attention_bias": getattr(text, "attention_bias", False),
         "mlp_bias": getattr(text, "mlp_bias", False),
     }
     if any(unusual.values()):
         found = json.dumps({name: value for name, value in unusual.items() if value})
-        raise UserError(f"{path}: only silu, default rope and layers without biases are supported, not {found}")
+        raise UserError(
+            f"{path}: only silu, default and llama3 rope and layers without biases are supported, not {found}"
+        )
 
 
 def sliding_window(text: Any) -> int | None:

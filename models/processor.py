@@ -53,7 +53,7 @@ def load_processor(folder: Path, override: ImageSettings | None = None, say: Cal
                 f"{folder}: its tokenizer_config.json has a chat template, which transformers' processors do not use; "
                 "the family's is used. One of your own belongs into chat_template.jinja"
             )
-    if override is not None:
+    if override is not None and override.given():
         _change(processor.image_processor, override, folder, say)
     return processor
 
@@ -61,6 +61,8 @@ def load_processor(folder: Path, override: ImageSettings | None = None, say: Cal
 def describe(folder: Path, processor: Any) -> str:
     """Size and splitting, on one line, of the processor of `folder`."""
     images, kind = processor.image_processor, _family(folder)
+    if images is None:
+        return "none are read"
     if kind is not None and kind.sizes_are_pixels:
         return f"{images.size['shortest_edge']} to {images.size['longest_edge']} pixels"
     size = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in dict(images.size).items() if value)
@@ -104,7 +106,10 @@ def write_image_settings(folder: Path, settings: ImageSettings) -> None:
     fields = {} if settings.do_image_splitting is None else {"do_image_splitting": settings.do_image_splitting}
     if settings.image_size is not None:
         fields["size"] = {"longest_edge": settings.image_size, "shortest_edge": settings.image_size}
-    for path, content, values in _image_values(folder):
+    found = _image_values(folder)
+    if not found:
+        raise UserError(f"{settings.flags()}: {folder} has no image processor to set it for")
+    for path, content, values in found:
         _check_changeable(values, settings, path, _family(folder))
         values.update(fields)
         write_json(path, content)
@@ -139,6 +144,8 @@ def _image_values(folder: Path) -> list[tuple[Path, dict[str, Any], dict[str, An
 
 def _change(images: Any, override: ImageSettings, folder: Path, say: Callable[[str], None]) -> None:
     """Set on an image processor what `override` says."""
+    if images is None:
+        raise UserError(f"{override.flags()}: the model in {folder} reads no images")
     values = {"size": dict(images.size)}
     if hasattr(images, "do_image_splitting"):
         values["do_image_splitting"] = images.do_image_splitting

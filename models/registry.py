@@ -19,6 +19,9 @@ NAMES = (
     "llava_next",
     "qwen2_5_vl",
     "qwen3_vl",
+    "llama",
+    "qwen2",
+    "qwen3",
 )
 
 

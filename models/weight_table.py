@@ -59,10 +59,10 @@ def language_weights(
     config: Any, decoder: str, lm_head: str, normalizes_heads: bool = False, has_qkv_bias: bool = False
 ) -> Iterator[Weight]:
     """A Llama's or Mistral's, or one with what `Family` says of the same name, whose Hugging Face names start with
-    `decoder`; `config.text_config` has its sizes."""
+    `decoder`; the text part of `config` has its sizes."""
     rules = (*_LAYER, *(_HEAD_NORMS if normalizes_heads else ()), *(_BIASES if has_qkv_bias else ()))
     yield Weight(EMBEDDING, (decoder + "embed_tokens.weight",), *_VOCAB)
-    for layer in range(config.text_config.num_hidden_layers):
+    for layer in range(config.get_text_config().num_hidden_layers):
         for megatron, names, rule in rules:
             hf = tuple(f"{decoder}layers.{layer}.{name}" for name in names)
             yield Weight(f"{LANGUAGE}decoder.layers.{megatron}", hf, *rule, layer=layer)
@@ -86,12 +86,12 @@ def _pad_vocab(parts: Sequence[torch.Tensor], config: Any) -> torch.Tensor:
 
 
 def _unpad_vocab(tensor: torch.Tensor, config: Any) -> Sequence[torch.Tensor]:
-    return (tensor[: config.text_config.vocab_size],)
+    return (tensor[: config.get_text_config().vocab_size],)
 
 
 def join_qkv(parts: Sequence[torch.Tensor], config: Any) -> torch.Tensor:
     """One group after the other: the query heads of a key/value head, its key, its value. Any width [rows, width]."""
-    text = config.text_config
+    text = config.get_text_config()
     width = parts[0].size(-1)
     groups = [part.reshape(text.num_key_value_heads, -1, text.head_dim, width) for part in parts]
     return torch.cat(groups, dim=1).reshape(-1, width)
@@ -99,7 +99,7 @@ def join_qkv(parts: Sequence[torch.Tensor], config: Any) -> torch.Tensor:
 
 def split_qkv(tensor: torch.Tensor, config: Any) -> Sequence[torch.Tensor]:
     """The inverse of `join_qkv`."""
-    text = config.text_config
+    text = config.get_text_config()
     heads = text.num_attention_heads // text.num_key_value_heads
     groups = tensor.reshape(text.num_key_value_heads, heads + 2, text.head_dim, tensor.size(-1))
     return [part.reshape(-1, tensor.size(-1)) for part in groups.split([heads, 1, 1], dim=1)]

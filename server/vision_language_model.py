@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 from PIL import Image
-from transformers import AutoModelForImageTextToText, BatchFeature, BitsAndBytesConfig
+from transformers import BatchFeature, BitsAndBytesConfig
 from transformers.utils import logging
 
 from common.errors import UserError
@@ -147,7 +147,7 @@ def _load_model(folder: Path, kind: Family, device: torch.device, options: LoadO
         dtype = "float32"  # bfloat16 decodes slower on CPUs
     quantized = {"quantization_config": _four_bits(kind, device), "device_map": device} if options.load_in_4bit else {}
     try:
-        model, report = AutoModelForImageTextToText.from_pretrained(
+        model, report = kind.auto_model().from_pretrained(
             folder,
             dtype=dtype if dtype == "auto" else getattr(torch, dtype),
             attn_implementation=options.attn_implementation,

@@ -76,7 +76,7 @@ class Config(Checked):
     round_id: Annotated[int, at_least(0)] = 1
     """Written into the sample ids, so that samples of several rounds can be mixed."""
     last_n: Annotated[int, at_least(0)] = 3
-    """Screenshots shown at each step; the collector's `--max_attached_imgs`."""
+    """Screenshots shown at each step; the collector's `--max_attached_imgs`, 0 for models that read no images."""
     only_success: bool = False
     """Keep only trajectories judged a success."""
     keep_unfinished: bool = False
@@ -253,7 +253,8 @@ def _does(trajectory: Trajectory, number: int, reply: str) -> tuple[AnyAction, .
 def read_the_prompt_of_samples(trajectory: Trajectory, last_n: int) -> bool:
     """Whether the policy was asked with what a sample shows; only then are its log-probabilities the sample's."""
     asked = trajectory.provenance
-    return asked.get("prompt") == "trained" and asked.get("max_attached_imgs") == last_n and not asked.get("text_only")
+    shown = 0 if asked.get("text_only") else asked.get("max_attached_imgs")
+    return asked.get("prompt") == "trained" and shown == last_n
 
 
 def sample_id(trajectory: Trajectory, round_id: int, step: int) -> str:
@@ -364,7 +365,7 @@ def _print_report(config: Config, folders: list[Path], spool: Spool) -> None:
     if num_unlike := sum(entry.get("num_unlike", 0) for entry in entries.values()):
         print(
             f"{num_unlike} samples without log-probabilities: the policy read another prompt; give --last_n "
-            "what the collector had as --max_attached_imgs"
+            "what the collector had as --max_attached_imgs, 0 after --text_only"
         )
     num_failures = sum(entry.get("is_failure", False) for entry in entries.values())
     if num_failures and not config.only_judged:

@@ -24,7 +24,7 @@ def num_labeled(config: Config) -> int:
 def activation_bytes(config: Config, hf: Any, stage: int, units: int | None = None) -> int:
     """The most that the forward and backward passes of a step hold at once on a GPU of pipeline stage `stage`, which
     encodes so many `units` (images, or tiles) of a micro-batch; None: as many as the fullest one."""
-    layout, text = config.layout, hf.text_config
+    layout, text = config.layout, hf.get_text_config()
     each = 2 if layout.bf16 else 4
     tokens = config.batch_size * config.seq_len // layout.context_parallel
     whole_layer = _layer(text, layout)

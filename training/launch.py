@@ -113,26 +113,28 @@ def check_model(config: Config, hf_files: Path) -> None:
     hf = kind.read_config(hf_files)
     check_layout(hf, config.layout)
     check_kernels(config, hf)
-    longest = hf.text_config.max_position_embeddings
+    longest = hf.get_text_config().max_position_embeddings
     if config.seq_len > longest:
         raise UserError(f"SEQ_LEN={config.seq_len}, but this model knows {longest} positions only")
     trainable = config.trainable
-    if not (trainable.vision or trainable.connector or trainable.language or trainable.lora):
+    sees = kind.reads_images and (trainable.vision or trainable.connector)
+    if not (sees or trainable.language or trainable.lora):
         raise UserError("vision tower, connector and language model are all frozen: nothing is left to learn")
 
 
 def check_kernels(config: Config, hf: Any) -> None:
     """`UserError` for what the kernels of this host cannot run, or when TE=true and it is not there."""
-    bf16, head_dim = config.layout.bf16, hf.text_config.head_dim
+    text = hf.get_text_config()
+    bf16, head_dim = config.layout.bf16, text.head_dim
     plain = kernels.takes_flash(bf16, head_dim) and not kernels.on_old_gpu()
     if config.te is not True and config.cp == 1 and plain:
         return  # importing TransformerEngine takes seconds
     found = kernels.look(config.te)
     chosen = kernels.choose(found, bf16, head_dim, config.trainable.lora is not None)
-    window, packing = sliding_window(hf.text_config), config.packing
+    window, packing = sliding_window(text), config.packing
     masked = config.cp > 1 or (window is not None and window < config.seq_len)
     kernels.check_attention(chosen, found, bf16, head_dim, masked)
-    kernels.check_context_parallel(chosen, window, hf.text_config, config.layout, packing)
+    kernels.check_context_parallel(chosen, window, text, config.layout, packing)
 
 
 def is_complete(config: Config) -> bool:

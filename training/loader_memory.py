@@ -35,7 +35,7 @@ def loader_memory(config: Config, hf: Any, data_parallel: int) -> LoaderMemory:
     """
     vision = family_of(hf).vision_side(hf)
     micro_batch = largest_share(config, vision) * vision.pixel_bytes
-    ahead = max(PIXEL_BYTES, micro_batch) if config.num_workers else 0
+    ahead = max(PIXEL_BYTES, micro_batch) if config.num_workers and micro_batch else 0
     steps = _STEPS_AHEAD + _STEPS_PER_PROCESS * config.num_workers if config.num_workers else 1
     samples = -(-config.global_batch_size // data_parallel)
     return LoaderMemory(ahead + micro_batch, steps * samples * config.seq_len * _BYTES_PER_TOKEN)

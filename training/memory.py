@@ -87,7 +87,8 @@ def count_parameters(hf: Any, layout: Layout) -> list[Count]:
     """Of one GPU of each pipeline stage; tied embeddings that lie on two stages count on both."""
     stages = [Count() for _ in range(layout.pipeline_parallel)]
     last = layout.pipeline_parallel - 1
-    starts = layout.layers_of_stage(hf.text_config.num_hidden_layers)
+    text = hf.get_text_config()
+    starts = layout.layers_of_stage(text.num_hidden_layers)
     stage_of = [stage for stage, layers in enumerate(starts) for _ in range(layers)]
     kind = family_of(hf)
     for weight, shapes in _shapes(kind, hf):
@@ -98,8 +99,8 @@ def count_parameters(hf: Any, layout: Layout) -> list[Count]:
             stage = stage_of[weight.layer] if layout.virtual_pipeline == 1 else _interleaved(weight.layer, hf, layout)
             stages[stage] += Count(language=share)
         elif weight.megatron in (EMBEDDING, OUTPUT_LAYER):
-            rows = padded_vocab_size(hf.text_config.vocab_size, layout.tensor_parallel) // layout.tensor_parallel
-            part = Count(language=rows * hf.text_config.hidden_size)
+            rows = padded_vocab_size(text.vocab_size, layout.tensor_parallel) // layout.tensor_parallel
+            part = Count(language=rows * text.hidden_size)
             tied_copy = hf.tie_word_embeddings and last > 0
             for stage in {0, last} if tied_copy else {0 if weight.megatron == EMBEDDING else last}:
                 stages[stage] += part
@@ -113,31 +114,29 @@ def count_parameters(hf: Any, layout: Layout) -> list[Count]:
 
 def _interleaved(layer: int, hf: Any, layout: Layout) -> int:
     """The stage of a layer when chunks of layers are dealt out in turn."""
-    per_chunk = hf.text_config.num_hidden_layers // (layout.pipeline_parallel * layout.virtual_pipeline)
+    per_chunk = hf.get_text_config().num_hidden_layers // (layout.pipeline_parallel * layout.virtual_pipeline)
     return layer // per_chunk % layout.pipeline_parallel
 
 
 def _shapes(kind: Family, hf: Any) -> Iterator[tuple[Weight, list[torch.Size]]]:
     """Every weight with the shapes of its parts in Hugging Face's model; nothing is allocated."""
-    from transformers import AutoModelForImageTextToText
-
     with torch.device("meta"):
-        parameters = AutoModelForImageTextToText.from_config(hf).state_dict()
+        parameters = kind.auto_model().from_config(hf).state_dict()
     for weight in kind.weight_table(hf):
         yield weight, [parameters[find_spelling(name, kind.spellings, parameters) or name].shape for name in weight.hf]
 
 
 def _stage(config: Config, hf: Any, count: Count, stage: int, data_parallel: int) -> Stage:
-    layout, trainable = config.layout, config.trainable
+    layout, trainable, text = config.layout, config.trainable, hf.get_text_config()
     num_trainable, parameters = count.vision * trainable.vision + count.connector * trainable.connector, count.total
     if trainable.lora:
-        layers = layout.layers_of_stage(hf.text_config.num_hidden_layers)[stage]
-        adapters = layers * _lora_parameters(hf.text_config, layout, trainable.lora.rank)
+        layers = layout.layers_of_stage(text.num_hidden_layers)[stage]
+        adapters = layers * _lora_parameters(text, layout, trainable.lora.rank)
         num_trainable, parameters = num_trainable + adapters, parameters + adapters
     else:
         num_trainable += count.language * trainable.language
     if stage == layout.pipeline_parallel - 1:
-        heads = len(trainable.value_heads) * _value_head_parameters(hf.text_config.hidden_size, layout.tensor_parallel)
+        heads = len(trainable.value_heads) * _value_head_parameters(text.hidden_size, layout.tensor_parallel)
         num_trainable, parameters = num_trainable + heads, parameters + heads
     replicas = data_parallel * layout.context_parallel if layout.distributed_optimizer else 1
     on_each = num_trainable // replicas

@@ -40,7 +40,8 @@ def check_model_size(environment: Mapping[str, str], hf: Any) -> None:
         raise UserError(
             f"MODEL_SIZE={size}: known are {', '.join(_SIZES)}; leave it out, the checkpoint knows its size"
         )
-    found = (hf.text_config.num_hidden_layers, hf.text_config.hidden_size)
+    text = hf.get_text_config()
+    found = (text.num_hidden_layers, text.hidden_size)
     if found != _SIZES[size]:
         raise UserError(
             f"MODEL_SIZE={size} has {_SIZES[size][0]} layers of width {_SIZES[size][1]}, but this checkpoint has "

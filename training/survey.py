@@ -10,6 +10,7 @@ from common.errors import UserError
 from data.conversation import IMAGE
 from data.shard import parse_fields
 from data.tar import scan
+from models.family import NO_IMAGES
 from models.processor import load_processor, to_stderr
 from models.registry import family
 from training.columns import ColumnJoin
@@ -19,19 +20,21 @@ from training.sampled import SampledReply
 def check_samples(
     folder: Path, manifest: dict[str, Any], image_num: int, hf_files: Path, join: ColumnJoin | None = None
 ) -> None:
-    """`UserError` for a sample whose `<image>` marks are not as many as its images, or more than `image_num`, or whose
-    sampled tokens are none, or which lacks a column that `join` wants of all training samples. Only tar headers and
-    json members are read, no image.
+    """`UserError` for a sample whose `<image>` marks are not as many as its images, or more than `image_num`, or any
+    where the model in `hf_files` reads none; or whose sampled tokens are none, or which lacks a column that `join`
+    wants of all training samples. Only tar headers and json members are read, no image.
 
     One line says how many samples hold the tokens that were sampled, and how many of those the tokenizer in `hf_files`
     reads as something else: these are tokenized from their text.
     """
-    tokens = _SampledTokens(hf_files)
+    tokens, reads_images = _SampledTokens(hf_files), family(hf_files).reads_images
     for entry in manifest["shards"]:
         for fields, num_images in _read_counts(folder / entry["url"]):
             marks = sum(turn["value"].count(IMAGE) for turn in fields["conversations"] if turn["from"] == "human")
             if marks != num_images:
                 raise UserError(f"sample {fields['id']}: {marks} {IMAGE} marks but {num_images} images")
+            if num_images and not reads_images:
+                raise UserError(f"sample {fields['id']}: {num_images} images, but {NO_IMAGES}")
             if num_images > image_num:
                 raise UserError(f"sample {fields['id']}: {num_images} images, more than IMAGE_NUM={image_num}")
             tokens.count(fields)

@@ -13,7 +13,7 @@ from collection.endpoints.keys import is_loopback
 from common.errors import UserError
 from common.retry import TransientError, retry_async
 from data.action_spaces import NUMBERS
-from data.conversation import IMAGE, Conversation, StepText, Turn, build_conversation
+from data.conversation import Conversation, StepText, build_conversation
 from data.observation import Shown
 from data.sampling import SamplingRequest
 from data.task import Task
@@ -123,12 +123,7 @@ class Retries:
 def trained_conversation(task: Task, steps: Sequence[StepText], sampling: Sampling) -> Conversation:
     """What a policy is trained on, the same through every protocol: no system prompt, and as many `<image>` marks as
     `image_steps`."""
-    conversation = build_conversation(task.ques, steps, 1 if sampling.text_only else sampling.last_n)
-    if not sampling.text_only:
-        return conversation
-    newest = conversation.turns[-1]
-    shown = Turn(newest.role, newest.text.replace(f"{IMAGE}\n", "", 1))
-    return Conversation([*conversation.turns[:-1], shown], [])
+    return build_conversation(task.ques, steps, 0 if sampling.text_only else sampling.last_n)
 
 
 def http_client(trust_env: bool, headers: Mapping[str, str] | None = None) -> httpx.AsyncClient:

@@ -46,6 +46,11 @@ class AgentFlags(Checked):
     download_dir: Path | None = None
     """Downloads of a trajectory go to a folder of its own in here. None: --output_dir's downloads/."""
 
+    @property
+    def num_images(self) -> int:
+        """Screenshots in each prompt."""
+        return 0 if self.text_only else self.max_attached_imgs
+
     def check_together(self) -> None:
         super().check_together()
         if self.text_only and self.observation == "marks":

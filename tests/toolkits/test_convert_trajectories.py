@@ -336,6 +336,13 @@ def sampled(results: Path, **provenance: Any) -> Path:
     return results
 
 
+def test_what_was_sampled_without_screenshots_travels_in_samples_without_them(tmp_path: Path) -> None:
+    results = sampled(tmp_path / "results", prompt="trained", max_attached_imgs=1, text_only=True)
+    samples = convert(results, tmp_path, last_n=0)
+    assert [sample["logprobs"] for sample in samples] == [[-0.5, -1], [-0.5, -2], [-0.5, -3]]
+    assert not any(sample["images"] or "<image>" in str(sample["conversations"]) for sample in samples)
+
+
 def test_what_was_sampled_travels_with_the_sample(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results = sampled(tmp_path / "results", prompt="trained", max_attached_imgs=2, text_only=False)
     samples = convert(results, tmp_path, last_n=2)

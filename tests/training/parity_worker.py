@@ -39,7 +39,6 @@ kernels.prepare({"true": True, "false": False}.get(os.environ.get("TE", "")))  #
 import torch  # noqa: E402  (Megatron must come after the adaptor)
 from megatron.core import parallel_state  # noqa: E402
 from megatron.core.optimizer import MegatronOptimizer  # noqa: E402
-from transformers import AutoModelForImageTextToText  # noqa: E402
 
 from data.checkpoint_folder import find_weights  # noqa: E402
 from models.image_settings import ImageSettings  # noqa: E402
@@ -96,11 +95,12 @@ def parse_layout(text: str, folder: Path = Path()) -> Config:
 
 
 class Sample:
-    """A text with 0 to 3 images of different sizes, its last third to be learned; ids as Hugging Face makes them."""
+    """A text with 0 to 3 images of different sizes, none where they have no `mark`, its last third to be learned; ids
+    as Hugging Face makes them."""
 
-    def __init__(self, index: int, processor: Any, mark: str) -> None:
+    def __init__(self, index: int, processor: Any, mark: str | None) -> None:
         rng = random.Random(index)
-        num_images = 0 if index % 5 == 4 else 1 + index % 3
+        num_images = 0 if index % 5 == 4 or mark is None else 1 + index % 3
         encoded = [tiny.picture(rng, *SIZES[(index + number) % len(SIZES)]) for number in range(num_images)]
         self.images = [tiny.open_picture(image) for image in encoded]
         self.pictures = [read_picture(str(index), image) for image in encoded]
@@ -130,8 +130,9 @@ class Reference:
         unsplit = ImageSettings(do_image_splitting=False) if self.family.name == "idefics2" else None
         self.processor = load_processor(folder, unsplit, say=lambda _: None)
         self.image_encoder = self.family.image_encoder(self.processor, self.hf)
-        self.samples = [Sample(index, self.processor, self.image_encoder.mark) for index in range(NUM_SAMPLES)]
-        model = AutoModelForImageTextToText.from_pretrained(folder, dtype=torch.float32)
+        mark = self.image_encoder.mark if self.family.reads_images else None
+        self.samples = [Sample(index, self.processor, mark) for index in range(NUM_SAMPLES)]
+        model = self.family.auto_model().from_pretrained(folder, dtype=torch.float32)
         with torch.no_grad():
             change(dict(model.named_parameters()))
         self.exact = Outcome.of(model, self._micro_batches(1))
@@ -142,7 +143,7 @@ class Reference:
     @functools.cached_property
     def rounded(self) -> Outcome:
         """The same in bf16."""
-        model = AutoModelForImageTextToText.from_pretrained(self.folder, dtype=torch.bfloat16)
+        model = self.family.auto_model().from_pretrained(self.folder, dtype=torch.bfloat16)
         return Outcome.of(model, self._micro_batches(BATCH_SIZE))
 
     def _of_case(self, name: str) -> tuple[float, dict[str, torch.Tensor]]:

@@ -235,7 +235,7 @@ def test_attention_without_a_kernel_is_refused_before_the_start(
     kernels.look.cache_clear()
     try:
         with pytest.raises(UserError, match=message) if message else contextlib.nullcontext():
-            check_kernels(config, SimpleNamespace(text_config=text))
+            check_kernels(config, SimpleNamespace(get_text_config=lambda: text))
     finally:
         kernels.look.cache_clear()
 

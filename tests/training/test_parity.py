@@ -19,7 +19,7 @@ import torch
 from common.processes import die_with_parent
 from tests import tiny
 from tests.conftest import ROOT
-from tests.tiny import idefics3, llava, qwen2_5_vl, qwen3_vl
+from tests.tiny import idefics3, llava, qwen2_5_vl, qwen3_vl, text_only
 from tests.training import rounding
 from tests.training.columns_reference import CASES
 from tests.training.conftest import convert
@@ -57,6 +57,12 @@ MAKERS: dict[str, Callable[[Path], Path]] = {
     "qwen3_vl with MHA and 12 layers": lambda folder: qwen3_vl.build_policy(
         folder, layers=12, tied=False, taps=(3, 0, 2), num_key_value_heads=4
     ),
+    "llama": text_only.build_policy,
+    "llama with MHA and tied embeddings": lambda folder: text_only.build_policy(
+        folder, tie_word_embeddings=True, num_key_value_heads=4
+    ),
+    "qwen2": lambda folder: text_only.build_policy(folder, "qwen2"),
+    "qwen3": lambda folder: text_only.build_policy(folder, "qwen3", head_dim=32),
 }
 FEW = {
     "idefics2": (
@@ -75,6 +81,7 @@ FEW = {
     "idefics3": ("tp2,cp2,packed",),
     "qwen2_5_vl": ("tp2,pp2,packed",),
     "qwen3_vl": ("tp2,pp2,sp,full", "tp2,cp2,sp,packed"),
+    "llama": ("tp2,pp2,packed", "tp2,cp2,sp,packed"),
 }
 FP32 = (
     *("tp1", "packed", "tp2", "tp2,sp", "tp4,packed", "pp2", "pp4", "pp2,first3,packed", "tp2,pp2", "tp2,pp2,sp,full"),
@@ -163,7 +170,7 @@ def layouts_of(model: str) -> tuple[str, ...]:
 
 def fits(model: str, layout: str) -> bool:
     """Two key/value heads cannot be cut in four, and the three layers that take features of the tower not in two."""
-    deep = "qwen3" not in model or "12 layers" in model
+    deep = "qwen3_vl" not in model or "12 layers" in model
     return ("tp4" not in layout or "MHA" in model) and (deep or ("pp4" not in layout and "vpp" not in layout))
 
 

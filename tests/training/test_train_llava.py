@@ -6,17 +6,18 @@ finds its tokens and replies by itself: a reply is what the processor makes of t
 
 import base64
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch.nn import functional
-from transformers import AutoModelForImageTextToText
 
 from data.conversation import split_marks
 from data.shard import Sample
 from models.processor import load_processor
+from models.registry import family
 from server.engine import Engine, EngineConfig
 from server.prompt import build_prompt
 from server.sampling import SamplingParams
@@ -35,10 +36,10 @@ ROLES = {"human": "user", "gpt": "assistant"}
 class PlainLoop:
     """Hugging Face's model and Adam; each step the mean over all samples."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, samples: Sequence[Sample] = SAMPLES) -> None:
         self.processor = load_processor(folder)
-        self.model = AutoModelForImageTextToText.from_pretrained(folder)
-        self.examples = [self._example(sample) for sample in SAMPLES]
+        self.model = family(folder).auto_model().from_pretrained(folder)
+        self.examples = [self._example(sample) for sample in samples]
 
     def _example(self, sample: Sample) -> tuple[dict[str, Any], int]:
         """(what the model takes, tokens before the last reply)."""
@@ -124,7 +125,7 @@ def test_training_is_a_plain_loop_over_hugging_faces_model(
     exported = convert("mg2hf", tmp_path / "checkpoint" / "run", tmp_path / "trained", model=model)
     trained = PlainLoop(exported)
     assert trained.evaluate() == pytest.approx(plain.evaluate(), abs=1e-4)
-    before, after = (side.state_dict() for side in (AutoModelForImageTextToText.from_pretrained(hf), trained.model))
+    before, after = (side.state_dict() for side in (PlainLoop(hf).model, trained.model))
     assert before.keys() == after.keys()
     unchanged = [name for name in before if before[name].equal(after[name])]
     assert all("vision_tower" in name for name in unchanged)

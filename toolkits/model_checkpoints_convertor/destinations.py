@@ -36,7 +36,7 @@ def write_torch_dist(
 ) -> None:
     """`source` as a `torch_dist` checkpoint in the existing, empty `folder`; `finish` may add to it."""
     table = source.family.weight_table(source.config)
-    num_layers = source.config.text_config.num_hidden_layers
+    num_layers = source.config.get_text_config().num_hidden_layers
     entries = [_entry(source, weight, dtype, num_layers) for weight in table]
     require_space(folder, sum(entry.tensor.nbytes for entry in entries))
     with TorchDistWriter(folder) as writer:

@@ -67,6 +67,6 @@ def _model(hf_files: Path) -> list[str]:
     if not path.exists():
         return []
     fields = read_json(path)
-    text = fields.get("text_config") or {}
+    text = fields.get("text_config") or fields
     sizes = {name: text[name] for name in ("num_hidden_layers", "hidden_size", "vocab_size") if name in text}
     return [f"  {fields.get('model_type')} {sizes or ''}".rstrip()]

@@ -83,7 +83,7 @@ def write_megatron_adapter(
     adapter: Adapter, writer: TorchDistWriter, family: Family, config: Any, folder: Path
 ) -> None:
     """Add the adapters to a `torch_dist` checkpoint in `folder`; `UserError` unless every projection has one."""
-    num_layers = config.text_config.num_hidden_layers
+    num_layers = config.get_text_config().num_hidden_layers
     for pair in adapter_table(family, config):
         for side, weight in enumerate(pair):
             missing = [name for name in weight.hf if name not in adapter.pairs]

@@ -156,7 +156,7 @@ class TorchDistSource(TorchDistParts):
         table = self.family.weight_table(config)
         super().__init__(_read_policy(weights), table, config)
         self._moves: tuple[Any, dict[str, list[Move]]] = (None, {})
-        num_layers = config.text_config.num_hidden_layers
+        num_layers = config.get_text_config().num_hidden_layers
         for weight in table:
             whole = self.reader.meta(weight.megatron)
             if weight.layer is not None and whole.size(0) != num_layers:

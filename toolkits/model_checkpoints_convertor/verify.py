@@ -1,4 +1,4 @@
-"""Both sides of a conversion as models, on one prompt with images: do they say the same?
+"""Both sides of a conversion as models, on one prompt, with images where they read any: do they say the same?
 
 A `torch_dist` checkpoint is loaded by Megatron as training does it, a Hugging Face folder by `from_pretrained`; both in
 fp32, one after the other. A legacy checkpoint, which needs a Megatron of its own, is put into Hugging Face's model.
@@ -31,7 +31,8 @@ def verify(source: Source, written: Source, dtype: torch.dtype | None) -> str:
     """
     warnings.simplefilter("ignore")  # about kernels that are not there
     processor = load_processor(written.hf_files)  # whose images may be others than the source's: hf2mg writes them
-    inputs, images = _prompt(processor, source.family.image_encoder(processor, source.config).mark)
+    mark = source.family.image_encoder(processor, source.config).mark if source.family.reads_images else None
+    inputs, images = _prompt(processor, mark)
     expected, found = (_logits(side, dtype, processor, inputs, images) for side in (source, written))
     difference, largest = (expected - found).abs().max().item(), expected.abs().max().item()
     tokens = f"{inputs['input_ids'].size(1)} tokens with {len(images)} images"
@@ -40,8 +41,10 @@ def verify(source: Source, written: Source, dtype: torch.dtype | None) -> str:
     return f"verify: logits of {tokens} agree to {difference:.1e} (largest {largest:.2f})"
 
 
-def _prompt(processor: Any, mark: str) -> tuple[dict[str, torch.Tensor], list[Image.Image]]:
-    """Two screenshots of different sizes and what stands on them."""
+def _prompt(processor: Any, mark: str | None) -> tuple[dict[str, torch.Tensor], list[Image.Image]]:
+    """Two screenshots of different sizes and what stands on them; the text alone where images have no `mark`."""
+    if mark is None:
+        return dict(processor(text=_TEXT.replace(IMAGE, "") * 2, return_tensors="pt")), []
     images = [_screenshot(seed, size) for seed, size in enumerate(((512, 384), (300, 420)))]
     inputs = processor(text=_TEXT.replace(IMAGE, mark) * len(images), images=images, return_tensors="pt")
     return dict(inputs), images
@@ -73,11 +76,10 @@ def _logits(
 
 
 def _hf_model(source: Source, dtype: torch.dtype | None) -> torch.nn.Module:
-    from transformers import AutoModelForImageTextToText
-
+    auto_model = source.family.auto_model()
     if isinstance(source, HfSource):
-        return AutoModelForImageTextToText.from_pretrained(source.hf_files, dtype=dtype or "auto").float()
-    model = AutoModelForImageTextToText.from_config(source.config, dtype=torch.float32)
+        return auto_model.from_pretrained(source.hf_files, dtype=dtype or "auto").float()
+    model = auto_model.from_config(source.config, dtype=torch.float32)
     parameters = model.state_dict()
     for weight in source.family.weight_table(source.config):
         for name in weight.hf:
@@ -120,7 +122,7 @@ def _megatron_logits(
     ids = inputs["input_ids"].to(layout.device())
     positions = encoder.position_ids(ids[0], sizes)
     logits = model(ids, images=encoded, position_ids=None if positions is None else positions[:, None])[0]
-    vocab_size: Any = source.config.text_config.vocab_size
+    vocab_size: Any = source.config.get_text_config().vocab_size
     parallel_state.destroy_model_parallel()
     torch.distributed.destroy_process_group()
     return logits[:, :vocab_size].float().cpu()

@@ -185,9 +185,10 @@ def check_attention(kernels: Kernels, found: Installed, bf16: bool, head_dim: in
 
 def chosen(hf: Any, layout: "Layout", adapters: bool) -> Kernels:
     """In this process, after `prepare`."""
-    kernels = choose(_found, layout.bf16, hf.text_config.head_dim, adapters)
+    text = hf.get_text_config()
+    kernels = choose(_found, layout.bf16, text.head_dim, adapters)
     # TransformerEngine rotates all rows of a micro-batch alike, so tokens with positions of their own go without it.
-    return dataclasses.replace(kernels, rope_fusion=False) if mrope_section(hf.text_config) else kernels
+    return dataclasses.replace(kernels, rope_fusion=False) if mrope_section(text) else kernels
 
 
 def report(kernels: Kernels) -> list[str]:

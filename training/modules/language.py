@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def check_layout(config: Any, layout: "Layout") -> None:
     """`UserError` when heads, groups or layers cannot be divided as `layout` asks."""
-    text = config.text_config
+    text = config.get_text_config()
     for name, count in (
         ("attention heads", text.num_attention_heads),
         ("key/value heads", text.num_key_value_heads),
@@ -58,7 +58,7 @@ def transformer_config(config: Any, layout: "Layout", kernels: "Kernels") -> "Tr
     from megatron.core.transformer.transformer_config import TransformerConfig
     from torch.nn import functional
 
-    text = config.text_config
+    text = config.get_text_config()
     window = sliding_window(text)
     dtype = torch.bfloat16 if layout.bf16 else torch.float32
     pp = layout.pipeline_parallel

@@ -12,7 +12,7 @@ from models.weight_table import padded_vocab_size
 from training.modules.batching import IGNORE
 from training.modules.kernels import Kernels
 from training.modules.layers import layer_spec
-from training.modules.rotary import MultimodalRotary
+from training.modules.rotary import MultimodalRotary, frequencies
 from training.modules.trainable import Trainable
 from training.modules.value_heads import CUT, ValueHeads
 
@@ -38,7 +38,7 @@ class LanguageModel(GPTModel):
         post_process: bool,
         vp_stage: int | None,
     ) -> None:
-        text = hf.text_config
+        text = hf.get_text_config()
         super().__init__(
             config,
             layer_spec(config, vp_stage, trainable.lora, kernels),
@@ -57,6 +57,8 @@ class LanguageModel(GPTModel):
             self.rotary_pos_emb = MultimodalRotary(
                 text.head_dim, text.rope_parameters["rope_theta"], config.mrope_section, how
             )
+        elif text.rope_parameters.get("rope_type", "default") != "default":
+            self.rotary_pos_emb.inv_freq = frequencies(text)  # Megatron's own scaling has other values fixed
         self.num_real_tokens = text.vocab_size
         names = trainable.value_heads
         self.value_heads: torch.nn.Module | None = ValueHeads(config, names) if names and post_process else None

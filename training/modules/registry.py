@@ -7,4 +7,5 @@ from models.family import Family
 
 def model_class(family: Family) -> type:
     """A `VisionLanguageModel`; ask for it after `kernels.prepare()`."""
-    return importlib.import_module(f"training.modules.{family.name}.model").Model
+    folder = family.name if family.reads_images else "text_only"
+    return importlib.import_module(f"training.modules.{folder}.model").Model

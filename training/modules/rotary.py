@@ -1,4 +1,5 @@
-"""Rotary embedding of tokens that have three positions: time, row and column (M-RoPE).
+"""Rotary embeddings that Megatron does not have: of scaled frequencies, and of tokens that have three positions, time,
+row and column (M-RoPE).
 
 Wang et al. 2024 (arXiv 2409.12191); interleaved: Qwen3-VL, so that each of the three has fast and slow frequencies.
 """
@@ -7,6 +8,15 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import torch
+from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+
+
+def frequencies(text: Any) -> torch.Tensor:
+    """[head_dim / 2] in fp32: how fast each pair of a head turns, as `rope_type` scales it (`models.language.SCALED`).
+
+    Llama 3 (arXiv 2407.21783): slow pairs turn slower by a factor, so that a longer context stays within known angles.
+    """
+    return ROPE_INIT_FUNCTIONS[text.rope_parameters["rope_type"]](text, torch.device("cpu"))[0]
 
 
 class MultimodalRotary(torch.nn.Module):

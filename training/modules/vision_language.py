@@ -72,6 +72,10 @@ class VisionLanguageModel(MegatronModule):
         """[n, features of a unit, h]."""
         raise NotImplementedError
 
+    def marks(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Which of `tokens` are marks of image features."""
+        return tokens == self.hf.image_token_id
+
     def assemble(self, units: torch.Tensor, image_sizes: torch.Tensor) -> torch.Tensor:
         """All units' features [n, features of a unit, h] -> the images' [features, h], in the order of `<image>`s."""
         return units.flatten(0, 1)
@@ -116,7 +120,7 @@ class VisionLanguageModel(MegatronModule):
         group = parallel_state.get_context_parallel_group()
         held = local_positions(segment_lengths or (tokens.size(1),), group.rank(), group.size(), tokens.device)
         packed = PackedSamples.of(segment_lengths, tokens.device) if segment_lengths else None
-        is_feature = tokens == self.hf.image_token_id if is_feature is None else is_feature
+        is_feature = self.marks(tokens) if is_feature is None else is_feature
         embeddings, deepstack = self._embed(tokens, images, is_feature, held) if self.pre_process else (None, None)
         own_labels = None if labels is None else labels.index_select(1, held)
         if self.config.mrope_section and position_ids is None:

@@ -1,0 +1,1 @@
+"""Llama: a language model alone."""

@@ -1,0 +1,1 @@
+"""Qwen3, dense: a language model alone."""

@@ -1,0 +1,150 @@
+"""Language models alone: conversion, serving and the dry run as `AutoModelForCausalLM` has it, and images refused.
+
+`tests/training/test_parity.py` compares losses and gradients.
+"""
+
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM
+from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
+
+from common.errors import UserError
+from data.conversation import split_marks
+from models import registry
+from models.image_settings import ImageSettings
+from models.processor import describe, load_processor, write_image_settings
+from server.engine import Engine, EngineConfig
+from server.prompt import build_prompt
+from server.sampling import SamplingParams
+from server.vision_language_model import LoadOptions, VisionLanguageModel
+from tests import tiny
+from tests.conftest import ROOT
+from tests.server.helpers import observation
+from tests.tiny import text_only
+from tests.training.conftest import train
+from tests.training.test_train_llava import LR, STEPS, PlainLoop
+from toolkits.model_checkpoints_convertor.convert import Config, main
+from toolkits.model_checkpoints_convertor.inspect_checkpoint import describe as inspect
+from training.config import Config as TrainingConfig
+from training.launch import check_model
+from training.layout import Layout
+from training.memory import count_parameters, plan
+from training.modules.rotary import frequencies
+from training.survey import check_samples
+
+KINDS = {"llama": {}, "llama tied": {"tie_word_embeddings": True}, "qwen2": {}, "qwen3": {"head_dim": 32}}
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def policy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Weights so wide that no rounding changes a greedy reply."""
+    folder = tmp_path_factory.mktemp("text") / "hf"
+    options = {"layers": 2, "initializer_range": 0.1, **KINDS[request.param]}
+    return text_only.build_policy(folder, request.param.split()[0], **options)
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return text_only.build_policy(tmp_path_factory.mktemp("llama") / "hf")
+
+
+def convert(direction: str, source: Path, target: Path, verify: bool = False) -> Path:
+    main(Config(direction=direction, load_path=source, save_path=target, verify=verify))
+    return target
+
+
+def test_conversion_is_exact_both_ways(policy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    megatron = convert("hf2mg", policy, tmp_path / "megatron", verify=True)
+    assert "0 images agree" in capsys.readouterr().out
+    back = convert("mg2hf", megatron, tmp_path / "back")
+    before, after = (AutoModelForCausalLM.from_pretrained(folder).state_dict() for folder in (policy, back))
+    assert before.keys() == after.keys() and all(before[name].equal(after[name]) for name in before)
+    assert "'num_hidden_layers': 2" in inspect(policy) and "'num_hidden_layers': 2" in inspect(megatron)
+
+
+def test_the_server_says_what_generate_says(policy: Path) -> None:
+    """Several at once, prompts in chunks, the second behind what was read for the first."""
+    model = VisionLanguageModel(policy, LoadOptions(device="cpu"))
+    engine = Engine(model, EngineConfig(max_batch_size=3, max_queue=8, prefill_chunk=16))
+    params = SamplingParams(temperature=0, max_new_tokens=16, min_new_tokens=0)
+    asked = []
+    for text in (observation(1, 5), observation(1, 5) + " again", observation(2, 90)):
+        messages = [{"role": "user", "content": split_marks(text)}]
+        inputs = model.processor(model.processor.apply_chat_template(messages, add_generation_prompt=True))
+        prompt = build_prompt(messages, [], model, engine.cache)
+        assert prompt.token_ids == inputs["input_ids"]
+        asked.append((engine.submit(prompt, params), torch.tensor([prompt.token_ids])))
+    for future, ids in asked:
+        expected = model.hf_model.generate(ids, do_sample=False, max_new_tokens=16, eos_token_id=model.eos_ids)
+        assert future.result(60).token_ids == expected[0, ids.size(1) :].tolist()
+    engine.stop()
+
+
+def test_the_dry_run_counts_every_parameter(policy: Path) -> None:
+    hf = registry.family(policy).read_config(policy)
+    [count] = count_parameters(hf, Layout())
+    num_padded = (1 if hf.tie_word_embeddings else 2) * (-hf.vocab_size % 128) * hf.hidden_size
+    parameters = sum(p.numel() for p in AutoModelForCausalLM.from_pretrained(policy).parameters())
+    assert (count.vision, count.connector, count.total) == (0, 0, parameters + num_padded)
+    [stage] = plan(TrainingConfig(dataset_path=Path(), pretrain_checkpoint_path=policy, tp=1), hf, 1)
+    assert stage.trainable == count.total and stage.activations > 0
+
+
+def test_llama_3_1_has_its_published_size_and_frequencies() -> None:
+    """Its release spells them as transformers did before 5."""
+    folder = ROOT / "training" / "shapes" / "llama-3.1-8b"
+    hf = registry.family(folder).read_config(folder)
+    [count] = count_parameters(hf, Layout())
+    assert count.total == 8_030_261_248
+    assert frequencies(hf).equal(LlamaRotaryEmbedding(hf).inv_freq)
+    assert frequencies(hf)[-1] == pytest.approx(500000 ** (-126 / 128) / 8)
+
+
+def test_images_are_refused_in_one_line(llama: Path, tmp_path: Path) -> None:
+    processor, kind = load_processor(llama), registry.family(llama)
+    message = {"role": "user", "content": split_marks("<image>\nlook")}
+    with pytest.raises(UserError, match=r"reads no images; collect with --text_only"):
+        processor.apply_chat_template([message])
+    shards = tiny.build_dataset(tmp_path / "shards", [tiny.sample(1)])
+    manifest = {"shards": [{"url": path.name} for path in shards.glob("*.tar")]}
+    with pytest.raises(UserError, match=r"sample task--00001--step01: 1 images, but this model reads no images"):
+        check_samples(shards, manifest, 3, llama)
+    with pytest.raises(UserError, match=r"--image_size 980: the model in .* reads no images"):
+        load_processor(llama, ImageSettings(image_size=980))
+    with pytest.raises(UserError, match=r"--image_size 980: .* has no image processor"):
+        write_image_settings(llama, ImageSettings(image_size=980))
+    assert describe(llama, processor) == "none are read"
+    assert kind.image_encoder(processor, kind.read_config(llama)).num_tokens(768, 1024) == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "said"),
+    [
+        ("llama", {"attention_bias": True}, '"attention_bias": true'),
+        ("llama", {"rope_parameters": {**text_only.LLAMA3, "rope_type": "yarn"}}, "only silu, default and llama3 rope"),
+        ("qwen2", {"use_sliding_window": True, "max_window_layers": 1, "sliding_window": 8}, "use_sliding_window"),
+    ],
+)
+def test_what_is_not_computed_is_refused(tmp_path: Path, kind: str, options: dict[str, object], said: str) -> None:
+    folder = text_only.build_policy(tmp_path, kind, layers=1, **options)
+    with pytest.raises(UserError, match=said):
+        registry.family(folder).read_config(folder)
+
+
+def test_a_frozen_language_model_has_nothing_left_to_learn(llama: Path) -> None:
+    config = TrainingConfig(dataset_path=Path(), pretrain_checkpoint_path=llama, tp=1, freeze_language=True)
+    with pytest.raises(UserError, match=r"nothing is left to learn"):
+        check_model(config, llama)
+
+
+@pytest.mark.slow
+def test_training_is_a_plain_loop_over_hugging_faces_model(llama: Path, tmp_path: Path) -> None:
+    megatron = convert("hf2mg", llama, tmp_path / "megatron")
+    samples = [tiny.sample(index, num_steps=1 + index % 3, with_images=False) for index in range(6)]
+    options = {"global_batch_size": 6, "train_iters": STEPS, "lr": LR, "lr_schedule": "constant", "lr_warmup_iters": 0}
+    shards = tiny.build_dataset(tmp_path / "shards", samples)
+    losses = train("", shards, megatron, tmp_path, packing="true", **{**options, "batch_size": 1})
+    assert losses == pytest.approx(PlainLoop(llama, samples).train(), abs=1e-4)
+    assert losses[-1] < losses[0] - 0.1

@@ -1,0 +1,1 @@
+"""All families of language models alone."""
