@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from data.observation import Shown
+from data.screen import OPENING
 
 IMAGE = "<image>"
 MAX_LINE_WORDS = 500
@@ -58,6 +59,9 @@ def build_conversation(ques: str, steps: Sequence[StepText], last_n: int = 3) ->
     The newest observation keeps its tree and screenshot, the `last_n - 1` before it only their screenshots, older ones
     nothing; with `last_n` 0 no screenshot is shown at all. Replies are kept whole. Source: OpenWebVoyager,
     `utils_localhost.py` (`omit_history_last_n_steps`).
+
+    What an agent at points reads in a tree's place (`data.screen.screen_text`) is short and stays as long as its
+    screenshot: as many turns as have all their screenshots are the beginning of the next step's.
     """
     turns = []
     newest = len(steps)
@@ -74,7 +78,7 @@ def _prefix(ques: str, number: int, step: StepText) -> str:
 
 
 def _observation(step: StepText, age: int, last_n: int) -> str:
-    if age == 0:
+    if age == 0 or (age < last_n and step.tree.startswith(OPENING)):
         screenshot = f"{IMAGE}\n" if last_n else ""
         return f"OBSERVATION:\n{screenshot}{escape_special(shorten_lines(step.tree))}"
     return _OMITTED_TREE if age < last_n else _OMITTED_ALL

@@ -13,6 +13,8 @@ from typing import Any
 from data.action import ActionError
 
 Size = tuple[int, int]  # width, height
+OPENING = "The screen measures "
+"""How every `screen_text` begins, and no accessibility tree."""
 
 _FACTOR, _LEAST_PIXELS, _MOST_PIXELS = 28, 100 * 28 * 28, 16384 * 28 * 28  # of UI-TARS 1.5
 
@@ -88,7 +90,7 @@ PX_RESIZED = Scale("px_resized", lambda screen: resized(*screen.screenshot))
 
 def screen_text(screen: Screen, tabs: Sequence[str]) -> str:
     """What an agent reads beside the screenshot where it acts at points."""
-    return "The screen measures {}x{} pixels. Tabs:\n{}".format(*screen.viewport, "\n".join(tabs))
+    return OPENING + "{}x{} pixels. Tabs:\n{}".format(*screen.viewport, "\n".join(tabs))
 
 
 def png_size(head: bytes) -> Size:

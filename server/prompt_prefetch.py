@@ -32,9 +32,10 @@ class NextPrompt:
         if num_shown < len(split):
             self.last_n = num_shown
         last_n = max(self.last_n, num_shown)
-        ques, *_ = split[0].split("\n", 1)
-        feedback = [split[0].removeprefix(ques).strip("\n"), *(prefix.rstrip("\n") for prefix in split[1:])]
-        steps = [StepText("", said, answer) for said, answer in zip(feedback, replies, strict=True)]
+        before, observed = zip(*split, strict=True)
+        ques, *_ = before[0].split("\n", 1)
+        feedback = [before[0].removeprefix(ques).strip("\n"), *(prefix.rstrip("\n") for prefix in before[1:])]
+        steps = [StepText(*seen) for seen in zip(observed, feedback, replies, strict=True)]
         conversation = build_conversation(ques, [*steps, StepText("")], last_n)
         messages = [{"role": turn.role, "content": split_marks(turn.text)} for turn in conversation.turns]
         messages[-1]["content"] = messages[-1]["content"][:1]  # "OBSERVATION:\n"; what it shows is not known yet
@@ -42,7 +43,7 @@ class NextPrompt:
         return messages, [step - first_shown for step in conversation.image_steps[:-1]]
 
 
-def _split(content: str) -> str | None:
-    """What a user turn says before its observation, None without one."""
+def _split(content: str) -> tuple[str, str] | None:
+    """What a user turn says before its observation, and that without its screenshot; None without one."""
     found = _OBSERVATION.search(content)
-    return content[: found.start()] if found else None
+    return (content[: found.start()], content[found.end() :].removeprefix(f"{IMAGE}\n")) if found else None

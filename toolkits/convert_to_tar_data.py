@@ -28,6 +28,7 @@ from common.limits import Checked, Limit, at_least
 from common.seeds import draw
 from data.shard import Sample, ShardWriter, task_of, write_manifest
 from data.tar import Member, scan
+from data.whole_trajectory import EARLIER
 from toolkits.energon_index import TarIndex, index_members, write_energon_index
 from toolkits.parallel import run_parallel
 from toolkits.sample_records import read_samples
@@ -86,6 +87,9 @@ def main(config: Config) -> None:
     config = with_published_paths(config)
     check(config)
     samples = read_samples([Path(file) for file in config.json_files], [Path(folder) for folder in config.image_dirs])
+    if (config.candidates or config.legacy) and (whole := next((s.id for s in samples if EARLIER in s.extra), None)):
+        flag = "--candidates" if config.candidates else "--legacy"
+        raise UserError(f"{flag}: sample {whole} is a whole trajectory; convert without --whole_trajectories")
     if config.candidates:
         from toolkits.candidate_samples import with_candidates  # imported here, as below: it needs pyarrow
 

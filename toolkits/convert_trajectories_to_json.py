@@ -43,6 +43,7 @@ from data.point_action import AnyAction
 from data.rewarded_step import reward_fields
 from data.terminal import print_table
 from data.trajectory import MAX_STEPS, Trajectory, is_complete, list_trajectories, read_trajectory
+from data.whole_trajectory import join_steps
 from toolkits.convert_action_space import screen_of, space_of
 from toolkits.image_check import check_image
 from toolkits.parallel import run_parallel
@@ -84,6 +85,9 @@ class Config(Checked):
     from those too."""
     only_judged: bool = False
     """Keep only trajectories judged a success or a failure: those that have rewards."""
+    whole_trajectories: bool = False
+    """One sample for the steps that join (`data/whole_trajectory.py`): those at points whose screenshots all stay among
+    the `last_n`. Other steps become a sample each."""
     corrected: bool = False
     """With `--only_success`: also the steps of failures that a teacher corrected, in its words."""
     judges: tuple[str, ...] = ()
@@ -106,8 +110,8 @@ class Config(Checked):
 @dataclasses.dataclass(frozen=True)
 class Converted:
     """What became of a folder: its state before it was read, its fate, why it could not be read, (id, JSON text) of its
-    samples, who judged it, how many samples lost their log-probabilities, which belong to another prompt, and whether
-    what was kept was judged a failure."""
+    samples, who judged it, how many samples lost their log-probabilities, which belong to another prompt, how many
+    steps what was kept has, and whether that was judged a failure."""
 
     name: str
     state: list[list[Any]]
@@ -116,6 +120,7 @@ class Converted:
     samples: list[tuple[str, bytes]]
     judge: str = ""
     num_unlike: int = 0
+    num_steps: int = 0
     is_failure: bool = False
 
 
@@ -132,7 +137,7 @@ def main(config: Config) -> None:
         todo = [folder for folder in folders if folder.name not in spool.entries]
         work = functools.partial(convert, config=config, cutter=cutter)
         for done in run_parallel(work, todo, config.num_workers, "trajectories", _CHUNK):
-            own = ("fate", "why", "judge", "num_unlike", "is_failure")
+            own = ("fate", "why", "judge", "num_unlike", "num_steps", "is_failure")
             fields = {name: getattr(done, name) for name in own}
             spool.add(done.name, done.state, fields, done.samples)
         _check_judges(config, [spool.entries[folder.name] for folder in folders])
@@ -150,23 +155,26 @@ def convert(folder: Path, config: Config, cutter: TreeCutter) -> Converted:
     fate, trajectory, why = sort_out(
         folder, config.only_success, config.judges, config.keep_unfinished or config.corrected, config.only_judged
     )
-    samples, image_dir, num_unlike, is_failure = [], Path(config.image_dir), 0, False
+    samples, image_dir, num_unlike, num_steps, is_failure = [], Path(config.image_dir), 0, 0, False
     outcome = trajectory.outcome if trajectory else None
     if fate == "failed" and config.corrected and (right := corrections.read_corrections(folder, len(trajectory.steps))):
         fate = "corrected"
         for sample, screenshot in corrected_samples(trajectory, right.replies, config, cutter):
             place_image(screenshot, image_dir / image_name(sample["id"]))
             samples.append((sample["id"], encode_record(sample)))
+        num_steps = len(samples)
     if fate == "kept":
         num_known = sum(bool(step.logprobs) for step in trajectory.steps)
-        for sample, screenshot in samples_of(trajectory, config.round_id, config.last_n, cutter):
+        pairs, num_steps = samples_of(trajectory, config.round_id, config.last_n, cutter), len(trajectory.steps)
+        for sample, screenshot in pairs:
             place_image(screenshot, image_dir / image_name(sample["id"]))
-            samples.append((sample["id"], encode_record(sample)))
             num_known -= "logprobs" in sample
-        num_unlike = num_known
+        num_unlike, turn_samples = num_known, [sample for sample, _ in pairs]
+        for sample in join_steps(turn_samples) if config.whole_trajectories else turn_samples:
+            samples.append((sample["id"], encode_record(sample)))
         is_failure = outcome is not None and outcome.verdict is Verdict.FAILURE
     judge = outcome.judge if outcome else ""
-    return Converted(folder.name, state, fate, why, samples, judge, num_unlike, is_failure)
+    return Converted(folder.name, state, fate, why, samples, judge, num_unlike, num_steps, is_failure)
 
 
 def sort_out(
@@ -366,6 +374,12 @@ def _print_report(config: Config, folders: list[Path], spool: Spool) -> None:
         print(
             f"{num_unlike} samples without log-probabilities: the policy read another prompt; give --last_n "
             "what the collector had as --max_attached_imgs, 0 after --text_only"
+        )
+    if config.whole_trajectories:
+        num_steps = sum(entry.get("num_steps", 0) for entry in entries.values())
+        print(
+            f"{num_steps} steps in {len(spool.names)} samples; a step has one of its own where the next one is not "
+            "shown all that it was: trees are omitted once they are old, screenshots beyond --last_n"
         )
     num_failures = sum(entry.get("is_failure", False) for entry in entries.values())
     if num_failures and not config.only_judged:

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from common.errors import UserError
 from data.columns import ColumnFiles
 from data.shard import Sample
+from data.whole_trajectory import split_steps
 
 
 def with_weight(samples: Sequence[Sample], path: Path, is_held_out: Callable[[Sample], bool]) -> list[Sample]:
@@ -21,10 +23,18 @@ def with_weight(samples: Sequence[Sample], path: Path, is_held_out: Callable[[Sa
     names = [name for name in ("weight", "share") if name in files]
     for sample in samples:
         if not is_held_out(sample):
-            files.check(sample.id, sample.conversations)
+            for step in _steps(sample):
+                files.check(step["id"], step["conversations"])
     kept = [
-        sample for sample in samples if is_held_out(sample) or any(files.of_sample(name, sample.id) for name in names)
+        sample
+        for sample in samples
+        if is_held_out(sample) or any(files.of_sample(name, step["id"]) for name in names for step in _steps(sample))
     ]
     if all(map(is_held_out, kept)):
         raise UserError(f"{path}: every sample has the weight 0; nothing to train on")
     return kept
+
+
+def _steps(sample: Sample) -> list[dict[str, Any]]:
+    """A whole trajectory stays where one of its steps has a weight."""
+    return split_steps({**sample.extra, "id": sample.id, "conversations": sample.conversations})

@@ -21,7 +21,8 @@ class TokenizedSample:
     """ids [s]; loss_mask [s] bool: whether a token is to be predicted.
 
     `columns` are those that the algorithm reads. `behavior_logprobs` [s]: of the tokens that a policy of
-    `weights_version` sampled (NaN elsewhere; None where they are not known).
+    `weights_version` sampled (NaN elsewhere; None where they are not known). `earlier`: of steps that are learned in
+    the same sequence (`training.chain`), how many tokens are predicted, and their columns.
     """
 
     key: str
@@ -31,6 +32,13 @@ class TokenizedSample:
     columns: SampleColumns = dataclasses.field(default_factory=SampleColumns)
     behavior_logprobs: torch.Tensor | None = None
     weights_version: str = ""
+    earlier: tuple[tuple[int, SampleColumns], ...] = ()
+
+    @property
+    def steps(self) -> tuple[tuple[int, SampleColumns], ...]:
+        """(predicted tokens, columns) of all that count as samples for the algorithm, in the order of their tokens."""
+        num_tokens = int(self.loss_mask[1:].sum()) - sum(count for count, _ in self.earlier)
+        return (*self.earlier, (num_tokens, self.columns))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -215,10 +223,12 @@ class Collator:
 
 
 def _batch_columns(samples: Sequence[TokenizedSample]) -> BatchColumns:
-    """Those of `samples`, which all have the same; none have none."""
-    first = samples[0].columns if samples else SampleColumns()
+    """Those of the steps of `samples`, which all have the same; none have none."""
+    steps = [step for sample in samples for step in sample.steps]
+    columns = [columns for _, columns in steps]
+    first = columns[0] if columns else SampleColumns()
     return BatchColumns(
-        num_tokens=torch.tensor([int(sample.loss_mask[1:].sum()) for sample in samples], dtype=torch.long),
-        per_sample={name: torch.tensor([s.columns.per_sample[name] for s in samples]) for name in first.per_sample},
-        per_token={name: torch.cat([s.columns.per_token[name] for s in samples]) for name in first.per_token},
+        num_tokens=torch.tensor([num_tokens for num_tokens, _ in steps], dtype=torch.long),
+        per_sample={name: torch.tensor([one.per_sample[name] for one in columns]) for name in first.per_sample},
+        per_token={name: torch.cat([one.per_token[name] for one in columns]) for name in first.per_token},
     )

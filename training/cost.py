@@ -5,6 +5,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+from data.whole_trajectory import EARLIER
 from models.vision import VisionSide
 from training.encoding import ConversationEncoder
 from training.flops import language_flops
@@ -44,10 +45,11 @@ class CostModel:
     def _cost(self, sample: StoredSample, of_image: Any) -> float:
         sizes = [read_picture(sample.id, image).size for image in sample.find_images()]
         turns = [turn["value"] for turn in sample.fields["conversations"]]
+        replies = turns[1::2] if EARLIER in sample.fields else turns[-1:]
         of_text = self._count_tokens("".join(turns))
         of_images = sum(self.encoder.image_encoder.num_tokens(*size) for size in sizes)
         length = min(of_text + of_images, self.encoder.seq_len)
-        language = language_flops(self.text, [length], self._count_tokens(turns[-1]))
+        language = language_flops(self.text, [length], self._count_tokens("".join(replies)))
         return language + sum(of_image(*size) for size in sizes)
 
     def _count_tokens(self, text: str) -> float:

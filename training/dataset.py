@@ -31,6 +31,7 @@ from megatron.energon.errors import reraise_exception
 
 from common.errors import UserError
 from data.shard import parse_fields
+from training.chain import chain
 from training.collate import Share, TokenizedSample
 from training.columns import ColumnJoin, SampleColumns
 from training.cost import CostModel
@@ -98,7 +99,13 @@ def tokenize_share(
 ) -> Share:
     """What number `replica` of `num_replicas` has of a global batch: as much work as the others."""
     own, encoder = cost_model.share(batch, replica, num_replicas), cost_model.encoder
-    samples = [tokenize(encoder, sample.id, sample.fields, sample.find_images(), join) for sample in own]
+    samples = [
+        chained
+        for sample in own
+        for chained in chain(
+            [tokenize(encoder, step.id, step.fields, step.find_images(), join) for step in sample.steps()]
+        )
+    ]
     return Share([sample.id for sample in batch], samples)
 
 

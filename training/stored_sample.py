@@ -4,6 +4,7 @@ To know the order of a run one reads the json members only; an image is read by 
 """
 
 import dataclasses
+import functools
 import itertools
 import os
 import sqlite3
@@ -14,6 +15,7 @@ from typing import Any
 from common.errors import UserError
 from data.shard import parse_fields, read_manifest, sample_images
 from data.tar import scan
+from data.whole_trajectory import EARLIER, split_steps
 from training.pictures import FilePart
 
 
@@ -27,6 +29,16 @@ class StoredSample:
     @property
     def id(self) -> str:
         return self.fields["id"]
+
+    def steps(self) -> list["StoredSample"]:
+        """The turn samples of a whole trajectory; of any other sample itself."""
+        if EARLIER not in self.fields:
+            return [self]
+        find_images = functools.cache(self.find_images)
+        return [
+            StoredSample(fields, lambda count=fields["num_images"]: find_images()[:count])
+            for fields in split_steps(self.fields)
+        ]
 
 
 class ShardIndex:
@@ -65,10 +77,11 @@ class ShardIndex:
 
 
 def read_in_order(folder: Path, splits: Collection[str] = ("train", "val")) -> Iterator[StoredSample]:
-    """Every sample of a shard folder's `splits` once, as it lies there."""
+    """Every sample of a shard folder's `splits` once, as it lies there; of whole trajectories every step."""
     for entry in read_manifest(folder)["shards"]:
         if entry.get("split", "train") in splits:
-            yield from _read_shard(folder / entry["url"])
+            for sample in _read_shard(folder / entry["url"]):
+                yield from sample.steps()
 
 
 def _read_shard(path: Path) -> Iterator[StoredSample]:

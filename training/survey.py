@@ -10,6 +10,7 @@ from common.errors import UserError
 from data.conversation import IMAGE
 from data.shard import parse_fields
 from data.tar import scan
+from data.whole_trajectory import split_steps
 from models.family import NO_IMAGES
 from models.processor import load_processor, to_stderr
 from models.registry import family
@@ -37,9 +38,10 @@ def check_samples(
                 raise UserError(f"sample {fields['id']}: {num_images} images, but {NO_IMAGES}")
             if num_images > image_num:
                 raise UserError(f"sample {fields['id']}: {num_images} images, more than IMAGE_NUM={image_num}")
-            tokens.count(fields)
-            if join and entry.get("split") != "val":
-                join.check(fields["id"], fields)
+            for step in split_steps(fields):
+                tokens.count(step)
+                if join and entry.get("split") != "val":
+                    join.check(step["id"], step)
     tokens.report(folder)
 
 

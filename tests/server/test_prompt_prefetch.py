@@ -9,10 +9,10 @@ REPLY = "Thought: I look.\n\nAction: Click [3]"
 FEEDBACK = "Format ERROR: Both 'Thought' and 'Action' should be included in your reply."
 
 
-def turns_at(step: int, last_n: int, feedback: str = "") -> list[tuple[str, str]]:
+def turns_at(step: int, last_n: int, feedback: str = "", page: str = "[1] page {}") -> list[tuple[str, str]]:
     said = {2: feedback}
-    seen = [StepText(f"[1] page {number}", said.get(number, ""), REPLY) for number in range(1, step)]
-    newest = StepText(f"[1] page {step}", said.get(step, ""))
+    seen = [StepText(page.format(number), said.get(number, ""), REPLY) for number in range(1, step)]
+    newest = StepText(page.format(step), said.get(step, ""))
     conversation = build_conversation("Find it.", [*seen, newest], last_n)
     return [(turn.role, turn.text) for turn in conversation.turns]
 
@@ -23,11 +23,13 @@ def text_of(message: dict) -> str:
 
 @pytest.mark.parametrize("last_n", [1, 2, 3])
 @pytest.mark.parametrize("feedback", ["", FEEDBACK])
-def test_what_is_expected_is_what_comes(last_n: int, feedback: str) -> None:
+@pytest.mark.parametrize("page", ["[1] page {}", "The screen measures 9x9 pixels. Tabs:\n0, in front: http://x/{}"])
+def test_what_is_expected_is_what_comes(last_n: int, feedback: str, page: str) -> None:
+    """At points a screen's text stays as long as its screenshot."""
     expecting = NextPrompt(last_n)
     for step in range(1, 7):
-        messages, shown = expecting.expect(turns_at(step, last_n, feedback), REPLY)
-        actual = turns_at(step + 1, last_n, feedback)
+        messages, shown = expecting.expect(turns_at(step, last_n, feedback, page), REPLY)
+        actual = turns_at(step + 1, last_n, feedback, page)
         assert [(one["role"], text_of(one)) for one in messages[:-1]] == actual[:-1]
         assert actual[-1][1].removeprefix(f"{feedback}\n" if step == 1 else "").startswith(text_of(messages[-1]))
         first_now, first_next = max(1, step - last_n + 1), max(1, step - last_n + 2)

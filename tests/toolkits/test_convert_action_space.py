@@ -2,19 +2,27 @@
 
 import dataclasses
 import io
+import shutil
 from pathlib import Path
 
+import pyarrow
 import pytest
 from PIL import Image
 
+from common.errors import UserError
+from common.files import read_json
 from data.action_spaces import action_space
+from data.columns import digest_of, write_columns
 from data.outcome import Outcome, Verdict
 from data.screen import Screen
 from data.task import Task
 from data.trajectory import FINISHED, TrajectoryStep, TrajectoryWriter, read_trajectory, write_outcome
+from toolkits import convert_to_tar_data as tar_tool
+from toolkits import convert_trajectories_to_json as samples_tool
 from toolkits.convert_action_space import Config, main
 from toolkits.convert_trajectories_to_json import samples_of
 from toolkits.tree_tokens import TreeCutter
+from training.stored_sample import read_in_order
 
 TREE = "[1] RootWebArea 'Shop'\n\t[2] textbox 'Search'\n\t[3] link 'Shoe'"
 BOXES = {1: [0, 0, 10, 10], 2: [100, 100, 200, 40], 3: [320, 100, 60, 40]}
@@ -64,3 +72,38 @@ def test_there_and_back(results: Path, tmp_path: Path, space: str, capsys: pytes
     assert new.steps == [dataclasses.replace(step, token_ids=None) for step in old.steps]
     main(Config(results, tmp_path / "points", space))
     assert "1 there already" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("at_points", "last_n", "steps"), [(True, 4, [4]), (True, 3, [3, 1]), (False, 4, [1] * 4)])
+def test_steps_at_points_become_one_sample(
+    results: Path, tmp_path: Path, at_points: bool, last_n: int, steps: list[int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As many as keep all their screenshots; beside trees each step stays a sample. Shards hold all their images."""
+    main(Config(results, tmp_path / "points", "ui_tars"))
+    source, file, images = tmp_path / "points" if at_points else results, tmp_path / "x.json", tmp_path / "images"
+    shutil.rmtree(results / "taskShop--2")
+    config = samples_tool.Config(str(source), str(images), str(file), last_n=last_n, whole_trajectories=True)
+    samples_tool.main(config)
+    assert f"4 steps in {len(steps)} samples; a step has one of its own where" in capsys.readouterr().out
+    assert [1 + len(sample.get("earlier_steps", ())) for sample in read_json(file)] == steps
+    trajectory = read_trajectory(source / "taskShop--1")
+    expected = [sample for sample, _ in samples_of(trajectory, 1, last_n, TreeCutter.of(0, ""))]
+    tar_tool.main(tar_tool.Config((str(file),), (str(images),), str(tmp_path / "shards"), num_workers=1))
+    found = sorted(read_in_order(tmp_path / "shards"), key=lambda one: one.id)
+    assert [one.fields["conversations"] for one in found] == [one["conversations"] for one in expected]
+    assert [len(one.find_images()) for one in found] == [len(one["images"]) for one in expected]
+    assert [one.fields["reward"] for one in found] == [0.0, 0.0, 0.0, 1.0]
+    if not at_points:
+        return
+    rows = [
+        {"id": one.id, "digest": digest_of(one.fields["conversations"]), "weight": float(number == 0)}
+        for number, one in enumerate(found)
+    ]
+    kinds = {"id": pyarrow.string(), "digest": pyarrow.string(), "weight": pyarrow.float64()}
+    write_columns(tmp_path / "weight.parquet", [rows], pyarrow.schema(kinds), {})
+    given = {"json_files": (str(file),), "image_dirs": (str(images),), "num_workers": 1}
+    weights = str(tmp_path / "weight.parquet")
+    tar_tool.main(tar_tool.Config(**given, save_dir=str(tmp_path / "weighted"), weights=weights))
+    assert len(list(read_in_order(tmp_path / "weighted"))) == steps[0]  # one step of the whole has a weight
+    with pytest.raises(UserError, match="is a whole trajectory; convert without --whole_trajectories"):
+        tar_tool.main(tar_tool.Config(**given, save_dir=str(tmp_path / "legacy"), legacy=True))
