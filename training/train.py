@@ -121,7 +121,7 @@ def build_encoder(config: Config, processor: Any, image_encoder: ImageEncoder) -
 
 def build_cost_model(config: Config, kind: Family, hf: Any, encoder: ConversationEncoder) -> CostModel:
     """How the samples of a step are dealt out to replicas."""
-    return CostModel(encoder, hf.text_config, kind.vision_side(hf), config.trainable.vision, config.packing)
+    return CostModel(encoder, hf.get_text_config(), kind.vision_side(hf), config.trainable.vision, config.packing)
 
 
 def build_feed(config: Config, cost_model: CostModel, algorithm: Algorithm, collator: Collator) -> Feed:
