@@ -10,7 +10,8 @@ Visibility = Literal["released", "correct"]
 """Which elements count as visible: all that overlap the viewport, as OpenWebVoyager has it, or 80 % of their area."""
 
 Shown = Literal["tree", "marks", "screen"]
-"""What an agent reads of it: either of these, or with coordinates only the screen's size and address."""
+"""What an agent reads of it: either of these, or what another action space makes of it: with coordinates only the
+screen's size and address."""
 
 
 def shown(provenance: Mapping[str, Any]) -> Shown:

@@ -118,7 +118,7 @@ Open = Callable[[int, Path], Awaitable[Environment]]
 @dataclass(frozen=True)
 class Response:
     """What came of a reply: the last action, None where none could be used, and what the agent reads next. `actions`
-    are all that were tried at points."""
+    are all that were tried, in an action space whose feedback tells what came of them."""
 
     action: AnyAction | None
     feedback: str = ""
@@ -134,16 +134,16 @@ class Response:
 async def respond(environment: Environment, reply: str, seen: Observation, space: ActionSpace = SPACE) -> Response:
     """Carry out what an agent replied to what it has `seen`, in the words of an action space."""
     try:
-        if space.scale is not None:
-            return await _in_order(environment, space.parse(reply, seen.screen).actions)
-        [action] = space.parse(reply, None).actions
-        return Response(action, notes=await environment.act(action))
+        if space.fixed_feedback:
+            [action] = space.parse(reply, None).actions
+            return Response(action, notes=await environment.act(action))
+        return await _in_order(environment, space.parse(reply, seen.screen if space.scale else None).actions)
     except ActionError as error:
         return Response(None, str(error), error.reason)
 
 
 async def _in_order(environment: Environment, actions: Sequence[AnyAction]) -> Response:
-    """Until one fails or ends the task. What came of them is feedback: every model at points reads it."""
+    """Until one fails or ends the task. What came of them is feedback, which every model reads."""
     said, done = [], 0
     for done, action in enumerate(actions, start=1):
         try:

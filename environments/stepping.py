@@ -111,7 +111,7 @@ class Episode:
         return self._last
 
     def _read(self, seen: Observation) -> str:
-        return seen.tree if self._space.scale is None else seen.screen_text
+        return self._space.page_text(seen.tree) if self._space.scale is None else seen.screen_text
 
     async def close(self) -> None:
         """Give back the environment; a backend that the task changed is put back."""

@@ -2,7 +2,7 @@
 
 `models/<name>/` has the same files for each: `family.py` sets `FAMILY`, an instance of a subclass with the small facts;
 `config.py`, `weights.py`, `images.py` and `vision.py` hold the large ones and are imported when they are asked for, so
-that a command that only needs a name starts at once.
+that a command that only needs a name starts at once. A language model alone has `family.py` (`text_family.py`).
 """
 
 import importlib

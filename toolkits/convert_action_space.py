@@ -80,19 +80,22 @@ def rewritten(trajectory: Trajectory, target: ActionSpace) -> list[TrajectorySte
         page = Page(screen_of(trajectory, step.number), _boxes(trajectory.folder, step.number), tree, trajectory.web)
         reply = translate(step.reply, source, target, page)
         own = dataclasses.replace(step, reply=reply, token_ids=None, logprobs=None, weights_version="")
-        if target.scale is None:
+        if target.fixed_feedback:
             failed = step.feedback.startswith(("Failed", "Format error"))
             words = FORMAT_ERROR if step.feedback.startswith("Format") else CANNOT_EXECUTE
             steps.append(dataclasses.replace(own, feedback=words if failed else "", shown=None, actions=None))
             continue
         moved = f"The tab is at {step.url} now." if url not in ("", step.url) else ""
-        said = step.feedback if source.scale else " ".join(filter(None, [step.feedback, step.notes, moved]))
+        said = " ".join(filter(None, [step.feedback, step.notes, moved])) if source.fixed_feedback else step.feedback
+        own, url = dataclasses.replace(own, feedback=said, notes=""), step.url
+        if target.scale is None:
+            steps.append(dataclasses.replace(own, shown=target.page_text(tree), actions=None))
+            continue
         actions = target.parse(reply, page.screen).actions
         records = [ActionRecord.of(target.name, target.scale, page.screen, action) for action in actions]
-        text = step.shown or screen_text(page.screen, (f"0, in front: {step.url}",))
-        own = dataclasses.replace(own, feedback=said, notes="", shown=text)
-        steps.append(dataclasses.replace(own, actions=[dataclasses.asdict(record) for record in records]))
-        url = step.url
+        kept = step.shown if source.scale else None
+        text = kept or screen_text(page.screen, (f"0, in front: {step.url}",))
+        steps.append(dataclasses.replace(own, shown=text, actions=[dataclasses.asdict(record) for record in records]))
     return steps
 
 
@@ -104,7 +107,7 @@ def write(trajectory: Trajectory, steps: list[TrajectoryStep], target: ActionSpa
         task = Task(**read_json(old / "trajectory.json")["task"])
     provenance = {key: value for key, value in trajectory.provenance.items() if key != "action_space"}
     provenance |= {"converted_from": space_of(trajectory).name} | (
-        {} if target.scale is None else {"action_space": target.name}
+        {} if target.name == NUMBERS else {"action_space": target.name}
     )
     shutil.rmtree(partial := folder.with_name(f".{folder.name}.partial"), ignore_errors=True)
     writer = TrajectoryWriter(partial, task, provenance, target.prompt(), trajectory.run)

@@ -58,7 +58,7 @@ async def run_episode(
         given, space = shown(seen, limits.hidden), limits.action_space
         screenshots[number] = given.screenshot_base64
         screenshots.pop(number - limits.num_images, None)
-        text = given.tree if space.scale is None else seen.screen_text
+        text = space.page_text(given.tree) if space.scale is None else seen.screen_text
         asked = StepText(text, response.feedback, notes=response.notes)
         step_seed = None if seed is None else derive_seed(seed, number)
         completion = await _ask(policy, task, writer, [*steps, asked], screenshots, seen, limits, step_seed)
@@ -67,9 +67,11 @@ async def run_episode(
         response = await respond(environment, completion.text, seen, space)
         clock.lap("act_s")
         step = _step(number, seen, asked, completion, clock.take())
+        if not space.fixed_feedback:
+            step = dataclasses.replace(step, shown=text)
         if space.scale is not None:
             records = [ActionRecord.of(space.name, space.scale, seen.screen, action) for action in response.actions]
-            step = dataclasses.replace(step, shown=text, actions=[dataclasses.asdict(record) for record in records])
+            step = dataclasses.replace(step, actions=[dataclasses.asdict(record) for record in records])
         await _on_disk(writer.add_step, step, seen.tree)
         if response.answer is not None:
             break

@@ -33,7 +33,8 @@ class AgentFlags(Checked):
     numbered boxes on the screenshot and the list of what they hold (WebVoyager)."""
     action_space: str = NUMBERS
     """How the agent says what it does: `webvoyager`, by elements' numbers, or by points of the screenshot alone:
-    `qwen_computer_use`, `openwebrl`, `webgym`, `ui_tars` (docs/action_spaces.md)."""
+    `qwen_computer_use`, `openwebrl`, `webgym`, `ui_tars`; or `webrl`, by elements' ids in simplified HTML
+    (docs/action_spaces.md)."""
     fix_box_color: bool = False
     """With `--observation marks`: black boxes only."""
     restart_action: Literal["Restart", "Google"] = "Restart"
@@ -57,3 +58,5 @@ class AgentFlags(Checked):
             raise UserError("--observation marks shows numbers on screenshots, which --text_only does not send")
         if action_space(self.action_space).scale is not None and (self.text_only or self.observation == "marks"):
             raise UserError(f"--action_space {self.action_space} needs plain screenshots: no --text_only, no marks")
+        if self.action_space != NUMBERS and self.observation == "marks":
+            raise UserError(f"--action_space {self.action_space} is read from the accessibility tree; leave out marks")

@@ -38,11 +38,18 @@ class ActionSpace(abc.ABC):
 
     name: str
     scale: Scale | None = None
+    fixed_feedback = False
+    """Its models know OpenWebVoyager's two sentences alone, and chat models notes; else all that came of an action is
+    feedback, which every model reads."""
 
     @abc.abstractmethod
     def prompt(self, view: str = "tree", restart: str = "Restart") -> str:
         """The system prompt of a chat model. Numbered elements have a `view` (tree, text or marks) and a name of the
         action that starts over."""
+
+    def page_text(self, tree: str) -> str:
+        """What an agent that acts on numbered elements reads of a page, by its accessibility tree."""
+        return tree
 
     @abc.abstractmethod
     def parse(self, reply: str, screen: Screen | None) -> Parsed:

@@ -61,6 +61,8 @@ def translate(reply: str, source: ActionSpace, target: ActionSpace, page: Page) 
         CannotRenderError: `target` has no words for it, or where an element lies is not known.
     """
     said = source.parse(reply, page.screen)
+    if source.scale is None and target.scale is None:
+        return target.render(said.thought, said.actions, page.screen)
     actions = [to_point(action, page) for action in said.actions] if source.scale is None else fold(said.actions)
     if target.scale is None:
         actions = [to_number(action, page) for action in actions]

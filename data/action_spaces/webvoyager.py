@@ -52,6 +52,7 @@ class WebVoyager(ActionSpace):
     """One action a reply."""
 
     name = "webvoyager"
+    fixed_feedback = True
 
     def prompt(self, view: str = "tree", restart: str = "Restart") -> str:
         return ACTION_PROMPT.format(view=_VIEWS[view], restart=_RESTARTS[restart])

@@ -74,3 +74,20 @@ def test_a_chat_model_is_told_the_space(site: ThreadingHTTPServer, url: str) -> 
 def test_what_does_not_fit_is_told(flags: dict[str, Any], said: str) -> None:
     with pytest.raises(UserError, match=said):
         RunConfig(**flags)
+
+
+def test_an_agent_reads_html_and_names_ids(collector: Collector, site: ThreadingHTTPServer, url: str) -> None:
+    """Without screenshots, as WebRL's: what it reads is kept, what came of an action is feedback."""
+    calls = ('do(action="Click", element="3")', 'do(action="Hover", element="3")', 'exit(message="the second page")')
+    flags = {"api_localhost": f"{url}/predict", "action_space": "webrl", "text_only": True}
+    done = collector.run([task(1, f"{url}/", " | ".join(calls))], **flags)
+    assert done.returncode == 0, done.stderr
+    trajectory = read_trajectory(collector.results / "taskT--1")
+    assert trajectory.answer == "the second page" and trajectory.provenance["action_space"] == "webrl"
+    first, second, last = trajectory.steps
+    assert '<a id="3"> Next page </a>' in first.shown.split("\n") and first.actions is None
+    assert second.url == f"{url}/second" and last.feedback.startswith("'Hover' is not available here.")
+    assert [text.tree for text in trajectory.texts()] == [step.shown for step in trajectory.steps]
+    asked = site.requests[1]
+    assert asked["images"] == [] and "<image>" not in json.dumps(asked["conversations"])
+    assert asked["conversations"][-1]["content"] == f"OBSERVATION:\n{second.shown}"

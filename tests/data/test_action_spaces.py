@@ -50,7 +50,7 @@ SAID = [
 
 
 def test_there_are_these_spaces():
-    assert action_space_names() == ["openwebrl", "qwen_computer_use", "ui_tars", "webgym", "webvoyager"]
+    assert action_space_names() == ["openwebrl", "qwen_computer_use", "ui_tars", "webgym", "webrl", "webvoyager"]
     with pytest.raises(UserError, match="known are openwebrl, qwen_computer_use"):
         action_space("qwen")
 
@@ -94,6 +94,11 @@ def test_a_prompt_names_what_the_parser_takes(name):
         "qwen_computer_use": ["left_click_drag", "coordinate", "hscroll", "pixels", "terminate", "1000x1000"],
         "ui_tars": ["<point>", "right_single", "start_point", "finished(content="],
         "webgym": ["computer_use", "left_click", "go_back", "navigate", "direction"],
+        "webrl": [
+            'do(action="Select Dropdown Option", argument="text", element="id")',
+            "go_backward()",
+            "exit(message=",
+        ],
         "webvoyager": ["Numerical_Label", "ANSWER"],
     }
     assert all(word in prompt for word in words[name])
@@ -187,3 +192,70 @@ def test_what_has_no_words_is_told():
     choosing = translate(numbers.render("t", [Click(4)]), numbers, qwen, PAGE)
     [chosen] = fold(qwen.parse(choosing, SCREEN).actions)
     assert (chosen.content, chosen.at.x, chosen.at.y) == ("Day return", pytest.approx(144.64), 210)
+
+
+WEBRL = [
+    ('do(action="Click", element="7")', [Click(7)]),
+    ('do(action="Search", argument="a \\"b\\" \'c\'", element="1")', [Type(1, "a \"b\" 'c'")]),
+    ('do(action="Type", argument="01/01/2023", element="22")', [Click(22), Write("01/01/2023", replace=True)]),
+    ('do(action="Press Enter")', [Press(("Enter",))]),
+    ('do(action="Scroll Down")', [Scroll(None, "down")]),
+    ('do(action="Scroll Up")', [Scroll(None, "up")]),
+    ('do(action="Switch Tab", argument="1")', [SelectTab(1)]),
+    ('do(action="Wait")', [Wait()]),
+    ("go_backward()", [GoBack()]),
+    ('exit(message="5 EUR, or\\nless: größer")', [Answer("5 EUR, or\nless: größer")]),
+]
+
+
+@pytest.mark.parametrize(("code", "actions"), WEBRL)
+def test_what_webrl_writes_it_reads(code, actions):
+    space = action_space("webrl")
+    assert space.render("I\nlook.", actions) == f"# Note: I look.\n{code}"
+    parsed = space.parse(f"# Element: the link, top right\n# Note: I look.\n{code}\n")
+    assert list(parsed.actions) == actions and parsed.thought == "Element: the link, top right I look."
+
+
+@pytest.mark.parametrize(
+    ("reply", "actions"),
+    [
+        ("```\ndo('Click', None, 7)\n```", [Click(7)]),
+        ('do(action="Select Dropdown Option", argument="Month", element="20")', [Type(20, "Month")]),
+        ('do(action="Click", element="1")\ndo(action="Click", element="2")', [Click(1)]),
+        ('exit(message="two\nlines")', [Answer("two\nlines")]),
+        ("exit()", [Answer("")]),
+        ("Thought: do it.\n\nAction: go_backward()", [GoBack()]),
+    ],
+)
+def test_what_webrls_models_also_write_is_read(reply, actions):
+    assert list(action_space("webrl").parse(reply).actions) == actions
+
+
+@pytest.mark.parametrize(
+    ("reply", "why"),
+    [
+        ("Thought: a\nAction: Click [4]", "holds no call"),
+        ('do(action="Click", element=find_element("x"))', "Click takes an id of the HTML"),
+        ('do(action="Type", element="4")', "Type takes a text"),
+        ('do(action="Hover", element="4")', "'Hover' is not available"),
+        ('do(action="Switch Tab", argument="next")', "number of a tab"),
+        ("go_forward()", r"'go_forward\(\)' is not available"),
+        ('do(action="exit")', "'exit' is not available"),
+        (f'do(action="Click", element="{"9" * 5000}")', "Click takes an id of the HTML"),
+        ('do(action="Click", element="4"', "not written as code"),
+        ("do(" + "(" * 5000, "not written as code"),
+    ],
+)
+def test_what_webrl_cannot_use_says_why(reply, why):
+    with pytest.raises(ActionError, match=why):
+        action_space("webrl").parse(reply)
+
+
+def test_numbers_in_webrls_words_name_the_same_elements():
+    """Also one that lies outside of the window."""
+    numbers, webrl = action_space("webvoyager"), action_space("webrl")
+    there = translate(numbers.render("I look.", [Click(5)]), numbers, webrl, PAGE)
+    assert there == '# Note: I look.\ndo(action="Click", element="5")'
+    assert numbers.parse(translate(there, webrl, numbers, PAGE)).actions == (Click(5),)
+    with pytest.raises(CannotRenderError, match="webrl has no words for Drag"):
+        translate(numbers.render("t", [Drag(2, 3)]), numbers, webrl, PAGE)

@@ -107,3 +107,23 @@ def test_steps_at_points_become_one_sample(
     assert len(list(read_in_order(tmp_path / "weighted"))) == steps[0]  # one step of the whole has a weight
     with pytest.raises(UserError, match="is a whole trajectory; convert without --whole_trajectories"):
         tar_tool.main(tar_tool.Config(**given, save_dir=str(tmp_path / "legacy"), legacy=True))
+
+
+def test_to_html_and_back(results: Path, tmp_path: Path) -> None:
+    """Elements keep their names, so boxes are not asked for; what was read is HTML, without screenshots if wanted."""
+    main(Config(results, tmp_path / "html", "webrl"))
+    html = read_trajectory(tmp_path / "html" / "taskShop--1")
+    assert html.provenance["action_space"] == "webrl" and html.outcome.success
+    assert html.steps[0].reply == '# Note: so\ndo(action="Search", argument="shoe", element="2")'
+    assert html.steps[1].feedback == "The tab is at http://shop/2 now." and html.steps[1].actions is None
+    assert '<a id="3"> Shoe </a>' in html.steps[1].shown
+    sample = samples_of(html, 1, 0, TreeCutter.of(0, ""))[1][0]
+    said = "".join(turn["value"] for turn in sample["conversations"])
+    assert sample["images"] == [] and '<a id="3"> Shoe </a>' in said and "<image>" not in said
+    assert 'do(action="Search"' in said and "RootWebArea" not in said
+    assert read_trajectory(tmp_path / "html" / "taskShop--2").steps[0].reply.endswith('element="9")')
+
+    main(Config(tmp_path / "html", tmp_path / "numbers", "webvoyager"))
+    for name in ("taskShop--1", "taskShop--2"):
+        old, new = (read_trajectory(path / name) for path in (results, tmp_path / "numbers"))
+        assert new.steps == [dataclasses.replace(step, token_ids=None) for step in old.steps]
