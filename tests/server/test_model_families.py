@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from PIL import Image
 
 from data.checkpoint_folder import fingerprint
 from data.conversation import split_marks
@@ -16,6 +17,7 @@ from server.wire_images import from_predict
 from tests import tiny
 from tests.server.helpers import observation, png, screenshot
 from tests.tiny import idefics3, llava, qwen2_5_vl, qwen3_vl
+from tests.tiny.random_policy import FAMILIES, build_random_policy
 
 DECISIVE: dict[str, Callable[[Path], Path]] = {
     "llava": lambda folder: llava.build_decisive_policy(folder, is_next=False),
@@ -31,12 +33,26 @@ DECISIVE: dict[str, Callable[[Path], Path]] = {
 @pytest.mark.parametrize("name", DECISIVE)
 def test_it_equals_generate(tmp_path: Path, name: str) -> None:
     """Two images of different shapes, which in most families have different numbers of image tokens."""
-    model = VisionLanguageModel(DECISIVE[name](tmp_path), LoadOptions(device="cpu"))
-    images = [screenshot(1), screenshot(2, size=(120, 200))]
-    messages = [{"role": "user", "content": split_marks(f"<image>{observation(1, 5)}<image>{observation(2, 5)}")}]
+    check_generate(DECISIVE[name](tmp_path), [screenshot(1), screenshot(2, size=(120, 200))])
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 5))])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_random_sizes_equal_generate(tmp_path: Path, name: str, seed: int) -> None:
+    """None to three images of odd sizes. Slow ones: `bash tests/run.sh --slow tests/server/test_model_families.py`"""
+    folder = build_random_policy(tmp_path, name, seed, initializer_range=0.1)
+    sizes = [(33, 50), (121, 47), (64, 301)]
+    check_generate(folder, [screenshot(n, size=size) for n, size in enumerate(sizes[: (seed + 2) % 4])])
+
+
+def check_generate(folder: Path, images: list[Image.Image]) -> None:
+    """A greedy reply to a turn with these images is transformers' own."""
+    model = VisionLanguageModel(folder, LoadOptions(device="cpu"))
+    said = observation(0, 5) + "".join(f"<image>{observation(n, 5)}" for n in range(len(images)))
+    messages = [{"role": "user", "content": split_marks(said)}]
 
     text = model.processor.apply_chat_template(messages, add_generation_prompt=True).rstrip(" ")
-    inputs = model.processor(text=[text], images=images, return_tensors="pt")
+    inputs = model.processor(text=[text], images=images or None, return_tensors="pt")
     expected = model.hf_model.generate(**inputs, do_sample=False, max_new_tokens=16, eos_token_id=model.eos_ids)
 
     engine = Engine(model, EngineConfig(max_batch_size=2, max_queue=8))

@@ -1,6 +1,8 @@
 """A tiny Idefics3 or SmolVLM2 with random weights and its processor."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -14,8 +16,16 @@ from tests.tiny.idefics2 import make_tokenizer, save
 TILE, PATCH, SHUFFLE = 32, 8, 2
 
 
-def build_policy(folder: Path, name: str = "idefics3", layers: int = 4, splits: bool = True, **options: Any) -> Path:
-    """Write it in fp32 with its processor to `folder`; `options` are those of its language model, and `tied`."""
+def build_policy(
+    folder: Path,
+    name: str = "idefics3",
+    layers: int = 4,
+    splits: bool = True,
+    tower: Mapping[str, Any] = MappingProxyType({}),
+    **options: Any,
+) -> Path:
+    """Write it in fp32 with its processor to `folder`; `options` are those of its language model, and `tied`; `tower`
+    those of its vision side."""
     tokenizer = make_tokenizer()
     places = [f"<row_{row}_col_{column}>" for row in (1, 2) for column in (1, 2)]
     tokenizer.add_tokens(["<global-img>", *places], special_tokens=True)
@@ -30,7 +40,7 @@ def build_policy(folder: Path, name: str = "idefics3", layers: int = 4, splits: 
     text.update(options)
     vision = {
         **{"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2},
-        **{"image_size": TILE, "patch_size": PATCH},
+        **{"image_size": TILE, "patch_size": PATCH, **tower},
     }
     token = tokenizer.convert_tokens_to_ids("<image>")
     config = CONFIG_MAPPING[name](

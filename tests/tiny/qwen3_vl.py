@@ -1,6 +1,8 @@
 """A tiny Qwen3-VL with random weights and its processor."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -27,10 +29,15 @@ _CHAT_TEMPLATE = (
 
 
 def build_policy(
-    folder: Path, layers: int = 6, tied: bool = True, taps: tuple[int, ...] = (0, 1, 2), **text: Any
+    folder: Path,
+    layers: int = 6,
+    tied: bool = True,
+    taps: tuple[int, ...] = (0, 1, 2),
+    tower: Mapping[str, Any] = MappingProxyType({}),
+    **text: Any,
 ) -> Path:
     """Write it in fp32 with its processor to `folder`: grouped queries, wider than the hidden states; `text` goes to
-    its language model's configuration, `taps` are the tower's layers that decoder layers see."""
+    its language model's configuration, `tower` to the vision side's, whose layers `taps` decoder layers see."""
     tokenizer = make_qwen_tokenizer()
     torch.manual_seed(0)
     language = {
@@ -40,9 +47,9 @@ def build_policy(
         **{"pad_token_id": 0, **text},
     }
     vision = {
-        **{"depth": 4, "hidden_size": 32, "intermediate_size": 64, "num_heads": 2, "out_hidden_size": 48},
-        **{"patch_size": PATCH, "spatial_merge_size": MERGE, "num_position_embeddings": 25},
-        "deepstack_visual_indexes": list(taps),
+        **{"depth": 4, "hidden_size": 32, "intermediate_size": 64, "num_heads": 2},
+        **{"patch_size": PATCH, "spatial_merge_size": MERGE, "num_position_embeddings": 25, **tower},
+        **{"deepstack_visual_indexes": list(taps), "out_hidden_size": language["hidden_size"]},
     }
     config = Qwen3VLConfig(
         text_config=language, vision_config=vision, tie_word_embeddings=tied, **special_ids(tokenizer)

@@ -2,8 +2,8 @@
 
     torchrun --standalone --nproc-per-node 8 tests/toolkits/reshard_worker.py MEGATRON_DIR LAYOUTS ...
 
-LAYOUTS are like `2x1`, tensor by pipeline parallel; the ranks that are left are data-parallel. `MEGATRON_DIR-2x1` is
-what was saved at that layout.
+LAYOUTS are like `2x1`, tensor by pipeline parallel, or `2x2x3` where the first stage has three layers; the ranks that
+are left are data-parallel. `MEGATRON_DIR-2x1` is what was saved at that layout.
 """
 
 import shutil
@@ -31,8 +31,8 @@ from training.parallel import sharded_weights  # noqa: E402
 
 
 def reshard(folder: Path, text: str) -> None:
-    tensor, pipeline = (int(number) for number in text.split("x"))
-    spread = layout.Layout(tensor_parallel=tensor, pipeline_parallel=pipeline)
+    tensor, pipeline, *first = (int(number) for number in text.split("x"))
+    spread = layout.Layout(tensor_parallel=tensor, pipeline_parallel=pipeline, first_stage_layers=sum(first))
     layout.initialize(spread, seed=0)
     kind = family(folder)
     model = model_class(kind)(kind.read_config(folder), spread, EVERYTHING)

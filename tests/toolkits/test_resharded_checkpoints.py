@@ -15,6 +15,7 @@ from models.weight_table import find_spelling
 from tests import tiny
 from tests.conftest import ROOT
 from tests.tiny import idefics3, llava, qwen2_5_vl, qwen3_vl
+from tests.tiny.random_policy import FAMILIES, build_random_policy
 from tests.toolkits.checkpoints import convert, read_hf
 from tests.training.test_score import score
 
@@ -61,6 +62,20 @@ def test_every_layout_gives_the_same_bits(tmp_path: Path, num_ranks: int, layout
         for text in layouts.split():
             back = convert("mg2hf", mg.with_name(f"{mg.name}-{text}"), tmp_path / f"{name}-{text}-back")
             check_same(before, read_hf(back), hf)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("name", FAMILIES)
+def test_random_sizes_come_back_through_uneven_stages(tmp_path: Path, name: str) -> None:
+    """TP2, three layers on the first of two stages; in the folder of `mg2hf` nothing is another bit."""
+    folders = [build_random_policy(tmp_path / f"hf{seed}", name, seed) for seed in range(1, 5)]
+    megatron = [convert("hf2mg", hf, hf.with_name(f"{hf.name}-mg"), dtype="fp32") for hf in folders]
+    reshard(megatron, "2x2x3 1x2x3", num_ranks=4)
+    for hf, mg in zip(folders, megatron, strict=True):
+        for text in ("2x2x3", "1x2x3"):
+            back = convert("mg2hf", mg.with_name(f"{mg.name}-{text}"), hf.with_name(f"{hf.name}-{text}"))
+            check_same(read_hf(hf), read_hf(back), hf)
 
 
 TOLERANCE = {"fp32": 1e-4, "bf16": 0.1}

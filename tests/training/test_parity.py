@@ -2,7 +2,8 @@
 
 In fp32 nearly to the bit; in bf16 each tensor at most two or three times as far from fp32 as Hugging Face's own bf16
 (`rounding.py`; `parity_table.py` writes the errors into docs/models.md).
-All models in all layouts, in both: `bash tests/run.sh --slow tests/training/test_parity.py`.
+All models in all layouts, in both: `bash tests/run.sh --slow tests/training/test_parity.py`; four random sizes of each
+newer family alone: `bash tests/run.sh --slow tests/training/test_parity.py -k random_sizes`.
 """
 
 import functools
@@ -20,6 +21,7 @@ from common.processes import die_with_parent
 from tests import tiny
 from tests.conftest import ROOT
 from tests.tiny import idefics3, llava, qwen2_5_vl, qwen3_vl, text_only
+from tests.tiny.random_policy import FAMILIES, build_random_policy
 from tests.training import rounding
 from tests.training.columns_reference import CASES
 from tests.training.conftest import convert
@@ -64,6 +66,13 @@ MAKERS: dict[str, Callable[[Path], Path]] = {
     "qwen2": lambda folder: text_only.build_policy(folder, "qwen2"),
     "qwen3": lambda folder: text_only.build_policy(folder, "qwen3", head_dim=32),
 }
+RANDOM: dict[str, Callable[[Path], Path]] = {
+    f"{name} of seed {seed}": functools.partial(build_random_policy, name=name, seed=seed)
+    for name in FAMILIES
+    for seed in range(5)
+}
+"""Seed 0 is measured each time, the others by the slow test."""
+UNEVEN = ("tp2,pp2,sp,full,first3", "tp2,cp2,sp,packed", "pp2,cp2,first3,packed")
 FEW = {
     "idefics2": (
         "tp1",
@@ -78,9 +87,9 @@ FEW = {
     "idefics2 with MHA and a window": ("tp1,packed", "tp2,cp2"),
     "llava": ("tp1", "tp2,cp2,packed"),
     "llava_next": ("tp1", "tp2,pp2,packed", "cp2,do,overlap", "pp2,cp2,packed,bf16"),
-    "idefics3": ("tp2,cp2,packed",),
-    "qwen2_5_vl": ("tp2,pp2,packed",),
-    "qwen3_vl": ("tp2,pp2,sp,full", "tp2,cp2,sp,packed"),
+    "idefics3 of seed 0": ("tp2,cp2,packed",),
+    "qwen2_5_vl of seed 0": ("tp2,pp2,first3,packed",),
+    "qwen3_vl of seed 0": ("tp2,pp2,sp,full,first3", "tp2,cp2,sp,packed"),
     "llama": ("tp2,pp2,packed", "tp2,cp2,sp,packed"),
 }
 FP32 = (
@@ -99,7 +108,7 @@ def measure(folder: Path, layouts: dict[str, tuple[str, ...]]) -> dict[str, Diff
     """The largest differences from Hugging Face on four ranks, by model and layout."""
     arguments: list[object] = []
     for number, (model, texts) in enumerate(layouts.items()):
-        hf = MAKERS[model](folder / f"hf{number}")
+        hf = (MAKERS | RANDOM)[model](folder / f"hf{number}")
         megatron = convert("hf2mg", hf, folder / f"megatron{number}", model="")
         arguments += [hf, megatron, " ".join(texts)]
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=4"]
@@ -179,3 +188,19 @@ def fits(model: str, layout: str) -> bool:
 @pytest.mark.parametrize(("model", "layout"), [(m, text) for m in MAKERS for text in layouts_of(m) if fits(m, text)])
 def test_every_model_agrees_in_every_layout(everything: Callable[[str], Differences], model: str, layout: str) -> None:
     check(everything(model), layout)
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Differences]:
+    """Of the four of a family, in one torchrun."""
+    layouts = {f"{request.param} of seed {seed}": UNEVEN for seed in range(1, 5)}
+    return measure(tmp_path_factory.mktemp("parity"), layouts)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("layout", UNEVEN)
+def test_random_sizes_agree(drawn: dict[str, Differences], layout: str) -> None:
+    """The pipelines' first stages have three layers, the second ones fewer."""
+    for results in drawn.values():
+        check(results, layout)
