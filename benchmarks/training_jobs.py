@@ -1,6 +1,7 @@
 """Who trains what in `benchmarks/training.py`: the models, the processes of each side, and their turns."""
 
 import dataclasses
+import functools
 import json
 import os
 import shutil
@@ -35,7 +36,7 @@ MODELS: dict[str, dict[str, Any]] = {
 _NUM_SAMPLES = {"quickstart": 16, "larger": 4}
 """Of a round: some seconds of work."""
 _LOSS_TOLERANCE = 1e-4
-PACKED = "packed into 8192"
+_NUM_TRAJECTORIES = 8
 
 
 @dataclasses.dataclass
@@ -46,7 +47,11 @@ class Row:
     name: str
     threads: int
     tokens: int = 0
+    computed: int = 0
+    """Tokens that the model computes, with padding and with what several samples repeat."""
     loss: float = 0.0
+    work: float | None = None
+    """Of the busiest replica, by the mean of all."""
     seconds: list[float] = dataclasses.field(default_factory=list)
     cpu_seconds: list[float] = dataclasses.field(default_factory=list)
 
@@ -62,8 +67,12 @@ class Row:
 class Team:
     """The processes of one side."""
 
-    def __init__(self, side: str, ranks: int, threads: int, folder: Path, dataset_path: Path | None) -> None:
+    def __init__(
+        self, side: str, ranks: int, threads: int, folder: Path, dataset_path: Path | None, replicas: int = 1
+    ) -> None:
+        self.replicas = replicas
         command = [sys.executable, "-m", "benchmarks.training_worker", "--side", side, "--folder", str(folder)]
+        command += ["--replicas", str(replicas)]
         command += ["--dataset_path", str(dataset_path)] if dataset_path else []
         variables = {"OMP_NUM_THREADS": threads, "WORLD_SIZE": ranks, "MASTER_PORT": free_port(), "TQDM_DISABLE": 1}
         variables |= {"MASTER_ADDR": "127.0.0.1", "TOKENIZERS_PARALLELISM": "false", "PYTHONPATH": ROOT}
@@ -82,13 +91,15 @@ class Team:
         ]
 
     def ask(self, to_do: str, job: dict[str, Any]) -> dict[str, Any]:
-        """The first process's answer, when all have answered."""
+        """The first process's answer, when all have answered, with what all replicas computed."""
         for process in self.processes:
             process.stdin.write(json.dumps({"do": to_do, "job": job}) + "\n")
         lines = [process.stdout.readline() for process in self.processes]
         if not all(lines):
             raise RuntimeError("a side's process ended; its last lines are above")
-        return json.loads(lines[0])
+        answers = [json.loads(line) for line in lines]
+        computed = sum(answer["computed"] for answer in answers) * self.replicas // len(answers)
+        return {**answers[0], "computed": computed}
 
     def close(self) -> None:
         """End the processes."""
@@ -99,17 +110,32 @@ class Team:
 
 
 class Teams:
-    """One process for what PyTorch trains, and ours at TP=1 and TP=2."""
+    """One process for what PyTorch trains, and ours at TP=1, TP=2 and DP=2; each starts when it is first asked for."""
 
     def __init__(self, folder: Path, dataset_path: Path | None) -> None:
-        self.reference = Team("reference", 1, 2, folder, dataset_path)
-        self.tp1 = Team("elcano", 1, 1, folder, dataset_path)
-        self.tp2 = Team("elcano", 2, 1, folder, dataset_path)
+        self._read = (folder, dataset_path)
+
+    @functools.cached_property
+    def reference(self) -> Team:
+        return Team("reference", 1, 2, *self._read)
+
+    @functools.cached_property
+    def tp1(self) -> Team:
+        return Team("elcano", 1, 1, *self._read)
+
+    @functools.cached_property
+    def tp2(self) -> Team:
+        return Team("elcano", 2, 1, *self._read)
+
+    @functools.cached_property
+    def dp2(self) -> Team:
+        return Team("elcano", 2, 1, *self._read, replicas=2)
 
     def close(self) -> None:
         """End all."""
-        for team in (self.reference, self.tp1, self.tp2):
-            team.close()
+        for team in vars(self).values():
+            if isinstance(team, Team):
+                team.close()
 
 
 @contextmanager
@@ -185,10 +211,30 @@ def compare_padding(teams: Teams, model: str, rounds: int, lengths: str) -> list
         "padded to the longest of 8": {**padded, "batch_size": 8},
         "padded to the longest of 2": {**padded, "batch_size": 2},
         "one at a time": {**padded, "batch_size": 1},
-        PACKED: packed,
+        "packed into 8192": packed,
     }
     rows = [Row(model, name, 1) for name in turns]
     _take_turns(rows, [(teams.tp1, turn) for turn in turns.values()], rounds)
+    _check_losses(rows)
+    return rows
+
+
+def compare_trajectories(teams: Teams, model: str, rounds: int) -> list[Row]:
+    """Mixed trajectories on two replicas: every step a sample, in a row of 8192 tokens or padded to the longest of 8 or
+    2; packed, dealt out by number and by cost; and steps that go on from each other as one sequence."""
+    job = {"model": model, "side": "elcano", "threads": 1, "seq_len": 8192, "num_samples": _NUM_TRAJECTORIES}
+    padded = {**job, "lengths": "trajectories", "mode": "padded"}
+    packed = {**padded, "mode": "packed"}
+    turns = {
+        "padded to 8192": {**padded, "batch_size": 1, "pad_to_seq_len": True},
+        "padded to the longest of 8": {**padded, "batch_size": 8},
+        "padded to the longest of 2": {**padded, "batch_size": 2},
+        "packed, dealt out by number": {**packed, "dealt_by": "number"},
+        "packed, dealt out by cost": packed,
+        "whole trajectories, packed": {**packed, "chained": True},
+    }
+    rows = [Row(model, name, 2) for name in turns]
+    _take_turns(rows, [(teams.dp2, turn) for turn in turns.values()], rounds)
     _check_losses(rows)
     return rows
 
@@ -202,7 +248,8 @@ def _take_turns(rows: list[Row], turns: list[tuple[Team, dict[str, Any]]], round
             answer = team.ask("run", job)
             row.seconds.append(time.perf_counter() - start)
             row.cpu_seconds.append(usage.cpu_s().total() - cpu)
-            row.tokens, row.loss = answer["tokens"], answer["loss"]
+            row.tokens, row.computed = answer["tokens"], answer["computed"]
+            row.loss, row.work = answer["loss"], answer["work"]
 
 
 def _check_losses(rows: list[Row]) -> None:

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.figures import Figure, Load
-from benchmarks.training_jobs import PACKED, Row
+from benchmarks.training_jobs import Row
 from common.drawing import drawing
 
 BASELINES = ("Hugging Face", "plain loop")
@@ -30,10 +30,16 @@ def summarize(rows: list[Row], padding: dict[str, list[Row]], parameters: dict[s
 
 
 def _padding(rows: list[Row]) -> list[dict[str, Any]]:
-    """Each way with how many times as fast packing is."""
-    (packed,) = (row for row in rows if row.name == PACKED)
+    """Each way with how many times as fast the last one is: packing, of whole trajectories where there are any."""
     return [
-        {**_figures(row), "packing_times": _figure(Figure.times(packed.tokens_per_s, row.tokens_per_s))} for row in rows
+        {
+            **_figures(row),
+            "work": row.work,
+            "computed": row.computed,
+            "packing_times": _figure(Figure.times(rows[-1].tokens_per_s, row.tokens_per_s)),
+            "packing_times_per_cpu_s": _figure(Figure.times(rows[-1].tokens_per_cpu_s, row.tokens_per_cpu_s)),
+        }
+        for row in rows
     ]
 
 
@@ -71,11 +77,13 @@ def print_tables(result: dict[str, Any]) -> None:
             )
         console.print(table)
     for lengths, rows in result["padding"].items():
-        table = Table(title=f"lengths of {lengths}: {rows[0]['tokens']} tokens in 8 samples")
-        for title in ("", "tokens/s", "packing is times as fast"):
+        table = Table(title=f"lengths of {lengths}: {rows[0]['tokens']} tokens, each once")
+        for title in ("", "computed", "tokens/s", "the last is times as fast", "per CPU-s", "busiest / mean"):
             table.add_column(title, justify="right" if title else "left")
         for row in rows:
-            table.add_row(row["side"], _text(row["tokens_per_s"]), _text(row["packing_times"]))
+            work = f"{row['work']:.3f}" if row["work"] else ""
+            times = (_text(row[name]) for name in ("packing_times", "packing_times_per_cpu_s"))
+            table.add_row(row["side"], str(row["computed"]), _text(row["tokens_per_s"]), *times, work)
         console.print(table)
     console.print(str(Load(**result["load"])))
 

@@ -21,10 +21,13 @@ from models.registry import family
 from training import layout
 from training.algorithms.algorithm import PredictedTokens
 from training.algorithms.sft import Sft
+from training.chain import chain
 from training.collate import Collator, MicroBatch, Place, TokenizedSample
 from training.config import Config
 from training.encoding import ConversationEncoder
+from training.flops import language_flops
 from training.modules.batching import IGNORE
+from training.packing import deal_out
 
 LR = 1e-12  # below the rounding of the weights: sides that have taken different numbers of steps compute the same loss
 
@@ -45,6 +48,10 @@ class Job:
     """Samples of a micro-batch, padded to its longest; packed, a micro-batch is one row."""
     pad_to_seq_len: bool = False
     lengths: training_samples.Lengths = "sites"
+    dealt_by: Literal["number", "cost"] = "cost"
+    """How replicas get their shares: as many samples each, or as the trainer does, of even cost."""
+    chained: bool = False
+    """Steps that go on from each other are one sequence (`training.chain`)."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,7 +67,7 @@ class Models:
     def megatron(self, name: str) -> Path:
         return self.folder / name / "megatron"
 
-    def options(self, job: Job, tp: int = 1) -> Config:
+    def options(self, job: Job, tp: int) -> Config:
         """A job as the options of a training run."""
         return Config(
             dataset_path=self.dataset_path or Path(),
@@ -86,9 +93,17 @@ class Models:
         hf = kind.read_config(folder)
         if self.dataset_path is None:
             text, latents = hf.text_config, hf.perceiver_config.resampler_n_latents
-            return training_samples.draw(job.lengths, job.num_samples, text.vocab_size, hf.image_token_id, latents)
+            drawn = (job.num_samples, text.vocab_size, hf.image_token_id, latents)
+            if job.lengths == "trajectories":
+                trajectories = training_samples.draw_trajectories(*drawn)
+                return [one for steps in trajectories for one in (chain(steps) if job.chained else steps)]
+            return training_samples.draw(job.lengths, *drawn)
         encoder = ConversationEncoder(processor, kind.image_encoder(processor, hf), job.seq_len, 1, "answer")
         return training_samples.read(self.dataset_path, job.num_samples, encoder)
+
+    def num_tokens(self, job: Job) -> int:
+        """What a step learns from: of steps that go on from each other every token once, however they are computed."""
+        return sum(len(sample.ids) for sample in self.samples(dataclasses.replace(job, chained=True)))
 
 
 class Reference:
@@ -108,13 +123,13 @@ class Reference:
 
     def micro_batches(self, job: Job) -> list[MicroBatch]:
         """A step's, as one replica of one rank has them."""
-        options = self.models.options(job)
+        options = self.models.options(job, tp=1)
         collator = Collator(Place(0, 1, 0, 1, True), self.encoder, options.batch_size, job.seq_len)
         samples = self.models.samples(job)
         return [batch.with_pixels() for batch in collator.collate(samples)]
 
-    def step(self, job: Job, batches: list[MicroBatch]) -> float:
-        """One optimizer step; its loss."""
+    def step(self, job: Job, batches: list[MicroBatch]) -> tuple[float, None]:
+        """One optimizer step; its loss, and nothing of replicas."""
         torch.set_num_threads(job.threads)
         replies = partial(self._loss_of_replies, job.num_samples / len(batches))
         adam, compute = self.adams[job.side], self._own_loss if job.side == "huggingface" else replies
@@ -126,7 +141,7 @@ class Reference:
             total += float(loss)
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         adam.step()
-        return total
+        return total, None
 
     def _own_loss(self, batch: MicroBatch) -> torch.Tensor:
         """The mean over tokens, where ours is the mean over samples of their tokens' mean."""
@@ -150,9 +165,9 @@ class Reference:
 
 
 class Elcano:
-    """This rank's part of our training loop."""
+    """This rank's part of our training loop, on `replicas`."""
 
-    def __init__(self, models: Models, name: str) -> None:
+    def __init__(self, models: Models, name: str, replicas: int = 1) -> None:
         from megatron.core import parallel_state
 
         from training import checkpoint
@@ -161,9 +176,9 @@ class Elcano:
         from training.parallel import build_model, unwrap
         from training.vision_meter import VisionMeter
 
-        self.models = models
+        self.models, self.replicas = models, replicas
         any_job = Job(name, "packed", "elcano", 1, 1, 8192)
-        self.config = models.options(any_job, torch.distributed.get_world_size())
+        self.config = models.options(any_job, torch.distributed.get_world_size() // replicas)
         if not parallel_state.model_parallel_is_initialized():
             layout.initialize(self.config.layout, seed=0)
         kind = family(models.hf(name))
@@ -176,17 +191,26 @@ class Elcano:
         self.state = checkpoint.TrainingState(inner, optimizer, scheduler, Guard(50.0), None, self.config.layout)
         checkpoint.load_model(inner, checkpoint_weights(models.megatron(name)))
         optimizer.reload_model_params()
-        self.clock = Clock(VisionMeter(inner[0].vision_modules(), kind.vision_side(self.hf)))
+        self.vision = kind.vision_side(self.hf)
+        self.clock = Clock(VisionMeter(inner[0].vision_modules(), self.vision))
 
     def micro_batches(self, job: Job) -> list[MicroBatch]:
         from training.train import build_collator
 
-        options = self.models.options(job, torch.distributed.get_world_size())
+        collator = build_collator(self.models.options(job, self.config.tp), self.encoder)
         samples = self.models.samples(job)
-        batches = build_collator(options, self.encoder).collate(samples)
-        return [batch.with_pixels() for batch in batches]
+        costs = [1.0 if job.dealt_by == "number" else self._cost(sample) for sample in samples]
+        same_count = job.mode == "padded" or job.dealt_by == "number"
+        own = deal_out(costs, self.replicas, same_count)[collator.place.data_rank]
+        return [batch.with_pixels() for batch in collator.collate([samples[index] for index in own])]
 
-    def step(self, job: Job, batches: list[MicroBatch]) -> float:
+    def _cost(self, sample: TokenizedSample) -> float:
+        """As `training.cost` estimates it."""
+        images = sum(3 * self.vision.image_flops(self.encoder, *picture.size) for picture in sample.images)
+        return language_flops(self.hf.text_config, [len(sample.ids)], int(sample.loss_mask.sum())) + images
+
+    def step(self, job: Job, batches: list[MicroBatch]) -> tuple[float, float | None]:
+        """Its loss, and the work of the busiest replica by the mean."""
         from training.collate import OptimizerStep
         from training.train import train_step
 
@@ -195,7 +219,7 @@ class Elcano:
         step = OptimizerStep(batches, [key for batch in batches for key in batch.keys])
         metrics = train_step(self.config, self.hf, self.chunks, Sft(), self.state, step, self.clock)
         assert metrics.skipped is None and math.isfinite(metrics.loss)
-        return metrics.loss
+        return metrics.loss, metrics.work_max_to_mean
 
 
 def checkpoint_weights(folder: Path) -> Path:

@@ -1,8 +1,8 @@
 """A process of `benchmarks/training.py`: one rank of one side. It waits for jobs on its standard input.
 
-Each line is {"do": "prepare" | "run", "job": {...}}, the answer to it {"loss": ..., "tokens": ...}. To prepare is to
-load the model, make the step's micro-batches and warm up on one of them; to run is one optimizer step on all. Waiting
-takes no CPU.
+Each line is {"do": "prepare" | "run", "job": {...}}, the answer to it {"loss": ..., "tokens": ..., "computed": ...,
+"work": ...}. To prepare is to load the model, make the step's micro-batches and warm up on one of them; to run is one
+optimizer step on all. Waiting takes no CPU.
 """
 
 import dataclasses
@@ -23,6 +23,8 @@ class Config:
     folder: Path
     """Of the models."""
     dataset_path: Path | None = None
+    replicas: int = 1
+    """Of ours; the other ranks are tensor-parallel."""
 
 
 def main(config: Config) -> None:
@@ -40,20 +42,22 @@ def main(config: Config) -> None:
     if config.side == "elcano":
         torch.distributed.init_process_group("gloo")
     models = Models(config.folder, config.dataset_path)
-    side_type = Elcano if config.side == "elcano" else Reference
     sides: dict[str, Elcano | Reference] = {}
     batches: dict[Job, list[MicroBatch]] = {}
+    tokens: dict[Job, int] = {}
     for line in sys.stdin:
         message = json.loads(line)
         job = Job(**message["job"])
         if job.model not in sides:
-            sides[job.model] = side_type(models, job.model)
+            is_ours = config.side == "elcano"
+            sides[job.model] = Elcano(models, job.model, config.replicas) if is_ours else Reference(models, job.model)
         side = sides[job.model]
         if message["do"] == "prepare":
-            batches[job] = side.micro_batches(job)
+            batches[job], tokens[job] = side.micro_batches(job), models.num_tokens(job)
         step = batches[job][:1] if message["do"] == "prepare" else batches[job]
-        loss = side.step(job, step)
-        answers.write(json.dumps({"loss": loss, "tokens": sum(batch.num_tokens for batch in step)}) + "\n")
+        loss, work = side.step(job, step)
+        computed = sum(batch.tokens.numel() for batch in step)
+        answers.write(json.dumps({"loss": loss, "tokens": tokens[job], "computed": computed, "work": work}) + "\n")
 
 
 if __name__ == "__main__":
