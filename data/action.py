@@ -94,13 +94,13 @@ class Reply:
     action: Action
 
 
-_AFTER_ACTION = re.compile(r"^\s*Action:\s*(.*)", re.DOTALL | re.MULTILINE)
-_LABEL = r"\[?(\d+)\]?"
+_MARKER = re.compile(r"^[ \t]*Action:", re.MULTILINE)
+_LABEL = r"\[?(\d{1,9})\]?"  # Python reads no number of 5,000 digits, and no page has that many elements
 _GRAMMAR: list[tuple[re.Pattern[str], Callable[[re.Match[str]], Action]]] = [
     (re.compile(rf"Click {_LABEL}\.?"), lambda m: Click(int(m[1]))),
     (re.compile(rf"Type {_LABEL}[; ]\s*(.+)", re.DOTALL), lambda m: Type(int(m[1]), _unwrap(m[2]))),
     (
-        re.compile(r"Scroll \[?(\d+|WINDOW)\]?[; ]\s*\[?(up|down)\]?\.?", re.IGNORECASE),
+        re.compile(r"Scroll \[?(\d{1,9}|WINDOW)\]?[; ]\s*\[?(up|down)\]?\.?", re.IGNORECASE),
         lambda m: Scroll(None if m[1].upper() == "WINDOW" else int(m[1]), m[2].lower()),
     ),
     (re.compile(rf"Drag {_LABEL}[; ]\s*{_LABEL}\.?"), lambda m: Drag(int(m[1]), int(m[2]))),
@@ -132,8 +132,14 @@ def parse_reply(text: str) -> Reply:
 
 def action_text(reply: str) -> str:
     """In one line what follows `Action:`, whether it can be parsed or not, or all of the reply: for people."""
-    match = _AFTER_ACTION.search(reply)
-    return " ".join((match[1] if match else reply).split())
+    match = _MARKER.search(reply)
+    return " ".join((reply[match.end() :] if match else reply).split())
+
+
+def thought_text(reply: str) -> str | None:
+    """What stands between `Thought:`, which opens the reply, and `Action:`; None where it does not: for people."""
+    head, found, body = reply.partition("Thought:")
+    return _MARKER.split(body, maxsplit=1)[0].strip() if found and not head.strip() else None
 
 
 def _split(text: str) -> tuple[str, str, str]:
@@ -141,7 +147,7 @@ def _split(text: str) -> tuple[str, str, str]:
     head, found, body = text.partition("Thought:")
     if not found or "Action:" in head:
         return "", "", ""
-    markers = list(re.finditer(r"^[ \t]*Action:", body, re.MULTILINE)) or list(re.finditer(r"\bAction:", body))
+    markers = list(_MARKER.finditer(body)) or list(re.finditer(r"\bAction:", body))
     if not markers:
         return "", "", ""
     first = markers[0]

@@ -326,42 +326,57 @@ def _check_numbers(folder: Path, steps: Sequence[TrajectoryStep]) -> None:
 
 
 def _read_released(folder: Path) -> Trajectory:
-    messages = read_json(folder / "interact_messages.json")
+    ques, web, steps = parse_messages(str(folder), read_json(folder / "interact_messages.json"))
+    log = folder / "agent.log"
+    written = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+    status, answer = released_end(written, steps)
+    task_id, run = split_folder_name(folder.name)
+    evaluated = folder / "eval_res.json"
+    return Trajectory(
+        folder=folder,
+        task_id=task_id,
+        run=run,
+        ques=ques,
+        web=web,
+        steps=steps,
+        trees=[_read_tree(folder, step.number) for step in steps],
+        status=status,
+        answer=answer,
+        outcome=read_outcome(folder) or (released_verdict(read_json(evaluated)) if evaluated.exists() else None),
+    )
+
+
+def parse_messages(where: str, messages: Any) -> tuple[str, str, list[TrajectoryStep]]:
+    """(question, start page, steps) of OpenWebVoyager's `interact_messages.json`.
+
+    Raises:
+        UserError: they open or end otherwise.
+        LookupError, TypeError, AttributeError: they are no messages.
+    """
     ques, _, rest = _text_of(messages[1:2]).partition("Now given a task:")[2].partition("Please interact with ")
     if not ques or not rest.split():
-        raise UserError(f"{folder}: interact_messages.json does not open with 'Now given a task: ...'")
+        raise UserError(f"{where}: interact_messages.json does not open with 'Now given a task: ...'")
     users, replies = messages[1::2], messages[2::2]
     if len(users) != len(replies):
-        raise UserError(f"{folder}: interact_messages.json ends with an unanswered turn")
+        raise UserError(f"{where}: interact_messages.json ends with an unanswered turn")
     steps = [
         TrajectoryStep(
             number=number, url="", reply=reply["content"], feedback=_feedback_of(_text_of([user])) if number > 1 else ""
         )
         for number, (user, reply) in enumerate(zip(users, replies, strict=True), start=1)
     ]
-    log = folder / "agent.log"
-    finished = log.exists() and _FINISH_LINE in log.read_text(encoding="utf-8", errors="replace")
-    task_id, run = split_folder_name(folder.name)
-    return Trajectory(
-        folder=folder,
-        task_id=task_id,
-        run=run,
-        ques=ques.strip(),
-        web=rest.split()[0],
-        steps=steps,
-        trees=[_read_tree(folder, step.number) for step in steps],
-        status=FINISHED if finished else MAX_STEPS,
-        answer=_answer_of(steps[-1].reply) if finished else None,
-        outcome=read_outcome(folder) or _released_outcome(folder),
-    )
+    return ques.strip(), rest.split()[0], steps
 
 
-def _released_outcome(folder: Path) -> Outcome | None:
+def released_end(log: str, steps: Sequence[TrajectoryStep]) -> tuple[str, str | None]:
+    """(status, answer) by OpenWebVoyager's `agent.log`."""
+    finished = _FINISH_LINE in log
+    return FINISHED if finished else MAX_STEPS, _answer_of(steps[-1].reply) if finished else None
+
+
+def released_verdict(evaluated: Any) -> Outcome:
     """The verdict of OpenWebVoyager's evaluator: the last message of `eval_res.json` carries `success` 0 or 1."""
-    path = folder / "eval_res.json"
-    if not path.exists():
-        return None
-    last = read_json(path)[-1]
+    last = evaluated[-1]
     verdict = Verdict.SUCCESS if last["success"] else Verdict.FAILURE
     return Outcome(verdict, judge="eval_res.json", raw=last["content"])
 

@@ -11,7 +11,7 @@ from data.point_action import AnyAction, ClickAt, DragAt, GoTo, Press, ScrollAt,
 from data.screen import Point, Screen
 
 SCROLLED = 2 / 3  # of the window, by `Scroll`
-_LINE = re.compile(r"""^\t*\[(\d+)\] (\w+) ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""", re.MULTILINE)
+_LINE = re.compile(r"""^\t*\[(\d{1,9})\] (\w+) ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""", re.MULTILINE)
 
 
 @dataclass(frozen=True)

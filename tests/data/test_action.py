@@ -1,5 +1,7 @@
 """The action grammar: what agents really write, and the traps the published parser fell into."""
 
+import time
+
 import pytest
 
 from data.action import (
@@ -13,7 +15,9 @@ from data.action import (
     Scroll,
     Type,
     Wait,
+    action_text,
     parse_reply,
+    thought_text,
 )
 
 
@@ -50,6 +54,14 @@ def test_thought_is_kept_and_words_in_it_are_no_action():
     assert reply.thought == "The Action: menu says Click [9], not yet."
 
 
+def test_long_replies_are_told_at_once():
+    begun = time.process_time()
+    assert thought_text("Thought: a" + "\n" * 20_000 + "b\n\nAction: Wait").endswith("\nb")
+    assert action_text("x" + "\n" * 20_000 + "y") == "x y"
+    assert action_text("Thought: Action: no.\n \t Action:\n Click [4]\n") == "Click [4]"
+    assert thought_text("Click [4]") is None and time.process_time() - begun < 1
+
+
 def test_what_a_model_dreams_up_after_its_action_is_dropped():
     assert parse_reply("Thought: a\nAction: Click [4]\nObservation: a new page\nThought: b").action == Click(4)
 
@@ -64,7 +76,18 @@ def test_missing_parts_are_a_format_error(text):
 
 
 @pytest.mark.parametrize(
-    "action", ["", "Hover [3]", "Click [x]", "Click [3] and [4]", "Type [3]", "Scroll [3]; left", "ANSWER;"]
+    "action",
+    [
+        "",
+        "Hover [3]",
+        "Click [x]",
+        "Click [3] and [4]",
+        f"Click [{'1' * 5000}]",
+        f"Scroll [{'1' * 5000}]; up",
+        "Type [3]",
+        "Scroll [3]; left",
+        "ANSWER;",
+    ],
 )
 def test_unknown_actions_cannot_be_executed(action):
     with pytest.raises(ActionError) as error:

@@ -47,7 +47,7 @@ def test_there_and_back(scale):
 
 
 @pytest.mark.parametrize(
-    "numbers", [[1, 2, 3], "5, 6", [1, None], [float("nan"), 1], [-1, 5], [5, 1001], [True, 1], None]
+    "numbers", [[1, 2, 3], "5, 6", [1, None], [float("nan"), 1], [-1, 5], [5, 1001], [True, 1], None, [10**400, 1]]
 )
 def test_what_is_no_point(numbers):
     with pytest.raises(ActionError, match=r"no point|outside of the screen"):

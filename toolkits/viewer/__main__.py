@@ -26,7 +26,7 @@ from toolkits.viewer.answers import Answers
 from toolkits.viewer.app import create_app
 from toolkits.viewer.export import export_runs, export_trajectory
 from toolkits.viewer.index import Index
-from toolkits.viewer.opened import IN_TRAJECTORIES
+from toolkits.viewer.opened import IN_TRAJECTORIES, is_file
 from toolkits.viewer.options import ViewConfig
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -57,8 +57,8 @@ def main(config: ViewConfig) -> None:
 
 def _single(roots: Sequence[Path]) -> Path | None:
     """The trajectory folder that was given, if it is one."""
-    path = roots[0].absolute()
-    is_single = path.name.startswith("task") and any((path / name).is_file() for name in IN_TRAJECTORIES)
+    path = roots[0].resolve()
+    is_single = path.name.startswith("task") and any(is_file(path / name) for name in IN_TRAJECTORIES)
     return path if is_single and len(roots) == 1 else None
 
 
@@ -67,7 +67,7 @@ def _export(answers: Answers, config: ViewConfig, single: Path | None) -> None:
     folder = config.export
     make_folder(folder, "--export")
     if single:
-        [one] = [one for run in answers.index.runs for one in run.sets if one.path == single.parent.resolve()]
+        [one] = [one for run in answers.index.runs for one in run.sets if one.path == single.parent]
         found = json.loads(answers.answer("trajectory", {"set": one.key, "name": single.name}))
         export_trajectory(answers, found, folder / "index.html", config.gif, with_tokens=True)
         print(f"{folder / 'index.html'}: {single.name}")

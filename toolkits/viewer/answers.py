@@ -70,7 +70,12 @@ class Answers:
 
     def thumbnail(self, given: Mapping[str, str]) -> bytes:
         """The same as a small JPEG."""
-        return thumbnail(self.screenshot(given))
+        path = self.found(given)[1] / f"screenshot{_number(given)}.png"
+        try:
+            status = path.lstat()
+        except OSError:
+            raise NotFoundError(f"{path.name} is missing") from None
+        return thumbnail((path, status.st_mtime_ns, status.st_size), lambda: self.screenshot(given))
 
     def found(self, given: Mapping[str, str]) -> tuple[TrajectorySet, Path]:
         """The trajectory that a request names."""
@@ -97,7 +102,7 @@ class Answers:
             {"key": run.key, "sets": [one.key for one in run.sets], "written": written(run)} for run in self.index.runs
         ]
         known = {"generation": self.index.generation, "num_unread": self.index.num_unread}
-        return {**known, "runs": runs, "gone": self.index.gone}
+        return {**known, "runs": runs, "gone": self.index.gone, "problem": self.index.problem}
 
     def _trajectory(self, given: Mapping[str, str]) -> dict[str, Any]:
         one, folder = self.found(given)

@@ -4,14 +4,15 @@ import contextlib
 import dataclasses
 from collections import defaultdict
 from itertools import zip_longest
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from common.errors import UserError
 from common.significance import compare
-from data.action import action_text
-from toolkits.viewer.detail import action_of
-from toolkits.viewer.heads import UNPROVEN, Head, as_text, read_steps, shortened
+from toolkits.viewer.acted import in_words
+from toolkits.viewer.detail import action_of, read_folder
+from toolkits.viewer.heads import UNPROVEN, Head, shortened
 from toolkits.viewer.index import Index
 from toolkits.viewer.opened import TrajectorySet
 
@@ -55,22 +56,21 @@ def _shown(head: Head, share: float) -> dict[str, Any]:
 
 def _parting(before: TrajectorySet, first: Head, after: TrajectorySet, second: Head) -> tuple[int | None, str, str]:
     """The first step at which the first tries do something else, and what they do; None: nowhere."""
-    ours, theirs = (_actions(before, first), _actions(after, second))
-    for number, (one, other) in enumerate(zip_longest(ours, theirs, fillvalue="nothing"), start=1):
+    folders = (before.path / first.name, after.path / second.name)
+    both = [_steps(folder) for folder in folders]
+    actions = [[in_words(step, "") for step in steps] for steps in both]
+    for number, (one, other) in enumerate(zip_longest(*actions), start=1):
         if one != other:
-            return number, _did(before, first, number), _did(after, second, number)
+            return number, *(_did(folder, number, steps) for folder, steps in zip(folders, both, strict=True))
     return None, "", ""
 
 
-def _did(one: TrajectorySet, head: Head, number: int) -> str:
+def _did(folder: Path, number: int, steps: list[dict[str, Any]]) -> str:
     """At a step, with the names of elements."""
-    folder = one.path / head.name
-    with contextlib.suppress(UserError, IndexError):
-        return shortened(action_of(folder, number, read_steps(folder)[0][number - 1]), 100)
-    return "nothing"
+    return shortened(action_of(folder, number, steps[number - 1]), 100) if number <= len(steps) else "nothing"
 
 
-def _actions(one: TrajectorySet, head: Head) -> list[str]:
+def _steps(folder: Path) -> list[dict[str, Any]]:
     with contextlib.suppress(UserError):
-        return [action_text(as_text(step.get("reply"))) for step in read_steps(one.path / head.name)[0]]
+        return read_folder(folder)[1]
     return []

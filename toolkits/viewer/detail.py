@@ -2,13 +2,13 @@
 
 import contextlib
 import dataclasses
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from data.trajectory import AGREEMENT, read_trajectory
+from data.action import thought_text
+from data.trajectory import AGREEMENT
 from toolkits.readers.digirl import points_of
 from toolkits.viewer.acted import MAX_REPLY, in_words, labels_of, named, place_of
 from toolkits.viewer.heads import (
@@ -22,16 +22,17 @@ from toolkits.viewer.heads import (
     read_object,
     read_steps,
     read_verdict,
+    released_outcome,
     shortened,
 )
 from toolkits.viewer.opened import TrajectorySet, plain_folders, read
+from toolkits.viewer.released import is_released, read_released
 from toolkits.viewer.repeat import commands
 from toolkits.viewer.thoughts import Thoughts
 
 _MAX_TREE = 300_000  # characters that are shown of one
 _MAX_STEPS = 500
 _MAX_TEXT = 100_000
-_THOUGHT = re.compile(r"\s*Thought:\s*(.*?)\s*(?:^\s*Action:|\Z)", re.DOTALL | re.MULTILINE)
 
 
 def read_detail(one: TrajectorySet, folder: Path, thoughts: Thoughts) -> dict[str, Any]:
@@ -51,7 +52,7 @@ def read_detail(one: TrajectorySet, folder: Path, thoughts: Thoughts) -> dict[st
     task, provenance = as_object(summary.get("task")), as_object(summary.get("provenance"))
     if len(steps) > _MAX_STEPS:
         problems.append(f"{len(steps)} steps, of which {_MAX_STEPS} are shown")
-    verdicts = [summary["verdict"]] if summary.get("verdict") else [told(read_verdict, folder)]
+    verdicts = [told(read_verdict, folder) or released_outcome(summary)]
     for judge in plain_folders(one.path / AGREEMENT):
         verdicts.append(told(read_verdict, judge, f"{folder.name}.json"))
     said_once = {(one.judge, one.verdict, one.reason): one for one in reversed(verdicts) if one}
@@ -81,7 +82,7 @@ def read_detail(one: TrajectorySet, folder: Path, thoughts: Thoughts) -> dict[st
             _step(folder, number, step, (known, lists), told) for number, step in enumerate(steps[:_MAX_STEPS], start=1)
         ],
         "commands": commands(one, task),
-        "problems": problems[:50],
+        "problems": list(dict.fromkeys(problems))[:50],
     }
 
 
@@ -92,8 +93,8 @@ def read_folder(
     reads a file, which may raise `UserError`."""
     summary = told(read_object, folder, "trajectory.json")
     steps, broken = told(read_steps, folder, summary) or ([], [])
-    if summary is None and not steps and told(read, folder, "interact_messages.json"):
-        summary, steps = told(_released, folder) or ({}, [])
+    if summary is None and told(is_released, folder):
+        summary, steps = told(read_released, folder) or ({}, [])
     return summary or {}, steps, broken
 
 
@@ -107,7 +108,7 @@ def read_boxes(folder: Path, number: int) -> dict[str, list[float]]:
 def _step(folder: Path, number: int, step: dict[str, Any], thoughts: tuple[Any, Any], told: Any) -> Any:
     known, lists = thoughts
     reply = as_text(step.get("reply"))[:MAX_REPLY]
-    thought = _THOUGHT.match(reply)
+    thought = thought_text(reply)
     did = [as_object(record) for record in step["actions"]] if isinstance(step.get("actions"), list) else []
     tree = told(read_tree, folder, number)
     replies = lists.get(number, {}).get("candidates", [])
@@ -115,7 +116,7 @@ def _step(folder: Path, number: int, step: dict[str, Any], thoughts: tuple[Any, 
     return {
         "number": number,
         "url": as_text(step.get("url")),
-        "thought": thought[1] if thought else reply if did else "",
+        "thought": thought if thought is not None else reply if did else "",
         "action": in_words(step, tree or ""),
         "labels": labels_of(reply),
         "places": [place for place in ([*map(place_of, did)] or [points_of(reply)]) if place],
@@ -157,11 +158,3 @@ def read_tree(folder: Path, number: int) -> str:
     if len(text) > _MAX_TREE:
         return f"{text[:_MAX_TREE]}\n(cut: {len(text)} characters)"
     return text
-
-
-def _released(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """A trajectory of OpenWebVoyager's own in our form."""
-    found = read_trajectory(folder)
-    task = {"id": found.task_id, "ques": found.ques, "web": found.web}
-    summary = {"task": task, "status": found.status, "answer": found.answer, "verdict": found.outcome}
-    return summary, [dataclasses.asdict(step) for step in found.steps]

@@ -5,12 +5,14 @@ import hashlib
 import itertools
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
 from toolkits.viewer.answers import Answers
 from toolkits.viewer.film import film
+from toolkits.viewer.heads import shortened
 from toolkits.viewer.opened import OpenedRun
 
 _PAGES = Path(__file__).parent / "pages"
@@ -48,9 +50,15 @@ def export_run(answers: Answers, run: OpenedRun, folder: Path, with_films: bool 
     (folder / "trajectories").mkdir(parents=True, exist_ok=True)
     for one in run.sets:
         for head in answers.index.heads(one):
-            found = json.loads(answers.answer("trajectory", {"set": one.key, "name": head.name}))
             path = f"trajectories/{len(pages) + 1:06d}.html"
-            export_trajectory(answers, found, folder / path, with_films, top="../index.html")
+            try:
+                found = json.loads(answers.answer("trajectory", {"set": one.key, "name": head.name}))
+                export_trajectory(answers, found, folder / path, with_films, top="../index.html")
+            except OSError:  # a full disk, say
+                raise
+            except Exception as error:  # whatever one of them holds, the others are exported
+                print(f"{one.key}/{head.name} is left out: {shortened(str(error) or repr(error))}", file=sys.stderr)
+                continue
             pages[f"{one.key}/{head.name}"] = path
     given = {"run": run.key}
     data = {name: json.loads(answers.answer(name, given)) for name in ("state", "run", "curves", "rows", "thoughts")}
@@ -58,8 +66,8 @@ def export_run(answers: Answers, run: OpenedRun, folder: Path, with_films: bool 
     data |= {"pages": pages, "compared": _compared(answers, run), "top": top}
     (folder / "index.html").write_text(_page(data), encoding="utf-8")
     for path in (folder / "trajectories").iterdir():
-        is_left = re.fullmatch(r"\d{6}", path.stem) and int(path.stem) > len(pages)
-        if path.suffix in (".html", ".gif") and (is_left or (path.suffix == ".gif" and not with_films)):
+        own = re.fullmatch(r"([0-9]{6})\.(html|gif)", path.name)
+        if own and (int(own[1]) > len(pages) or (own[2] == "gif" and not with_films)):
             path.unlink()
     return len(pages)
 

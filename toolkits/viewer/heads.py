@@ -12,8 +12,9 @@ from common.errors import UserError
 from common.files import parse_json
 from data.outcome import Outcome, Verdict
 from data.task import family_of_task
-from data.trajectory import read_trajectory, split_folder_name
+from data.trajectory import split_folder_name
 from toolkits.viewer.opened import read
+from toolkits.viewer.released import is_released, read_released
 
 UNFINISHED = "unfinished"  # under way, or interrupted
 UNJUDGED = "unjudged"
@@ -56,13 +57,15 @@ def read_head(folder: Path) -> Head:
     """Whatever is broken in it becomes `unreadable`, with a line in `reason`."""
     head = bare_head(folder.name)
     try:
-        summary = read_object(folder, "trajectory.json")
-        if summary is None and read(folder, "steps.jsonl") is None and read(folder, "interact_messages.json"):
-            _fill_released(head, folder)
+        summary, problems = read_object(folder, "trajectory.json"), []
+        if summary is None and is_released(folder):
+            summary, steps = read_released(folder)
         else:
-            _fill_ours(head, folder, summary)
-    except UserError as error:
-        head.outcome, head.reason = UNREADABLE, shortened(as_text(str(error).replace(f"{folder}: ", "")))
+            steps, problems = read_steps(folder, summary)
+        _fill(head, folder, summary, steps, problems)
+    except Exception as error:  # whatever it holds, the folders after it are read
+        said = str(error) if isinstance(error, UserError) else repr(error)
+        head.outcome, head.reason = UNREADABLE, shortened(as_text(said.replace(f"{folder}: ", "")))
     return head
 
 
@@ -89,16 +92,19 @@ def read_object(folder: Path, name: str) -> dict[str, Any] | None:
 
 
 def read_steps(folder: Path, summary: dict[str, Any] | None = None) -> tuple[list[dict[str, Any]], list[str]]:
-    """The steps written so far, and a line for each that cannot be read, or where `summary` knows of others. The last
-    line may be half written."""
+    """The steps written so far, and a line for each that cannot be read, or where `summary` knows of others. One that
+    cannot be read is {}, so that those after it keep their pages. The last line may be half written."""
     content = read(folder, "steps.jsonl") or b""
     steps, problems = [], []
     for number, line in enumerate(content.split(b"\n")[:-1], start=1):
+        if not line.strip():
+            continue
+        steps.append({})
         try:
             step = parse_json(line.decode())
             if not isinstance(step, dict):
                 raise ValueError("not a JSON object")
-            steps.append(step)
+            steps[-1] = step
         except ValueError as error:
             problems.append(f"steps.jsonl, line {number}: {shortened(str(error))}")
     said = as_number((summary or {}).get("num_steps"))
@@ -161,9 +167,10 @@ def read_verdict(folder: Path, name: str = "outcome.json") -> Outcome | None:
     return None if found is None else Outcome.from_json(found)
 
 
-def _fill_ours(head: Head, folder: Path, summary: dict[str, Any] | None) -> None:
-    steps, problems = read_steps(folder, summary)
-    summary = summary or {}
+def _fill(
+    head: Head, folder: Path, found: dict[str, Any] | None, steps: list[dict[str, Any]], problems: list[str]
+) -> None:
+    summary = found or {}
     task, provenance = as_object(summary.get("task")), as_object(summary.get("provenance"))
     head.ques, head.policy = shortened(as_text(task.get("ques"))), as_text(provenance.get("policy"))
     web = as_text(task.get("web")) or (as_text(steps[0].get("url")) if steps else "")
@@ -176,21 +183,18 @@ def _fill_ours(head: Head, folder: Path, summary: dict[str, Any] | None) -> None
     head.surprise = round(-sum(logprobs) / len(logprobs), 3) + 0.0 if any(logprobs) else None
     acted = [text for step in steps for text in (as_text(step.get("reply")), *_texts_of(step.get("actions")))]
     head.text = folded("\n".join([as_text(task.get("ques")), *acted])[:_MAX_TEXT])
-    if problems:
+    if not summary:
+        head.outcome, head.reason = UNFINISHED, problems[0] if problems else ""
+    elif problems:
         head.outcome, head.reason = UNREADABLE, problems[0]
-    elif not summary:
-        head.outcome = UNFINISHED
     else:
-        _judge(head, read_verdict(folder))
+        _judge(head, read_verdict(folder) or released_outcome(summary))
 
 
-def _fill_released(head: Head, folder: Path) -> None:
-    trajectory = read_trajectory(folder)
-    head.ques, head.status, head.steps = shortened(as_text(trajectory.ques)), trajectory.status, len(trajectory.steps)
-    head.site = as_text(trajectory.web).split("//")[-1].split("/")[0]
-    texts = [as_text(trajectory.ques), *(as_text(step.reply) for step in trajectory.steps)]
-    head.text = folded("\n".join(texts)[:_MAX_TEXT])
-    _judge(head, trajectory.outcome)
+def released_outcome(summary: dict[str, Any]) -> Outcome | None:
+    """What OpenWebVoyager's evaluator said, where `read_released` made the summary; ours hold none."""
+    found = summary.get("verdict")
+    return found if isinstance(found, Outcome) else None
 
 
 def _texts_of(records: Any) -> list[str]:

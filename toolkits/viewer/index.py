@@ -1,11 +1,12 @@
 """Index: the heads of all trajectories, kept in an SQLite file: a folder is read once, and again when it changes.
 
-A folder's stamp is its own time of change: with each step files appear in it, and at the end by renaming. Verdicts of
-other judges, a person's among them, lie beside the set (`.agreement/<judge>/<name>.json`).
+A folder's stamp is made of its own time of change (with each step files appear in it, and at the end by renaming) and
+of those of other judges' verdicts, a person's among them, which lie beside the set (`.agreement/<judge>/<name>.json`).
 """
 
 import contextlib
 import dataclasses
+import hashlib
 import json
 import os
 import sqlite3
@@ -19,12 +20,13 @@ from typing import Any
 
 from common.errors import UserError
 from data.trajectory import AGREEMENT
-from toolkits.viewer.heads import Head, bare_head, folded, read_head, read_verdict
+from toolkits.viewer.heads import Head, bare_head, folded, read_head, read_verdict, shortened
 from toolkits.viewer.opened import (
     OpenedRun,
     TrajectorySet,
     check_roots,
     discover,
+    is_folder,
     is_plain,
     plain_folders,
     trajectory_folders,
@@ -38,7 +40,8 @@ _PATIENCE_S = 5.0  # of a question about rows for the first of them
 _PAUSE_S = 1.0  # of reading, for answers
 _EVERY_S, _MOST_OF_A_CORE, _IDLE_S = 2.0, 0.02, 15.0
 _MAX_WORDS = 200
-_VERSION = 4
+_VERSION = 5
+_LARGEST = 2**63 - 1  # number that SQLite keeps
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,13 +51,14 @@ class _Unread:
     set: TrajectorySet
     name: str
     stamp: int
+    changed: int
     judges: list[tuple[str, int]]
     is_new: bool
 
 
 class Index:
     """Thread-safe. `num_unread` folders are known by their names only (None: not counted yet), `num_left_out` of each
-    run cannot be named."""
+    run cannot be named. `problem` says why nothing new can be read, where that is so."""
 
     def __init__(self, roots: Sequence[Path], file: Path | None = None):
         check_roots(roots)
@@ -62,6 +66,7 @@ class Index:
         self._generation, self._others_changes = 0, 0
         self.num_unread: int | None = None
         self.num_left_out: Counter[str] = Counter()
+        self.problem = ""
         self._lock = threading.Lock()
         self._is_asked, self._has_begun = threading.Event(), threading.Event()
         self._answering: list[bool] = []
@@ -84,7 +89,7 @@ class Index:
     @property
     def gone(self) -> list[str]:
         """The opened folders that are no longer there."""
-        return [root.name for root in self.roots if not root.is_dir()]
+        return [root.name for root in self.roots if not is_folder(root)]
 
     def start(self) -> None:
         """Keep up with what is written, while somebody looks."""
@@ -114,25 +119,29 @@ class Index:
             judges = _judges_of(one.path)
             known = dict(self._ask("SELECT name, stamp FROM heads WHERE folder = ?", str(one.path)))
             try:
-                stamps = {entry.name: _stamp(entry, judges) for entry in trajectory_folders(one.path)}
+                times = _times_of(one.path)
                 left_out[key] += sum(
                     entry.name.startswith("task") and not is_plain(entry.name) for entry in os.scandir(one.path)
                 )
-            except OSError:  # the set is being moved away
-                stamps = {}
+            except OSError:  # it is being moved away, or may not be read for now: what is known of it stays
+                continue
+            stamps = {name: _stamp(changed, judges.get(name, [])) for name, changed in times.items()}
             if gone := known.keys() - stamps.keys():
                 self._change(
                     "DELETE FROM heads WHERE folder = ? AND name = ?", [(str(one.path), name) for name in gone]
                 )
-            changed = (name for name, stamp in stamps.items() if known.get(name, 0) != stamp)
-            unread += [_Unread(one, name, stamps[name], judges.get(name, []), name not in known) for name in changed]
+            unread += [
+                _Unread(one, name, stamp, times[name], judges.get(name, []), name not in known)
+                for name, stamp in stamps.items()
+                if known.get(name) != stamp
+            ]
         unread.sort(key=lambda one: one.name)  # as the table does
         self.num_unread, self.num_left_out = len(unread), left_out
         self._looking_s = time.thread_time() - begun
         self._read(unread[:_FIRST_CHUNK])
         self._has_begun.set()
         later = unread[_FIRST_CHUNK:]
-        self._write([(one.set, bare_head(one.name), 0, 0) for one in later if one.is_new])
+        self._write([(one.set, bare_head(one.name), None, one.changed, 0) for one in later if one.is_new])
         for begin in range(0, len(later), _CHUNK):
             self._read(later[begin : begin + _CHUNK])
 
@@ -176,8 +185,8 @@ class Index:
         sets = {str(one.path): one for run in self.runs for one in run.sets}
         marks, folders = (",".join("?" * len(those)) for those in (outcomes, sets))
         found = self._ask(
-            f"SELECT folder, stamp, {', '.join(_SHOWN)} FROM heads WHERE stamp > ? AND outcome IN ({marks}) "
-            f"AND +folder IN ({folders}) ORDER BY stamp DESC LIMIT ?",
+            f"SELECT folder, changed, {', '.join(_SHOWN)} FROM heads WHERE changed > ? AND outcome IN ({marks}) "
+            f"AND +folder IN ({folders}) ORDER BY changed DESC LIMIT ?",
             *(round(since_s * 1e9), *outcomes, *sets, most),
         )
         return [(sets[row[0]], Head(*row[2:]), row[1] / 1e9) for row in found]
@@ -195,8 +204,13 @@ class Index:
 
     def _keep_up(self) -> None:
         while self._is_asked.wait():
-            with contextlib.suppress(sqlite3.OperationalError):  # the disk is full
+            problem = ""
+            try:
                 self.refresh()
+            except Exception as error:  # a full disk, say: it is told, and reading goes on
+                problem = f"what is new cannot be read for now: {shortened(str(error) or repr(error))}"
+            self._generation += problem != self.problem
+            self.problem = problem
             time.sleep(max(_EVERY_S, self._looking_s / _MOST_OF_A_CORE))
             if time.monotonic() - self._asked_at > _IDLE_S:
                 self._is_asked.clear()
@@ -207,16 +221,16 @@ class Index:
             while self._answering and self._has_begun.is_set() and time.monotonic() - self._asked_at < _PAUSE_S:
                 time.sleep(0.005)
             head = read_head(one.set.path / one.name)
-            made.append((one.set, head, one.stamp, _disagrees(one.set.path, head, one.judges)))
+            made.append((one.set, head, one.stamp, one.changed, _disagrees(one.set.path, head, one.judges)))
         self.num_unread = max(0, (self.num_unread or 0) - len(made))
         self._write(made)
 
-    def _write(self, heads: Sequence[tuple[TrajectorySet, Head, int, int]]) -> None:
-        rows = [(str(one.path), stamp, other, *vars(head).values()) for one, head, stamp, other in heads]
-        marks = ", ".join("?" * (3 + len(_FIELDS)))
-        updates = ", ".join(f"{name} = excluded.{name}" for name in ("stamp", "disagrees", *_FIELDS))
+    def _write(self, heads: Sequence[tuple[TrajectorySet, Head, int | None, int, int]]) -> None:
+        rows = [(str(one.path), *known, *vars(head).values()) for one, head, *known in heads]
+        marks = ", ".join("?" * (4 + len(_FIELDS)))
+        updates = ", ".join(f"{name} = excluded.{name}" for name in ("stamp", "changed", "disagrees", *_FIELDS))
         self._change(
-            f"INSERT INTO heads (folder, stamp, disagrees, {', '.join(_FIELDS)}) VALUES ({marks}) "
+            f"INSERT INTO heads (folder, stamp, changed, disagrees, {', '.join(_FIELDS)}) VALUES ({marks}) "
             f"ON CONFLICT (folder, name) DO UPDATE SET {updates}",
             rows,
         )
@@ -263,9 +277,10 @@ def _opened(file: Path | None) -> tuple[sqlite3.Connection, Path]:
             database.execute("PRAGMA synchronous = NORMAL")
             database.execute(
                 "CREATE TABLE IF NOT EXISTS heads (id INTEGER PRIMARY KEY, folder TEXT, stamp INTEGER, "
-                f"disagrees INTEGER, {', '.join(_FIELDS)}, UNIQUE (folder, name))"
+                f"changed INTEGER, disagrees INTEGER, {', '.join(_FIELDS)}, UNIQUE (folder, name))"
             )
-            database.execute("CREATE INDEX IF NOT EXISTS changed ON heads (stamp)")
+            database.execute("CREATE INDEX IF NOT EXISTS newest ON heads (changed)")
+            database.execute(f"PRAGMA user_version = {_VERSION}")  # fails where nothing can be written
             return database, place
     raise UserError(f"{file}: no index can be kept there, nor in the folder for temporary files; set XDG_CACHE_HOME")
 
@@ -274,15 +289,29 @@ def _judges_of(path: Path) -> dict[str, list[tuple[str, int]]]:
     """(judge, time of change) of the verdicts beside a set, by trajectory."""
     found: dict[str, list[tuple[str, int]]] = {}
     for judge in plain_folders(path / AGREEMENT):
-        with os.scandir(judge) as entries:
+        with contextlib.suppress(OSError), os.scandir(judge) as entries:
             for entry in entries:
-                changed = entry.stat(follow_symlinks=False).st_mtime_ns
-                found.setdefault(entry.name.removesuffix(".json"), []).append((judge.name, changed))
+                with contextlib.suppress(OSError):  # taken away meanwhile
+                    if not entry.name.startswith("."):  # as what is being written is named
+                        changed = entry.stat(follow_symlinks=False).st_mtime_ns
+                        found.setdefault(entry.name.removesuffix(".json"), []).append((judge.name, changed))
     return found
 
 
-def _stamp(entry: os.DirEntry, judges: dict[str, list[tuple[str, int]]]) -> int:
-    return max([entry.stat(follow_symlinks=False).st_mtime_ns, *(when for _, when in judges.get(entry.name, []))])
+def _times_of(path: Path) -> dict[str, int]:
+    """When each trajectory folder of a set changed; `OSError` where they cannot be listed."""
+    found: dict[str, int] = {}
+    for entry in trajectory_folders(path):
+        with contextlib.suppress(FileNotFoundError):  # it went meanwhile, and the others are still there
+            found[entry.name] = min(entry.stat(follow_symlinks=False).st_mtime_ns, _LARGEST)
+    return found
+
+
+def _stamp(changed: int, judges: Sequence[tuple[str, int]]) -> int:
+    """Another one after each change, whichever clock it was by, and when a verdict is taken away."""
+    if not judges:
+        return changed
+    return int.from_bytes(hashlib.blake2b(repr((changed, judges)).encode(), digest_size=7).digest())
 
 
 def _disagrees(path: Path, head: Head, judges: Sequence[tuple[str, int]]) -> int:

@@ -61,7 +61,7 @@ def wall(index: Index, now: float) -> dict[str, Any]:
         "steps_per_s": _steps_per_s(ended, now, bool(under_way)),
         "servers": serving,
         "at_work": work,
-        "alarms": _alarms(sessions, faults, serving),
+        "alarms": [*filter(None, [index.problem]), *_alarms(sessions, faults, serving)],
     }
 
 

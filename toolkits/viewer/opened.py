@@ -5,6 +5,7 @@ file's content ever becomes a path, and no link is followed.
 """
 
 import contextlib
+import errno
 import os
 import stat
 from collections.abc import Iterator, Sequence
@@ -42,8 +43,12 @@ class OpenedRun:
 def check_roots(roots: Sequence[Path]) -> None:
     """`UserError` where one is no folder."""
     for root in roots:
-        if not root.is_dir():
+        if not is_folder(root):
             raise UserError(f"{root}: no such folder; give a run's, such as runs/quickstart, or one of trajectories")
+        try:
+            str(root.resolve()).encode()
+        except UnicodeEncodeError:
+            raise UserError(f"{str(root)!a}: its name is no UTF-8, which the index keeps it by; rename it") from None
 
 
 def discover(roots: Sequence[Path]) -> list[OpenedRun]:
@@ -80,12 +85,14 @@ def read(folder: Path, name: str, most: int = MAX_BYTES, only_head: bool = False
     """A file of a folder that was found, or its first `most` bytes; None where it is missing.
 
     Raises:
-        UserError: it is a link, no file, or larger than `most` bytes.
+        UserError: it is a link, no file, or larger than `most` bytes; or the folder may not be opened.
     """
     try:
         directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError:
-        return None
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            return None
+        raise UserError(f"the folder cannot be read ({error.strerror})") from None
     try:
         handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=directory)
     except FileNotFoundError:
@@ -116,6 +123,29 @@ def plain_folders(folder: Path) -> list[Path]:
     return [Path(path) for path in sorted(found)]
 
 
+def inner_folder(folder: Path, *names: str) -> Path | None:
+    """One below a folder that was found; None where it is not there, or a link stands on the way."""
+    for name in names:
+        folder /= name
+        if not is_folder(folder) or folder.is_symlink():
+            return None
+    return folder
+
+
+def is_folder(path: Path) -> bool:
+    """Whether one is there, as far as may be seen."""
+    with contextlib.suppress(OSError):
+        return path.is_dir()
+    return False
+
+
+def is_file(path: Path) -> bool:
+    """Whether one is there, as far as may be seen."""
+    with contextlib.suppress(OSError):
+        return path.is_file()
+    return False
+
+
 def _walk(folder: Path, run: OpenedRun, runs: list[OpenedRun], depth: int) -> None:
     if folder != run.path and _is_run(folder):
         run = OpenedRun(f"{run.key}/{folder.relative_to(run.path)}", folder)
@@ -140,4 +170,4 @@ def _is_set(folder: Path) -> bool:
 
 
 def _is_run(folder: Path) -> bool:
-    return (folder / "recipe.json").is_file() and (folder / "stages").is_dir()
+    return is_file(folder / "recipe.json") and inner_folder(folder, "stages") is not None

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from common.significance import wilson
 from data.trajectory import FINISHED
 from toolkits.viewer.heads import UNPROVEN, Head, as_number, as_object, as_text, numbers, read_object, shortened
 from toolkits.viewer.index import Index
-from toolkits.viewer.opened import OpenedRun, TrajectorySet, plain_folders, read
+from toolkits.viewer.opened import OpenedRun, TrajectorySet, inner_folder, plain_folders, read
 
 _MAX_TRIES = 5
 _MAX_POINTS = 400  # of a curve
@@ -75,9 +75,10 @@ def count(heads: Sequence[Head]) -> dict[str, Any]:
 
 def written(run: OpenedRun) -> str:
     """Another word after each change of what a run's page tells beside trajectories."""
-    stages, logs = run.path / "stages", run.path.glob("*/training/log/*/metrics.jsonl")
+    stages = inner_folder(run.path, "stages")
+    notes = [stages, *stages.glob("*.json")] if stages else []
     times = []
-    for path in (run.path / "summary.json", stages, *stages.glob("*.json"), *logs):
+    for path in (run.path / "summary.json", *notes, *(log / "metrics.jsonl" for _, log in _logs(run))):
         with contextlib.suppress(OSError):
             times.append(path.lstat().st_mtime_ns)
     return f"{len(times)}-{max(times, default=0)}"
@@ -86,12 +87,18 @@ def written(run: OpenedRun) -> str:
 def curves(run: OpenedRun) -> list[dict[str, Any]]:
     """From the `metrics.jsonl` of its rounds' trainers: {"name", "curves": {metric: [[iteration, value], ...]}}."""
     found = []
-    for round in plain_folders(run.path):
-        for log in plain_folders(round / "training" / "log"):
-            with contextlib.suppress(UserError):
-                if content := read(log, "metrics.jsonl", _METRICS_BYTES):
-                    found.append({"name": f"{round.name}/{log.name}", "curves": _curves(content)})
+    for round, log in _logs(run):
+        with contextlib.suppress(UserError):
+            if content := read(log, "metrics.jsonl", _METRICS_BYTES):
+                found.append({"name": f"{round.name}/{log.name}", "curves": _curves(content)})
     return found
+
+
+def _logs(run: OpenedRun) -> Iterator[tuple[Path, Path]]:
+    """(round, folder of a trainer's log)."""
+    for round in plain_folders(run.path):
+        if logs := inner_folder(round, "training", "log"):
+            yield from ((round, log) for log in plain_folders(logs))
 
 
 def _curves(content: bytes) -> dict[str, list[list[float]]]:
@@ -156,8 +163,9 @@ def _interval(found: dict[str, Any]) -> list[float] | None:
 def _stages(run: OpenedRun) -> list[list[Any]]:
     """(name, seconds), in the order they finished."""
     notes = []
-    with contextlib.suppress(OSError):
-        notes = [_tolerant(run.path / "stages", path.name) for path in (run.path / "stages").glob("*.json")]
+    if stages := inner_folder(run.path, "stages"):
+        with contextlib.suppress(OSError):
+            notes = [_tolerant(stages, path.name) for path in stages.glob("*.json")]
     timed = [note for note in notes if as_number(note.get("seconds")) is not None]
     timed.sort(key=lambda note: as_number(note.get("finished_at")) or 0)
     return [[as_text(note.get("stage")), note["seconds"]] for note in timed]
@@ -167,11 +175,12 @@ def at_work(run: OpenedRun, now: float) -> list[dict[str, Any]]:
     """What commands under way say of their progress; one that has done all is not."""
     found = []
     for folder in plain_folders(run.path):
-        for path in (folder / "logs").glob("*.progress.json"):
+        logs = inner_folder(folder, "logs")
+        for path in logs.glob("*.progress.json") if logs else ():
             with contextlib.suppress(OSError):
                 if path.is_symlink() or (silent_s := now - path.stat().st_mtime) > _AT_WORK_S:
                     continue
-                said = _tolerant(folder / "logs", path.name)
+                said = _tolerant(logs, path.name)
                 done, total = as_number(said.get("done")), as_number(said.get("total"))
                 if done is not None and done == total:
                     continue

@@ -9,12 +9,14 @@ from typing import Any
 
 from toolkits.convert_trajectories_to_json import sample_head
 from toolkits.viewer.heads import LARGEST, as_number
+from toolkits.viewer.opened import inner_folder
 
 COLUMNS, CANDIDATES = "columns", "candidates.parquet"
 _ID = re.compile(r"(.+)--r\d\d--step(\d+)(?:--c(\d+))?")
 _PARTS = r"^(?s:(?P<head>.+)--r[0-9][0-9]--step(?P<step>[0-9]+)(?:--c(?P<candidate>[0-9]+))?)$"
 _MAX_BYTES = 2**30
 _BATCH = 20_000  # rows in memory
+_MOST = 10_000  # rows of one trajectory in a file
 
 Numbers = dict[str, float]
 _Ranked = dict[str, tuple[float, float]]
@@ -73,7 +75,7 @@ class Thoughts:
             return self._summaries
 
     def _files(self) -> list[Path]:
-        if not self.folder.is_dir() or self.folder.is_symlink():
+        if inner_folder(self.folder.parent, COLUMNS) is None:
             return []
         return _usable(sorted(self.folder.glob("*.parquet")))
 
@@ -143,11 +145,17 @@ def _lists(path: Path, begins: str, of_texts: bool) -> Iterator[tuple[str, dict[
 
 
 def _rows(path: Path, begins: str, names: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    from pyarrow import compute, parquet
+    from pyarrow import compute, dataset
 
     from data.columns import ID
 
     if names:
-        wanted = compute.starts_with(compute.field(ID), begins)
-        for row in parquet.read_table(path, columns=[ID, *names], filters=wanted).to_pylist():
-            yield str(row.pop(ID)), row
+        wanted, left = compute.starts_with(compute.field(ID), begins), _MOST
+        rows = dataset.dataset(path, format="parquet")
+        read = {"batch_size": _BATCH, "batch_readahead": 1, "use_threads": False}
+        for batch in rows.to_batches(columns=[ID, *names], filter=wanted, **read):
+            for row in batch[:left].to_pylist():
+                yield str(row.pop(ID)), row
+            left -= min(left, len(batch))
+            if not left:
+                return

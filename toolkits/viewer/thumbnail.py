@@ -1,7 +1,7 @@
 """A small picture of a page, made once however many look."""
 
-import functools
 import io
+from collections.abc import Callable, Hashable
 
 from PIL import Image
 
@@ -9,15 +9,24 @@ from common.errors import UserError
 
 _SIDE = 256  # pixels, or a little more
 _MAX_PIXELS = 8_000_000
+_MOST = 64
+_made: dict[Hashable, bytes] = {}
 
 
-@functools.lru_cache(maxsize=64)
-def thumbnail(png: bytes) -> bytes:
-    """JPEG.
+def thumbnail(file: Hashable, read: Callable[[], bytes]) -> bytes:
+    """JPEG of what `read` gives, a PNG; `file` is another one after each change.
 
     Raises:
         UserError: it is no PNG that can be read, or larger than a screen.
     """
+    if (kept := _made.get(file)) is None:
+        kept = _made[file] = _small(read())
+        for oldest in list(_made)[:-_MOST]:
+            _made.pop(oldest, None)
+    return kept
+
+
+def _small(png: bytes) -> bytes:
     try:
         with Image.open(io.BytesIO(png), formats=["PNG"]) as image:
             if image.width * image.height > _MAX_PIXELS:

@@ -10,7 +10,7 @@ from typing import Any
 from common.stand_in import CannotReplyError
 
 _TASK = re.compile(r"Now given a task: (.+?)  Please interact with \S+ and get the answer", re.DOTALL)
-_LINE = re.compile(r"""^(\t*)\[(\d+)\] (\w+) ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")(.*)$""", re.MULTILINE)
+_LINE = re.compile(r"""^(\t*)\[(\d{1,9})\] (\w+) ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")(.*)$""", re.MULTILINE)
 
 
 class NotUnderstoodError(CannotReplyError):

@@ -2,9 +2,12 @@
 
 import contextlib
 import json
+import os
+import shutil
 import sqlite3
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -53,6 +56,63 @@ def test_it_keeps_up_while_somebody_looks(tmp_path: Path, opened: Opened, monkey
     while len(rows(answers, "r")) < 2:
         assert time.monotonic() < deadline
         time.sleep(0.05)  # an open page asks, as `rows` does
+
+
+def test_what_cannot_be_read_is_told_and_ends_nothing(
+    tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_module, "_EVERY_S", 0.05)
+    write_trajectory(tmp_path / "r", "Shop--1")
+    answers = opened(tmp_path / "r")
+    monkeypatch.setattr(answers.index, "refresh", lambda: 1 // 0)
+    answers.index.start()
+    for problem in ("what is new cannot be read for now: integer division or modulo by zero", ""):
+        deadline = time.monotonic() + 20
+        while (found := json.loads(answers.answer("state", {}))["problem"]) != problem:
+            assert time.monotonic() < deadline, found
+            time.sleep(0.02)
+        monkeypatch.undo()
+
+
+def test_any_clock_and_any_change_of_verdicts_is_noticed(tmp_path: Path, opened: Opened) -> None:
+    first, old = (write_trajectory(tmp_path / "r", f"Shop--{number}", num_steps=1) for number in (1, 2))
+    os.utime(first, (2**33 + 2**31,) * 2)  # later than SQLite's numbers reach
+    os.utime(old, (0, 0))
+    answers = opened(tmp_path / "r")
+    judges = tmp_path / "r" / ".agreement"
+
+    def disagree() -> list[int]:
+        answers.index.refresh()
+        return [row["disagrees"] for row in rows(answers, "r").values()]
+
+    assert [row["outcome"] for row in rows(answers, "r").values()] == ["success"] * 2
+    for judge, verdict in (("gpt", "success"), ("person", "failure")):
+        (judges / judge).mkdir(parents=True)
+        for name in (f"{first.name}.json", ".being-written"):
+            (judges / judge / name).write_text(json.dumps({"verdict": verdict}))
+    assert disagree() == [1, 0]
+    (judges / "person" / f"{first.name}.json").unlink()
+    assert disagree() == [0, 0]
+
+
+def test_what_goes_while_it_is_listed_takes_nothing_else_with_it(
+    tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in (1, 2):
+        write_trajectory(tmp_path / "r", f"Shop--{number}", num_steps=1)
+    answers, listed = opened(tmp_path / "r"), index_module.trajectory_folders
+
+    def late(path: Path) -> Iterator[os.DirEntry]:
+        entries = list(listed(path))
+        shutil.rmtree(path / "taskShop--1", ignore_errors=True)
+        yield from entries
+
+    monkeypatch.setattr(index_module, "trajectory_folders", late)
+    answers.index.refresh()
+    assert list(rows(answers, "r")) == ["taskShop--2"]
+    monkeypatch.setattr(index_module, "trajectory_folders", lambda path: os.scandir(path / "may not be listed"))
+    answers.index.refresh()
+    assert list(rows(answers, "r")) == ["taskShop--2"]
 
 
 def test_a_row_tells_family_reason_and_surprise_in_plain_words(tmp_path: Path, opened: Opened) -> None:

@@ -17,8 +17,9 @@ from starlette.testclient import TestClient
 
 from data.outcome import Outcome, Verdict
 from data.trajectory import write_outcome
-from tests.toolkits.trajectories import write_trajectory
+from tests.toolkits.trajectories import screenshot, write_trajectory
 from tests.toolkits.viewer.conftest import Opened
+from toolkits.viewer import thumbnail as thumbnails
 from toolkits.viewer.live import wall
 from toolkits.viewer.serving import servers
 
@@ -26,6 +27,8 @@ from toolkits.viewer.serving import servers
 def test_the_wall_shows_who_thinks_and_who_stalls(tmp_path: Path, opened: Opened) -> None:
     folder = write_trajectory(tmp_path / "r", "Shop--1", status=None, num_steps=2)
     (folder / "screenshot3.png").write_bytes((folder / "screenshot1.png").read_bytes())
+    lines = (folder / "steps.jsonl").read_text().splitlines(keepends=True)
+    (folder / "steps.jsonl").write_text("{broken\n" + lines[1])  # which keeps its place
     answers = opened(tmp_path / "r")
     [session] = json.loads(answers.answer("live", {}))["sessions"]
     assert (session["number"], session["thinking"], session["action"]) == (3, True, "ANSWER; blue")
@@ -125,3 +128,7 @@ def test_pictures_of_the_wall_are_small(tmp_path: Path, client: Callable[..., Te
     assert Image.open(io.BytesIO(found.content)).size == (256, 192)
     assert "immutable" in found.headers["cache-control"] and "script-src" in found.headers["content-security-policy"]
     assert asked.get("/thumbnail", params={**where, "number": "2"}).status_code == 422
+    reads: list[int] = []
+    for number in [*range(100), 99]:
+        thumbnails.thumbnail(number, lambda: reads.append(1) or screenshot(1))
+    assert len(reads) == 100 and len(thumbnails._made) <= 64  # of the small ones alone

@@ -22,6 +22,7 @@ from tests.conftest import ROOT
 from tests.toolkits.trajectories import write_trajectory
 from tests.toolkits.viewer.conftest import Opened, rows
 from tests.toolkits.viewer.hostile import write_hostile
+from toolkits.viewer import thoughts
 from toolkits.viewer.__main__ import main as view
 from toolkits.viewer.acted import named
 from toolkits.viewer.options import ViewConfig
@@ -71,7 +72,9 @@ def test_a_run_is_told_by_its_rounds_sets_stages_and_curves(tmp_path: Path, open
     ]
 
 
-def test_a_trajectory_shows_where_it_acted_and_what_is_thought_of_it(tmp_path: Path, opened: Opened) -> None:
+def test_a_trajectory_shows_where_it_acted_and_what_is_thought_of_it(
+    tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = write_trajectory(tmp_path / "IL" / "trajectories", "Shop--3", num_steps=3)
     (folder / "boxes2.json").write_text('{"1": [0, 0, 10, 10], "2": [5, 6, 70, 8]}')
     (folder.parent.parent / "columns").mkdir()
@@ -99,6 +102,9 @@ def test_a_trajectory_shows_where_it_acted_and_what_is_thought_of_it(tmp_path: P
         answers.screenshot({"set": key, "name": folder.name, "number": "2"})
         == (folder / "screenshot2.png").read_bytes()
     )
+    monkeypatch.setattr(thoughts, "_MOST", 1)  # of rows: a file may hold millions of one trajectory
+    told = json.loads(answers.answer("trajectory", {"set": key, "name": folder.name}))
+    assert [len(step["columns"]) for step in told["steps"]] == [1, 0, 0]
 
 
 def test_the_prompt_is_the_one_that_the_collector_builds(tmp_path: Path, client: Callable[..., TestClient]) -> None:
@@ -124,6 +130,22 @@ def test_released_trajectories_are_shown_as_ours(opened: Opened) -> None:
     told = json.loads(answers.answer("trajectory", {"set": "trajectories/.", "name": name}))
     acted = next(step for step in told["steps"] if step["labels"])
     assert acted["boxes"][str(acted["labels"][0])] and told["ques"] and not told["problems"]
+
+
+def test_what_a_folder_lacks_hides_nothing_else(tmp_path: Path, opened: Opened) -> None:
+    released, broken = (write_trajectory(tmp_path / "r", f"Shop--{number}", num_steps=3) for number in (1, 2))
+    for name in ("trajectory.json", "steps.jsonl", "outcome.json", "screenshot2.png", "accessibility_tree3.txt"):
+        (released / name).unlink()
+    lines = (broken / "steps.jsonl").read_text().splitlines(keepends=True)
+    (broken / "steps.jsonl").write_text(lines[0] + '{"number": 2, "re\n' + lines[2])
+    answers = opened(tmp_path / "r")
+    assert rows(answers, "r")[released.name]["outcome"] == "success"
+    told = [json.loads(answers.answer("trajectory", {"set": "r/.", "name": one.name})) for one in (released, broken)]
+    assert [len(one["steps"]) for one in told] == [3, 3]
+    assert told[0]["steps"][1]["action"].startswith("Click [2]") and "tree3.txt is missing" in told[0]["problems"][0]
+    last = told[1]["steps"][2]
+    assert (last["number"], last["thought"]) == (3, "step 3.") and "Shop 3" in last["tree"]
+    assert "steps.jsonl, line 2" in told[1]["problems"][0]
 
 
 def test_a_touched_point_is_told_as_shares_of_the_screen(tmp_path: Path, opened: Opened) -> None:
@@ -158,7 +180,8 @@ def test_one_trajectory_is_exported_as_a_page_and_a_gif_that_marks_where_it_acte
     folder = write_trajectory(tmp_path / "r", "Shop--1", num_steps=3)
     write_trajectory(tmp_path / "r", "Shop--2")
     (folder / "boxes2.json").write_text('{"2": [8, 6, 16, 12]}')
-    view(ViewConfig((folder,), export=tmp_path / "out", gif=True))
+    (tmp_path / "tasklink").symlink_to(folder)
+    view(ViewConfig((tmp_path / "tasklink",), export=tmp_path / "out", gif=True))
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["index.gif", "index.html"]
     with Image.open(tmp_path / "out" / "index.gif") as film:
         assert (film.format, film.n_frames) == ("GIF", 3)
@@ -248,6 +271,27 @@ def test_two_sets_are_compared_on_the_tasks_of_both(tmp_path: Path, opened: Open
     assert told["tasks"][0]["did"] == ["ANSWER; blue", "Click [3]"]
 
 
+def test_released_trajectories_and_coordinates_part_where_they_do_something_else(
+    tmp_path: Path, opened: Opened
+) -> None:
+    for number, name in enumerate(("a", "b")):
+        verdict = (Verdict.FAILURE, Verdict.SUCCESS)[number]
+        released = write_trajectory(tmp_path / "r" / name, "Shop--1", num_steps=3 + number, verdict=verdict)
+        for file in ("trajectory.json", "steps.jsonl"):
+            (released / file).unlink()
+        pointing = write_trajectory(tmp_path / "r" / name, "Shop--2", num_steps=2, verdict=verdict)
+        steps = [json.loads(line) for line in (pointing / "steps.jsonl").read_text().splitlines()]
+        for step in steps:
+            place = [30 * number, 5] if step["number"] == 2 else [5, 5]
+            step |= {"reply": f"{name} thinks otherwise", "actions": [{"kind": "ClickAt", "css": [place]}]}
+        (pointing / "steps.jsonl").write_text("".join(json.dumps(step) + "\n" for step in steps))
+    told = json.loads(opened(tmp_path / "r").answer("compare", {"before": "r/a", "after": "r/b"}))
+    assert {row["task"]: (row["parts_at"], row["did"]) for row in told["tasks"]} == {
+        "Shop--1": (3, ["ANSWER; blue", "Click [3]"]),
+        "Shop--2": (2, ["ClickAt (0, 5)", "ClickAt (30, 5)"]),
+    }
+
+
 def test_whatever_lies_in_a_folder_is_shown_or_left_out_with_a_line(
     tmp_path: Path, client: Callable[..., TestClient]
 ) -> None:
@@ -262,7 +306,7 @@ def test_whatever_lies_in_a_folder_is_shown_or_left_out_with_a_line(
         found = asked.get("/answer/trajectory", params={"set": "r/.", "name": name})
         assert found.status_code == 200 and secret not in found.text, name
         told = json.loads(found.text, parse_constant=pytest.fail)  # browsers know no Infinity
-        assert told["steps"] or told["problems"] or name.startswith("taskX")
+        assert told["steps"] or told["problems"] or name.startswith(("taskX", "taskBroken--8"))  # no step was written
         prompt = asked.get("/answer/prompt", params={"set": "r/.", "name": name, "number": "1"})
         assert prompt.status_code in (200, 422) and secret not in prompt.text
         for picture in ("/screenshot", "/thumbnail"):

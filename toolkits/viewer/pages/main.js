@@ -23,13 +23,13 @@ history.scrollRestoration = "manual";
 
 async function go(at = null) { // `at`: how far down the page begins; null leaves it
   const turn = (turns += 1);
-  let content;
+  let content, problem = "";
   try {
     const [path, query] = location.hash.slice(2).split("?");
     const [kind, ...parts] = path.split("/").map(decodeURIComponent);
     if (!isExported && kind !== "live") {
       const state = await load("state");
-      generation = state.generation;
+      ({ generation, problem } = state);
       written = stampOf(state);
     }
     if (kind && !Object.hasOwn(pages, kind)) throw new Error(`this address shows nothing: ${location.hash.slice(0, 200)}`);
@@ -38,7 +38,7 @@ async function go(at = null) { // `at`: how far down the page begins; null leave
     content = [crumbs(["opened runs", "#/"]), h("p", { class: "problem", role: "alert" }, error.message)];
   }
   if (turn !== turns) return; // another page was asked for in the meantime
-  if (content) show(content);
+  if (content) show(problem && h("p", { class: "problem", role: "alert" }, problem), content);
   document.title = `${(document.querySelector("h1")?.textContent ?? "Not found").slice(0, 80)} · Elcano`;
   if (at !== null) scrollTo(0, at);
 }

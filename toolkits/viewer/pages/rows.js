@@ -32,7 +32,7 @@ export async function rowsPage(key, query) {
   const disagree = h("input", { type: "checkbox", checked: query.get("disagree") === "1" });
   const groups = h("input", { type: "checkbox", checked: query.get("groups") === "1" });
   const headRow = h("tr");
-  let columns, heads;
+  let columns, heads, ids = null;
   function layOut() {
     columns = Object.keys(COLUMNS).filter((name) => rows.some((row) => row[name] !== null && row[name] !== undefined && row[name] !== "" && row[name] !== 0));
     heads = columns.map((name) => h("th", { scope: "col" }, h("button", { class: "sort", click: () => {
@@ -57,16 +57,26 @@ export async function rowsPage(key, query) {
     const asked = words.value.trim();
     clearTimeout(waiting);
     if (!found.has(asked)) {
-      waiting = setTimeout(async () => { found.set(asked, await search(key, rows, asked)); draw(); }, 30);
+      waiting = setTimeout(() => look(asked), 30);
       return;
     }
     draw();
+  }
+  async function look(asked) {
+    try {
+      found.set(asked, await search(key, rows, asked));
+    } catch (error) {
+      if (words.value.trim() === asked) counted.textContent = `nobody answered the search for ${asked}: ${error.message}`;
+      return;
+    }
+    if (words.value.trim() === asked) draw(); // else other words were typed meanwhile
   }
   function draw() {
     keep();
     last = { address: location.hash, shown: state.shown };
     const begun = performance.now();
-    const ids = found.get(words.value.trim());
+    const isKnown = found.has(words.value.trim()); // else these are of the words before, until the answer comes
+    if (isKnown) ids = found.get(words.value.trim());
     const wanted = choices.filter(([, element]) => element.value).map(([field, element]) => [field, element.value]);
     const low = least.value === "" ? -1 : +least.value, high = most.value === "" ? Infinity : +most.value;
     order = rows.filter((row) => (!ids || ids.has(row.id)) && wanted.every(([field, value]) => row[field] === value)
@@ -78,7 +88,7 @@ export async function rowsPage(key, query) {
     refill(headRow, ...(groups.checked ? [...["task", "ques"].map((name) => heads[columns.indexOf(name)] ?? h("th", { scope: "col" }, COLUMNS[name])), h("th", { scope: "col" }, "tries")] : heads));
     refill(body, ...lines);
     more.hidden = lines.length < state.shown;
-    counted.textContent = `${order.length} of ${rows.length} trajectories${kept.unread ? `; ${kept.unread} are still being read` : ""}`;
+    counted.textContent = `${order.length} of ${rows.length} trajectories${kept.unread ? `; ${kept.unread} are still being read` : ""}${isKnown ? "" : "; searching"}`;
     counted.dataset.ms = (performance.now() - begun).toFixed(1);
   }
 
