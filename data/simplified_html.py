@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-_LINE = re.compile(r"""^(\t*)\[(\d+)\] (\w+) ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")(.*)$""")
+_LINE = re.compile(r"""^(\t*)\[(\d{1,9})\] (\w+) ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")(.*)$""")
 _PROPERTY = re.compile(r"(\w+): (.*?)(?= \w+: |$)")
 _TAGS = {
     **{"RootWebArea": "html", "link": "a", "button": "button", "heading": "h2", "paragraph": "p", "image": "img"},

@@ -13,7 +13,7 @@ from data.action_spaces.space import ADVICE, ActionSpace, CannotRenderError, Par
 from data.point_action import AnyAction
 from data.screen import Point, Scale, Screen
 
-_CALL = re.compile(r"<tool_call>\s*(.*?)\s*(?:</tool_call>|\Z)", re.DOTALL)
+_CALL = re.compile(r"<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL)
 _THINK = re.compile(r"</?think>")
 _PROMPT = """\
 You browse the web to carry out a task for a person. Each turn shows you a screenshot of the page as it is now. You \

@@ -35,8 +35,8 @@ The code is one of these:
 
 {advice}
 """
-_CODE = re.compile(r"^\s*(?:Action:\s*)?((?:do|exit|go_backward|go_forward)\(.*)", re.DOTALL | re.MULTILINE)
-_COMMENT = re.compile(r"^\s*#\s*(?:Note:\s*)?(.*\S)", re.MULTILINE)
+_CODE = re.compile(r"^[ \t]*(?:Action:\s*)?((?:do|exit|go_backward|go_forward)\(.*)", re.DOTALL | re.MULTILINE)
+_COMMENT = re.compile(r"^[ \t]*#\s*(?:Note:\s*)?(.*\S)", re.MULTILINE)
 _PARAMETERS = {"do": ("action", "argument", "element"), "exit": ("message",), "go_backward": (), "go_forward": ()}
 _FORM = 'Answer with one line of code, such as do(action="Click", element="7") or exit(message="text").'
 _NUMBER = re.compile(r"[0-9]{1,6}")

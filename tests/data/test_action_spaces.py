@@ -1,5 +1,8 @@
 """Every action space: what it writes it reads, and what a model may say in it."""
 
+import contextlib
+import time
+
 import pytest
 
 from common.errors import UserError
@@ -125,6 +128,15 @@ def test_what_cannot_be_used_says_why(name, reply):
     with pytest.raises(ActionError) as error:
         action_space(name).parse(reply, SCREEN)
     assert 10 < len(str(error.value)) < 200
+
+
+@pytest.mark.parametrize("name", action_space_names())
+def test_long_replies_are_read_at_once(name):
+    begun, far = time.process_time(), "\n" * 20_000 + "x"
+    for reply in (f"Thought:{far}\nAction:{far}", f"<tool_call>{far}", f"Thought: a\n\nAction: Click [{'1' * 5000}]"):
+        with contextlib.suppress(ActionError):
+            action_space(name).parse(reply, SCREEN)
+    assert time.process_time() - begun < 1
 
 
 def test_several_calls_run_in_order():
