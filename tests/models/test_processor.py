@@ -140,6 +140,6 @@ def test_no_special_token_can_be_spelled(released: Path) -> None:
         ids = tokenizer(escaped, add_special_tokens=False)["input_ids"]
         assert not set(ids) & set(tokenizer.all_special_ids), token
         assert escape(tokenizer, escaped) == escaped
-    ordinary = "[INST] <b>x</b> <|x|> <0x0A> a < b"
+    ordinary = "[INST] <b>x</b> <| x |> <0x0A> a < b"  # `<|x|>` could be a token of a family that is served
     assert escape(tokenizer, ordinary) == ordinary
     assert escape_around_marks(tokenizer, "<image><s>\ud83d") == "<image>< s>?"
