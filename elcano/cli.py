@@ -55,7 +55,7 @@ class Try:
     recipe: tyro.conf.Positional[Path]
     """The run's recipe."""
     task: tyro.conf.Positional[str]
-    """What it should do, such as 'find the price of "Bomod Indigo".'"""
+    """What it should do, such as 'find the price of "Teyaf Indigo".'"""
     output_dir: Path = Path("runs/elcano")
     """The run's folder."""
     executor: str = "local"
@@ -117,7 +117,7 @@ def _run(command: Run) -> int:
             pictures = [short(film(executor, run_dir, result.name, task)) for result in (results[0], results[-1])]
             console.print(f"{task}:\n  failed  {pictures[0]}\n  solved  {pictures[1]}", soft_wrap=True)
         if recipe.embedded_sites and recipe.rounds:
-            task = f"'find the price of \"Bomod Indigo\".' --output_dir {short(command.output_dir)}"
+            task = f"'find the price of \"Teyaf Indigo\".' --output_dir {short(command.output_dir)}"
             console.print(f"yours:   elcano try {short(command.recipe)} {task}", markup=False, soft_wrap=True)
     return 0
 

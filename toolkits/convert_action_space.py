@@ -25,14 +25,8 @@ from data.action_spaces.translate import Page, translate
 from data.point_action import ActionRecord
 from data.screen import Screen, png_size, screen_text
 from data.task import Task
-from data.trajectory import (
-    Trajectory,
-    TrajectoryStep,
-    TrajectoryWriter,
-    is_complete,
-    list_trajectories,
-    read_trajectory,
-)
+from data.trajectory import Trajectory, TrajectoryStep, is_complete, list_trajectories, read_trajectory
+from data.trajectory_writer import TrajectoryWriter
 
 _KEPT = ("outcome.json", "eval_res.json", "final_state.json", "final_pages.json")
 

@@ -11,7 +11,7 @@ also has its reply's `token_ids`, `logprobs` and `weights_version`; log-probabil
 another prompt than the sample's. Samples of a success or a failure have its reward (`data/rewarded_step.py`).
 
 With `--corrected` failures are kept, too, where a teacher corrected them (`collection/correct.py`): the steps at which
-it would have done something else than the agent did, in its words; what is repeated in a trajectory, once.
+it would have said something else than the agent did, in its words; what is repeated in a trajectory, once.
 
 Names: `task<head>--<n>` gives `<head>--<n as 5 digits>--r<round>--step<step>`, as in the released data; an
 exploration's `task<head>--<n>--run<k>` gives `<head>--<n as 5 digits>--run<k>--r<round>--step<step>`.
@@ -36,15 +36,12 @@ from common.errors import UserError
 from common.limits import Checked, at_least
 from common.spool import Spool
 from data import correction as corrections
-from data.action import ActionError
 from data.conversation import build_conversation
 from data.outcome import Verdict
-from data.point_action import AnyAction
 from data.rewarded_step import reward_fields
 from data.terminal import print_table
 from data.trajectory import MAX_STEPS, Trajectory, is_complete, list_trajectories, read_trajectory
 from data.whole_trajectory import join_steps
-from toolkits.convert_action_space import screen_of, space_of
 from toolkits.image_check import check_image
 from toolkits.parallel import run_parallel
 from toolkits.sample_records import encode_record
@@ -238,24 +235,15 @@ def samples_of(
 def corrected_samples(
     trajectory: Trajectory, replies: list[str], config: Config, cutter: TreeCutter
 ) -> Iterator[tuple[dict[str, Any], Path]]:
-    """Those of `samples_of` at which the teacher's reply does something else than the agent's, with that reply; of a
-    page that comes again, the first. What the agent drew and earned there is not theirs."""
+    """Those of `samples_of` at which the teacher says something else than the agent, with its reply; of a page that
+    comes again, the first. What the agent drew and earned there is not theirs."""
     pairs, known = samples_of(trajectory, config.round_id, config.last_n, cutter), set()
     for (sample, screenshot), step, tree, reply in zip(pairs, trajectory.steps, trajectory.trees, replies, strict=True):
-        does, did = (_does(trajectory, step.number, said) for said in (reply, step.reply))
-        if reply and (tree, reply) not in known and does != did:
+        if reply and (tree, reply) not in known and reply != step.reply:
             known.add((tree, reply))
             *asked, taken = sample["conversations"]
             said = {**sample, "conversations": [*asked, {**taken, "value": reply}]}
             yield {name: said[name] for name in ("id", "images", "conversations")}, screenshot
-
-
-def _does(trajectory: Trajectory, number: int, reply: str) -> tuple[AnyAction, ...] | None:
-    """What a reply to a step's observation does."""
-    try:
-        return space_of(trajectory).parse(reply, screen_of(trajectory, number)).actions
-    except ActionError:
-        return None
 
 
 def read_the_prompt_of_samples(trajectory: Trajectory, last_n: int) -> bool:

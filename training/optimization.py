@@ -25,7 +25,7 @@ def build_optimizer(config: Config, model: Chunks) -> MegatronOptimizer:
         min_lr=config.min_lr,
         weight_decay=config.weight_decay,
         adam_beta1=0.9,
-        adam_beta2=0.999,
+        adam_beta2=config.adam_beta2,
         clip_grad=config.clip_grad,
         bf16=bf16,
         params_dtype=torch.bfloat16 if bf16 else torch.float32,

@@ -99,6 +99,8 @@ class TrainingOptions(ModelOptions):
     column_files: str = ""
     """Parquet files of columns that it reads (weights, advantages, log-probabilities), separated by commas."""
     weight_decay: Annotated[float, at_least(0)] = 0.0
+    adam_beta2: Annotated[float, between(0, 0.99999)] = 0.999
+    """Decay of Adam's mean of squared gradients; 0.95 where steps are few or gradients differ much in size."""
     clip_grad: Annotated[float, at_least(0)] = 1.0
     """Largest norm of the gradient."""
     seed: Annotated[int, at_least(0)] = 1234

@@ -18,7 +18,8 @@ from data.action_spaces.webvoyager import SPACE
 from data.conversation import StepText
 from data.point_action import ActionRecord
 from data.task import Task
-from data.trajectory import FINISHED, MAX_STEPS, TrajectoryStep, TrajectoryWriter
+from data.trajectory import FINISHED, MAX_STEPS, TrajectoryStep
+from data.trajectory_writer import TrajectoryWriter
 from environments.environment import Environment, Observation, Response, respond
 
 _DISK = ThreadPoolExecutor(4, thread_name_prefix="disk")  # a write waits for no judge and no browser that starts

@@ -40,7 +40,8 @@ from data.action_spaces import NUMBERS
 from data.outcome import Outcome, Verdict
 from data.sampling import SamplingRequest
 from data.task import Task
-from data.trajectory import BLOCKED, INVALID, TrajectoryWriter, folder_name, is_complete, read_outcome, write_outcome
+from data.trajectory import BLOCKED, INVALID, folder_name, is_complete, read_outcome, write_outcome
+from data.trajectory_writer import TrajectoryWriter
 from environments.environment import Environment, Open
 from environments.faults import BlockedError, PageError
 from environments.world import World

@@ -30,7 +30,7 @@ Points are pixels of the screenshot, from its top left corner.
 """
 _CALLS = "click|left_double|right_single|hover|drag|hotkey|type|scroll|wait|finished"
 _CALL = re.compile(rf"^[ \t]*(?:Action:\s*)?({_CALLS})\(", re.MULTILINE)
-_CONTENT = re.compile(r"""\s*content\s*=\s*(['"])(.*)\1\s*\)?\s*""", re.DOTALL)
+_CONTENT = re.compile(r"""\s*content\s*=\s*(['"])(.*)\1\s*(?:\)\s*)?""", re.DOTALL)
 _ARGUMENT = re.compile(r"""(\w+)\s*=\s*(['"])(.*?)\2""", re.DOTALL)
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from data.task import Task
-from data.trajectory import TrajectoryStep, TrajectoryWriter, list_trajectories, read_outcome, read_trajectory
+from data.trajectory import TrajectoryStep, list_trajectories, read_outcome, read_trajectory
+from data.trajectory_writer import TrajectoryWriter
 from tests.adversary.refusals import refusal
 from tests.toolkits.trajectories import screenshot
 from toolkits import convert_trajectories_to_json

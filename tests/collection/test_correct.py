@@ -14,7 +14,8 @@ from common.errors import UserError
 from data.correction import FILE_NAME, Corrections, read_corrections, write_corrections
 from data.outcome import Outcome, Verdict
 from data.task import Task
-from data.trajectory import MAX_STEPS, TrajectoryStep, TrajectoryWriter, folder_name, write_outcome
+from data.trajectory import MAX_STEPS, TrajectoryStep, folder_name, write_outcome
+from data.trajectory_writer import TrajectoryWriter
 from elcano.recipe import Recipe, Round
 from tests.toolkits.trajectories import screenshot
 from toolkits.convert_trajectories_to_json import Config, main
@@ -24,8 +25,13 @@ ROOT = Path(__file__).resolve().parents[2]
 TASK = Task(id="Shop-price--0", ques='find the price of "Velod Wren".', web="http://shop.localhost:7070/")
 HOME = "[1] RootWebArea 'Welcome - Cargo'\n\t[2] link 'Cargo'\n\t[3] searchbox 'Search products'\n\t[4] button 'Search'"
 CART = "[1] RootWebArea 'Your cart - Cargo'\n\t[2] link 'Cargo'"
-TAKEN = [(HOME, "Type [3]; Velod Wren"), (CART, "GoBack"), (CART, "GoBack"), (HOME, "Click [4]")]
-"""Pages and what the agent did there: right, wrong, the same again, wrong."""
+RIGHT = (
+    'Thought: I am on \'Welcome\'. I need "Velod Wren", "Price". '
+    "I should type 'Velod Wren' into 'Search products'.\n\nAction: Type [3]; Velod Wren"
+)
+WRONG = "Thought: so.\n\nAction: GoBack"
+TAKEN = [(HOME, RIGHT), (CART, WRONG), (CART, WRONG), (HOME, RIGHT.replace("Price", "Cart"))]
+"""Pages and what the agent said there: as the teacher, otherwise, the same again, the same act for another reason."""
 
 
 @pytest.fixture
@@ -38,9 +44,9 @@ def teacher(spawn: Callable[..., subprocess.Popen]) -> Iterator[str]:
 def trajectory(results: Path, task_id: str, verdict: Verdict | None) -> Path:
     folder = results / folder_name(task_id)
     writer = TrajectoryWriter(folder, dataclasses.replace(TASK, id=task_id), provenance={}, system_prompt="")
-    for number, (tree, action) in enumerate(TAKEN, start=1):
+    for number, (tree, reply) in enumerate(TAKEN, start=1):
         writer.write_observation(number, tree, {}, screenshot(number))
-        writer.add_step(TrajectoryStep(number, url=TASK.web, reply=f"Thought: so.\n\nAction: {action}"), tree)
+        writer.add_step(TrajectoryStep(number, url=TASK.web, reply=reply), tree)
     writer.finish(MAX_STEPS)
     if verdict:
         write_outcome(folder, Outcome(verdict, judge="test"))
@@ -53,7 +59,7 @@ def correct(results: Path, *flags: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
 
 
-def test_failures_are_corrected_once_and_become_samples_where_the_teacher_would_have_done_something_else(
+def test_failures_are_corrected_once_and_become_samples_where_the_teacher_says_something_else(
     teacher: str, tmp_path: Path
 ) -> None:
     results = tmp_path / "results"

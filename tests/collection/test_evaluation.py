@@ -11,7 +11,8 @@ from collection.evaluation.summary import explored, print_explored, print_summar
 from common.significance import wilson
 from data.outcome import Outcome, Verdict
 from data.task import Task, write_tasks
-from data.trajectory import FINISHED, INVALID, MAX_STEPS, TrajectoryStep, TrajectoryWriter, folder_name, write_outcome
+from data.trajectory import FINISHED, INVALID, MAX_STEPS, TrajectoryStep, folder_name, write_outcome
+from data.trajectory_writer import TrajectoryWriter
 from tests.conftest import ROOT
 
 TRUTH = {"eval_types": ["string_match"], "reference_answers": {"must_include": ["42"]}}

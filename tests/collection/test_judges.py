@@ -16,7 +16,8 @@ from common import retry
 from common.errors import UserError
 from data.outcome import Outcome, Verdict
 from data.task import Task
-from data.trajectory import FINISHED, MAX_STEPS, TrajectoryStep, TrajectoryWriter, folder_name, read_outcome
+from data.trajectory import FINISHED, MAX_STEPS, TrajectoryStep, folder_name, read_outcome
+from data.trajectory_writer import TrajectoryWriter
 from environments.sites.content import build
 from environments.sites.make_tasks import make_tasks
 from tests.answering import answering

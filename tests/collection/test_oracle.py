@@ -8,7 +8,8 @@ from collection.judges.oracle import judge
 from common.errors import UserError
 from data.outcome import Verdict
 from data.task import Task
-from data.trajectory import FINISHED, INVALID, MAX_STEPS, TrajectoryStep, TrajectoryWriter
+from data.trajectory import FINISHED, INVALID, MAX_STEPS, TrajectoryStep
+from data.trajectory_writer import TrajectoryWriter
 
 REPLY = "Thought: I know.\n\nAction: ANSWER; it"
 

@@ -10,7 +10,8 @@ from collection.judges.webarena import WebArenaJudge
 from common.errors import UserError
 from data.outcome import Verdict
 from data.task import Task
-from data.trajectory import FINISHED, TrajectoryStep, TrajectoryWriter
+from data.trajectory import FINISHED, TrajectoryStep
+from data.trajectory_writer import TrajectoryWriter
 from tests.collection.endpoints import serving
 
 WEB = "http://shop.test:7770/"

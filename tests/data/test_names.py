@@ -9,7 +9,8 @@ from common.errors import UserError
 from data.names import check_name
 from data.shard import Sample
 from data.task import Task
-from data.trajectory import TrajectoryWriter, read_trajectory
+from data.trajectory import read_trajectory
+from data.trajectory_writer import TrajectoryWriter
 from toolkits.sample_records import check_record
 
 HOSTILE = ["../../x", "a/b", "..", ".hidden", "a\\b", "a\0b", "a\nb", "", "x" * 201, "\ud800", 7, None]

@@ -13,13 +13,13 @@ from data.task import Task
 from data.trajectory import (
     FINISHED,
     TrajectoryStep,
-    TrajectoryWriter,
     folder_name,
     is_complete,
     read_trajectory,
     split_folder_name,
     write_outcome,
 )
+from data.trajectory_writer import TrajectoryWriter
 
 TASK = Task("Shop--3", "Find it.", "http://shop.localhost:7070/")
 

@@ -10,7 +10,8 @@ import pytest
 
 from data.outcome import Outcome, Verdict
 from data.task import Task, write_tasks
-from data.trajectory import FINISHED, TrajectoryStep, TrajectoryWriter, folder_name, write_outcome
+from data.trajectory import FINISHED, TrajectoryStep, folder_name, write_outcome
+from data.trajectory_writer import TrajectoryWriter
 from tests.conftest import ROOT
 from tests.toolkits.trajectories import screenshot
 

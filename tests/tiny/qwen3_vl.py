@@ -15,17 +15,12 @@ from transformers import (
 )
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
+from models.qwen3_vl.chat_template import CHAT_TEMPLATE
 from models.qwen3_vl.processor import Qwen3VLProcessor
 from tests.tiny.idefics2 import make_tokenizer, save
 
 PATCH, MERGE = 8, 2
 _SPECIAL = ("<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|image_pad|>", "<|vision_end|>", "<|video_pad|>")
-_CHAT_TEMPLATE = (
-    "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' }}{% for part in message['content'] %}"
-    "{% if part['type'] == 'text' %}{{ part['text'] }}{% else %}{{ '<|vision_start|><|image_pad|><|vision_end|>' }}"
-    "{% endif %}{% endfor %}{{ '<|im_end|>\n' }}{% endfor %}"
-    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
-)
 
 
 def build_policy(
@@ -80,4 +75,4 @@ def save_with_processor(
         **{"patch_size": PATCH, "merge_size": MERGE, "image_mean": [0.5] * 3, "image_std": [0.5] * 3},
         size={"shortest_edge": 4 * (PATCH * MERGE) ** 2, "longest_edge": 24 * (PATCH * MERGE) ** 2},
     )
-    return save(folder, model, processor(images, tokenizer, chat_template=_CHAT_TEMPLATE))
+    return save(folder, model, processor(images, tokenizer, chat_template=CHAT_TEMPLATE))

@@ -16,7 +16,8 @@ from data.columns import digest_of, write_columns
 from data.outcome import Outcome, Verdict
 from data.screen import Screen
 from data.task import Task
-from data.trajectory import FINISHED, TrajectoryStep, TrajectoryWriter, read_trajectory, write_outcome
+from data.trajectory import FINISHED, TrajectoryStep, read_trajectory, write_outcome
+from data.trajectory_writer import TrajectoryWriter
 from toolkits import convert_to_tar_data as tar_tool
 from toolkits import convert_trajectories_to_json as samples_tool
 from toolkits.convert_action_space import Config, main

@@ -7,7 +7,8 @@ from PIL import Image
 
 from data.outcome import Outcome, Verdict
 from data.task import Task
-from data.trajectory import FINISHED, TrajectoryStep, TrajectoryWriter, folder_name, write_outcome
+from data.trajectory import FINISHED, TrajectoryStep, folder_name, write_outcome
+from data.trajectory_writer import TrajectoryWriter
 
 
 def screenshot(number: int, trajectory: int = 0) -> bytes:

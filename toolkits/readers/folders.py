@@ -12,7 +12,8 @@ from data.images import opened
 from data.outcome import Outcome, Verdict
 from data.shard import image_type
 from data.task import Task
-from data.trajectory import FINISHED, MAX_STEPS, TrajectoryStep, TrajectoryWriter, folder_name, write_outcome
+from data.trajectory import FINISHED, MAX_STEPS, TrajectoryStep, folder_name, write_outcome
+from data.trajectory_writer import TrajectoryWriter
 from toolkits.torch_file import plain
 
 
