@@ -18,7 +18,7 @@ WORDINGS: dict[str, tuple[str, ...]] = {
     "Shop-attribute": (
         'go to "{department}", then "{category}", open "{product}" and report the "{attribute}"',
         'open "{department}" and "{category}", find "{product}" there and tell its "{attribute}"',
-        'in "{department}", under "{category}", look up "{product}" and its "{attribute}"',
+        'go by "{department}" and "{category}" to "{product}" and say its "{attribute}"',
     ),
     "Shop-cart": (
         'add "{product}" to the cart',
@@ -33,7 +33,7 @@ WORDINGS: dict[str, tuple[str, ...]] = {
     "Shop-cheapest": (
         'go to "{department}", then "{category}", and name the product with the lowest price',
         'open "{department}" and "{category}" and tell which product is the cheapest',
-        'in "{department}", under "{category}", find what costs least',
+        'look in "{department}", under "{category}", for what costs least',
     ),
     "Wiki-fact": (
         'find "{article}" and its "{attribute}"',
@@ -51,7 +51,7 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         'search for "{article}" and under "{tab}" find the "{attribute}"',
     ),
     "Forum-author": (
-        'on the board "{board}", tell who wrote "{thread}"',
+        'find out on the board "{board}" who wrote "{thread}"',
         'open the board "{board}" and name the author of "{thread}"',
         'look on the board "{board}" for "{thread}" and report its author',
     ),
@@ -61,12 +61,12 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         'tell how often "{thread}" was viewed',
     ),
     "Forum-reply": (
-        'on the board "{board}", reply to "{thread}" with "{text}"',
+        'go to the board "{board}" and reply to "{thread}" with "{text}"',
         'open the board "{board}", then "{thread}", and post the reply "{text}"',
         'look on the board "{board}" for "{thread}" and answer "{text}"',
     ),
     "Forum-upvote": (
-        'on the board "{board}", upvote "{thread}"',
+        'go to the board "{board}" and upvote "{thread}"',
         'open the board "{board}" and give "{thread}" an upvote',
         'look on the board "{board}" for "{thread}" and vote it up',
     ),
@@ -83,7 +83,7 @@ WORDINGS: dict[str, tuple[str, ...]] = {
     "Rail-book": (
         'book a seat on the train "{train}" for "{passenger}" in the class "{travel_class}"',
         'look up the train "{train}" and book "{passenger}" into the class "{travel_class}"',
-        'on the train "{train}", reserve for "{passenger}" a seat in "{travel_class}"',
+        'reserve on the train "{train}" for "{passenger}" a seat in "{travel_class}"',
     ),
 }
 
@@ -110,7 +110,7 @@ LOOKING_WORDINGS: dict[str, tuple[str, ...]] = {
         'look at "{exhibit}" and name the shape that it shows',
     ),
     "Look-choose": (
-        'in the room "{room}", find the one in "{color}" with a "{shape}" and report its year',
+        'find in the room "{room}" the one in "{color}" with a "{shape}" and report its year',
         'go to the room "{room}" and tell the year of what shows in "{color}" a "{shape}"',
     ),
     "Look-chart": (

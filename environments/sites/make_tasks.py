@@ -24,7 +24,7 @@ from environments.sites.instructions import ALL_WORDINGS, OPENERS, REWORDED, par
 from environments.sites.shop import tasks as shop
 from environments.sites.timetable import tasks as timetable
 from environments.sites.truth import Instance
-from environments.sites.words import LATER_SPLITS, SPLITS
+from environments.sites.words import SPLITS
 
 TASKS_PER_FAMILY = {"IL": 35, "optim-1": 5, "optim-2": 5, "optim-3": 5, "test": 5, "test-2": 15, "validation": 10}
 GRADED_TASKS_PER_LEVEL = {"IL": 20, "optim-1": 5, "optim-2": 5, "optim-3": 5, "test": 5}
@@ -57,7 +57,7 @@ def main(config: Config) -> None:
 def make_tasks(content: Content, split: str) -> list[Task]:
     """The tasks of a split; every family uses all its wordings.
 
-    They stand family by family, of the later splits in turn, so that the first of them are of all families alike.
+    They stand in turn, so that the first of them are of all families alike.
     """
     rng = random.Random(f"instructions {split}")
     tasks = []
@@ -65,7 +65,7 @@ def make_tasks(content: Content, split: str) -> list[Task]:
         families = maker.instances(getattr(content, site), split, TASKS_PER_FAMILY[split])
         for family, instances in families.items():
             tasks += [_task(site, family, split, number, instance, rng) for number, instance in enumerate(instances)]
-    return sorted(tasks, key=lambda task: task.id[-3:]) if split in LATER_SPLITS else tasks
+    return sorted(tasks, key=lambda task: task.id[-3:])
 
 
 def make_reworded_tasks(content: Content) -> list[Task]:

@@ -1,7 +1,8 @@
 """Entity names: made-up words, each used for one entity of one split only, joined with ordinary nouns.
 
-The agent copies names token by token, so they are short, plain ASCII and without quotes. A made-up word ends in b, d, g
-or p, which no word of the starting policy's synthetic pages does (`examples/quickstart/starting_policy/pages.py`).
+The agent copies names token by token, so they are short, plain ASCII and without quotes. Those of all splits are of the
+same letters, so that a test task asks for unseen names, not for unseen letters. A made-up word ends as no word of the
+starting policy's synthetic pages does (`examples/quickstart/starting_policy/words.py`).
 """
 
 import random
@@ -9,12 +10,9 @@ import string
 
 # Tasks come in splits that share no entity; the number is the split's share of every site's content.
 FILLER = "filler"  # entities on the sites' front pages that no task asks about
-FIRST_SPLITS = {"IL": 2, "optim-1": 1, "optim-2": 1, "optim-3": 1, "test": 1}
-LATER_SPLITS = {"test-2": 3, "validation": 2}  # drawn after all others, so that what those name stays as it is
-SPLITS = FIRST_SPLITS | LATER_SPLITS
+SPLITS = {"IL": 2, "optim-1": 1, "optim-2": 1, "optim-3": 1, "test": 1, "test-2": 3, "validation": 2}
 
-_CONSONANTS, _VOWELS, _ENDS = "bdfgklmnprstvz", "aeiou", "bdgp"
-_MORE_CONSONANTS = "chjwy"
+_CONSONANTS, _VOWELS, _ENDS = "bcdfghjklmnprstvwyz", "aeiou", "bdfgpv"
 
 NOUNS = """
 Falcon Comet Ember Harbor Maple Pebble Velvet Raven Tansy Cobalt Dune Anchor Willow Saturn Copper Meadow Lotus Breeze
@@ -35,16 +33,10 @@ class Words:
         self._taken = set(NOUNS)
         self._nouns = self.rng.sample(NOUNS, len(NOUNS))
         self._next_noun = 0
-        self._consonants = _CONSONANTS
-
-    def later(self) -> "Words":
-        """From now on words of more consonants: of the others alone there are too few."""
-        self._consonants += _MORE_CONSONANTS
-        return self
 
     def made_up(self, joint: str = "") -> str:
         """A fresh made-up word, such as `Velod`; with one of the letters `joint` in its middle, such as `Verlod`."""
-        pattern = list(filter(None, (self._consonants, _VOWELS, joint, self._consonants, _VOWELS, _ENDS)))
+        pattern = list(filter(None, (_CONSONANTS, _VOWELS, joint, _CONSONANTS, _VOWELS, _ENDS)))
         while True:
             word = "".join(self.rng.choice(letters) for letters in pattern).capitalize()
             if word not in self._taken:

@@ -86,7 +86,7 @@ def test_from_demonstrations_it_proposes_what_the_pages_show(tmp_path):
 
 
 def test_from_failures_only_and_within_the_critics_window(tmp_path):
-    seeds = read_tasks(TASKS / "optim-1.jsonl")[::2]
+    seeds = sorted(read_tasks(TASKS / "optim-1.jsonl"), key=lambda task: task.id)[::2]  # family by family
     for number, task in enumerate(seeds):
         verdict = (Verdict.FAILURE, Verdict.SUCCESS, Verdict.INVALID)[number % 3]
         write_outcome(record(tmp_path / "tries", task, "x"), Outcome(verdict))

@@ -65,23 +65,25 @@ def test_the_page_decides_the_next_step(ques, tree, action):
 
 
 def test_thoughts_name_the_aim_then_the_page_then_the_goal_then_the_element():
-    aim, need = "Thought: My task is to find a price. ", 'I need "Velod Wren". '
+    need = 'I need "Velod Wren", "Price". '
     assert ask(PRICE, HOME) == (
-        f"{aim}I am on 'Welcome'. {need}I should type 'Velod Wren' into 'Search products'.\n\n"
+        f"Thought: I am on 'Welcome'. {need}I should type 'Velod Wren' into 'Search products'.\n\n"
         "Action: Type [3]; Velod Wren"
     )
     assert (
-        ask(PRICE, RESULTS) == f"{aim}I am on 'Search results'. {need}I should click 'Velod Wren'.\n\nAction: Click [5]"
+        ask(PRICE, RESULTS)
+        == f"Thought: I am on 'Search results'. {need}I should click 'Velod Wren'.\n\nAction: Click [5]"
     )
     assert ask(PRICE, PRODUCT) == (
-        f"{aim}I am on 'Velod Wren'. I need \"Price\". The page says 'Price: 24.50 EUR'.\n\nAction: ANSWER; 24.50 EUR"
+        "Thought: I am on 'Velod Wren'. I need \"Price\". The page says 'Price: 24.50 EUR'.\n\n"
+        "Action: ANSWER; 24.50 EUR"
     )
 
 
 def test_turning_the_page_keeps_the_goal():
     category = "[1] RootWebArea 'Lamps - Cargo'\n\t[2] link 'Mabib Wren'\n\t[3] link 'Next page'"
     ques = 'go to "Home", then "Lamps", open "Velod Wren" and report the "Size".'
-    assert "I need \"Velod Wren\". I should click 'Next page'." in ask(ques, category)
+    assert 'I need "Velod Wren", "Size". I should click \'Next page\'.' in ask(ques, category)
 
 
 def test_an_escaped_name_is_read_as_it_is():
@@ -159,4 +161,4 @@ def test_it_solves_a_task_of_every_family_through_the_collector(services, tmp_pa
         assert json.loads((folder / "outcome.json").read_text())["verdict"] == "success", task.id
         trees = [path.read_text() for path in folder.glob("accessibility_tree*.txt")]
         assert 2 <= len(trees) <= 6
-        assert max(len(tree.splitlines()) for tree in trees) <= 28, f"{task.id}: a page is too long for a tiny policy"
+        assert max(len(tree.splitlines()) for tree in trees) <= 36, f"{task.id}: a page is too long for a tiny policy"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from environments.sites.expert.plans import aim, plan
+from environments.sites.expert.plans import plan, way
 from environments.sites.expert.reading import NotUnderstoodError, read_page, read_task
 from environments.sites.instructions import parse
 
@@ -22,6 +22,11 @@ def reply(messages: Sequence[dict[str, Any]]) -> str:
     move = plan(instruction.family, instruction.slots)(page)
     if move is None:
         raise NotUnderstoodError(f"nothing on the page leads on towards: {ques}")
-    goal = f'I need "{move.goal}". ' if move.goal else ""
-    thought = f"My task is to {aim(instruction.family)}. I am on '{page.title}'. {goal}{move.reason}"
-    return f"Thought: {thought}\n\nAction: {move.action}"
+    needs = ", ".join(f'"{goal}"' for goal in _from(move.goal, way(instruction.family, instruction.slots)))
+    needed = f"I need {needs}. " if move.goal else ""
+    return f"Thought: I am on '{page.title}'. {needed}{move.reason}\n\nAction: {move.action}"
+
+
+def _from(goal: str, way: list[str]) -> list[str]:
+    """What is left of the way: an agent that repeats it need not find out anew, on every page, what comes next."""
+    return way[way.index(goal) :] if goal in way else [goal]

@@ -39,17 +39,20 @@ def _two_products(first_product: str, second: str, *options: Rule) -> Rule:
     return first(cart, add_second, add_first, click(second), click(first_product), search_first)
 
 
-# For each level the aim, as the thoughts name it, and the plan.
-GRADED_PLANS: dict[str, tuple[str, Callable[..., Rule]]] = {
-    "Level-1": ("find a fact", _tell_here),
-    "Level-2": ("find a fact", _tell_here),
-    "Level-3": ("read a tab", _linked_tab),
-    "Level-4": ("give a vote", _vote),
-    "Level-5": ("order a product with options", _in_colour),
-    "Level-6": ("book a seat", _book),
-    "Level-7": ("put two products into the cart", lambda first, second: _two_products(first, second)),
+# For each level what is needed on the way, and the plan.
+GRADED_PLANS: dict[str, tuple[tuple[str, ...], Callable[..., Rule]]] = {
+    "Level-1": (("{attribute}",), _tell_here),
+    "Level-2": (("{product}", "{attribute}"), _tell_here),
+    "Level-3": (("{article}", "{tab}", "{attribute}"), _linked_tab),
+    "Level-4": (("{board}", "{thread}", "Upvote"), _vote),
+    "Level-5": (("{product}", "{colour}", "Add to cart"), _in_colour),
+    "Level-6": (("{train}", "Book a seat", "{passenger}", "{travel_class}", "Confirm booking"), _book),
+    "Level-7": (
+        ("{first}", "{second}"),
+        lambda first, second: _two_products(first, second),
+    ),
     "Level-8": (
-        "put two products into the cart",
+        ("{first}", "{second}"),
         lambda first, second, colour: _two_products(first, second, choose("Colour", colour)),
     ),
 }

@@ -59,11 +59,11 @@ def _look_lamp(exhibit: str) -> Rule:
     return first(on(exhibit, _say("lamp", lambda seen: "on" if seen else "off")), _search(exhibit))
 
 
-# For each family the aim, as the thoughts name it, and the plan.
-LOOKING_PLANS: dict[str, tuple[str, Callable[..., Rule]]] = {
-    "Look-color": ("see a color", _look_color),
-    "Look-shape": ("see a shape", _look_shape),
-    "Look-choose": ("choose by a picture", _look_choose),
-    "Look-chart": ("read a chart", _look_chart),
-    "Look-lamp": ("see a lamp", _look_lamp),
+# For each family what is needed on the way, and the plan.
+LOOKING_PLANS: dict[str, tuple[tuple[str, ...], Callable[..., Rule]]] = {
+    "Look-color": (("{exhibit}", "color"), _look_color),
+    "Look-shape": (("{exhibit}", "shape"), _look_shape),
+    "Look-choose": (("{room}", "{color} {shape}", "Year"), _look_choose),
+    "Look-chart": (("{exhibit}", "{color}"), _look_chart),
+    "Look-lamp": (("{exhibit}", "lamp"), _look_lamp),
 }

@@ -22,9 +22,9 @@ from environments.sites.expert.rules import (
 )
 
 
-def aim(family: str) -> str:
-    """What a family of tasks is about, in a few words."""
-    return _FAMILIES[family][0]
+def way(family: str, slots: dict[str, str]) -> list[str]:
+    """The goals of the moves that solve an instruction, in order."""
+    return [goal.format(**slots) for goal in _FAMILIES[family][0]]
 
 
 def plan(family: str, slots: dict[str, str]) -> Rule:
@@ -121,23 +121,35 @@ def _rail_book(train: str, passenger: str, travel_class: str) -> Rule:
     return first(done("Seat booked"), book, on(train, click("Book a seat")), _find_train(train))
 
 
-# For each family the aim, as the thoughts name it, and the plan.
-_PLANS: dict[str, tuple[str, Callable[..., Rule]]] = {
-    "Shop-price": ("find a price", _shop_price),
-    "Shop-attribute": ("browse to a product and read it", _shop_attribute),
-    "Shop-cart": ("put a product into the cart", _shop_cart),
-    "Shop-options": ("order a product with options", _shop_options),
-    "Shop-cheapest": ("browse to the cheapest product", _shop_cheapest),
-    "Wiki-fact": ("look up a fact", _wiki_fact),
-    "Wiki-link": ("follow a link to a fact", _wiki_link),
-    "Wiki-tab": ("read a tab", _wiki_tab),
-    "Forum-author": ("find an author", _forum_author),
-    "Forum-views": ("find the views", _forum_views),
-    "Forum-reply": ("write a reply", _forum_reply),
-    "Forum-upvote": ("give a vote", _forum_upvote),
-    "Rail-departure": ("find a departure", _rail_departure),
-    "Rail-platform": ("find a platform", _rail_platform),
-    "Rail-book": ("book a seat", _rail_book),
+# For each family what is needed on the way, and the plan.
+_PLANS: dict[str, tuple[tuple[str, ...], Callable[..., Rule]]] = {
+    "Shop-price": (("{product}", "Price"), _shop_price),
+    "Shop-attribute": (
+        ("{department}", "{category}", "{product}", "{attribute}"),
+        _shop_attribute,
+    ),
+    "Shop-cart": (("{product}", "Add to cart"), _shop_cart),
+    "Shop-options": (
+        ("{product}", "{colour}", "{quantity}", "Add to cart"),
+        _shop_options,
+    ),
+    "Shop-cheapest": (
+        ("{department}", "{category}", "Lowest price", "Products"),
+        _shop_cheapest,
+    ),
+    "Wiki-fact": (("{article}", "{attribute}"), _wiki_fact),
+    "Wiki-link": (("{source}", "{article}", "{attribute}"), _wiki_link),
+    "Wiki-tab": (("{article}", "{tab}", "{attribute}"), _wiki_tab),
+    "Forum-author": (("{board}", "{thread}", "Author"), _forum_author),
+    "Forum-views": (("{thread}", "Views"), _forum_views),
+    "Forum-reply": (("{board}", "{thread}", "{text}", "Post reply"), _forum_reply),
+    "Forum-upvote": (("{board}", "{thread}", "Upvote"), _forum_upvote),
+    "Rail-departure": (("{origin}", "{destination}", "Find trains", "Departs"), _rail_departure),
+    "Rail-platform": (("{train}", "Platform"), _rail_platform),
+    "Rail-book": (
+        ("{train}", "Book a seat", "{passenger}", "{travel_class}", "Confirm booking"),
+        _rail_book,
+    ),
 }
 
 _FAMILIES = _PLANS | GRADED_PLANS | LOOKING_PLANS

@@ -8,15 +8,16 @@ from environments.sites.words import FILLER, Words
 
 THREADS_PER_BOARD = 10
 
-_BOARDS = {
-    "IL": "Cycling Baking Chess Pottery",
-    "optim-1": "Sailing Knitting",
-    "optim-2": "Camping Painting",
-    "optim-3": "Robotics Gardening",
-    "test": "Fishing Hiking",
+_BOARDS = {  # with few boards to learn from, an agent learns where they lead by heart
+    "IL": "Chess Pottery Origami Astronomy Carpentry Puzzles Beekeeping Cycling Baking Comics Bonsai Hockey Museums "
+    "Karaoke Mosaics Surfing",
+    "optim-1": "Sailing Poetry",
+    "optim-2": "Camping Opera",
+    "optim-3": "Robotics Gardens",
+    "test": "Hiking Fossils",
     FILLER: "Lounge",
-    "test-2": "Archery Singing Weaving",
-    "validation": "Rowing Juggling",
+    "test-2": "Archery Karate Aquariums",
+    "validation": "Rowing Guitars",
 }
 _TOPICS = "repair review question meeting recipe journey contest guide story rumour upgrade survey".split()
 _OPENINGS = (

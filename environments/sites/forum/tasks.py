@@ -4,26 +4,22 @@ import random
 
 from environments.sites.forum.content import Forum, Thread
 from environments.sites.truth import Instance, answer, deal, demand, state
-from environments.sites.words import FIRST_SPLITS, NOUNS
+from environments.sites.words import NOUNS, SPLITS
 
-_REPLIES = ("Try the {}", "Ask about {}", "Good {}", "Bring your {}")
-_LATER_REPLIES = {
-    "test-2": ("Keep the {}", "Look at {}", "Fresh {}", "Open your {}"),
-    "validation": ("Sell the {}", "Read about {}", "Quiet {}", "Paint your {}"),
-}
+_REPLIES = [
+    f"{begin} {{}}" for begin in ("Try the", "Ask about", "Good", "Bring your", "Keep the", "Look at", "Fresh", "Sell")
+]
 
 
 def instances(forum: Forum, split: str, count: int) -> dict[str, list[Instance]]:
     """`count` instances of every family, over threads of `split` only."""
     rng = random.Random(f"forum tasks {split}")
     threads = deal(forum.of(split), f"threads {split}")
-    replies = _LATER_REPLIES.get(split, _REPLIES)
-    own = NOUNS if split in _LATER_REPLIES else NOUNS[list(FIRST_SPLITS).index(split) :: len(FIRST_SPLITS)]
-    nouns = deal(own, f"replies {split}")
+    nouns = deal(NOUNS[list(SPLITS).index(split) :: len(SPLITS)], f"replies {split}")
     return {
         "Forum-author": [_author(next(threads)) for _ in range(count)],
         "Forum-views": [_views(next(threads)) for _ in range(count)],
-        "Forum-reply": [_reply(next(threads), rng.choice(replies).format(next(nouns).lower())) for _ in range(count)],
+        "Forum-reply": [_reply(next(threads), rng.choice(_REPLIES).format(next(nouns).lower())) for _ in range(count)],
         "Forum-upvote": [_upvote(next(threads)) for _ in range(count)],
     }
 

@@ -9,14 +9,19 @@ PRODUCTS_PER_CATEGORY = 8
 COLOURS = ("black", "white", "red", "green", "blue", "yellow")
 QUANTITIES = ("1", "2", "3", "4")
 
-# Twelve categories a department, dealt out to the splits in this order.
-_OWNERS = f"IL optim-1 optim-2 IL optim-3 test {FILLER} test-2 test-2 test-2 validation validation".split()
+# Sixteen categories a department, dealt out to the splits in this order.
+_OWNERS = f"IL optim-1 optim-2 IL optim-3 test {FILLER} test-2 test-2 test-2 validation validation IL IL IL IL".split()
 _DEPARTMENTS = {
-    "Home": "Lamps Rugs Clocks Mirrors Cushions Vases Shelves Curtains Candles Blankets Baskets Stools",
-    "Garden": "Shears Hoses Planters Spades Lanterns Benches Seeds Rakes Trellises Fountains Gloves Buckets",
-    "Kitchen": "Kettles Knives Bowls Mugs Trays Jars Pans Spoons Plates Graters Teapots Sieves",
-    "Office": "Desks Pens Folders Stamps Staplers Notebooks Chairs Rulers Erasers Calendars Envelopes Markers",
-    "Outdoor": "Tents Ropes Torches Compasses Backpacks Kayaks Boots Hammocks Stoves Whistles Paddles Sledges",
+    "Home": "Lamps Rugs Clocks Mirrors Cushions Vases Shelves Curtains Candles Blankets Baskets Stools "
+    "Pillows Sofas Hooks Frames",
+    "Garden": "Shears Hoses Planters Spades Lanterns Benches Seeds Rakes Trellises Fountains Gloves Buckets "
+    "Trowels Arbors Gnomes Sprinklers",
+    "Kitchen": "Kettles Knives Bowls Mugs Trays Jars Pans Spoons Plates Graters Teapots Sieves "
+    "Ladles Whisks Toasters Corkscrews",
+    "Office": "Desks Pens Folders Stamps Staplers Notebooks Chairs Rulers Erasers Calendars Envelopes Markers "
+    "Binders Clips Easels Globes",
+    "Outdoor": "Tents Ropes Torches Compasses Backpacks Kayaks Boots Hammocks Stoves Whistles Paddles Sledges "
+    "Flasks Snowshoes Anoraks Binoculars",
 }
 _MATERIALS = "oak steel cotton glass bamboo leather ceramic copper linen rubber".split()
 

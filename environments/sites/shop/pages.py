@@ -78,7 +78,7 @@ class Pages:
             return self._missing(visit)
         categories = self.shop.departments[department]
         tiles = "".join(_tile(category, m.url(f"/category/{category}")) for category in visit.popular(categories))
-        return self._page(visit, department, m.title(department) + m.box(tiles, "grid"))
+        return self._page(visit, department, m.title(department) + m.box(tiles, "grid five"))
 
     def category(self, visit: Visit) -> str | Response:
         category = visit.path["category"]
