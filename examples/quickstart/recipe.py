@@ -37,6 +37,7 @@ def recipe() -> Recipe:
         global_batch_size=2,
         lr=7e-4,
         min_lr=1e-5,
+        adam_beta2=0.95,
         lr_warmup_iters=10,
         train_epochs=1,
         num_workers=0,

@@ -1,4 +1,6 @@
-"""Make the starting policy of the quickstart: `python examples/quickstart/starting_policy/pretrain.py`.
+"""Make the starting policy of the quickstart, on two cores:
+
+    OMP_NUM_THREADS=1 torchrun --nproc-per-node 2 examples/quickstart/starting_policy/pretrain.py
 
 Trains the wired model on synthetic page-reading text for `--minutes` of wall time and writes a Hugging Face folder with
 bfloat16 weights (about 5 MB), the tokenizer, processor and chat template. It stands where idefics2-8b stands for a user
@@ -6,6 +8,7 @@ with GPUs. Nothing of the embedded websites is seen here.
 """
 
 import dataclasses
+import itertools
 import json
 import math
 import random
@@ -15,108 +18,106 @@ from pathlib import Path
 
 import policy
 import torch
-from pages import ENGLISH, Example, make_example
-from PIL import Image, ImageDraw
+import torch.distributed as dist
+from corpus import make_example
+from example import Example
+from PIL import Image
+from seeing import Naming, learn_to_see, make_pixels, start_vision
 from torch import Tensor
-from transformers import Idefics2ForConditionalGeneration, Idefics2Processor
+from torch.nn.utils.rnn import pad_sequence
+from transformers import PretrainedConfig, PreTrainedModel, ProcessorMixin
 from wiring import Wiring
+from words import ENGLISH
 
 from common import cli
+from models.processor import load_processor
+from models.registry import family, family_of
+from training.encoding import ConversationEncoder
 
 VOCAB_SIZE = 2048
+REPORT_MINUTES = 3
+PICTURES_PER_STEP = 4  # to be named
+SAMPLES_AT_ONCE = 96  # drawn, sorted by length and cut into batches
+Sample = tuple[Tensor, Tensor, Image.Image]  # token ids, labels, screenshot
 
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-    """Flags of the recipe; the shipped weights were made in three legs (flags in `weights/pretraining.json`)."""
+    """Flags of the recipe; the shipped weights were made in eight legs (`weights/pretraining.json`)."""
 
     output_dir: Path = Path(__file__).parent / "weights"
     """Where the Hugging Face folder is written."""
     minutes: float = 25.0
-    """Wall time of training on two idle cores; the learning rate decays over it."""
+    """Wall time of training; the learning rate decays over it."""
     max_elements: int = 40
     """Most tree lines of a page, reached after a fifth of the time."""
     tokens_per_step: int = 4096
-    """Padded tokens per optimizer step."""
+    """Padded tokens per process and optimizer step."""
     learning_rate: float = 2e-3
     """Peak learning rate (AdamW, linear decay)."""
-    num_threads: int = 2
-    """Torch threads."""
     seed: int = 0
     """Seed of weights and pages."""
+    seeing_minutes: float = 12.0
+    """Time in which the vision side learns to name what it sees, before the rest; not with `--init_from`."""
     init_from: Path | None = None
-    """Continue from this folder's weights and tokenizer instead of the wired initialisation."""
+    """Continue from this folder's weights and tokenizer, an Idefics2's or a Qwen3-VL's (`transplant.py`), instead of
+    the wired initialisation."""
 
 
 class Batches:
-    """Encodes examples and groups them by length; answers only are learned."""
+    """Encodes examples as the trainer does and groups them by length; answers only are learned."""
 
-    def __init__(self, processor: Idefics2Processor, seed: int):
-        self.tokenizer, self.rng = processor.tokenizer, random.Random(seed)
-        self.image_tokens = self._ids(
-            "<fake_token_around_image>" + "<image>" * policy.NUM_LATENTS + "<fake_token_around_image>"
-        )
-        self.screenshots = screenshot_pool(processor, self.rng)
+    def __init__(self, processor: ProcessorMixin, config: PretrainedConfig, seed: int):
+        self.processor, self.images = processor, family_of(config).image_encoder(processor, config)
+        longest = config.get_text_config().max_position_embeddings
+        self.encoder = ConversationEncoder(processor, self.images, longest, image_num=1, loss="all_answers")
+        self.rng, self.pending = random.Random(seed), list[list[Sample]]()
 
-    def _ids(self, text: str) -> list[int]:
-        return self.tokenizer(text, add_special_tokens=False).input_ids
+    def encode(self, example: Example) -> Sample:
+        """(token ids, labels, screenshot) as the chat template has them; labels are -100 outside learned answers."""
+        roles = itertools.cycle(("human", "gpt"))
+        turns = [{"from": role, "value": text} for role, text in zip(roles, example.turns, strict=False)]
+        tokens = self.encoder.encode("page", turns, [_size(example.screenshot)])
+        begins = tokens.loss_mask & ~tokens.loss_mask.roll(1)  # of replies, which begin in every second turn
+        learned = tokens.loss_mask & (begins.cumsum(0) > example.first_target // 2)
+        return tokens.ids, tokens.ids.where(learned, -100), example.screenshot
 
-    def encode(self, example: Example) -> tuple[list[int], list[int]]:
-        """(token ids, labels) in the form the chat template gives; labels are -100 outside learned answers."""
-        ids, labels = [self.tokenizer.bos_token_id], [-100]
-        for number, text in enumerate(example.turns):
-            opening = self._ids("User: " if number % 2 == 0 else "Assistant:")
-            body = []
-            for position, part in enumerate((text if number % 2 == 0 else f" {text}").split("<image>")):
-                body += (self.image_tokens if position else []) + self._ids(part)
-            body += self._ids("<end_of_utterance>")
-            learned = number % 2 == 1 and number >= example.first_target
-            ids += opening + body + self._ids("\n")
-            labels += [-100] * len(opening) + (body if learned else [-100] * len(body)) + [-100]
-        return ids, labels
-
-    def draw(self, max_elements: int, max_links: int, num_tokens: int) -> dict[str, Tensor]:
+    def draw(self, max_elements: int, max_links: int, num_tokens: int) -> dict[str, Tensor | None]:
         """A right-padded batch of about `num_tokens` tokens, of samples of similar length."""
-        examples = (make_example(self.rng, max_elements, max_links) for _ in range(24))
-        encoded = sorted((self.encode(example) for example in examples), key=lambda pair: len(pair[0]))
-        start = self.rng.randrange(len(encoded))
-        chosen = [encoded[start]]
-        for pair in encoded[start + 1 :]:
-            if len(pair[0]) * (len(chosen) + 1) > num_tokens:
-                break
-            chosen.append(pair)
-        return self.collate(chosen)
+        if not self.pending:
+            examples = [make_example(self.rng, max_elements, max_links) for _ in range(SAMPLES_AT_ONCE)]
+            encoded = sorted((self.encode(example) for example in examples), key=lambda sample: len(sample[0]))
+            self.pending = [[]]
+            for sample in encoded:
+                if self.pending[-1] and len(sample[0]) * (len(self.pending[-1]) + 1) > num_tokens:
+                    self.pending.append([])
+                self.pending[-1].append(sample)
+            self.rng.shuffle(self.pending)
+        return self.collate(self.pending.pop())
 
-    def collate(self, pairs: list[tuple[list[int], list[int]]]) -> dict[str, Tensor]:
-        longest = max(len(ids) for ids, _ in pairs)
-
-        def pad(rows: list[list[int]], value: int) -> Tensor:
-            return torch.tensor([row + [value] * (longest - len(row)) for row in rows])
-
-        images = torch.stack([self.rng.choice(self.screenshots) for _ in pairs])[:, None]
+    def collate(self, samples: list[Sample]) -> dict[str, Tensor | None]:
+        """Padding stands behind the text, where causal attention never looks: no mask is needed."""
+        ids, labels, pictures = zip(*samples, strict=True)
+        positions = [self.images.position_ids(row, [_size(picture)]) for row, _, picture in samples]
+        rows = [position.T for position in positions if position is not None]  # none: the model counts by itself
         return dict(
-            input_ids=pad([ids for ids, _ in pairs], self.tokenizer.pad_token_id),
-            attention_mask=pad([[1] * len(ids) for ids, _ in pairs], 0),
-            labels=pad([labels for _, labels in pairs], -100),
-            pixel_values=images,
+            input_ids=pad_sequence(ids, True, self.processor.tokenizer.pad_token_id),
+            labels=pad_sequence(labels, True, -100),
+            position_ids=pad_sequence(rows, True).permute(2, 0, 1) if rows else None,
+            **make_pixels(self.processor, pictures),
         )
 
 
-def screenshot_pool(processor: Idefics2Processor, rng: random.Random, size: int = 64) -> list[Tensor]:
-    """Random page-like pictures, so that the vision tower and connector are exercised; [3, 120, 160] each."""
-    pool = []
-    for _ in range(size):
-        image = Image.new("RGB", (1024, 768), tuple(rng.randrange(200, 256) for _ in range(3)))
-        draw = ImageDraw.Draw(image)
-        for _ in range(rng.randint(3, 15)):
-            left, top = rng.randrange(900), rng.randrange(700)
-            box = (left, top, left + rng.randint(40, 400), top + rng.randint(10, 160))
-            draw.rectangle(box, fill=tuple(rng.randrange(256) for _ in range(3)))
-        pool.append(processor.image_processor(image, return_tensors="pt")["pixel_values"][0, 0])
-    return pool
+def _size(picture: Image.Image) -> tuple[int, int]:
+    return picture.height, picture.width
 
 
-def answer_loss_of(model: Idefics2ForConditionalGeneration, batch: dict[str, Tensor]) -> Tensor:
+def load(folder: Path) -> tuple[PreTrainedModel, ProcessorMixin]:
+    """A policy of any family that is supported, in fp32, and its processor."""
+    return family(folder).auto_model().from_pretrained(folder, dtype=torch.float32), load_processor(folder)
+
+
+def answer_loss_of(model: PreTrainedModel, batch: dict[str, Tensor | None]) -> Tensor:
     """Mean cross-entropy over answer tokens; logits are made for those positions only."""
     labels = batch["labels"][:, 1:]
     learned = labels != -100
@@ -127,53 +128,83 @@ def answer_loss_of(model: Idefics2ForConditionalGeneration, batch: dict[str, Ten
 
 @torch.no_grad()
 def exact_match(
-    model: Idefics2ForConditionalGeneration, batches: Batches, max_elements: int, num_examples: int
+    model: PreTrainedModel, batches: Batches, max_elements: int, num_examples: int, drawn: bool = False
 ) -> float:
-    """Share of answers whose every token is the most likely one (equals greedy decoding being exactly right)."""
-    right = total = 0
-    held_out = random.Random(999)
+    """Share of answers whose every token is the most likely one (equals greedy decoding being exactly right), on pages
+    without or with something `drawn` on them."""
+    model.eval()
+    right, held_out = 0, random.Random(999)
     for _ in range(num_examples):
-        ids, labels = batches.encode(make_example(held_out, max_elements, num_questions=1))
-        batch = batches.collate([(ids, labels)])
+        example = make_example(held_out, max_elements, num_questions=0, share_drawn=float(drawn))
+        batch = batches.collate([batches.encode(example)])
         expected = batch.pop("labels")[0, 1:]
         predicted = model(**batch).logits[0, :-1].argmax(-1)
         right += bool((predicted == expected)[expected != -100].all())
-        total += 1
-    return right / total
+    model.train()
+    return right / num_examples
 
 
-def train(model: Idefics2ForConditionalGeneration, batches: Batches, config: Config) -> list[dict[str, float]]:
-    """AdamW with linear decay over `config.minutes`; pages grow over the first fifth."""
-    optimizer = torch.optim.AdamW(model.parameters(), lr=config.learning_rate, betas=(0.9, 0.95), weight_decay=0.0)
+def make_optimizers(model: PreTrainedModel, learning_rate: float) -> list[torch.optim.Optimizer]:
+    """Muon (Jordan et al., 2024) for the matrices of the layers, AdamW for embeddings, norms and the rest."""
+    matrices = [weight for name, weight in model.named_parameters() if weight.dim() == 2 and "embed" not in name]
+    chosen = {id(weight) for weight in matrices}
+    rest = [weight for weight in model.parameters() if id(weight) not in chosen]
+    return [
+        torch.optim.Muon(matrices, lr=learning_rate, weight_decay=0.0, adjust_lr_fn="match_rms_adamw"),
+        torch.optim.AdamW(rest, lr=learning_rate, betas=(0.9, 0.95), weight_decay=0.0),
+    ]
+
+
+def average_gradients(model: PreTrainedModel) -> None:
+    """Over the processes, each of which has drawn pages of its own."""
+    gradients = [weight.grad for weight in model.parameters() if weight.grad is not None]
+    flat = torch.cat([gradient.flatten() for gradient in gradients])
+    dist.all_reduce(flat)
+    parts = (flat / dist.get_world_size()).split([gradient.numel() for gradient in gradients])
+    for gradient, part in zip(gradients, parts, strict=True):
+        gradient.copy_(part.view_as(gradient))
+
+
+def _mean(value: float) -> float:
+    """Over the processes: all stop at the same step."""
+    mean = torch.tensor(value)
+    dist.all_reduce(mean)
+    return mean.item() / dist.get_world_size()
+
+
+def train(model: PreTrainedModel, batches: Batches, config: Config) -> list[dict[str, float]]:
+    """For `config.minutes`: the learning rate falls linearly in the second half; pages grow over the first fifth."""
+    optimizers, naming = (
+        make_optimizers(model, config.learning_rate),
+        Naming(model, batches.processor, 1000 * config.seed + dist.get_rank()),
+    )
     begin = last_report = time.monotonic()
     log, step, tokens, answer_loss = [], 0, 0, math.nan
-    while (progress := (time.monotonic() - begin) / (60 * config.minutes)) < 1:
+    while (progress := _mean((time.monotonic() - begin) / (60 * config.minutes))) < 1:
         grown = 1.0 if config.init_from else min(1.0, 5 * progress)
         max_elements, max_links = 6 + round((config.max_elements - 6) * grown), 1 + round(5 * grown)
         batch = batches.draw(max_elements, max_links, config.tokens_per_step)
-        for group in optimizer.param_groups:
-            group["lr"] = config.learning_rate * min(1.0, (step + 1) / 20) * (1 - progress)
+        for optimizer in optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = config.learning_rate * min(1.0, (step + 1) / 20, 2 * (1 - progress))
         with torch.autocast("cpu", dtype=torch.bfloat16):
             loss = answer_loss_of(model, batch)
-        loss.backward()
+        (loss + naming.loss(PICTURES_PER_STEP)).backward()
+        average_gradients(model)
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad()
+        for optimizer in optimizers:
+            optimizer.step()
+            optimizer.zero_grad()
         step, tokens = step + 1, tokens + batch["input_ids"].numel()
-        answer_loss = loss.item() if math.isnan(answer_loss) else 0.95 * answer_loss + 0.05 * loss.item()
-        if time.monotonic() - last_report > 60:
+        answer_loss = loss.item() if math.isnan(answer_loss) else 0.98 * answer_loss + 0.02 * loss.item()
+        if dist.get_rank() == 0 and time.monotonic() - last_report > 60 * REPORT_MINUTES:
             last_report = time.monotonic()
-            model.eval()
-            accuracy = exact_match(model, batches, max_elements, num_examples=48)
-            model.train()
-            log.append(
-                dict(
-                    minutes=(last_report - begin) / 60, step=step, tokens=tokens, loss=answer_loss, exact_match=accuracy
-                )
-            )
+            log.append(dict(minutes=(last_report - begin) / 60, step=step, tokens=tokens, loss=answer_loss))
+            log[-1]["named"] = naming.right
+            for name, drawn in (("exact_match", False), ("exact_match_drawn", True)):
+                log[-1][name] = exact_match(model, batches, max_elements, num_examples=64, drawn=drawn)
             print(json.dumps({key: round(value, 4) for key, value in log[-1].items()}), flush=True)
-            if config.output_dir:
-                model.save_pretrained(config.output_dir / "latest")
+            model.save_pretrained(config.output_dir / "latest")
     return log
 
 
@@ -188,11 +219,10 @@ def _corpus(num_pages: int = 4000) -> Iterator[str]:
 
 def main(config: Config) -> None:
     """Build, train, save."""
-    torch.set_num_threads(config.num_threads)
+    dist.init_process_group("gloo")
     torch.manual_seed(config.seed)
     if config.init_from:
-        processor = Idefics2Processor.from_pretrained(config.init_from)
-        model = Idefics2ForConditionalGeneration.from_pretrained(config.init_from, dtype=torch.float32)
+        model, processor = load(config.init_from)
     else:
         numbers = [str(number) for number in range(10, 100)]  # labels of elements
         tokenizer = policy.make_tokenizer(_corpus(), VOCAB_SIZE, numbers)
@@ -200,16 +230,22 @@ def main(config: Config) -> None:
         model = policy.make_model(tokenizer)
         labels = tokenizer.convert_tokens_to_ids([str(number) for number in range(1, 100)])
         Wiring(model.model.text_model, labels, config.seed).apply()
-    model.set_attn_implementation("eager")  # faster than sdpa under bfloat16 autocast on CPU at these sizes
-    processor.save_pretrained(config.output_dir)
-    batches = Batches(processor, config.seed)
-    log = train(model.train(), batches, config)
-    model.eval()
-    accuracy = exact_match(model, batches, config.max_elements, num_examples=300)
-    print(f"exact match on 300 fresh pages of up to {config.max_elements} lines: {accuracy:.3f}")
+        start_vision(model)
+        print(f"named right: {learn_to_see(model, processor, config.seeing_minutes):.2f}", flush=True)
+    for weight in model.parameters():
+        dist.broadcast(weight.data, 0)
     model.set_attn_implementation("sdpa")
+    processor.save_pretrained(config.output_dir)
+    batches = Batches(processor, model.config, seed=1000 * config.seed + dist.get_rank())
+    log = train(model.train(), batches, config)
+    if dist.get_rank() > 0:
+        return
+    results = [
+        exact_match(model, batches, config.max_elements, num_examples=300, drawn=drawn) for drawn in (False, True)
+    ]
+    print(f"exact match on 300 fresh pages: {results[0]:.3f} where nothing is drawn, {results[1]:.3f} where it is")
     model.to(torch.bfloat16).save_pretrained(config.output_dir)
-    report = dict(exact_match=accuracy, log=log)
+    report = dict(exact_match=results[0], exact_match_drawn=results[1], log=log)
     (config.output_dir / "pretraining.json").write_text(json.dumps(report, indent=1) + "\n")
 
 
