@@ -19,6 +19,7 @@ class Activity:
     def __init__(self, main_frame: str):
         self._main_frame = main_frame
         self._loading = ""  # the main frame's document, until it is loaded
+        self.broken_off = False  # its connection, before all of it came: then it never says that it is loaded
         self._started: dict[str, float] = {}
         self._asked: Counter[str] = Counter()
         self._changed = asyncio.Event()
@@ -29,8 +30,7 @@ class Activity:
         if method == "Network.requestWillBeSent":
             self._start(params)
         elif method in ("Network.loadingFinished", "Network.loadingFailed"):
-            if self._started.pop(params["requestId"], None) is not None:
-                self._change()
+            self._end(params["requestId"], failed=method == "Network.loadingFailed")
         elif method == "Page.lifecycleEvent" and params["frameId"] == self._main_frame:
             self._follow(params["name"], params["loaderId"])
 
@@ -76,7 +76,7 @@ class Activity:
     def _follow(self, stage: str, document: str) -> None:
         """A document's stages come from its own process in order (frameStartedLoading and -StoppedLoading may not)."""
         if stage == "init":
-            self._loading = document
+            self._loading, self.broken_off = document, False
             self._asked.clear()
             self._started = {request: when for request, when in self._started.items() if request == document}
         elif stage == "load" and document == self._loading:
@@ -97,6 +97,13 @@ class Activity:
         is_navigation = params["requestId"] == params["loaderId"] and params.get("frameId") == self._main_frame
         self._started[params["requestId"]] = math.inf if is_navigation else time.monotonic()
         self._change()
+
+    def _end(self, request: str, failed: bool) -> None:
+        if failed and request == self._loading:
+            self._loading, self.broken_off = "", True
+            self._change()
+        if self._started.pop(request, None) is not None:
+            self._change()
 
     def _next_expiry(self) -> float | None:
         """When the youngest request in flight stops to count; None when none counts now."""

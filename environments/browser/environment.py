@@ -136,6 +136,7 @@ class BrowserEnvironment(Environment):
         page, config = self.page, self.config
         if page.activity.navigating:  # a document asked for after the page had come to rest
             await settle(page)
+        await self._reload_what_came_empty()
         for is_last in (False, True):
             try:
                 return await observe(page, config.visibility, config.observation, config.fix_box_color)
@@ -147,6 +148,18 @@ class BrowserEnvironment(Environment):
                     raise
             await settle(page)
         raise AssertionError("unreachable")
+
+    async def _reload_what_came_empty(self) -> None:
+        """Chromium never draws a document whose connection broke before its body; a person asks for it again."""
+        page = self.page
+        for pause_s in (*OPEN_PAUSES_S, None):
+            if not (page.activity.broken_off and await page.run("() => !document.body")):
+                return
+            if pause_s is None:
+                raise PageError(f"{await page.address()}: the connection broke before anything of the page came")
+            await asyncio.sleep(pause_s)
+            await page.send("Page.reload")
+            await settle(page)
 
     async def _wall(self, seen: Observation) -> str:
         """What turns the agent away, or ""."""

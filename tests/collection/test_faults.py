@@ -63,6 +63,7 @@ ENDS = {
     "hanging page": ("/", "Click {to hanging} | Click {to fine} | ANSWER; x", "finished", "All is well"),
     "slow page": ("/slow?ms=3000", "ANSWER; x", "finished", "late content"),
     "cut off": ("/cut", "ANSWER; x", "finished", "It begins"),
+    "cut off at once": ("/cut-at-once", "ANSWER; x", "invalid", "broke before anything of the page came"),
     "windows": ("/windows", "Click {Open many} | ANSWER; x", "finished", "All is well"),
     "windows without end": ("/more-windows", "Wait | ANSWER; x", "finished", "One more"),
     "captcha in a form": ("/login", "ANSWER; x", "finished", "Sign up"),
@@ -83,7 +84,7 @@ def ends(url: str, secure: str, tmp_path_factory: pytest.TempPathFactory) -> dic
     found = {}
     names = [name for name, end in ENDS.items() if end[2] != "invalid"]
     faults = [name for name, end in ENDS.items() if end[2] == "invalid"]
-    for part in ([*faults[:3], *names], [*faults[3:], "slow page"]):
+    for part in ([*faults[:4], *names], [*faults[4:], "slow page"]):
         collector = Collector(tmp_path_factory.mktemp("run"))
         tasks = [task(name, ENDS[name][0].replace("SECURE", secure), ENDS[name][1]) for name in part]
         for fields in tasks:

@@ -125,12 +125,12 @@ def _redirect(handler: "WildHandler") -> None:
     handler.finish_with(b"")
 
 
-def _cut(handler: "WildHandler") -> None:
+def _cut(handler: "WildHandler", content: bytes) -> None:
     handler.send_response(200)
     handler.send_header("content-type", "text/html")
     handler.send_header("content-length", "100000")
     handler.end_headers()
-    handler.wfile.write(b"<title>Cut</title><h1>It begins</h1><p>and then")
+    handler.wfile.write(content)
     _empty(handler)
 
 
@@ -149,7 +149,8 @@ TROUBLES: dict[str, Callable[["WildHandler"], None]] = {
     "/attached.pdf": lambda handler: _pdf(handler, attached=True),
     "/hanging": _hanging,
     "/loop-redirect": _redirect,
-    "/cut": _cut,
+    "/cut": lambda handler: _cut(handler, b"<title>Cut</title><h1>It begins</h1><p>and then"),
+    "/cut-at-once": lambda handler: _cut(handler, b" "),
     "/empty": _empty,
 }
 
