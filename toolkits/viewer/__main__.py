@@ -40,7 +40,10 @@ def main(config: ViewConfig) -> None:
     if not index.runs:
         raise UserError(f"{', '.join(map(str, config.runs))}: holds no trajectories (folders task...) and no run")
     if config.export:
-        _export(Answers(index), config, single)
+        try:
+            _export(Answers(index), config, single)
+        except OSError as error:  # a full disk, say
+            raise UserError(f"--export: {error.filename or config.export}: {error.strerror}") from None
         return
     listener = listen(config.port, config.host)
     token = "" if config.host in _LOOPBACK else secrets.token_urlsafe(16)

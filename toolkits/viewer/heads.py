@@ -1,7 +1,6 @@
 """Head: what the table of trajectories says of one, read from its folder without its pages."""
 
 import json
-import math
 import re
 import unicodedata
 from dataclasses import dataclass
@@ -128,8 +127,12 @@ def as_json(value: Any) -> str:
 
 def as_number(value: Any) -> float | None:
     """A finite number, or None."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < LARGEST
-    return value if is_number and math.isfinite(value) else None
+    return value if is_number(value) and abs(value) < LARGEST else None  # which NaN is not
+
+
+def is_number(value: Any) -> bool:
+    """Also one that is not finite."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def numbers(value: Any) -> list[float]:
@@ -174,11 +177,12 @@ def _fill(
     task, provenance = as_object(summary.get("task")), as_object(summary.get("provenance"))
     head.ques, head.policy = shortened(as_text(task.get("ques"))), as_text(provenance.get("policy"))
     web = as_text(task.get("web")) or (as_text(steps[0].get("url")) if steps else "")
-    head.site = as_text(task.get("web_name")) or as_text(task.get("website")) or web.split("//")[-1].split("/")[0]
+    site = as_text(task.get("web_name")) or as_text(task.get("website")) or web.split("//")[-1].split("/")[0]
+    head.site = shortened(site)
     head.status, head.reason = as_text(summary.get("status")), shortened(as_text(summary.get("reason")))
     head.steps = len(steps)
     head.seconds = round(sum(sum(numbers([*as_object(one.get("timings_s")).values()])) for one in steps), 1)
-    head.version = as_text(steps[-1].get("weights_version")) if steps else ""
+    head.version = shortened(as_text(steps[-1].get("weights_version"))) if steps else ""
     logprobs = [one for step in steps for one in numbers(step.get("logprobs"))]
     head.surprise = round(-sum(logprobs) / len(logprobs), 3) + 0.0 if any(logprobs) else None
     acted = [text for step in steps for text in (as_text(step.get("reply")), *_texts_of(step.get("actions")))]
@@ -209,6 +213,6 @@ def _judge(head: Head, outcome: Outcome | None) -> None:
     head.outcome = outcome.verdict.value if outcome else UNJUDGED
     if outcome:
         head.judge, head.reason = (
-            as_text(outcome.judge),
+            shortened(as_text(outcome.judge)),
             shortened(plain_reason(as_text(outcome.reason))) or head.reason,
         )

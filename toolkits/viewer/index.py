@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import sqlite3
-import tempfile
 import threading
 import time
 from collections import Counter
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
+from data.outcome import Verdict
 from data.trajectory import AGREEMENT
 from toolkits.viewer.heads import Head, bare_head, folded, read_head, read_verdict, shortened
 from toolkits.viewer.opened import (
@@ -40,7 +40,7 @@ _PATIENCE_S = 5.0  # of a question about rows for the first of them
 _PAUSE_S = 1.0  # of reading, for answers
 _EVERY_S, _MOST_OF_A_CORE, _IDLE_S = 2.0, 0.02, 15.0
 _MAX_WORDS = 200
-_VERSION = 5
+_VERSION = 6
 _LARGEST = 2**63 - 1  # number that SQLite keeps
 
 
@@ -258,20 +258,21 @@ class Index:
                     raise
                 self._database.close()
                 for end in ("", "-wal", "-shm"):
-                    Path(f"{self._file}{end}").unlink(missing_ok=True)
+                    with contextlib.suppress(OSError):  # it may not be ours to take away
+                        Path(f"{self._file}{end}").unlink()
                 self._database, self._file = _opened(self._file)
                 self._is_asked.set()
 
 
 def _opened(file: Path | None) -> tuple[sqlite3.Connection, Path]:
-    """The index on disk; where that cannot be, one that ends with this process."""
+    """The index on disk; where that cannot be, a temporary file of SQLite's own that goes with this process."""
     if file is None:
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         file = base / "elcano" / f"viewer-{_VERSION}.sqlite"
-    for find_place in (lambda: file, lambda: Path(tempfile.mkdtemp(prefix="elcano-view-")) / "index.sqlite"):
+    for place in (file, ""):
         with contextlib.suppress(OSError, sqlite3.Error):
-            place = find_place()
-            place.parent.mkdir(parents=True, exist_ok=True)
+            if place:
+                file.parent.mkdir(parents=True, exist_ok=True)
             database = sqlite3.connect(place, check_same_thread=False, timeout=10)
             database.execute("PRAGMA journal_mode = WAL")
             database.execute("PRAGMA synchronous = NORMAL")
@@ -281,7 +282,7 @@ def _opened(file: Path | None) -> tuple[sqlite3.Connection, Path]:
             )
             database.execute("CREATE INDEX IF NOT EXISTS newest ON heads (changed)")
             database.execute(f"PRAGMA user_version = {_VERSION}")  # fails where nothing can be written
-            return database, place
+            return database, file
     raise UserError(f"{file}: no index can be kept there, nor in the folder for temporary files; set XDG_CACHE_HOME")
 
 
@@ -315,10 +316,10 @@ def _stamp(changed: int, judges: Sequence[tuple[str, int]]) -> int:
 
 
 def _disagrees(path: Path, head: Head, judges: Sequence[tuple[str, int]]) -> int:
-    """Whether another judge says something else."""
+    """Whether two judges, of which the trajectory's own is one, say different things."""
+    said = {head.outcome} & {*Verdict}
     for judge, _ in judges:
         with contextlib.suppress(UserError):
-            verdict = read_verdict(path / AGREEMENT / judge, f"{head.name}.json")
-            if verdict and verdict.verdict != head.outcome:
-                return 1
-    return 0
+            if verdict := read_verdict(path / AGREEMENT / judge, f"{head.name}.json"):
+                said.add(verdict.verdict)
+    return int(len(said) > 1)

@@ -3,9 +3,8 @@
 import io
 from collections.abc import Callable, Hashable
 
-from PIL import Image
-
 from common.errors import UserError
+from data.images import opened
 
 _SIDE = 256  # pixels, or a little more
 _MAX_PIXELS = 8_000_000
@@ -27,13 +26,10 @@ def thumbnail(file: Hashable, read: Callable[[], bytes]) -> bytes:
 
 
 def _small(png: bytes) -> bytes:
-    try:
-        with Image.open(io.BytesIO(png), formats=["PNG"]) as image:
-            if image.width * image.height > _MAX_PIXELS:
-                raise UserError("the picture is too large for the wall")
-            small = image.reduce(max(1, max(image.size) // _SIDE)).convert("RGB")
-    except (OSError, SyntaxError, ValueError, EOFError) as error:
-        raise UserError(f"not a picture: {type(error).__name__}") from None
+    with opened(io.BytesIO(png)) as image:
+        if image.width * image.height > _MAX_PIXELS:
+            raise UserError("the picture is too large for the wall")
+        small = image.reduce(max(1, max(image.size) // _SIDE)).convert("RGB")
     made = io.BytesIO()
     small.save(made, "JPEG")
     return made.getvalue()

@@ -5,10 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from common.errors import UserError
 from tests.toolkits.trajectories import write_trajectory
 from toolkits.viewer import export
+from toolkits.viewer.__main__ import main as view
 from toolkits.viewer.answers import Answers
 from toolkits.viewer.export import export_run, export_runs
+from toolkits.viewer.options import ViewConfig
 
 
 def test_several_runs_are_exported_below_a_page_that_leads_to_each(
@@ -36,3 +39,12 @@ def test_a_trajectory_that_cannot_be_exported_is_left_out_with_a_line(
     )
     assert export_run(answers, answers.index.runs[0], tmp_path / "out") == 1
     assert "taskShop--1 is left out: integer division" in capsys.readouterr().err
+
+
+def test_a_page_that_cannot_be_written_is_told_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    write_trajectory(tmp_path / "r", "Shop--1", num_steps=1)
+    taken = tmp_path / "out" / "index.html"
+    taken.mkdir(parents=True)
+    with pytest.raises(UserError, match=f"--export: {taken}: Is a directory"):
+        view(ViewConfig((tmp_path / "r",), export=tmp_path / "out"))

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import sqlite3
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -93,6 +94,33 @@ def test_any_clock_and_any_change_of_verdicts_is_noticed(tmp_path: Path, opened:
     assert disagree() == [1, 0]
     (judges / "person" / f"{first.name}.json").unlink()
     assert disagree() == [0, 0]
+
+
+def test_one_judge_alone_disagrees_with_nobody(tmp_path: Path, opened: Opened) -> None:
+    folder = write_trajectory(tmp_path / "r", "Shop--1", num_steps=1, verdict=None)
+    disagree = []
+    for judge, verdict in (("person", "success"), ("gpt", "failure")):
+        (tmp_path / "r" / ".agreement" / judge).mkdir(parents=True)
+        (tmp_path / "r" / ".agreement" / judge / f"{folder.name}.json").write_text(json.dumps({"verdict": verdict}))
+        disagree.append(rows(opened(tmp_path / "r"), "r")[folder.name]["disagrees"])
+    assert disagree == [0, 1]
+
+
+def test_where_no_index_can_be_kept_one_does_that_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_trajectory(tmp_path / "r", "Shop--1", num_steps=1)
+    (tmp_path / "temporary").mkdir()
+    for name in ("TMPDIR", "SQLITE_TMPDIR"):
+        monkeypatch.setenv(name, str(tmp_path / "temporary"))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    for kept in (Path("/proc/self/no"), folder / "steps.jsonl"):  # read-only; no folder
+        monkeypatch.setenv("XDG_CACHE_HOME", str(kept))
+        answers = Answers(Index([tmp_path / "r"]))
+        answers.index.refresh()
+        assert rows(answers, "r")[folder.name]["outcome"] == "success"
+        assert len(json.loads(answers.answer("search", {"run": "r", "words": "find shoe"}))) == 1
+    assert not [*(tmp_path / "temporary").iterdir()]
 
 
 def test_what_goes_while_it_is_listed_takes_nothing_else_with_it(

@@ -8,6 +8,7 @@ import os
 import socket
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -128,7 +129,15 @@ def test_pictures_of_the_wall_are_small(tmp_path: Path, client: Callable[..., Te
     assert Image.open(io.BytesIO(found.content)).size == (256, 192)
     assert "immutable" in found.headers["cache-control"] and "script-src" in found.headers["content-security-policy"]
     assert asked.get("/thumbnail", params={**where, "number": "2"}).status_code == 422
+    (folder / "screenshot2.png").write_bytes(_with_odd_profile(screenshot(1)))
+    assert asked.get("/thumbnail", params={**where, "number": "2", "at": "6"}).status_code == 422
     reads: list[int] = []
     for number in [*range(100), 99]:
         thumbnails.thumbnail(number, lambda: reads.append(1) or screenshot(1))
     assert len(reads) == 100 and len(thumbnails._made) <= 64  # of the small ones alone
+
+
+def _with_odd_profile(png: bytes) -> bytes:
+    """A chunk behind the pixels on which Pillow raises `IndexError`."""
+    chunk = b"iCCP" + b"x\0"
+    return png[:-12] + (2).to_bytes(4) + chunk + zlib.crc32(chunk).to_bytes(4) + png[-12:]
