@@ -134,6 +134,7 @@ def _page(data: dict[str, Any]) -> str:
     embedded = json.dumps(data, allow_nan=False).replace("<", "\\u003c")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<title>Elcano</title>\n'
         f'<link rel="icon" href="data:,">\n<style>{style}</style>\n</head>\n<body>\n<main id="main"></main>\n'
         f'<script type="application/json" id="embedded">{embedded}</script>\n'

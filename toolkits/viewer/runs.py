@@ -10,7 +10,17 @@ from common.errors import UserError
 from common.files import parse_json
 from common.significance import wilson
 from data.trajectory import FINISHED
-from toolkits.viewer.heads import UNPROVEN, Head, as_number, as_object, as_text, numbers, read_object, shortened
+from toolkits.viewer.heads import (
+    UNPROVEN,
+    Head,
+    as_number,
+    as_object,
+    as_text,
+    is_number,
+    numbers,
+    read_object,
+    shortened,
+)
 from toolkits.viewer.index import Index
 from toolkits.viewer.opened import OpenedRun, TrajectorySet, inner_folder, plain_folders, read
 
@@ -85,7 +95,8 @@ def written(run: OpenedRun) -> str:
 
 
 def curves(run: OpenedRun) -> list[dict[str, Any]]:
-    """From the `metrics.jsonl` of its rounds' trainers: {"name", "curves": {metric: [[iteration, value], ...]}}."""
+    """From the `metrics.jsonl` of its rounds' trainers: {"name", "curves": {metric: [[iteration, value], ...]}}; a
+    value that is NaN or too large to draw is null."""
     found = []
     for round, log in _logs(run):
         with contextlib.suppress(UserError):
@@ -101,20 +112,22 @@ def _logs(run: OpenedRun) -> Iterator[tuple[Path, Path]]:
             yield from ((round, log) for log in plain_folders(logs))
 
 
-def _curves(content: bytes) -> dict[str, list[list[float]]]:
-    points: dict[str, list[list[float]]] = defaultdict(list)
+def _curves(content: bytes) -> dict[str, list[list[float | None]]]:
+    points: dict[str, list[list[float | None]]] = defaultdict(list)
     lines = content.split(b"\n")[:-1]
-    for line in [*lines[:-1][:: max(1, len(lines) // _MAX_POINTS)], *lines[-1:]]:
+    places = range(len(lines))
+    odd = [at for at in places if b"NaN" in lines[at] or b"Infinity" in lines[at]]
+    for at in sorted({*places[:: max(1, len(lines) // _MAX_POINTS)], *places[-1:], *odd[:1], *odd[-1:]}):
         with contextlib.suppress(ValueError):
-            step = as_object(parse_json(line))
+            step = as_object(parse_json(lines[at]))
             if (iteration := as_number(step.get("iteration"))) is None:
                 continue
             tokens, seconds = as_number(step.get("num_tokens")), as_number(step.get("step_seconds"))
             if tokens and seconds:
                 step["tokens_per_s"] = tokens / seconds
             for name, value in list(step.items())[:_MAX_CURVES]:
-                if name not in _NOT_CURVES and as_number(value) is not None:
-                    points[shortened(name, 40)].append([iteration, value])
+                if name not in _NOT_CURVES and is_number(value):
+                    points[shortened(name, 40)].append([iteration, as_number(value)])
     return points
 
 

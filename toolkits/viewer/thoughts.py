@@ -18,7 +18,7 @@ _MAX_BYTES = 2**30
 _BATCH = 20_000  # rows in memory
 _MOST = 10_000  # rows of one trajectory in a file
 
-Numbers = dict[str, float]
+Numbers = dict[str, float | None]  # None: NaN, or too large to show
 _Ranked = dict[str, tuple[float, float]]
 
 
@@ -69,7 +69,7 @@ class Thoughts:
                         _rank(path, values, advantages)
                 self._stamp = stamp
                 self._summaries = {
-                    head: tuple(those[head][1] if head in those else None for those in (values, advantages))
+                    head: tuple(as_number(those[head][1]) if head in those else None for those in (values, advantages))
                     for head in values.keys() | advantages.keys()
                 }
             return self._summaries
@@ -112,7 +112,8 @@ def _rank_rows(table: Any, wanted: Sequence[str], values: _Ranked, advantages: _
     numbers = steps.fill_null("0").cast("float64").to_numpy()
     for name in wanted:
         column = table[name].to_numpy(zero_copy_only=False).astype(np.float64)
-        rows = np.flatnonzero(is_taken & (np.abs(column) < LARGEST))  # not nan
+        is_there = table[name].is_valid().to_numpy(zero_copy_only=False)  # a first value that is NaN stays the first
+        rows = np.flatnonzero(is_taken & (np.abs(column) < LARGEST if name == "advantage" else is_there))
         ranks = -np.abs(column) if name == "advantage" else 2 * numbers + (name == "value_1")
         rows = rows[np.lexsort((ranks[rows], codes[rows]))]
         _, first = np.unique(codes[rows], return_index=True)
@@ -131,7 +132,7 @@ def _number_columns(path: Path) -> list[str]:
 def _numbers(path: Path, begins: str) -> Iterator[tuple[str, Numbers]]:
     """(id, numbers by name) of the rows whose ids begin so."""
     for sample, row in _rows(path, begins, _number_columns(path)):
-        yield sample, {name: value for name in row if (value := as_number(row[name])) is not None}
+        yield sample, {name: as_number(value) for name, value in row.items() if value is not None}
 
 
 def _lists(path: Path, begins: str, of_texts: bool) -> Iterator[tuple[str, dict[str, list[Any]]]]:

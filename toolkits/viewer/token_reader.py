@@ -103,7 +103,7 @@ class _Reader:
         known = {} if tokens.behavior_logprobs is None else {"sampled": tokens.behavior_logprobs.tolist()}
         predicted = [at for at in range(1, len(ids)) if mask[at]]
         for name, values in self._columns.get(number, {}).items():
-            if len(values) == len(predicted) and all(as_number(value) is not None for value in values):
+            if len(values) == len(predicted):
                 by_place = dict(zip(predicted, values, strict=True))
                 known[name] = [by_place.get(at, math.nan) for at in range(len(ids))]
         image = self.encoder.image_encoder.token_id

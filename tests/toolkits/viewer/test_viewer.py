@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -56,6 +57,10 @@ def test_a_run_is_told_by_its_rounds_sets_stages_and_curves(tmp_path: Path, open
     ]
     (log / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"iteration": 3, "lo')
 
+    spoilt = [{"iteration": at, "loss": math.nan if at > 999 else 1.0, "norm": 1e300} for at in range(1, 1004)]
+    (log.parent / "spoilt").mkdir()
+    (log.parent / "spoilt" / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in spoilt))
+
     write_trajectory(run / "live", "Shop--1", verdict=None)  # nobody says that it failed
     answers = opened(run)
     told = json.loads(answers.answer("run", {"run": "night"}))
@@ -65,7 +70,10 @@ def test_a_run_is_told_by_its_rounds_sets_stages_and_curves(tmp_path: Path, open
     assert (found["name"], found["num_tasks"], found["num_solved"]) == ("optim-1/trajectories", 3, 2)
     assert found["s_at"] == [1 / 3, 2 / 3] and found["f_at_1"] == 1
     assert told["stages"] == [["IL/train", 90.5]] and told["faults"] == [["invalid, page", 1]]
-    [training] = json.loads(answers.answer("curves", {"run": "night"}))
+    training, spoilt = json.loads(answers.answer("curves", {"run": "night"}))
+    losses = dict(spoilt["curves"]["loss"])  # of every second line, and of the first that is no number
+    assert (losses[999], losses[1000], losses[1003], len(losses)) == (1, None, None, 503)
+    assert {*dict(spoilt["curves"]["norm"]).values()} == {None}
     assert training["curves"]["loss"] == [[1, 1], [2, 0.5]] and training["curves"]["tokens_per_s"] == [
         [1, 1000],
         [2, 1000],
@@ -102,9 +110,11 @@ def test_a_trajectory_shows_where_it_acted_and_what_is_thought_of_it(
         answers.screenshot({"set": key, "name": folder.name, "number": "2"})
         == (folder / "screenshot2.png").read_bytes()
     )
+    parquet.write_table(pyarrow.table({"id": keys, "value": [math.nan, 4, 5, 1]}), written)
+    assert json.loads(answers.answer("thoughts", {"run": tmp_path.name})) == {key: {folder.name: [None, None]}}
     monkeypatch.setattr(thoughts, "_MOST", 2)  # of rows: a file may hold millions of one trajectory
     told = json.loads(answers.answer("trajectory", {"set": key, "name": folder.name}))
-    assert [len(step["columns"]) for step in told["steps"]] == [0, 2, 0]
+    assert [step["columns"] for step in told["steps"]] == [{"value": None}, {"value": 4}, {}]
 
 
 def test_the_prompt_is_the_one_that_the_collector_builds(tmp_path: Path, client: Callable[..., TestClient]) -> None:
@@ -245,6 +255,13 @@ def test_a_label_is_one_more_judge(tmp_path: Path, client: Callable[..., TestCli
     assert asked.post("/label", params=where, json={"verdict": "blocked"}).status_code == 422
     assert asked.post("/label", params={**where, "name": "../x"}, json={"verdict": "success"}).status_code == 404
     assert asked.post("/label", params=where, json={"verdict": 3}).status_code == 422 and said.exists()
+    blind = asked.post("/label", params=where, json={"verdict": "failure", "note": "no", "replaces": None})
+    assert blind.status_code == 422 and "meanwhile it was labeled success (it did)" in blind.text
+    seen = {"verdict": "success", "note": "it did"}
+    for verdict in ("failure", "success"):
+        body = {"verdict": verdict, "note": "expected exact_match x", "replaces": seen}
+        assert asked.post("/label", params=where, json=body).status_code == 204
+        seen = {"verdict": verdict, "note": "expected the answer x"}  # as the page tells it
     assert asked.post("/label", params=where, json={"verdict": ""}).status_code == 204 and not said.exists()
     with ThreadPoolExecutor(8) as people:
         many = list(people.map(lambda _: asked.post("/label", params=where, json={"verdict": "success"}), range(40)))

@@ -4,23 +4,20 @@ import asyncio
 import json
 import math
 import shutil
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow
 import pytest
-import uvicorn
 from pyarrow import parquet
 from tokenizers import Tokenizer
 
 from common.defaults import STARTING_POLICY
-from common.processes import listen
 from data.outcome import Verdict
 from environments.browser.page import Page
 from tests.environments.conftest import OneBrowser, open_browser
 from tests.toolkits.trajectories import write_trajectory
+from tests.toolkits.viewer.chromium import press, served, until
 from tests.toolkits.viewer.hostile import write_hostile
 from toolkits.viewer.answers import Answers
 from toolkits.viewer.app import create_app
@@ -93,31 +90,14 @@ def _give_tokens(round: Path, folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def url(answers: Answers) -> Iterator[str]:
-    listener = listen(0)
-    server = uvicorn.Server(uvicorn.Config(create_app(answers, ""), log_level="warning"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-    thread.start()
-    yield f"http://localhost:{listener.getsockname()[1]}/"
-    server.should_exit = True
-    thread.join()
-
-
-async def until(page: Page, condition: str, timeout_s: float = 30.0) -> None:
-    """Wait for a JavaScript expression."""
-    deadline = time.monotonic() + timeout_s
-    while not await page.run(f"() => Boolean({condition})"):
-        assert time.monotonic() < deadline, f"{condition}: {await page.run('() => document.body.innerText')}"
-        await asyncio.sleep(0.1)
+    with served(create_app(answers, "")) as address:
+        yield address
 
 
 async def is_caught(page: Page) -> bool:
     """Whether something ran in the page's own world, which ours is apart from."""
     asked = {"expression": "Boolean(window.caught)", "returnByValue": True}
     return (await page.send("Runtime.evaluate", asked))["result"]["value"]
-
-
-async def press(page: Page, key: str) -> None:
-    await page.send_all([("Input.dispatchKeyEvent", {"type": kind, "key": key}) for kind in ("keyDown", "keyUp")])
 
 
 @pytest.mark.parametrize("which", ["taskText", pytest.param("task", marks=pytest.mark.slow)])

@@ -1,23 +1,28 @@
 // Small pictures of figures: a line with its last value, and success by round with intervals.
-import { figure, h, percent, svg } from "./dom.js";
+import { UNUSABLE, figure, h, percent, svg, told } from "./dom.js";
 
 const WIDTH = 280, HEIGHT = 90, LEFT = 62;
 
-export function curve(name, points, along = "step") {
-  const ys = points.map(([, y]) => y), xs = points.map(([x]) => x);
+// Of [x, y]; where y is null there was a number that cannot be drawn: it is counted.
+export function curve(name, all, along = "step") {
+  const points = all.filter(([, y]) => y !== null), lost = all.filter(([, y]) => y === null);
+  const ys = points.map(([, y]) => y), xs = all.map(([x]) => x);
   const [low, high, first, last] = [Math.min(...ys), Math.max(...ys), Math.min(...xs), Math.max(...xs)];
   const x = (value) => LEFT + 4 + ((value - first) / (last - first || 1)) * (WIDTH - LEFT - 10);
   const isLog = name.endsWith("loss") && low > 0 && high > 10 * low, scaled = isLog ? Math.log : (value) => value;
   const y = (value) => HEIGHT - 6 - ((scaled(value) - scaled(low)) / (scaled(high) - scaled(low) || 1)) * (HEIGHT - 12);
   const line = points.map(([at, value]) => `${x(at).toFixed(1)},${y(value).toFixed(1)}`).join(" ");
-  const said = `${name}: last ${figure(ys.at(-1))} (${figure(low)} to ${figure(high)})`;
+  const newest = `last ${told(all.at(-1)[1])}`;
+  const missing = lost.length ? `; ${UNUSABLE} at ${lost.length} of ${all.length} points, ${along} ${lost[0][0]} to ${lost.at(-1)[0]}` : "";
+  const said = `${name}: ${newest}${points.length ? ` (${figure(low)} to ${figure(high)})` : ""}${missing}`;
   const text = (place, words) => svg("text", place, words);
-  return h("figure", { class: "curve" }, h("figcaption", {}, h("strong", {}, name), `: last ${figure(ys.at(-1))}${isLog ? "; log scale" : ""}`),
+  return h("figure", { class: "curve" }, h("figcaption", {}, h("strong", {}, name), `: ${newest}${isLog ? "; log scale" : ""}${missing}`),
     svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT + 14}`, role: "img", "aria-label": said },
-      text({ x: LEFT - 4, y: 12, "text-anchor": "end" }, figure(high)), low < high && text({ x: LEFT - 4, y: HEIGHT - 3, "text-anchor": "end" }, figure(low)),
+      points.length > 0 && text({ x: LEFT - 4, y: 12, "text-anchor": "end" }, figure(high)), low < high && text({ x: LEFT - 4, y: HEIGHT - 3, "text-anchor": "end" }, figure(low)),
       text({ x: LEFT, y: HEIGHT + 11 }, `${along} ${first}`), last > first && text({ x: WIDTH - 4, y: HEIGHT + 11, "text-anchor": "end" }, last),
       svg("path", { d: `M${LEFT} 4V${HEIGHT - 3}H${WIDTH - 4}`, class: "axis" }),
       svg("polyline", { points: line, class: "line" }),
+      lost.map(([at]) => svg("path", { d: `M${x(at).toFixed(1)} ${HEIGHT - 8}v5`, class: "lost" })),
       points.length < 40 && points.map(([at, value]) => svg("circle", { cx: x(at), cy: y(value), r: 2.5, class: "dot" }))));
 }
 

@@ -59,6 +59,9 @@ export const percent = (share) => (share === null || share === undefined ? "" : 
 export const points = (share) => `${share > 0 ? "+" : ""}${(100 * share).toFixed(1)}`;
 export const figure = (value, digits = 3) => (value === null || value === undefined ? "" : String(+value.toPrecision(digits)));
 
+export const UNUSABLE = "NaN or beyond 1e15";
+export const told = (value) => (value === null ? UNUSABLE : figure(value));
+
 export function duration(seconds) {
   if (seconds < 90) return `${figure(seconds, 2)} s`;
   return seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`;

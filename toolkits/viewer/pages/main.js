@@ -5,11 +5,11 @@ import { livePage } from "./live.js";
 import { rowsPage } from "./rows.js";
 import { runPage } from "./run.js";
 import { hasTrajectory, isExported, load, runLink } from "./source.js";
-import { isUnderWay, lookAgain, trajectoryKeys, trajectoryPage } from "./trajectory.js";
+import { isUnderWay, leave, lookAgain, trajectoryKeys, trajectoryPage } from "./trajectory.js";
 
 const EVERY_MS = 3000, WALL_EVERY_MS = 10000;
 const stampOf = (state) => state.runs.map((run) => run.written).join();
-let generation = -1, written = "", turns = 0;
+let generation = -1, written = "", turns = 0, ended = 0; // `ended`: the newest turn that came to its end
 
 const pages = {
   run: ([key]) => runPage(key),
@@ -21,8 +21,11 @@ const pages = {
 
 history.scrollRestoration = "manual";
 
-async function go(at = null) { // `at`: how far down the page begins; null leaves it
-  const turn = (turns += 1);
+const isTyping = () => document.activeElement?.matches("input, select");
+
+// `at`: how far down the page begins; null leaves it. `isAgain`: the page that is shown, as it is now.
+async function go(at = null, isAgain = false) {
+  const turn = (turns += 1), asked = location.hash;
   let content, problem = "";
   try {
     const [path, query] = location.hash.slice(2).split("?");
@@ -32,16 +35,25 @@ async function go(at = null) { // `at`: how far down the page begins; null leave
       ({ generation, problem } = state);
       written = stampOf(state);
     }
-    if (kind && !Object.hasOwn(pages, kind)) throw new Error(`this address shows nothing: ${location.hash.slice(0, 200)}`);
+    if (kind && !Object.hasOwn(pages, kind)) throw new Error(nothingAt());
     content = await (kind ? pages[kind](parts, new URLSearchParams(query)) : home());
   } catch (error) {
-    content = [crumbs(["opened runs", "#/"]), h("p", { class: "problem", role: "alert" }, error.message)];
+    const said = error instanceof URIError ? nothingAt() : error.message;
+    content = [crumbs(["opened runs", "#/"]), h("p", { class: "problem", role: "alert" }, said)];
   }
   if (turn !== turns) return; // another page was asked for in the meantime
+  ended = turn;
+  if (isAgain && (location.hash !== asked || isTyping())) { // what was chosen or typed in the meantime stays
+    generation = -1;
+    return;
+  }
   if (content) show(problem && h("p", { class: "problem", role: "alert" }, problem), content);
+  content?.begin?.();
   document.title = `${(document.querySelector("h1")?.textContent ?? "Not found").slice(0, 80)} · Elcano`;
   if (at !== null) scrollTo(0, at);
 }
+
+const nothingAt = () => `this address shows nothing: ${location.hash.slice(0, 200)}`;
 
 async function home() {
   if (hasTrajectory) {
@@ -61,10 +73,10 @@ async function keepUp() {
   if (kind !== "live") {
     const state = await load("state");
     const isNew = state.generation !== generation || (["", "run"].includes(kind) && stampOf(state) !== written) || document.querySelector(".at-work");
-    if (!isNew || document.activeElement?.matches("input, select")) return;
+    if (!isNew || isTyping()) return;
     if (kind === "t") lookAgain();
   }
-  await go();
+  if (ended === turns) await go(null, true); // else a page is on its way
 }
 
 function keepOn() {
@@ -73,14 +85,16 @@ function keepOn() {
 }
 
 let scrolled;
-const remember = () => history.replaceState({ at: scrollY }, ""); // so that going back finds the same place
+const remember = () => history.replaceState({ ...history.state, at: scrollY }, ""); // so that going back finds the same place
+history.replaceState({ from: null, ...history.state }, ""); // `from`: the address that led here; null: nobody's of this viewer
 addEventListener("scroll", () => {
   clearTimeout(scrolled);
   scrolled = setTimeout(remember, 100);
 });
 addEventListener("click", remember, { capture: true });
-addEventListener("hashchange", () => {
+addEventListener("hashchange", ({ oldURL }) => {
   clearTimeout(scrolled);
+  if (history.state?.from === undefined) history.replaceState({ from: new URL(oldURL).hash || "#/" }, "");
   go(history.state?.at ?? 0);
 });
 addEventListener("keydown", (event) => {
@@ -88,7 +102,7 @@ addEventListener("keydown", (event) => {
   if (event.key === "/" && document.getElementById("search")) {
     event.preventDefault();
     document.getElementById("search").focus();
-  } else if (event.key === "Escape" && location.hash.startsWith("#/t/")) history.back();
+  } else if (event.key === "Escape" && location.hash.startsWith("#/t/")) leave();
   else trajectoryKeys(event);
 });
 if (!isExported) keepOn();

@@ -9,7 +9,6 @@ const COLUMNS = {
   steps: "steps", seconds: "time", value: "value", advantage: "advantage", surprise: "surprise", disagrees: "judges disagree",
 };
 let kept = { key: null, generation: -1 };
-let latest; // the table's body that was drawn last
 const addresses = new Map(); // of each run's table with the filters last set
 let last = { address: null, shown: PAGE }; // how many rows of which table, for when it is drawn again
 let order = []; // of the trajectories last shown, for the keys [ and ]
@@ -32,7 +31,7 @@ export async function rowsPage(key, query) {
   const disagree = h("input", { type: "checkbox", checked: query.get("disagree") === "1" });
   const groups = h("input", { type: "checkbox", checked: query.get("groups") === "1" });
   const headRow = h("tr");
-  let columns, heads, ids = null;
+  let columns, heads, ids = null, listed = [];
   function layOut() {
     columns = Object.keys(COLUMNS).filter((name) => rows.some((row) => row[name] !== null && row[name] !== undefined && row[name] !== "" && row[name] !== 0));
     heads = columns.map((name) => h("th", { scope: "col" }, h("button", { class: "sort", click: () => {
@@ -44,13 +43,17 @@ export async function rowsPage(key, query) {
   }
 
   let waiting;
-  function keep() {
+  function keep() { // while its rows are on the screen: another page has the address otherwise
+    if (!document.body.contains(body)) return;
     const said = new URLSearchParams();
     for (const [field, element] of choices) if (element.value) said.set(field, element.value);
     for (const [name, value] of [["words", words.value], ["least", least.value], ["most", most.value], ["disagree", disagree.checked && "1"],
       ["groups", groups.checked && "1"], ["sort", state.sort !== "task" && state.sort], ["down", state.down && "1"]]) if (value) said.set(name, value);
-    if (location.hash.startsWith(link("rows", key))) history.replaceState(history.state, "", `${link("rows", key)}?${said}`);
-    addresses.set(key, `${link("rows", key)}?${said}`);
+    const address = `${link("rows", key)}?${said}`;
+    if (location.hash.split("?")[0] === link("rows", key)) history.replaceState(history.state, "", address);
+    addresses.set(key, address);
+    last = { address, shown: state.shown };
+    order = listed;
   }
   function changed() {
     state.shown = PAGE;
@@ -72,33 +75,31 @@ export async function rowsPage(key, query) {
     if (words.value.trim() === asked) draw(); // else other words were typed meanwhile
   }
   function draw() {
-    keep();
-    last = { address: location.hash, shown: state.shown };
     const begun = performance.now();
     const isKnown = found.has(words.value.trim()); // else these are of the words before, until the answer comes
     if (isKnown) ids = found.get(words.value.trim());
     const wanted = choices.filter(([, element]) => element.value).map(([field, element]) => [field, element.value]);
     const low = least.value === "" ? -1 : +least.value, high = most.value === "" ? Infinity : +most.value;
-    order = rows.filter((row) => (!ids || ids.has(row.id)) && wanted.every(([field, value]) => row[field] === value)
+    listed = rows.filter((row) => (!ids || ids.has(row.id)) && wanted.every(([field, value]) => row[field] === value)
       && row.steps >= low && row.steps <= high && (!disagree.checked || row.disagrees));
-    order.sort((a, b) => compare(a[state.sort], b[state.sort], state.down ? -1 : 1) || a.id - b.id);
+    listed.sort((a, b) => compare(a[state.sort], b[state.sort], state.down ? -1 : 1) || a.id - b.id);
     heads.forEach((head, at) => head.setAttribute("aria-sort", columns[at] !== state.sort ? "none" : state.down ? "descending" : "ascending"));
-    const lines = groups.checked ? grouped(order).slice(0, state.shown).map(groupLine)
-      : order.slice(0, state.shown).map((row) => line(row, columns));
+    const lines = groups.checked ? grouped(listed).slice(0, state.shown).map(groupLine)
+      : listed.slice(0, state.shown).map((row) => line(row, columns));
     refill(headRow, ...(groups.checked ? [...["task", "ques"].map((name) => heads[columns.indexOf(name)] ?? h("th", { scope: "col" }, COLUMNS[name])), h("th", { scope: "col" }, "tries")] : heads));
     refill(body, ...lines);
     more.hidden = lines.length < state.shown;
-    counted.textContent = `${order.length} of ${rows.length} trajectories${kept.unread ? `; ${kept.unread} are still being read` : ""}${isKnown ? "" : "; searching"}`;
+    counted.textContent = `${listed.length} of ${rows.length} trajectories${kept.unread ? `; ${kept.unread} are still being read` : ""}${isKnown ? "" : "; searching"}`;
     counted.dataset.ms = (performance.now() - begun).toFixed(1);
+    keep();
   }
 
   for (const element of [words, least, most]) element.addEventListener("input", changed);
   for (const element of [...choices.map(([, element]) => element), disagree, groups]) element.addEventListener("change", changed);
   found.set(words.value.trim(), words.value.trim() ? await search(key, rows, words.value.trim()) : null);
   layOut();
-  latest = body;
-  kept.filled?.then((areThere) => { if (areThere && latest === body && location.hash.startsWith(link("rows", key))) layOut(); });
-  return [
+  kept.filled?.then((areThere) => { if (areThere) layOut(); });
+  const content = [
     crumbs(isExported ? ["exported", top ?? "#/"] : ["opened runs", "#/"], [key, link("run", key)], ["trajectories"]),
     h("h1", {}, `Trajectories of ${key}`),
     h("form", { class: "filters", submit: (event) => event.preventDefault() }, words, choices.map(([, element]) => element), least, most,
@@ -107,6 +108,7 @@ export async function rowsPage(key, query) {
     h("div", { class: "wide" }, h("table", { class: "rows" }, h("caption", {}, "Surprise is the mean of -log p over the sampled tokens, none at temperature 0; the advantage is a trajectory's furthest from 0"),
       h("thead", {}, headRow), body)), more,
   ];
+  return Object.assign(content, { begin: keep });
 }
 
 async function allRows(key) {
@@ -146,8 +148,9 @@ function choice(field, title, rows, query) {
   for (const row of rows) counts.set(row[field], (counts.get(row[field]) ?? 0) + 1);
   const asked = query.get(field), most = [...counts.keys()].filter((value) => value !== "").sort().slice(0, 500);
   const values = !asked || most.includes(asked) ? most : [...most, asked]; // what the address asks for is never dropped
+  const left = counts.size > values.length ? `, ${values.length} of ${counts.size} below` : "";
   const options = values.map((value) => h("option", { value, selected: asked === value }, `${value} (${counts.get(value) ?? 0})`));
-  return h("select", { "aria-label": title, id: `filter-${field}` }, h("option", { value: "" }, `any ${title}`), options);
+  return h("select", { "aria-label": title, id: `filter-${field}` }, h("option", { value: "" }, `any ${title}${left}`), options);
 }
 
 function bound(title, value) {

@@ -31,7 +31,7 @@ function roundTable(rounds) {
   const rows = rounds.map((round) => {
     const change = round.change;
     return [round.name, percent(round.success_rate), round.interval?.map(percent).join(" to "), round.num_tasks !== null && `${round.num_success ?? "-"}/${round.num_tasks}`,
-      percent(round.control), round.num_invalid, figure(round.mean_steps), change && `${change.won}:${change.lost}, p ${figure(change.p_value, 2)}`,
+      percent(round.control), round.num_invalid, figure(round.mean_steps), change && ![change.won, change.lost].includes(null) && `${change.won}:${change.lost}, p ${figure(change.p_value, 2)}`,
       change && change.mean !== null && `${points(change.mean)}${change.interval ? ` (${change.interval.map(points).join(" to ")})` : ""}`];
   });
   return table("95 % intervals; the change is against the round before, on the same tasks",

@@ -12,9 +12,13 @@ export async function load(what, given = {}) {
     if (what in held) return held[what];
     absent();
   }
-  const response = await fetch(`/answer/${what}?${new URLSearchParams(given)}`);
+  return (await ask(`/answer/${what}?${new URLSearchParams(given)}`)).json();
+}
+
+async function ask(address, how = {}) {
+  const response = await fetch(address, how).catch(() => { throw new Error("elcano view does not answer; it may have ended"); });
   if (!response.ok) throw new Error(await response.text());
-  return response.json();
+  return response;
 }
 
 function absent() {
@@ -47,16 +51,15 @@ export function exportLink(kind, one) {
 }
 
 export async function exported(kind, one) {
-  const response = await fetch(exportLink(kind, one));
-  if (!response.ok) throw new Error(await response.text());
+  const response = await ask(exportLink(kind, one));
   const name = response.headers.get("content-disposition").split('"')[1];
   return { name, address: URL.createObjectURL(await response.blob()) };
 }
 
-export async function label(one, verdict, note) {
+export async function label(one, verdict, note, seen) {
   const where = `/label?${new URLSearchParams({ set: one.set, name: one.name })}`;
-  const response = await fetch(where, { method: "POST", body: JSON.stringify({ verdict, note }) });
-  if (!response.ok) throw new Error(await response.text());
+  const replaces = seen ? { verdict: seen.verdict, note: seen.reason } : null;
+  await ask(where, { method: "POST", body: JSON.stringify({ verdict, note, replaces }) });
 }
 
 export const hasTrajectory = held !== null && "trajectory" in held;

@@ -1,26 +1,38 @@
 // One trajectory: the page at each step with the acted element, what was thought, done, said of it and worth.
 import { curve } from "./chart.js";
-import { badge, crumbs, duration, figure, h, percent, refill, svg } from "./dom.js";
+import { badge, crumbs, duration, h, refill, svg, told } from "./dom.js";
 import { exported, exportLink, isExported, label, link, load, screenshot, top, trajectoryLink } from "./source.js";
 import { reading } from "./reading.js";
 import { neighbor, tableAddress } from "./rows.js";
 
 const ENDS = { finished: "the agent answered", max_steps: "no steps left", blocked: "the website turned the agent away", invalid: "by a fault" };
+const MOST_LINES = 2000; // of a page's elements
 let shown = null; // {key, step, go, toggle} of the trajectory on the screen
 
 export async function trajectoryPage(set, name, step) {
   const key = `${set}/${name}`;
   const open = shown?.key === key && document.body.contains(shown.place) ? shown : null;
-  const content = open && !open.isOld ? null : await made(set, name, key, open);
-  if (content || !open?.isOld) shown.show(step); // nothing new is not drawn
+  if (open && !open.isOld) {
+    open.show(step);
+    return null;
+  }
+  const newer = await made(set, name, key, open);
   if (open) open.isOld = false;
-  return content;
+  if (!newer) return null; // nothing new is not drawn
+  newer.own.show(step);
+  return Object.assign(newer.content, { begin: () => { shown = newer.own; } });
 }
 
 export const isUnderWay = () => shown && !(shown.one.status && shown.one.verdicts[0]) && ![...document.querySelectorAll("main input")].some((field) => field.value !== field.defaultValue);
 
 export function lookAgain() {
   shown.isOld = true;
+}
+
+// Back to the table, or to the page of this viewer that led here.
+export function leave() {
+  if (isExported || history.state?.from) history.back();
+  else location.hash = shown ? tableAddress(shown.one.opened) : "#/";
 }
 
 export function trajectoryKeys(event) {
@@ -39,10 +51,10 @@ async function made(set, name, key, open) {
   const place = h("div", { class: "trajectory" });
   const strip = h("ol", { class: "strip", "aria-label": "steps" });
   const state = open?.state ?? { number: 1, after: false, open: new Set(), colored: null };
-  shown = {
+  const own = {
     key, place, one, state,
     show(number) {
-      const wanted = Math.min(Math.max(1, number || 1), one.steps.length);
+      const wanted = Math.min(Math.max(1, Math.trunc(number) || 1), one.steps.length);
       state.after &&= wanted === state.number;
       state.number = wanted;
       draw();
@@ -50,7 +62,7 @@ async function made(set, name, key, open) {
     go(by) {
       const number = Math.min(Math.max(1, state.number + by), one.steps.length);
       history.replaceState(history.state, "", link("t", set, name, number));
-      shown.show(number);
+      own.show(number);
     },
     toggle() {
       state.after = !state.after && state.number < one.steps.length;
@@ -58,26 +70,29 @@ async function made(set, name, key, open) {
     },
     other(by) {
       const next = neighbor(set, name, by);
-      if (next) location.hash = trajectoryLink(next.set, next.name);
+      if (!next) return;
+      history.replaceState({ from: history.state?.from ?? null }, "", trajectoryLink(next.set, next.name)); // so that one step back is the table
+      dispatchEvent(new Event("hashchange"));
     },
   };
   function draw() {
     if (!one.steps.length) return place.replaceChildren(h("p", { class: "problem" }, "No step was written."));
-    refill(place, ...stepView(one, one.steps[state.number - 1], state, shown));
+    refill(place, ...stepView(one, one.steps[state.number - 1], state, own));
     [...strip.children].forEach((item, at) => item.firstChild.setAttribute("aria-current", at + 1 === state.number ? "step" : "false"));
     strip.children[state.number - 1]?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
-  strip.append(...one.steps.map((step) => h("li", {}, h("button", { click: () => shown.go(step.number - state.number), title: step.action },
+  strip.append(...one.steps.map((step) => h("li", {}, h("button", { click: () => own.go(step.number - state.number), title: step.action },
     picture(one, step.number, "lazy"), h("span", {}, `${step.number}. ${step.action.slice(0, 40) || "no action"}`)))));
-  return [
+  const content = [
     crumbs(isExported ? ["exported"] : ["opened runs", "#/"], ...(isExported && !top ? [] : [[one.opened, (top ?? "") + link("run", one.opened)], ["trajectories", (top ?? "") + tableAddress(one.opened)]]), [name]),
     h("h1", {}, one.ques || one.task),
     h("p", {}, badge(one.verdicts[0]?.verdict ?? (one.status ? "unjudged" : "unfinished")), " ", one.task, one.run === null ? "" : `, try ${one.run}`,
       one.web && ` on ${one.web}`, one.status && `; it ended: ${ENDS[one.status] ?? one.status}`, one.answer && `; answer: ${one.answer}`, one.reason && `; ${one.reason}`),
     one.problems.map((problem) => h("p", { class: "problem" }, problem)),
-    judged(one), truth(one), strip, place, alongSteps(one), about(one),
-    h("p", { class: "hint" }, isExported ? "Keys: ← → step, a what came of it" : "Keys: ← → step, a what came of it, s f your verdict: success, failure; [ ] trajectory before and after in the table, Esc back to it"),
+    judged(own), truth(one), strip, place, alongSteps(one), about(one),
+    h("p", { class: "hint" }, isExported ? "Keys: ← → step, ↑ ↓ element, a what came of it" : "Keys: ← → step, ↑ ↓ element, a what came of it, s f your verdict: success, failure; [ ] trajectory before and after in the table, Esc back to it"),
   ];
+  return { own, content };
 }
 
 function truth(one) {
@@ -148,13 +163,26 @@ function stepView(one, step, state, shown) {
 }
 
 function treeLines(seen, acted, mark) {
-  const lines = (seen.tree ?? "(none)").split("\n").slice(0, 2000).map((text) => {
+  const texts = (seen.tree ?? "(none)").split("\n");
+  const lines = texts.slice(0, MOST_LINES).map((text) => {
     const label = text.match(/^\s*\[(\d+)\]/)?.[1];
     const isActed = label !== undefined && acted.includes(+label);
-    return h("li", { class: isActed ? "acted" : "", "data-label": label, tabindex: label === undefined ? null : 0,
+    return h("li", { class: isActed ? "acted" : "", "data-label": label, tabindex: label === undefined ? null : -1,
       mouseenter: () => mark(label ?? null), focus: () => mark(label ?? null) }, text.replaceAll("\t", "  "));
   });
-  return h("ol", { class: "tree", "aria-label": "what the model read of the page", mouseleave: () => mark(null) }, lines);
+  const elements = lines.filter((line) => line.hasAttribute("tabindex"));
+  elements[0]?.setAttribute("tabindex", 0); // Tab goes to one and on to what is below, arrows go from one to the next
+  function walk(event) {
+    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key], from = elements.indexOf(event.target), to = elements[from + by];
+    if (!by || from < 0) return;
+    event.preventDefault();
+    if (!to) return;
+    elements[from].setAttribute("tabindex", -1);
+    to.setAttribute("tabindex", 0);
+    to.focus();
+  }
+  const left = texts.length > MOST_LINES && h("li", {}, `(${MOST_LINES} of ${texts.length} lines are shown)`);
+  return h("ol", { class: "tree", "aria-label": "what the model read of the page", mouseleave: () => mark(null), keydown: walk }, lines, left);
 }
 
 function picture(one, number, loading = "eager") {
@@ -165,13 +193,13 @@ function picture(one, number, loading = "eager") {
 }
 
 function numbers(step) {
-  const facts = [...Object.entries(step.columns).map(([name, value]) => `${name} ${figure(value)}`),
+  const facts = [...Object.entries(step.columns).map(([name, value]) => `${name} ${told(value)}`),
     ...Object.entries(step.timings).map(([name, value]) => `${name.replace(/_s$/, "")} ${duration(value)}`),
     step.tokens[1] && `${step.tokens[0]} prompt tokens, ${step.tokens[1]} of the reply`, step.version].filter(Boolean);
   return [facts.length > 0 && h("p", { class: "facts" }, facts.join(" · ")),
     step.candidates.length > 0 && h("details", {}, h("summary", {}, `${step.candidates.length} other actions were drawn here`),
       h("ul", {}, step.candidates.map((other) => h("li", {}, `${other.action}: `,
-        Object.entries(other.columns).map(([name, value]) => `${name} ${figure(value)}`).join(" · ")))))];
+        Object.entries(other.columns).map(([name, value]) => `${name} ${told(value)}`).join(" · ")))))];
 }
 
 function alongSteps(one) {
@@ -213,7 +241,8 @@ function about(one) {
     !isExported && h("p", {}, make("export", "Export as one HTML file"), " · ", make("film", "as a GIF of its steps"), made));
 }
 
-function judged(one) {
+function judged(shown) {
+  const { one } = shown;
   const told = h("div", {}, verdicts(one));
   if (isExported) return told;
   const own = () => one.verdicts.find((verdict) => verdict?.judge === "person");
@@ -227,7 +256,7 @@ function judged(one) {
   }
   async function say(verdict) {
     try {
-      await label(one, verdict, note.value);
+      await label(one, verdict, note.value, own());
     } catch (error) {
       said.textContent = ` ${error.message}`;
       return;
