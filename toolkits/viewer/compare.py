@@ -21,7 +21,7 @@ _MAX_PARTINGS = 200  # tasks whose steps are read
 
 def compare_sets(index: Index, before: TrajectorySet, after: TrajectorySet) -> dict[str, Any]:
     """JSON of the change and of each task of both, those that changed first; `parts_at` is a step's number, `did` what
-    each of the two did there."""
+    each of the two did there, both known of the first `num_read` tasks."""
     all_heads = [index.heads(one) for one in (before, after)]
     sides = [_by_task(heads) for heads in all_heads]
     shares = [
@@ -38,7 +38,8 @@ def compare_sets(index: Index, before: TrajectorySet, after: TrajectorySet) -> d
     told = dataclasses.asdict(change) if change else None
     unproven = [sum(head.outcome in UNPROVEN for head in heads) for heads in all_heads]
     ends = {"before": before.key, "after": after.key, "unproven": unproven}
-    return {"opened": before.run, **ends, "change": told, "tasks": rows}
+    num_read = min(len(rows), _MAX_PARTINGS)
+    return {"opened": before.run, **ends, "change": told, "num_read": num_read, "tasks": rows}
 
 
 def _by_task(heads: list[Head]) -> dict[str, list[Head]]:

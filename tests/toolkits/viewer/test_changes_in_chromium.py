@@ -17,6 +17,7 @@ from tests.environments.conftest import OneBrowser, open_browser
 from tests.toolkits.trajectories import write_trajectory
 from tests.toolkits.viewer.chromium import be_phone, press, served, until
 from tests.toolkits.viewer.hostile import TEXTS, write_hostile
+from toolkits.viewer import compare
 from toolkits.viewer.answers import Answers
 from toolkits.viewer.app import create_app
 from toolkits.viewer.export import export_run
@@ -186,6 +187,46 @@ def test_elements_are_walked_by_arrows_and_left_by_one_tab(browser: OneBrowser, 
                 await press(page, key)
             assert await page.run("() => document.querySelector('.tree .chosen').textContent") == "[2] link 'one'"
             assert await page.run("() => document.querySelectorAll('.tree [tabindex=\"0\"]').length") == 1
+
+    browser.wait(look())
+
+
+def test_a_step_is_shown_in_the_strip_and_the_page_stays(browser: OneBrowser, index: Index, tmp_path: Path) -> None:
+    write_trajectory(tmp_path / "r" / "test", "Long--1", num_steps=30)
+    index.refresh()
+    is_seen = """(() => {
+        const { left, right } = document.querySelector('[aria-current=step]').getBoundingClientRect();
+        return left >= 0 && right <= innerWidth;
+    })()"""
+
+    async def look() -> None:
+        async with looked_at(browser, index, "#/t/r%2Ftest/taskLong--1/25") as (page, _):
+            await until(page, "document.querySelector('.page img')?.naturalWidth === 32")
+            await until(page, is_seen)
+            await page.run("() => { document.body.style.minHeight = '3000px'; scrollTo(0, 700) }")
+            for key, step in (("Home", 1), ("End", 30)):
+                await press(page, key)
+                await until(page, f"location.hash.endsWith('/{step}') && {is_seen}")
+            assert await page.run("() => scrollY") == 700
+
+    browser.wait(look())
+
+
+def test_tasks_whose_steps_are_not_compared_are_told(
+    browser: OneBrowser, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        write_trajectory(tmp_path / "r" / "later", f"Shop--{number}", num_steps=1)
+    index.refresh()
+    monkeypatch.setattr(compare, "_MAX_PARTINGS", 1)
+
+    async def look() -> None:
+        async with looked_at(browser, index, "#/compare/r%2Ftest/r%2Flater") as (page, _):
+            await until(page, "document.querySelector('table')")
+            said = await page.run("() => document.querySelector('p.hint').textContent")
+            assert said == "Where they part is told of the first 1 tasks, those with a change first."
+            parts = "() => [...document.querySelectorAll('td:last-child')].filter(one => one.textContent.includes('|'))"
+            assert await page.run(f"{parts}.length") == 1
 
     browser.wait(look())
 

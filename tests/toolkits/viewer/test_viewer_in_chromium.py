@@ -279,6 +279,8 @@ def test_exported_pages_open_by_themselves(browser: OneBrowser, answers: Answers
     assert not browser.wait(look("trajectories/000001.html", picture))
     compared = "#/compare/night%2Funtrained%2Ftest/night%2FIL%2Ftest"
     assert not browser.wait(look(f"index.html{compared}", "document.body.innerText.includes('3 won, 0 lost')"))
+    words = "document.getElementById('search')?.placeholder === 'words of task  ( / )'"  # all that it holds
+    assert not browser.wait(look("index.html#/rows/night", words))
     back = "document.querySelector('nav a[href^=\"../index.html#/rows\"]')"
     assert not browser.wait(look("trajectories/000001.html", back))
     assert not browser.wait(

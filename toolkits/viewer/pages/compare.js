@@ -2,6 +2,8 @@
 import { badge, crumbs, figure, h, points, table } from "./dom.js";
 import { link, load, trajectoryLink } from "./source.js";
 
+const MOST = 500; // tasks without a change
+
 export async function comparePage(before, after) {
   const found = await load("compare", { before, after });
   const change = found.change;
@@ -18,8 +20,9 @@ export async function comparePage(before, after) {
     h("p", {}, change ? `${change.num_tasks} tasks of both: ${change.won} won, ${change.lost} lost; ${points(change.mean)} points ` +
       `(95 % ${change.interval.map(points).join(" to ")}), p ${figure(change.p_value, 2)} of the exact sign test` : found.tasks.length ? "They share one task." : "They share no task."),
     found.unproven.some(Boolean) && h("p", {}, `Left out: ${found.unproven.join(" and ")} trajectories that nobody judged or a fault ended.`),
+    found.tasks.length > found.num_read && h("p", { class: "hint" }, `Where they part is told of the first ${found.num_read} tasks, those with a change first.`),
     listed(`Lost by ${own(after)}`, where(-1)),
     listed(`Won by ${own(after)}`, where(1)),
-    same.length > 0 && h("details", {}, h("summary", {}, `${same.length} tasks without a change`), table("", titles, rows(same.slice(0, 500)))),
+    same.length > 0 && h("details", {}, h("summary", {}, `${same.length} tasks without a change`), table(same.length > MOST ? `the first ${MOST}` : "", titles, rows(same.slice(0, MOST)))),
   ];
 }

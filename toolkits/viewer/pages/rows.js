@@ -21,11 +21,11 @@ export const neighbor = (set, name, by) => {
 export const tableAddress = (key) => addresses.get(key) ?? link("rows", key);
 
 export async function rowsPage(key, query) {
-  const rows = await allRows(key);
+  const own = await allRows(key), { rows } = own;
   const state = { shown: last.address === location.hash ? last.shown : PAGE, sort: query.get("sort") ?? "task", down: query.get("down") === "1" };
   const found = new Map([["", null]]); // words -> ids
   const body = h("tbody"), counted = h("p", { role: "status" }), more = h("button", { click: () => { state.shown += PAGE; draw(); } }, "Show more");
-  const words = h("input", { type: "search", value: query.get("words") ?? "", placeholder: "words of task, thoughts, actions  ( / )", "aria-label": "search", id: "search" });
+  const words = h("input", { type: "search", value: query.get("words") ?? "", placeholder: `words of task${isExported ? "" : ", thoughts, actions"}  ( / )`, "aria-label": "search", id: "search" });
   const choices = Object.entries(CHOICES).map(([field, title]) => [field, choice(field, title, rows, query)]);
   const least = bound("least steps", query.get("least")), most = bound("most steps", query.get("most"));
   const disagree = h("input", { type: "checkbox", checked: query.get("disagree") === "1" });
@@ -89,7 +89,7 @@ export async function rowsPage(key, query) {
     refill(headRow, ...(groups.checked ? [...["task", "ques"].map((name) => heads[columns.indexOf(name)] ?? h("th", { scope: "col" }, COLUMNS[name])), h("th", { scope: "col" }, "tries")] : heads));
     refill(body, ...lines);
     more.hidden = lines.length < state.shown;
-    counted.textContent = `${listed.length} of ${rows.length} trajectories${kept.unread ? `; ${kept.unread} are still being read` : ""}${isKnown ? "" : "; searching"}`;
+    counted.textContent = `${listed.length} of ${rows.length} trajectories${own.unread ? `; ${own.unread} are still being read` : ""}${isKnown ? "" : "; searching"}`;
     counted.dataset.ms = (performance.now() - begun).toFixed(1);
     keep();
   }
@@ -98,7 +98,7 @@ export async function rowsPage(key, query) {
   for (const element of [...choices.map(([, element]) => element), disagree, groups]) element.addEventListener("change", changed);
   found.set(words.value.trim(), words.value.trim() ? await search(key, rows, words.value.trim()) : null);
   layOut();
-  kept.filled?.then((areThere) => { if (areThere) layOut(); });
+  own.filled?.then((areThere) => { if (areThere) layOut(); });
   const content = [
     crumbs(isExported ? ["exported", top ?? "#/"] : ["opened runs", "#/"], [key, link("run", key)], ["trajectories"]),
     h("h1", {}, `Trajectories of ${key}`),
@@ -124,7 +124,7 @@ async function allRows(key) {
     kept = { key, generation, unread, rows, thoughts: kept.key === key ? kept.thoughts : {} };
     kept.filled = fill(key, kept);
   }
-  return kept.rows;
+  return kept;
 }
 
 // Values and advantages, which take longer than the rows: those known so far at once. Whether there are any.

@@ -20,7 +20,10 @@ export async function trajectoryPage(set, name, step) {
   if (open) open.isOld = false;
   if (!newer) return null; // nothing new is not drawn
   newer.own.show(step);
-  return Object.assign(newer.content, { begin: () => { shown = newer.own; } });
+  return Object.assign(newer.content, { begin: () => {
+    shown = newer.own;
+    shown.reveal();
+  } });
 }
 
 export const isUnderWay = () => shown && !(shown.one.status && shown.one.verdicts[0]) && ![...document.querySelectorAll("main input")].some((field) => field.value !== field.defaultValue);
@@ -50,7 +53,7 @@ async function made(set, name, key, open) {
   if (open && JSON.stringify(one) === JSON.stringify(open.one)) return null;
   const place = h("div", { class: "trajectory" });
   const strip = h("ol", { class: "strip", "aria-label": "steps" });
-  const state = open?.state ?? { number: 1, after: false, open: new Set(), colored: null };
+  const state = open?.state ?? { number: 1, after: false, open: new Set(), colored: null, size: null };
   const own = {
     key, place, one, state,
     show(number) {
@@ -63,6 +66,10 @@ async function made(set, name, key, open) {
       const number = Math.min(Math.max(1, state.number + by), one.steps.length);
       history.replaceState(history.state, "", link("t", set, name, number));
       own.show(number);
+    },
+    reveal() { // in the strip, which scrolls by itself: the page stays where it is
+      const [item, view] = [strip.children[state.number - 1], strip].map((one) => one?.getBoundingClientRect());
+      if (item) strip.scrollLeft += Math.min(0, item.left - view.left) || Math.max(0, item.right - view.right);
     },
     toggle() {
       state.after = !state.after && state.number < one.steps.length;
@@ -79,7 +86,7 @@ async function made(set, name, key, open) {
     if (!one.steps.length) return place.replaceChildren(h("p", { class: "problem" }, "No step was written."));
     refill(place, ...stepView(one, one.steps[state.number - 1], state, own));
     [...strip.children].forEach((item, at) => item.firstChild.setAttribute("aria-current", at + 1 === state.number ? "step" : "false"));
-    strip.children[state.number - 1]?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    own.reveal();
   }
   strip.append(...one.steps.map((step) => h("li", {}, h("button", { click: () => own.go(step.number - state.number), title: step.action },
     picture(one, step.number, "lazy"), h("span", {}, `${step.number}. ${step.action.slice(0, 40) || "no action"}`)))));
@@ -113,8 +120,11 @@ function stepView(one, step, state, shown) {
   const marks = svg("svg", { class: "marks", "aria-hidden": "true" });
   const lines = treeLines(seen, acted, mark);
   const image = picture(one, number);
+  const [wide, high] = state.size ?? []; // the place of a page is kept for the next one
+  if (wide) for (const [name, value] of [["width", wide], ["height", high]]) image.setAttribute(name, value);
   const page = h("div", { class: "page", click: (event) => pick(event) }, image, marks);
   function size() {
+    if (image.naturalWidth) state.size = [image.naturalWidth, image.naturalHeight];
     const [width, height] = one.viewport ?? [image.naturalWidth, image.naturalHeight];
     marks.setAttribute("viewBox", `0 0 ${width || 1024} ${height || 768}`);
     mark(null);
