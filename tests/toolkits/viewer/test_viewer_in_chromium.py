@@ -74,7 +74,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
 
 
 def _give_tokens(round: Path, folder: Path) -> None:
-    """To the second step of a trajectory, and to its sample a reference that likes the last token half as much."""
+    """To the second step of a trajectory, and to its sample a reference that likes the last token half as much and
+    has lost the first."""
     tokenizer = Tokenizer.from_file(str(STARTING_POLICY / "tokenizer.json"))
     steps = [json.loads(line) for line in (folder / "steps.jsonl").read_text().splitlines()]
     ids = tokenizer.encode(REPLY, add_special_tokens=False).ids
@@ -83,7 +84,7 @@ def _give_tokens(round: Path, folder: Path) -> None:
     summary = json.loads((folder / "trajectory.json").read_text())
     (folder / "trajectory.json").write_text(json.dumps({**summary, "provenance": {"max_attached_imgs": 1}}))
     (round / "columns").mkdir()
-    reference = [[-0.1] * (len(ids) - 1) + [-1.5 + math.log(0.5)]]
+    reference = [[math.nan] + [-0.1] * (len(ids) - 2) + [-1.5 + math.log(0.5)]]
     rows = {"id": ["Shop--00003--r01--step02"], "reference_logprobs": reference, "toString": [1.0]}
     parquet.write_table(pyarrow.table(rows), round / "columns" / "reference.parquet")
 

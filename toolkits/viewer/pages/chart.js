@@ -13,7 +13,7 @@ export function curve(name, all, along = "step") {
   const y = (value) => HEIGHT - 6 - ((scaled(value) - scaled(low)) / (scaled(high) - scaled(low) || 1)) * (HEIGHT - 12);
   const line = points.map(([at, value]) => `${x(at).toFixed(1)},${y(value).toFixed(1)}`).join(" ");
   const newest = `last ${told(all.at(-1)[1])}`;
-  const missing = lost.length ? `; ${UNUSABLE} at ${lost.length} of ${all.length} points, ${along} ${lost[0][0]} to ${lost.at(-1)[0]}` : "";
+  const missing = lost.length ? `; ${UNUSABLE} at ${lost.length} of ${all.length} points, ${along} ${lost[0][0]}${lost.length > 1 ? ` to ${lost.at(-1)[0]}` : ""}` : "";
   const said = `${name}: ${newest}${points.length ? ` (${figure(low)} to ${figure(high)})` : ""}${missing}`;
   const text = (place, words) => svg("text", place, words);
   return h("figure", { class: "curve" }, h("figcaption", {}, h("strong", {}, name), `: ${newest}${isLog ? "; log scale" : ""}${missing}`),
