@@ -12,7 +12,7 @@ from environments.sites.instructions import parse
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FOLDER = ROOT / "examples" / "quickstart" / "starting_policy"
-WEIGHTS = FOLDER / "weights"
+SHIPPED = {FOLDER / "weights": "idefics2", ROOT / "examples" / "tiny_qwen3_vl" / "weights": "qwen3_vl"}
 SITE_STRUCTURE = {"department", "attribute", "tab", "colour", "quantity", "travel_class"}  # words of every such site
 sys.path.insert(0, str(FOLDER))
 
@@ -34,17 +34,19 @@ def test_pretraining_text_shares_no_entity_and_no_instruction_with_the_embedded_
                 assert f"'{entity.lower()}'" not in corpus, f"{entity!r} of {path.name} occurs in the pre-training text"
 
 
-def test_shipped_weights_are_small_and_an_idefics2(corpus):
-    assert (WEIGHTS / "model.safetensors").stat().st_size <= 8_000_000
-    assert json.loads((WEIGHTS / "config.json").read_text())["model_type"] == "idefics2"
+@pytest.mark.parametrize("weights, model_type", SHIPPED.items(), ids=SHIPPED.values())
+def test_shipped_weights_are_small_and_of_the_family_that_is_said(weights, model_type):
+    assert (weights / "model.safetensors").stat().st_size <= 8_000_000
+    assert json.loads((weights / "config.json").read_text())["model_type"] == model_type
 
 
-def test_it_reads_pages():
+@pytest.mark.parametrize("weights", SHIPPED, ids=SHIPPED.values())
+def test_it_reads_pages(weights):
     """Exact match on fresh synthetic pages, the figure that pretraining.json reports, on a small sample."""
     import torch
     from pretrain import Batches, exact_match, load
 
     torch.set_num_threads(2)
-    model, processor = load(WEIGHTS)
+    model, processor = load(weights)
     batches = Batches(processor, model.config, seed=0)
-    assert exact_match(model.eval(), batches, max_elements=24, num_examples=24) > 0.45
+    assert exact_match(model.eval(), batches, max_elements=24, num_examples=48) > 0.42
