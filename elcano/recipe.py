@@ -34,7 +34,7 @@ _OWN = {
     "candidates": ("dataset_path", "output", "api_localhost"),
 }
 """What a run sets itself, by part; keys come from the environment, never from a recipe."""
-_MAY_CHANGE = {"num_test_tasks", "controls", "looks", "reference"}
+_MAY_CHANGE = {"num_test_tasks", "controls", "looks", "reference", "needs"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -212,7 +212,7 @@ def remember_recipe(recipe: Recipe, run_dir: Path) -> None:
     path, now = run_dir / "recipe.json", recipe.to_json()
     if not path.exists():
         write_json(path, now)
-    elif names := sorted(set(_differing(read_json(path), now)) - _MAY_CHANGE):
+    elif names := sorted(name for name in _differing(read_json(path), now) if name.split(".")[0] not in _MAY_CHANGE):
         raise UserError(
             f"{run_dir} was started with another recipe (changed: {', '.join(names)}); "
             "give another --output_dir, or delete that folder to start over"

@@ -8,10 +8,15 @@ from common.limits import Checked, at_least
 
 @dataclasses.dataclass(frozen=True)
 class Resources(Checked):
-    """Of one command; 0 leaves it to the executor."""
+    """Of one command; what is 0 or empty is left to the executor. The local one minds cores and GPUs alone."""
 
     num_gpus: Annotated[int, at_least(0)] = 0
     num_cores: Annotated[int, at_least(0)] = 0
+    memory_gib: Annotated[int, at_least(0)] = 0
+    time_h: Annotated[float, at_least(0)] = 0.0
+    """After so many hours a cluster ends the command; the next start of the run continues it."""
+    partition: str = ""
+    """Which part of a cluster."""
 
 
 ANY = Resources()

@@ -11,6 +11,7 @@ from collection.config.commands import CandidatesConfig
 from common.errors import UserError
 from common.files import read_json, write_json
 from elcano.recipe import load_recipe, remember_recipe
+from elcano.resources import Needs, Resources
 from elcano.rounds import draw_tasks
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -55,6 +56,13 @@ def test_a_run_refuses_another_recipe(tmp_path):
     changed = dataclasses.replace(recipe, testing=dataclasses.replace(recipe.testing, max_iter=3))
     with pytest.raises(UserError, match=r"changed: testing\.max_iter\)"):
         remember_recipe(changed, tmp_path)
+
+
+def test_a_run_may_go_on_with_other_resources(tmp_path):
+    recipe = load_recipe(QUICKSTART)
+    remember_recipe(recipe, tmp_path)
+    larger = Needs(training=Resources(memory_gib=64, time_h=2, partition="gpu"))
+    remember_recipe(dataclasses.replace(recipe, needs=larger), tmp_path)
 
 
 def test_a_run_may_go_on_with_more_test_tasks_and_with_controls(tmp_path):
