@@ -3,6 +3,7 @@
 import dataclasses
 import importlib
 import pkgutil
+import shlex
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -22,6 +23,12 @@ class Command:
     log: Path
     variables: dict[str, str] = dataclasses.field(default_factory=dict)
 
+    @property
+    def typed(self) -> str:
+        """As one line of a shell."""
+        variables = [f"{name}={shlex.quote(value)}" for name, value in self.variables.items() if value]
+        return " ".join([*variables, shlex.join(self.words)])
+
 
 class Executor(Protocol):
     """Both raise `UserError` for a command that fails; its line names the log and has the command's own last words."""
@@ -36,7 +43,8 @@ class Executor(Protocol):
 
         Args:
             command: of the address and port to listen at, which the executor chooses: `wanted_port` where it is free.
-                The embedded websites listen on loopback alone: where they run, browsers must run, too.
+                The embedded websites listen on loopback alone: where they run, browsers must run, too. One that does
+                not put the address into its words is taken to do so.
         """
 
 

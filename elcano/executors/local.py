@@ -35,11 +35,10 @@ class Executor:
     def run(self, command: Command, resources: Resources = ANY) -> None:
         """As `elcano.executors.executor.Executor`."""
         command = _limited(command, resources)
-        typed = _typed(command)
-        console.print(f"  [dim]$ {typed}[/dim]\n  [dim]log: {command.log}[/dim]", soft_wrap=True)
+        console.print(f"  [dim]$ {command.typed}[/dim]\n  [dim]log: {command.log}[/dim]", soft_wrap=True)
         report = command.log.with_suffix(".progress.json")
         report.unlink(missing_ok=True)
-        with _started(command, typed, {progress.VARIABLE: str(report)}) as process:
+        with _started(command, {progress.VARIABLE: str(report)}) as process:
             try:
                 with live_line() as show:
                     while process.poll() is None:
@@ -63,7 +62,7 @@ class Executor:
         """As `elcano.executors.executor.Executor`."""
         port = free_port(wanted_port)
         started, url = _limited(command(_LOOP, port), resources), f"http://{_LOOP}:{port}"
-        with _started(started, _typed(started)) as process:
+        with _started(started) as process:
             try:
                 _wait_until_healthy(process, url + health, started.log)
                 yield url
@@ -83,11 +82,11 @@ def _limited(command: Command, resources: Resources) -> Command:
 
 
 @contextlib.contextmanager
-def _started(command: Command, typed: str, more: dict[str, str] | None = None) -> Iterator[subprocess.Popen]:
+def _started(command: Command, more: dict[str, str] | None = None) -> Iterator[subprocess.Popen]:
     """The process, in a session of its own: Ctrl-C is for us, who end commands and services in their order."""
     command.log.parent.mkdir(parents=True, exist_ok=True)
     with open(command.log, "a") as file:
-        file.write(f"$ {typed}\n")
+        file.write(f"$ {command.typed}\n")
         file.flush()
         yield subprocess.Popen(
             command.words,
@@ -122,11 +121,6 @@ def _wait_until_healthy(process: subprocess.Popen, url: str, log: Path) -> None:
             return
         time.sleep(0.1)
     raise UserError(f"no answer from {url} within {START_TIMEOUT_S:.0f} s (log: {log})")
-
-
-def _typed(command: Command) -> str:
-    variables = [f"{name}={shlex.quote(value)}" for name, value in command.variables.items() if value]
-    return " ".join([*variables, shlex.join(command.words)])
 
 
 def last_words(log: Path) -> str:

@@ -1,0 +1,95 @@
+"""The sbatch file of a command: what a person can read, change and submit by hand."""
+
+import hashlib
+import os
+import shlex
+from pathlib import Path
+
+from common.defaults import ROOT
+from elcano.executors.executor import Command
+from elcano.resources import Resources
+
+ADDRESS = "NODE_ADDRESS"
+"""Stands in a command's words for the address of the node that it will run on; in the file it is a variable."""
+_SIGNAL_S = 120
+"""So long before a job's time is up it is asked to end: training saves a checkpoint."""
+SETTINGS = {
+    "partition": "SBATCH_PARTITION",
+    "account": "SBATCH_ACCOUNT",
+    "qos": "SBATCH_QOS",
+    "time": "SBATCH_TIMELIMIT",
+}
+"""What a recipe leaves open, people set in SLURM's own variables; sbatch would prefer these to the file's lines."""
+_FIND_ADDRESS = (
+    f'{ADDRESS}=$(scontrol show node --oneliner "$SLURMD_NODENAME" | sed "s/.* NodeAddr=\\([^ ]*\\) .*/\\1/")'
+)
+
+
+def job_name(log: Path) -> str:
+    """The same for a command in each start of a run; what is logged in one folder has one ending, `mark`."""
+    return f"{log.stem}-{log.parent.parent.name}-{mark(log)}"
+
+
+def mark(log: Path) -> str:
+    """Of all commands that log into this folder."""
+    return f"elcano-{hashlib.sha256(str(log.parent.resolve()).encode()).hexdigest()[:12]}"
+
+
+def batch_file(command: Command, resources: Resources, node: str = "") -> str:
+    """Its text; `node` is the only one that will do."""
+    lines = [
+        f"#SBATCH --{name}" + (f"={_value(value)}" if value else "") for name, value in _options(command.log).items()
+    ]
+    asked = {**_asked(resources), **({"nodelist": node} if node else {})}
+    lines += [f"#SBATCH --{name}={_value(value)}" for name, value in asked.items()]
+    limits = {"OMP_NUM_THREADS": str(resources.num_cores)} if resources.num_cores else {}
+    variables = {**limits, **command.variables}
+    lines += [f"export {name}={shlex.quote(value)}" for name, value in variables.items() if value]
+    if empty := [f"{name}=" for name, value in variables.items() if not value]:
+        lines.append(f"export {' '.join(empty)}")  # not what the person's own shell has
+    if listens_on_node(command):
+        lines.append(_FIND_ADDRESS)
+    lines.append(f"exec {' '.join(map(_quoted, command.words))}")
+    return "#!/bin/bash\n" + "".join(f"{line}\n" for line in lines)
+
+
+def listens_on_node(command: Command) -> bool:
+    """Whether the command was told the address of its node; else it listens on loopback."""
+    return any(ADDRESS in word for word in command.words)
+
+
+def _options(log: Path) -> dict[str, str]:
+    output = str(log.resolve()).replace("%", "%%")
+    return {
+        "job-name": job_name(log),
+        "output": output,
+        "open-mode": "append",
+        "chdir": str(ROOT),
+        "export": "ALL",
+        "signal": f"B:TERM@{_SIGNAL_S}",
+        "no-requeue": "",
+        "nodes": "1",
+        "ntasks": "1",
+    }
+
+
+def _asked(resources: Resources) -> dict[str, str]:
+    """What the recipe says, and what people set for what it leaves open."""
+    recipe = {
+        "cpus-per-task": resources.num_cores,
+        "gpus-per-node": resources.num_gpus,
+        "mem": f"{resources.memory_gib}G" if resources.memory_gib else "",
+        "time": round(resources.time_h * 60),
+        "partition": resources.partition,
+    }
+    own = {name: os.environ.get(variable, "") for name, variable in SETTINGS.items()}
+    return {name: str(value) for name, value in {**own, **{k: v for k, v in recipe.items() if v}}.items() if value}
+
+
+def _value(value: str) -> str:
+    return f'"{value}"' if " " in value else value
+
+
+def _quoted(word: str) -> str:
+    parts = [shlex.quote(part) if part else "" for part in word.split(ADDRESS)]
+    return f'"${ADDRESS}"'.join(parts) or "''"

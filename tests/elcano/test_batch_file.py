@@ -1,0 +1,85 @@
+"""The sbatch file of a command, without SLURM: what it says, and that it does what the local executor does."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from elcano.executors.executor import Command
+from elcano.resources import ANY, Resources
+from elcano.slurm.batch_file import ADDRESS, batch_file, job_name, listens_on_node
+from tests.conftest import ROOT
+
+SAYS = "import os, sys; print(sys.argv[1:], os.environ['NAME'], os.environ.get('OMP_NUM_THREADS'), sep='|')"
+
+
+@pytest.fixture(autouse=True)
+def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PARTITION", "ACCOUNT", "QOS", "TIMELIMIT"):
+        monkeypatch.delenv(f"SBATCH_{name}", raising=False)
+
+
+def asked(text: str) -> dict[str, str]:
+    """The file's options."""
+    lines = [line.removeprefix("#SBATCH --") for line in text.splitlines() if line.startswith("#SBATCH ")]
+    return {name: value for name, _, value in (line.partition("=") for line in lines)}
+
+
+def test_it_asks_for_what_the_recipe_and_the_person_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = tmp_path / "IL" / "logs" / "train.log"
+    command = Command(["bash", "training/train.sh"], log)
+    needs = Resources(num_gpus=8, num_cores=32, memory_gib=200, time_h=1.5, partition="gpu")
+    monkeypatch.setenv("SBATCH_PARTITION", "cpu")
+    monkeypatch.setenv("SBATCH_ACCOUNT", "vision")
+    found = asked(batch_file(command, needs))
+    expected = {"gpus-per-node": "8", "cpus-per-task": "32", "mem": "200G", "time": "90", "partition": "gpu"}
+    assert found.items() >= {**expected, "account": "vision", "output": str(log), "chdir": str(ROOT)}.items()
+    found = asked(batch_file(command, ANY))
+    assert found["partition"] == "cpu" and found["nodes"] == "1"
+    assert not found.keys() & {"gpus-per-node", "cpus-per-task", "mem", "time", "nodelist"}
+    assert asked(batch_file(command, ANY, "n7"))["nodelist"] == "n7"
+
+
+def test_it_is_a_script_that_does_the_same(tmp_path: Path) -> None:
+    words = ["a b", "", 'x"y$HOME', "it's", "*"]
+    command = Command([sys.executable, "-c", SAYS, *words], tmp_path / "x.log", {"NAME": "two 'words'"})
+    file = tmp_path / "x.sbatch"
+    file.write_text(batch_file(command, Resources(num_cores=3)))
+    done = subprocess.run(["bash", file], capture_output=True, text=True, cwd=ROOT)
+    assert done.stdout == f"{words}|two 'words'|3\n", done.stderr
+
+
+def test_a_service_learns_its_address_on_its_node(tmp_path: Path) -> None:
+    command = Command([sys.executable, "-c", SAYS, "--host", ADDRESS, f"http://{ADDRESS}:1/a b"], tmp_path / "x.log")
+    assert listens_on_node(command) and not listens_on_node(Command(["sites", "--port", "7070"], tmp_path / "x.log"))
+    *_, asks, begins = batch_file(command, ANY).splitlines()
+    assert asks.startswith(f'{ADDRESS}=$(scontrol show node --oneliner "$SLURMD_NODENAME"')
+    environment = {**os.environ, ADDRESS: "10.0.0.7", "NAME": ""}
+    done = subprocess.run(["bash", "-c", begins], capture_output=True, text=True, env=environment)
+    assert done.stdout.startswith("['--host', '10.0.0.7', 'http://10.0.0.7:1/a b']|"), done.stderr
+
+
+def test_names_tell_runs_and_rounds_apart(tmp_path: Path) -> None:
+    logs = [tmp_path / run / name / "logs" / "train.log" for run in ("a", "b") for name in ("IL", "optim-1")]
+    names = [job_name(log) for log in logs]
+    assert len(set(names)) == 4 and names[0].startswith("train-IL-elcano-")
+    assert job_name(logs[0].with_name("test.log"))[-19:] == names[0][-19:]
+
+
+def test_without_slurm_it_is_said_in_one_line(tmp_path: Path) -> None:
+    recipe = ROOT / "examples" / "quickstart" / "recipe.py"
+    words = ["run", recipe, "--executor", "slurm", "--output_dir", tmp_path / "run"]
+    done = subprocess.run(
+        [sys.executable, "-m", "elcano.cli", *words],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PATH": str(tmp_path)},
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "error: --executor slurm: no sbatch on this machine; start the run where SLURM's commands are\n"
+    )
+    assert not (tmp_path / "run").exists()
