@@ -35,8 +35,8 @@ _LOOP = "127.0.0.1"
 _PORTS = range(20000, 32768)
 """Below those that Linux gives to outgoing connections; which are free on a node is not known before it is chosen."""
 _SERVICE_END_S = 60.0
-_NUM_REFUSED = 3
-"""So often in a row: while the scheduler looks at a new job, its reason may be a preliminary one."""
+_NUM_REFUSED = 10
+"""So often in a row: until the scheduler has looked at a new job, its reason is a preliminary one."""
 
 
 class Executor:
