@@ -13,12 +13,16 @@ import pytest
 from common.processes import die_with_parent, reach_own_hosts_directly
 
 ROOT = Path(__file__).resolve().parent.parent
-# Tests ask for the CPU and for as many ranks as they need, whatever GPUs this host has; bash tests/gpu.sh is for those.
-os.environ["CUDA_VISIBLE_DEVICES"] = ""
 reach_own_hosts_directly()
 FIXTURES = ROOT.parent / "shared" / "fixtures" / "openwebvoyager"
 SOURCES = ["ours", *(["released"] if FIXTURES.is_dir() else [])]
 """Files of our own making, and the released ones where they are at hand."""
+
+
+def pytest_configure() -> None:
+    """Tests ask for the CPU and for as many ranks as they need, whatever GPUs this host has; bash tests/gpu.sh, which
+    imports this file, too, is for those."""
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 
 def in_foreground() -> None:

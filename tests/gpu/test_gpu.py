@@ -28,6 +28,13 @@ def test_without_a_gpu_it_says_how_to_try_its_lines(tmp_path: Path) -> None:
     )
 
 
+def test_what_it_imports_hides_no_gpu() -> None:
+    program = "import os, tests.gpu.__main__, tests.rehearsal.__main__; print(os.environ['CUDA_VISIBLE_DEVICES'])"
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "0,1"}
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.stdout == "0,1\n", done.stderr
+
+
 def test_an_unknown_line_is_refused(tmp_path: Path) -> None:
     done = prove("--cpu", "--only", "training", "rowing", "--output_dir", str(tmp_path))
     assert done.returncode == 2 and "--only rowing: the lines are parity_with_our_layers" in done.stderr
