@@ -41,7 +41,8 @@ async def read_pdf(path: Path) -> list[str]:
         stderr=asyncio.subprocess.DEVNULL,
     )
     try:
-        output, _ = await asyncio.wait_for(reader.communicate(), MAX_SECONDS)
+        async with asyncio.timeout(MAX_SECONDS):
+            output, _ = await reader.communicate()
     except (TimeoutError, asyncio.CancelledError) as error:
         reader.kill()
         await reader.wait()

@@ -71,7 +71,8 @@ class Activity:
     async def _change_within(self, timeout_s: float) -> None:
         self._changed.clear()
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._changed.wait(), timeout=max(0.0, timeout_s))
+            async with asyncio.timeout(max(0.0, timeout_s)):  # 3.11's wait_for loses a SIGTERM that comes now
+                await self._changed.wait()
 
     def _follow(self, stage: str, document: str) -> None:
         """A document's stages come from its own process in order (frameStartedLoading and -StoppedLoading may not)."""

@@ -1,11 +1,13 @@
 """Settling: content that comes late is waited for, endless movement is not."""
 
+import asyncio
 import time
 
 import pytest
 
 from data.action import Click
 from environments.browser.actions import act
+from environments.browser.activity import Activity
 from environments.browser.observe import observe
 from tests.environments.conftest import OneBrowser
 from tests.environments.website import find
@@ -41,3 +43,20 @@ def test_quiet_is_counted_from_the_action(browser: OneBrowser, url: str) -> None
             return (await observe(page, "released")).tree
 
     assert "loaded at last" in browser.wait(run())
+
+
+def test_a_wait_is_canceled_also_while_it_ends() -> None:
+    """Else a session goes on after a SIGTERM, and the run never ends."""
+
+    async def run() -> None:
+        activity = Activity(main_frame="main")
+        activity.take("Page.lifecycleEvent", {"frameId": "main", "loaderId": "1", "name": "init"})
+        waiting = asyncio.create_task(activity.idle(1))
+        await asyncio.sleep(0.01)
+        activity.take("Page.lifecycleEvent", {"frameId": "main", "loaderId": "2", "name": "init"})
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+
+    asyncio.run(run())
