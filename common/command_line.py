@@ -5,6 +5,7 @@
 
 import contextlib
 import dataclasses
+import difflib
 import io
 import re
 import sys
@@ -21,6 +22,8 @@ from common.switch import is_switch
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 _CELL = re.compile(r"^[│|]\s(.*?)\s*[│|]$")
 _RULE = re.compile(r"^─+$")
+_COMMANDS = "Available subcommands"
+_NO_NUMBER = re.compile(r"(?:invalid literal for int\(\) with base 10|could not convert string to float): (.*)")
 
 
 def read(
@@ -76,14 +79,22 @@ def _in_one_line(told: str, hint: str) -> str:
         return " ".join(told.split())
     parts = list(_parts(lines))
     what = " ".join(parts[0]).removesuffix(".")
+    what = re.sub(r"^Error parsing (?:\w+: (?=-))?", "", what)  # a class of ours says nothing to who typed
+    what = _NO_NUMBER.sub(r"\1 is no number", what)
     if what.startswith("Unrecognized options: "):
         given = what.partition(": ")[2].split(", ")
+        names = next((title.partition(": ")[2] for title, *_ in parts[1:] if title.startswith(_COMMANDS)), "")
+        if names and not given[0].startswith("-"):
+            nearest = difflib.get_close_matches(given[0], names.split(", "), n=1)
+            return f"{given[0]}: no such command; {f'the nearest is {nearest[0]}' if nearest else f'there are {names}'}"
         unknown = [word for word in given if word.startswith("-")] or given
         what = f"{' '.join(unknown)}: no such option"
     elif what.startswith("Missing from"):
-        what = f"{', '.join(line.split()[0] for line in parts[0] if line.startswith('--'))} must be given"
+        flags = [line.split()[0] for line in parts[0] if line.startswith("--")]
+        words, _, tells = " ".join(parts[0][1:]).removesuffix(" (required)").partition(" ")
+        what = f"{', '.join(flags)} must be given" if flags else f"{words} must be given: {tells.removesuffix('.')}"
     for title, *rest in parts[1:]:
-        if title.startswith("Available subcommands"):
+        if title.startswith(_COMMANDS):
             return f"{what}; there are {title.partition(': ')[2]}"
         if title.startswith("Perhaps you meant") and rest:
             return f"{what}; the nearest is {rest[0]}"

@@ -23,6 +23,6 @@ def judge(task: Task, folder: Path) -> Outcome:
     if trajectory.status == BLOCKED:
         return Outcome(Verdict.BLOCKED, trajectory.reason)
     if not trajectory.finished:
-        return Outcome(Verdict.FAILURE, "the agent did not answer", NAME)
+        return Outcome(Verdict.FAILURE, f"the agent did not answer in {len(trajectory.steps)} steps", NAME)
     complaint = find_fault(task, trajectory.answer or "", trajectory.final_state())
     return Outcome(Verdict.FAILURE if complaint else Verdict.SUCCESS, complaint, NAME)

@@ -62,7 +62,7 @@ def settled_without_judge(trajectory: Trajectory, name: str) -> Outcome | None:
     if trajectory.status == INVALID:
         return Outcome(Verdict.INVALID, trajectory.reason or "the trajectory ended by a fault")
     if not trajectory.finished:
-        return Outcome(Verdict.FAILURE, "the agent did not answer", name)
+        return Outcome(Verdict.FAILURE, f"the agent did not answer in {len(trajectory.steps)} steps", name)
     return None
 
 

@@ -10,6 +10,7 @@ import pytest
 from common.command_line import read
 from common.errors import UserError
 from common.switch import AutoSwitch, Switch
+from elcano.cli import Command
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -41,8 +42,7 @@ class Config:
         ("--quite_other 0.3", "run.py: --quite_other: no such option; --help says what there is"),
         (
             "--max_iter three",
-            "run.py: Error parsing --max_iter: invalid literal for int() with base 10: 'three'; "
-            "what is expected: --max_iter INT",
+            "run.py: --max_iter: 'three' is no number; what is expected: --max_iter INT",
         ),
         (
             "--max_iter",
@@ -75,6 +75,21 @@ def test_one_line_says_what_is_wrong_and_what_is_near(words: str, message: str) 
 )
 def test_a_switch_may_be_given_with_a_value_or_without(words: str, expected: Config) -> None:
     assert read(Config, words.split()) == expected
+
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        ("vew runs", "elcano: vew: no such command; the nearest is view"),
+        ("dance", "elcano: dance: no such command; there are run, show, try, view"),
+        ("view --port 99999", "elcano: --port must be 0 to 65535, not 99999; --help says what there is"),
+        ("run", "elcano: PATH must be given: Python file that defines `recipe() -> Recipe`; --help says what there is"),
+    ],
+)
+def test_a_command_that_is_not_there_or_lacks_a_word(words: str, message: str) -> None:
+    with pytest.raises(UserError) as raised:
+        read(Command, words.split(), "elcano")
+    assert str(raised.value) == message
 
 
 def test_commands_end_with_one_line_and_code_2() -> None:

@@ -35,6 +35,8 @@ _EVERYWHERE = ("0.0.0.0", "::", "")  # not addresses that another machine could 
 
 def main(config: ViewConfig) -> None:
     """Serve until stopped, or export."""
+    if config.gif and not config.export:
+        raise UserError("--gif is written beside exported pages; give --export FOLDER, too")
     single = _single(config.runs)
     index = Index([single.parent] if single else config.runs)
     if not index.runs:

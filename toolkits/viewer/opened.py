@@ -44,7 +44,8 @@ def check_roots(roots: Sequence[Path]) -> None:
     """`UserError` where one is no folder."""
     for root in roots:
         if not is_folder(root):
-            raise UserError(f"{root}: no such folder; give a run's, such as runs/quickstart, or one of trajectories")
+            what = "a file, no folder" if root.exists() else "no such folder"
+            raise UserError(f"{root}: {what}; give a run's, such as runs/quickstart, or one of trajectories")
         try:
             str(root.resolve()).encode()
         except UnicodeEncodeError:

@@ -25,6 +25,7 @@ from toolkits.viewer.index import Index
 from toolkits.viewer.opened import OpenedRun, TrajectorySet, inner_folder, plain_folders, read
 
 _MAX_TRIES = 5
+_MAX_FAMILIES = 200
 _MAX_POINTS = 400  # of a curve
 _MAX_CURVES = 40
 _METRICS_BYTES = 128 * 2**20
@@ -41,6 +42,7 @@ def run_page(index: Index, run: OpenedRun, now: float) -> dict[str, Any]:
         "key": run.key,
         "rounds": [_round(found) for found in _list(summary.get("rounds"))[:100]],
         "sets": [{"key": one.key, "name": one.name, **count(heads), "judging": _judging(one)} for one, heads in sets],
+        "families": _by_family([(one.key, heads) for one, heads in sets if one.name.endswith("test")]),
         "stages": _stages(run),
         "faults": faults.most_common(20),
         "at_work": at_work(run, now),
@@ -81,6 +83,18 @@ def count(heads: Sequence[Head]) -> dict[str, Any]:
         answered = (any(not head.run and head.status == FINISHED for head in those) for those in tries.values())
         counted["f_at_1"] = sum(answered) / len(tries)
     return counted
+
+
+def _by_family(tests: Sequence[tuple[str, Sequence[Head]]]) -> dict[str, dict[str, list[int]]]:
+    """{family: {set: [solved, judged]}} of trajectories that prove something."""
+    found: dict[str, dict[str, list[int]]] = defaultdict(dict)
+    for key, heads in tests:
+        for head in heads:
+            if head.family and head.outcome not in UNPROVEN:
+                counts = found[head.family].setdefault(key, [0, 0])
+                counts[0] += head.outcome == "success"
+                counts[1] += 1
+    return dict(sorted(found.items())[:_MAX_FAMILIES])
 
 
 def written(run: OpenedRun) -> str:

@@ -29,6 +29,16 @@ from toolkits.viewer.acted import named
 from toolkits.viewer.options import ViewConfig
 
 
+def test_tests_are_told_by_task_family(tmp_path: Path, opened: Opened) -> None:
+    for folder, outcomes in {"IL": "sf", "optim-1": "ss"}.items():
+        for number, outcome in enumerate(outcomes):
+            verdict = Verdict.SUCCESS if outcome == "s" else Verdict.FAILURE
+            write_trajectory(tmp_path / "night" / folder / "test", f"Shop-price--{number}", 0, verdict=verdict)
+    write_trajectory(tmp_path / "night" / "IL" / "test", "Shop-cart--9", 0, verdict=None)  # proves nothing
+    families = json.loads(opened(tmp_path / "night").answer("run", {"run": "night"}))["families"]
+    assert families == {"Shop-price": {"night/IL/test": [1, 2], "night/optim-1/test": [2, 2]}}
+
+
 def test_a_run_is_told_by_its_rounds_sets_stages_and_curves(tmp_path: Path, opened: Opened) -> None:
     run = tmp_path / "night"
     tries = run / "optim-1" / "trajectories"

@@ -1,7 +1,9 @@
 // Small pictures of figures: a line with its last value, and success by round with intervals.
 import { UNUSABLE, figure, h, percent, svg, told } from "./dom.js";
 
-const WIDTH = 280, HEIGHT = 90, LEFT = 62;
+const WIDTH = 280, HEIGHT = 90, LEFT = 74, SMOOTH = 50; // points of a running mean
+
+const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 // Of [x, y]; where y is null there was a number that cannot be drawn: it is counted.
 export function curve(name, all, along = "step") {
@@ -11,8 +13,10 @@ export function curve(name, all, along = "step") {
   const x = (value) => LEFT + 4 + ((value - first) / (last - first || 1)) * (WIDTH - LEFT - 10);
   const isLog = name.endsWith("loss") && low > 0 && high > 10 * low, scaled = isLog ? Math.log : (value) => value;
   const y = (value) => HEIGHT - 6 - ((scaled(value) - scaled(low)) / (scaled(high) - scaled(low) || 1)) * (HEIGHT - 12);
-  const line = points.map(([at, value]) => `${x(at).toFixed(1)},${y(value).toFixed(1)}`).join(" ");
-  const newest = `last ${told(all.at(-1)[1])}`;
+  const joined = (some) => some.map(([at, value]) => `${x(at).toFixed(1)},${y(value).toFixed(1)}`).join(" "), line = joined(points);
+  const isNoisy = points.length >= 2 * SMOOTH;
+  const means = isNoisy ? points.map(([at], place) => [at, mean(ys.slice(Math.max(0, place + 1 - SMOOTH), place + 1))]) : [];
+  const newest = `last ${told(all.at(-1)[1])}${isNoisy ? `, mean of the last ${SMOOTH} points ${figure(means.at(-1)[1])}` : ""}`;
   const missing = lost.length ? `; ${UNUSABLE} at ${lost.length} of ${all.length} points, ${along} ${lost[0][0]}${lost.length > 1 ? ` to ${lost.at(-1)[0]}` : ""}` : "";
   const said = `${name}: ${newest}${points.length ? ` (${figure(low)} to ${figure(high)})` : ""}${missing}`;
   const text = (place, words) => svg("text", place, words);
@@ -21,7 +25,8 @@ export function curve(name, all, along = "step") {
       points.length > 0 && text({ x: LEFT - 4, y: 12, "text-anchor": "end" }, figure(high)), low < high && text({ x: LEFT - 4, y: HEIGHT - 3, "text-anchor": "end" }, figure(low)),
       text({ x: LEFT, y: HEIGHT + 11 }, `${along} ${first}`), last > first && text({ x: WIDTH - 4, y: HEIGHT + 11, "text-anchor": "end" }, last),
       svg("path", { d: `M${LEFT} 4V${HEIGHT - 3}H${WIDTH - 4}`, class: "axis" }),
-      svg("polyline", { points: line, class: "line" }),
+      svg("polyline", { points: line, class: isNoisy ? "line faint" : "line" }),
+      isNoisy && svg("polyline", { points: joined(means), class: "line mean" }),
       lost.map(([at]) => svg("path", { d: `M${x(at).toFixed(1)} ${HEIGHT - 8}v5`, class: "lost" })),
       points.length < 40 && points.map(([at, value]) => svg("circle", { cx: x(at), cy: y(value), r: 2.5, class: "dot" }))));
 }

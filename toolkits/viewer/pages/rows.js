@@ -8,6 +8,7 @@ const COLUMNS = {
   task: "task", ques: "what was asked", set: "set", site: "site", outcome: "outcome", reason: "reason",
   steps: "steps", seconds: "time", value: "value", advantage: "advantage", surprise: "surprise", disagrees: "judges disagree",
 };
+const MEANINGS = { surprise: "the mean of -log p over the sampled tokens, none at temperature 0", advantage: "a trajectory's furthest from 0" };
 let kept = { key: null, generation: -1 };
 const addresses = new Map(); // of each run's table with the filters last set
 let last = { address: null, shown: PAGE }; // how many rows of which table, for when it is drawn again
@@ -30,10 +31,11 @@ export async function rowsPage(key, query) {
   const least = bound("least steps", query.get("least")), most = bound("most steps", query.get("most"));
   const disagree = h("input", { type: "checkbox", checked: query.get("disagree") === "1" });
   const groups = h("input", { type: "checkbox", checked: query.get("groups") === "1" });
-  const headRow = h("tr");
+  const headRow = h("tr"), caption = h("caption");
   let columns, heads, ids = null, listed = [];
   function layOut() {
     columns = Object.keys(COLUMNS).filter((name) => rows.some((row) => row[name] !== null && row[name] !== undefined && row[name] !== "" && row[name] !== 0));
+    caption.textContent = columns.filter((name) => MEANINGS[name]).map((name) => `${COLUMNS[name]}: ${MEANINGS[name]}`).join("; ");
     heads = columns.map((name) => h("th", { scope: "col" }, h("button", { class: "sort", click: () => {
       state.down = state.sort === name ? !state.down : ["value", "advantage", "surprise", "steps"].includes(name);
       state.sort = name;
@@ -105,7 +107,7 @@ export async function rowsPage(key, query) {
     h("form", { class: "filters", submit: (event) => event.preventDefault() }, words, choices.map(([, element]) => element), least, most,
       h("label", {}, disagree, "judges disagree"), h("label", {}, groups, "tries of a task side by side")),
     counted,
-    h("div", { class: "wide" }, h("table", { class: "rows" }, h("caption", {}, "Surprise is the mean of -log p over the sampled tokens, none at temperature 0; the advantage is a trajectory's furthest from 0"),
+    h("div", { class: "wide" }, h("table", { class: "rows" }, caption,
       h("thead", {}, headRow), body)), more,
   ];
   return Object.assign(content, { begin: keep });
@@ -146,7 +148,8 @@ async function search(key, rows, words) {
 function choice(field, title, rows, query) {
   const counts = new Map();
   for (const row of rows) counts.set(row[field], (counts.get(row[field]) ?? 0) + 1);
-  const asked = query.get(field), most = [...counts.keys()].filter((value) => value !== "").sort().slice(0, 500);
+  counts.delete(""); // a row that has none
+  const asked = query.get(field), most = [...counts.keys()].sort().slice(0, 500);
   const values = !asked || most.includes(asked) ? most : [...most, asked]; // what the address asks for is never dropped
   const left = counts.size > values.length ? `, ${values.length} of ${counts.size} below` : "";
   const options = values.map((value) => h("option", { value, selected: asked === value }, `${value} (${counts.get(value) ?? 0})`));

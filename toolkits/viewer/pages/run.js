@@ -20,6 +20,7 @@ export async function runPage(key) {
     run.num_left_out > 0 && h("p", { class: "problem" }, `${run.num_left_out} folders are left out: their names are not plain text`),
     tested.length > 0 && h("section", {}, h("h2", {}, "Success on the test tasks"), h("div", { class: "wide" }, rates(tested)), roundTable(run.rounds)),
     h("section", {}, h("h2", {}, "Sets of trajectories"), setTable(key, run.sets), compareForm(isExported ? run.sets.filter(isTest) : run.sets, others)),
+    Object.keys(run.families).length > 1 && h("section", {}, h("h2", {}, "Tests by task family"), familyTable(key, run)),
     run.faults.length > 0 && h("section", {}, h("h2", {}, "Faults by kind"), table("What ended trajectories that prove nothing", ["kind", "trajectories"], run.faults)),
     run.stages.length > 0 && h("section", {}, h("h2", {}, "Time by stage, of the last sitting"), stages(run.stages)),
     trained.length > 0 && h("section", {}, h("h2", {}, "Training"), trained.map(({ name, curves }) => [
@@ -48,6 +49,13 @@ function setTable(key, sets) {
     set.judging && `${figure(set.judging.usd)} USD, ${set.judging.num_requests} requests, ${set.judging.prompt_tokens + set.judging.completion_tokens} tokens`,
     set.s_at && [...set.s_at.map((share, k) => `S@${k + 1} ${percent(share)}`), `F@1 ${percent(set.f_at_1)}`].join(", ")]);
   return table("By task; faults and what nobody judged left out. The time of steps is summed over sessions, which run side by side", ["set", "solved", "share", "95 %", "trajectories", "steps", "time of steps", "judging", "tries"], rows);
+}
+
+function familyTable(key, run) {
+  const tests = run.sets.filter((set) => Object.values(run.families).some((counts) => counts[set.key]));
+  const rows = Object.entries(run.families).map(([family, counts]) => [family, ...tests.map((set) => counts[set.key] &&
+    h("a", { href: `${link("rows", key)}?set=${encodeURIComponent(set.key)}&family=${encodeURIComponent(family)}` }, counts[set.key].join("/")))]);
+  return table("Solved of those judged", ["family", ...tests.map((set) => set.name)], rows);
 }
 
 const isTest = (set) => set.name.endsWith("test");
