@@ -8,13 +8,13 @@ let counting;
 function count() {
   const shown = document.querySelectorAll("[data-since]");
   for (const one of shown) one.textContent = duration(Math.round((performance.now() - one.dataset.since) / 1000));
-  if (shown.length) counting = setTimeout(count, 1000);
+  if (shown.length) counting = setTimeout(count, 2000);
 }
 
 export async function livePage() {
   const found = await load("live");
   clearTimeout(counting);
-  counting = setTimeout(count, 1000);
+  counting = setTimeout(count, 2000);
   const before = pictures;
   pictures = new Map();
   function picture(one) {

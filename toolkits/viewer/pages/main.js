@@ -7,7 +7,7 @@ import { runPage } from "./run.js";
 import { hasTrajectory, isExported, load, runLink } from "./source.js";
 import { isUnderWay, leave, lookAgain, trajectoryKeys, trajectoryPage } from "./trajectory.js";
 
-const EVERY_MS = 3000, WALL_EVERY_MS = 10000;
+const EVERY_MS = 3000, WALL_EVERY_MS = 15000;
 const stampOf = (state) => state.runs.map((run) => run.written).join();
 let generation = -1, written = "", turns = 0, ended = 0; // `ended`: the newest turn that came to its end
 
