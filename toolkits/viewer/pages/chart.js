@@ -14,7 +14,8 @@ export function curve(name, all, along = "step") {
   const isLog = name.endsWith("loss") && low > 0 && high > 10 * low, scaled = isLog ? Math.log : (value) => value;
   const y = (value) => HEIGHT - 6 - ((scaled(value) - scaled(low)) / (scaled(high) - scaled(low) || 1)) * (HEIGHT - 12);
   const joined = (some) => some.map(([at, value]) => `${x(at).toFixed(1)},${y(value).toFixed(1)}`).join(" "), line = joined(points);
-  const isNoisy = points.length >= 2 * SMOOTH;
+  const travelled = ys.reduce((sum, value, at) => sum + Math.abs(value - (ys[at - 1] ?? value)), 0);
+  const isNoisy = points.length >= 2 * SMOOTH && travelled > 5 * (high - low);
   const means = isNoisy ? points.map(([at], place) => [at, mean(ys.slice(Math.max(0, place + 1 - SMOOTH), place + 1))]) : [];
   const newest = `last ${told(all.at(-1)[1])}${isNoisy ? `, mean of the last ${SMOOTH} points ${figure(means.at(-1)[1])}` : ""}`;
   const missing = lost.length ? `; ${UNUSABLE} at ${lost.length} of ${all.length} points, ${along} ${lost[0][0]}${lost.length > 1 ? ` to ${lost.at(-1)[0]}` : ""}` : "";
