@@ -44,8 +44,9 @@ def press(names: Sequence[str]) -> AnyAction:
     keys = tuple(map(_named, names))
     if not keys:
         raise ActionError("There are no keys to press.")
-    if keys in _SHORTCUTS:
-        return _SHORTCUTS[keys]
+    plain = tuple(key.lower() if len(key) == 1 else key for key in keys)  # people write Ctrl+T
+    if plain in _SHORTCUTS:
+        return _SHORTCUTS[plain]
     digits = keys[1] if len(keys) == 2 and keys[0] == "Control" else ""
     return SelectTab(int(digits) - 1) if digits in set("12345678") else Press(keys)
 

@@ -55,7 +55,7 @@ class Scale:
         """
         size = self.size(screen)
         if not isinstance(numbers, list | tuple) or len(numbers) not in (2, 4) or not all(map(_is_number, numbers)):
-            raise ActionError(f"{str(numbers)[:100]} is no point; a point is two numbers, [x, y].")
+            raise ActionError(f"{repr(numbers)[:100]} is no point; a point is two numbers, [x, y].")
         x, y = numbers if len(numbers) == 2 else ((numbers[0] + numbers[2]) / 2, (numbers[1] + numbers[3]) / 2)
         if not (0 <= x <= size[0] and 0 <= y <= size[1]):
             raise ActionError(f"[{x:g}, {y:g}] is outside of the screen, which ends at [{size[0]}, {size[1]}].")

@@ -95,7 +95,8 @@ class OpenWebRL(ToolCalls):
                 yield Write(call.text("message"), replace=True)
             case "press_keys":
                 keys = call.words("keys")
-                pressed = [press(keys)] if call.arguments.get("is_hotkey") is True else [press([key]) for key in keys]
+                together = call.arguments.get("is_hotkey") is True or not keys
+                pressed = [press(keys)] if together else [press([key]) for key in keys]
                 yield from pressed * min(_MOST_PRESSES, max(1, round(call.number("presses", 1))))
             case "scroll":
                 way, at = call.choice("direction", "down", "up", "left", "right"), call.perhaps("point_2d")

@@ -32,6 +32,11 @@ class Parsed:
     actions: tuple[AnyAction, ...]
 
 
+def writable(text: str) -> str:
+    """A text that a model spelled in JSON or as code, without halves of surrogate pairs, which no file can hold."""
+    return text.encode(errors="replace").decode()
+
+
 class ActionSpace(abc.ABC):
     """One way in which models say what they do. `scale` says what its numbers count; None: they are elements' numbers,
     shown beside the screenshot."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from common.files import parse_json
 from data.action import ActionError
-from data.action_spaces.space import ADVICE, ActionSpace, CannotRenderError, Parsed
+from data.action_spaces.space import ADVICE, ActionSpace, CannotRenderError, Parsed, writable
 from data.point_action import AnyAction
 from data.screen import Point, Scale, Screen
 
@@ -44,7 +44,7 @@ class Call:
         value = self.arguments.get(key)
         if not isinstance(value, str):
             raise ActionError(f"{self.name} takes a text as {key}.")
-        return value
+        return writable(value)
 
     def number(self, key: str, default: float) -> float:
         value = self.arguments.get(key, default)
@@ -91,13 +91,15 @@ class ToolCalls(ActionSpace):
 
     def parse(self, reply: str, screen: Screen | None) -> Parsed:
         assert screen is not None
-        head, found, _ = reply.partition("<tool_call>")
+        begin = _end_of_thinking(reply)
+        found = list(_CALL.finditer(reply, begin))
         if not found:
             raise ActionError("Format error: the reply holds no <tool_call>.")
-        calls = [_read(match[1]) for match in _CALL.finditer(reply)]
+        calls = [_read(match[1]) for match in found]
         actions = [
             action for name, arguments in calls for action in self.read(Call(name, arguments, self.scale, screen))
         ]
+        head = _CALL.sub(" ", reply[:begin]) + reply[begin : found[0].start()]
         thought = " ".join(_THINK.sub(" ", head).split())
         return Parsed(thought.removeprefix(self.thought_form.partition("{}")[0]), tuple(actions))
 
@@ -114,6 +116,12 @@ class ToolCalls(ActionSpace):
     @abc.abstractmethod
     def calls(self, action: AnyAction, screen: Screen) -> Iterator[tuple[str, dict[str, Any]]]:
         """Name and arguments of the calls by which this is done; CannotRenderError where there are none."""
+
+
+def _end_of_thinking(reply: str) -> int:
+    """Where calls are meant: one within `<think>` is weighed, unless it is the only one."""
+    end = reply.find("</think>")
+    return end if "<tool_call>" in reply[end:] else 0
 
 
 def _read(text: str) -> tuple[str, dict[str, Any]]:

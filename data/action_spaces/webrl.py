@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 
 from data.action import ActionError, Answer, Click, GoBack, Scroll, Type, Wait
-from data.action_spaces.space import ADVICE, ActionSpace, CannotRenderError, Parsed
+from data.action_spaces.space import ADVICE, ActionSpace, CannotRenderError, Parsed, writable
 from data.point_action import AnyAction, Press, SelectTab, Write
 from data.screen import Screen
 from data.simplified_html import simplified_html
@@ -78,7 +78,7 @@ def _call(code: str) -> tuple[str, dict[str, str]]:
             names = _PARAMETERS[call.func.id]
             pairs = [*zip(names, call.args, strict=False), *((one.arg, one.value) for one in call.keywords)]
             values = {name: part.value for name, part in pairs if name in names and isinstance(part, ast.Constant)}
-            return call.func.id, {name: str(value) for name, value in values.items() if value is not None}
+            return call.func.id, {name: writable(str(value)) for name, value in values.items() if value is not None}
     raise ActionError(f"Format error: the call is not written as code is. {_FORM}")
 
 

@@ -155,6 +155,46 @@ def test_several_calls_run_in_order():
     assert action_space("ui_tars").parse(two, SCREEN).actions == (ClickAt(AT), Write("don't stop", enter=True))
 
 
+@pytest.mark.parametrize("opening", ["<think>", ""])
+def test_a_call_that_is_weighed_in_thinking_is_not_made(opening):
+    """Thinking models' templates open the thoughts themselves."""
+    space = action_space("openwebrl")
+    weighed, made = (
+        f'<tool_call>{{"name": "click", "arguments": {{"point_2d": {at}}}}}</tool_call>' for at in ([9, 9], [500, 500])
+    )
+    parsed = space.parse(f"{opening}Maybe {weighed} is better.</think>\n{made}", SCREEN)
+    assert (parsed.thought, parsed.actions) == ("Maybe is better.", (ClickAt(AT),))
+    assert space.parse(f"{opening}So: {made}</think>", SCREEN).actions == (ClickAt(AT),)  # the only one
+
+
+@pytest.mark.parametrize(
+    ("name", "reply"),
+    [
+        ("openwebrl", '<tool_call>{"name": "write", "arguments": {"message": "5 \\ud83d\\ude00 \\ud800"}}</tool_call>'),
+        ("webrl", 'do(action="Type", argument="5 \\U0001f600 \\ud800", element="2")'),
+    ],
+)
+def test_a_text_that_no_file_can_hold_is_written_otherwise(name, reply):
+    assert action_space(name).parse(reply, SCREEN).actions[-1] == Write("5 \U0001f600 ?", replace=True)
+
+
+def test_a_reason_can_be_written_whatever_it_quotes():
+    with pytest.raises(ActionError) as error:
+        action_space("openwebrl").parse(
+            '<tool_call>{"name": "click", "arguments": {"point_2d": "\\ud800"}}</tool_call>', SCREEN
+        )
+    assert str(error.value).encode()
+
+
+def test_keys_that_are_none_are_told_and_capitals_are_shortcuts():
+    with pytest.raises(ActionError, match="There are no keys to press"):
+        action_space("openwebrl").parse(
+            '<tool_call>{"name": "press_keys", "arguments": {"keys": []}}</tool_call>', SCREEN
+        )
+    reply = '<tool_call>{"name": "press_keys", "arguments": {"keys": ["Ctrl", "T"], "is_hotkey": true}}</tool_call>'
+    assert action_space("openwebrl").parse(reply, SCREEN).actions == (OpenTab(),)
+
+
 def test_a_record_keeps_what_was_said_and_where_that_is():
     space = action_space("ui_tars")
     [action] = space.parse("Thought: t\nAction: left_double(point='<point>644 504</point>')", SCREEN).actions
