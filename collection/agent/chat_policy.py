@@ -1,5 +1,6 @@
 """A policy behind any OpenAI-compatible endpoint: GPT-4o, the embedded teacher, vLLM, SGLang, our own server."""
 
+import json
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -21,6 +22,7 @@ from collection.agent.policy import (
 from collection.endpoints.chat_dialect import ChatDialect
 from collection.endpoints.keys import minds_proxies
 from common.errors import UserError
+from common.fields import fits
 from common.retry import TransientError, retry_after_s
 from data.action_spaces import action_space
 from data.conversation import StepText, build_chat, split_marks
@@ -130,20 +132,32 @@ class ChatPolicy:
             raise UserError(f"{self.url} does not know --api_model {self.model} ({_said(error)})") from None
         except openai.APIStatusError as error:
             raise PolicyError(f"HTTP {error.status_code}: {_said(error)}") from None
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise TransientError(f"an answer that is cut off ({in_short(str(error))})") from None
         if isinstance(answer, str):  # what is no JSON
             raise UserError(f"{self.url} is no chat endpoint's address (it answers: {in_short(answer)})")
+        try:
+            return self._completion(answer, request, asked)
+        except (AttributeError, IndexError, TypeError):  # gateways report an engine's error with HTTP 200
+            said = getattr(answer, "error", None) or answer
+            raise TransientError(f"no reply in the answer: {in_short(str(said))}") from None
+
+    def _completion(self, answer: Any, request: dict[str, Any], asked: dict[str, float]) -> Completion:
+        """What an answer says; AttributeError, IndexError or TypeError where it is none of the protocol's."""
         usage, choice, sent = answer.usage, answer.choices[0], self._dialect.body(request)
         asked = {name: value for name, value in asked.items() if name in sent or name == "max_new_tokens"}
         token_ids = getattr(choice, "token_ids", None)
+        token_ids = token_ids if fits(token_ids, list[int]) else None
         said = choice.logprobs.content or () if choice.logprobs else ()
         logprobs = [getattr(token, "sampling_logprob", token.logprob) for token in said]
+        is_whole = token_ids and len(logprobs) == len(token_ids) and fits(logprobs, list[float])
         completion = Completion(
             text=choice.message.content or "",
             prompt_tokens=usage.prompt_tokens if usage else 0,
             completion_tokens=usage.completion_tokens if usage else 0,
             weights_version=answer.system_fingerprint or _weights_version_of_sglang(answer),
             token_ids=token_ids,
-            logprobs=logprobs if token_ids and len(logprobs) == len(token_ids) else None,
+            logprobs=logprobs if is_whole else None,
             sampling={**asked, **(applied if isinstance(applied := getattr(answer, "sampling", None), dict) else {})},
         )
         if "return_token_ids" in request:

@@ -72,9 +72,9 @@ class DocumentReader:
             key, base_url = self.key or "none", self.base_url or None
             async with AsyncOpenAI(api_key=key, base_url=base_url, http_client=http) as client:
                 answer = await ChatDialect(self.base_url).create(client, request)
-        except OpenAIError:
-            return ""
-        return (answer.choices[0].message.content or "").strip()
+            return (answer.choices[0].message.content or "").strip()
+        except (OpenAIError, ValueError, AttributeError, IndexError, TypeError):
+            return ""  # all but the first: an answer that is cut off, or has no reply
 
 
 def _is_pdf(file: Path) -> bool:

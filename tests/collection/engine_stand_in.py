@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import fastapi
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from PIL import Image
 
 from models.processor import load_processor
@@ -25,7 +25,8 @@ MODEL, VERSION, END = "policy", "step-7", "<|im_end|>"
 
 class Engine:
     """`reply` says what is answered to the texts of the user's turns. Lists hold what came of each request: `bodies`,
-    `prompts` (token ids), `drawn` (those of the replies) and `logprobs`; the statuses of `faults` come first."""
+    `prompts` (token ids), `drawn` (those of the replies) and `logprobs`; `faults` come first: statuses, or bodies of
+    HTTP 200."""
 
     def __init__(self, folder: Path, dialect: Dialect, reply: Callable[[list[str]], str], max_model_len: int = 4096):
         self.dialect, self.max_model_len, self._reply = dialect, max_model_len, reply
@@ -34,12 +35,14 @@ class Engine:
         self.prompts: list[list[int]] = []
         self.drawn: list[list[int]] = []
         self.logprobs: list[list[float]] = []
-        self.faults: list[int] = []
+        self.faults: list[int | str] = []
 
-    def answer(self, body: dict[str, Any]) -> JSONResponse:
+    def answer(self, body: dict[str, Any]) -> Response:
         self.bodies.append(body)
         if self.faults:
             status = self.faults.pop(0)
+            if isinstance(status, str):
+                return Response(status, media_type="application/json")
             return self._refuse(status, "the model is loading", "InternalServerError", {"retry-after": "0.1"})
         if self.dialect == "vllm" and body.get("model") not in (None, "", MODEL):
             return self._refuse(404, f"The model `{body['model']}` does not exist.", "NotFoundError")
@@ -121,7 +124,7 @@ def serving(engine: Engine) -> Iterator[str]:
         return {"object": "list", "data": [{"id": MODEL, "object": "model", "max_model_len": engine.max_model_len}]}
 
     @app.post("/v1/chat/completions")
-    def complete(body: dict[str, Any]) -> JSONResponse:
+    def complete(body: dict[str, Any]) -> Response:
         return engine.answer(body)
 
     with in_a_thread(app) as state:

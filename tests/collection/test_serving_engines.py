@@ -11,8 +11,10 @@ import torch
 from PIL import Image
 
 from collection.agent.chat_policy import ChatPolicy
+from collection.agent.documents import DocumentReader
 from collection.agent.policy import Completion, PolicyError, Sampling
 from common.errors import UserError
+from common.retry import MAX_ATTEMPTS
 from data.conversation import StepText, build_conversation
 from data.task import Task
 from data.trajectory import read_trajectory
@@ -121,6 +123,45 @@ def test_errors_of_engines_are_faults_as_those_of_our_server(make: Callable[[Dia
                 ask(url)
     with serving(make("vllm")) as url, pytest.raises(UserError, match="does not know --api_model other"):
         ask(url, model="other")
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ('{"error": {"message": "Provider returned error", "code": 502}}', "Provider returned error"),
+        ('{"choices": []}', "no reply in the answer"),
+        ('{"choices": [{"index": 0, "message": null}]}', "no reply in the answer"),
+        ('{"choices": [{"index": 0, "mess', "cut off"),
+        ("", "cut off"),
+        ("null", "no reply in the answer"),
+    ],
+)
+def test_an_answer_without_a_reply_is_asked_for_again(
+    make: Callable[[Dialect], Engine], monkeypatch: pytest.MonkeyPatch, body: str, said: str
+) -> None:
+    """Gateways report an engine's error with HTTP 200."""
+    monkeypatch.setattr("common.retry.FIRST_PAUSE_S", 0.01)
+    engine = make("vllm")
+    engine.faults = [body]
+    with serving(engine) as url:
+        assert ask(url)[0].text == REPLY
+        engine.faults = [body] * MAX_ATTEMPTS
+        with pytest.raises(PolicyError, match=said):
+            ask(url)
+        engine.faults = [body]
+        assert asyncio.run(DocumentReader(MODEL, "none", url)._ask("the text", "the question")) == ""
+
+
+def test_token_ids_that_are_none_are_not_kept(make: Callable[[Dialect], Engine]) -> None:
+    engine = make("vllm")
+    choice = '"index": 0, "message": {"role": "assistant", "content": "x"}'
+    logprobs = '{"content": [{"token": "x", "logprob": null}]}'
+    engine.faults = [
+        f'{{"choices": [{{{choice}, "token_ids": {ids}, "logprobs": {logprobs}}}]}}' for ids in ('"7"', "[7]")
+    ]
+    with serving(engine) as url:
+        replies = ask(url, times=2)
+    assert [(reply.text, reply.token_ids, reply.logprobs) for reply in replies] == [("x", None, None), ("x", [7], None)]
 
 
 def test_a_run_keeps_what_vllm_drew(collector: Collector, folder: Path, url: str) -> None:
