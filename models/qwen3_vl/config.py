@@ -12,7 +12,8 @@ def check(path: Path, config: Any) -> None:
     check_common(path, config, text_kind="qwen3_vl_text")
     text, vision = config.text_config, config.vision_config
     taps = vision.deepstack_visual_indexes
-    if not all(0 <= layer < vision.depth for layer in taps) or len(taps) > text.num_hidden_layers:
+    fit = all(0 <= layer < vision.depth for layer in taps) and len(set(taps)) == len(taps) <= text.num_hidden_layers
+    if not fit:
         raise UserError(
             f"{path}: deepstack_visual_indexes {list(taps)} do not fit the layers of tower and language model"
         )

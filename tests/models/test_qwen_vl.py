@@ -1,6 +1,7 @@
 """A Qwen-VL's positions, sizes and weights are Hugging Face's; a mark that a policy samples is a token like others."""
 
 import importlib
+import json
 import random
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +14,7 @@ from transformers import AutoModelForImageTextToText
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
 from common.errors import UserError
+from common.files import read_json
 from models.image_settings import ImageSettings
 from models.images import ImageEncoder
 from models.processor import describe, load_processor
@@ -140,6 +142,16 @@ def test_the_dry_run_counts_published_models(name: str) -> None:
     body, embeddings, vision = SIZES[name]
     assert count.language / 1e9 == pytest.approx(body + embeddings, abs=0.02)
     assert (count.vision + count.connector) / 1e9 == pytest.approx(vision, abs=0.02)
+
+
+@pytest.mark.parametrize("taps", [[0, 0, 1], [-1], [27]])
+def test_inner_layers_that_the_tower_has_not_are_refused(tmp_path: Path, taps: list[int]) -> None:
+    """Hugging Face reads a layer that is named twice once, and has a merger more than features."""
+    fields = read_json(config_folder(Path("qwen3-vl-4b")) / "config.json")
+    fields["vision_config"]["deepstack_visual_indexes"] = taps
+    (tmp_path / "config.json").write_text(json.dumps(fields))
+    with pytest.raises(UserError, match="do not fit the layers"):
+        family(tmp_path).read_config(tmp_path)
 
 
 def test_the_first_stage_needs_a_layer_for_each_inner_layer_of_the_tower() -> None:

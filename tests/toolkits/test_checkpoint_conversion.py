@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from transformers import AutoModelForImageTextToText, AutoProcessor
 
 from tests import tiny
@@ -92,6 +93,17 @@ def test_a_killed_conversion_never_looks_complete(policies: dict[str, Path], tmp
     if not (tmp_path / "mg").exists():
         run("hf2mg.sh", policies["tied"], tmp_path / "mg", dtype="bf16")
     assert list(tmp_path.iterdir()) == [tmp_path / "mg"]
+
+
+def test_an_output_layer_of_its_own_is_not_taken_for_tied(policies: dict[str, Path], tmp_path: Path) -> None:
+    """transformers does not tie it, whatever config.json says. One that is the word embedding is left out."""
+    folder = shutil.copytree(policies["tied"], tmp_path / "hf")
+    weights = load_file(folder / "model.safetensors")
+    head = weights["model.text_model.embed_tokens.weight"].clone()
+    save_file({**weights, "lm_head.weight": head}, folder / "model.safetensors", metadata={"format": "pt"})
+    run("hf2mg.sh", folder, tmp_path / "mg")
+    save_file({**weights, "lm_head.weight": 2 * head}, folder / "model.safetensors", metadata={"format": "pt"})
+    assert "lm_head.weight is not the word embedding" in run("hf2mg.sh", folder, tmp_path / "other", exit_code=2)
 
 
 def test_what_is_not_a_checkpoint_is_refused(policies: dict[str, Path], tmp_path: Path) -> None:

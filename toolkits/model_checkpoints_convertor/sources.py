@@ -42,7 +42,8 @@ class HfSource:
     """A Hugging Face folder."""
 
     def __init__(self, folder: Path) -> None:
-        """`UserError`: a tensor is missing, or there is one that the model doesn't have."""
+        """`UserError`: a tensor is missing, or there is one that the model doesn't have, or an output layer of its own
+        where it is tied."""
         self.hf_files, self.family = folder, family(folder)
         self.config = self.family.read_config(folder)
         stored = open_hf_folder(folder)
@@ -56,6 +57,12 @@ class HfSource:
         if unknown:
             raise UserError(f"{folder}: has {unknown[0]}, which a {self.family.name} of its config.json has not")
         self._stored = {name: stored[spelling] for name, spelling in spelled.items() if spelling}
+        for head in self._ignored() & set(stored):
+            if not stored[head].read().equal(self.read(names[0])):
+                raise UserError(
+                    f"{folder}: config.json says tie_word_embeddings, but {head} is not the word embedding; "
+                    'write "tie_word_embeddings": false'
+                )
 
     def _ignored(self) -> set[str]:
         """The output layer where it is the word embedding."""
