@@ -18,7 +18,8 @@ from elcano.executors.local import Executor
 from tests.conftest import ROOT
 from tests.gpu import parity
 from tests.gpu.result import FailedError, Machine, Result, SkippedError
-from tests.rehearsal.checkpoints import Depth, make_checkpoint
+from tests.rehearsal.checkpoints import make_checkpoint
+from tests.rehearsal.sizes import SIZES
 from training.modules.kernels import look
 
 STARTING_POLICY = ROOT / "examples" / "quickstart" / "starting_policy" / "weights"
@@ -90,7 +91,8 @@ def real_path(machine: Machine, result: Result) -> None:
     """tests/rehearsal.sh: served and trained tokens, pixels and log-probabilities are the same."""
     if machine.num_gpus == 1:
         raise SkippedError("training at TP=2 needs two GPUs")
-    size = {"size": "tiny", "models": ["idefics2"]} if machine.small else {}
+    fitting = [name for name, size in SIZES["full"].items() if size.tp <= machine.num_gpus]
+    size = {"size": "tiny", "models": ["idefics2"]} if machine.small else {"models": fitting}
     output = machine.folder / "rehearsal"
     command = [sys.executable, "-m", "tests.rehearsal", *python("", output_dir=output, **size)[2:]]
     _run(machine, result, command, "rehearsal")
@@ -140,7 +142,7 @@ def _policy_of_8b(machine: Machine) -> Path:
             raise SkippedError(f"{machine.folder}: {free:.0f} GiB of disk are free, {DISK_GIB} are needed")
         partial = folder.with_name("idefics2-8b.partial")
         shutil.rmtree(partial, ignore_errors=True)
-        make_checkpoint(partial, "idefics2", Depth(language=32, vision=27, resampler=3), tiny=False)
+        make_checkpoint(partial, "idefics2-8b", {})
         partial.rename(folder)
     return folder
 

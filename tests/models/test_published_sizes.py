@@ -3,8 +3,8 @@ Megatron finds the logits that Hugging Face's model finds, and the server serves
 
     bash tests/run.sh --slow tests/models/test_published_sizes.py        under 6 GB at any time
 
-The 8B is not compared in fp32, where the rows of its 151,936 tokens alone take 5 GB. None is trained: with gradients
-and Adam's moments these rows take 7 GB in the 4B, 22 GB in the 8B.
+The 8B is not compared in fp32, where the rows of its 151,936 tokens alone take 5 GB. None is trained here: with
+gradients and Adam's moments these rows take 7 GB in the 4B, 22 GB in the 8B; `bash tests/rehearsal.sh` trains SmolVLM.
 """
 
 import json

@@ -9,7 +9,7 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from common import cli
 from common.files import write_json
@@ -19,6 +19,8 @@ from tests.rehearsal.report import agreement_rows, memory_rows, print_rows, sigh
 from tests.rehearsal.sizes import SIZES
 from tests.rehearsal.stages import Rehearsal
 
+Name = Literal["idefics2", "llava_next", "smolvlm_256m"]
+
 
 @dataclasses.dataclass(frozen=True)
 class Config:
@@ -26,7 +28,7 @@ class Config:
 
     output_dir: Path = Path("runs/rehearsal")
     """Everything of the run: logs, trajectories, checkpoints."""
-    models: tuple[Literal["idefics2", "llava_next"], ...] = ("idefics2", "llava_next")
+    models: tuple[Name, ...] = get_args(Name)
     """Which are rehearsed."""
     size: Literal["full", "tiny"] = "full"
     """full: the released models' widths; tiny: their processors before a tiny model, for the tests."""

@@ -66,7 +66,8 @@ def _by_hugging_face(processor: Any, sample: Sample, pictures: list[Image.Image]
 
 
 def _add(sight: Sight, prompt: torch.Tensor, pixels: torch.Tensor, expected: Any) -> None:
-    ids, values = expected["input_ids"][0], expected["pixel_values"].flatten(0, 1)
+    ids, values = expected["input_ids"][0], expected["pixel_values"]
+    values = values.flatten(0, 1) if values.dim() > pixels.dim() else values  # of images and their parts
     sight.tokens += len(prompt)
     sight.pixels += pixels.numel()
     sight.other_tokens += len(prompt) if len(ids) != len(prompt) else int((ids != prompt).sum())

@@ -1,37 +1,76 @@
 """How deep the rehearsed models are, and which of the published values differ.
 
-Widths are the released models' (hidden 4096, feed-forward 14336, vocabulary 32003, SigLIP 1152, CLIP 1024). Training
-keeps 18 bytes of a parameter, and vision tower and connector are whole on both ranks: idefics2's connector alone would
-take 10.4 GiB of them with one of its three resampler layers. So idefics2 is trained in two runs on 24 GB, first
-everything but the connector, then everything but the language model, in rows half as long (SEQ_LEN=4096, which its
-samples do not fill either); LLaVA in one.
+Widths are the released models' (hidden 4096, feed-forward 14336, vocabulary 32003, SigLIP 1152, CLIP 1024), and all of
+SmolVLM-256M is. Training keeps 18 bytes of a parameter, and vision tower and connector are whole on every rank:
+idefics2's connector alone would take 10.4 GiB of them on two with one of its three resampler layers. So idefics2 is
+trained in two runs on 24 GB, first everything but the connector, then everything but the language model, in rows half
+as long (SEQ_LEN=4096, which no sample fills either); LLaVA and SmolVLM in one. SmolVLM's 9 heads are divided by 3
+tensor-parallel ranks, not by 2.
 """
 
-from tests.rehearsal.checkpoints import Depth
+import dataclasses
+
+from tests.rehearsal.checkpoints import Changes
 from tests.rehearsal.stages import Size
 
 _FEW = {"GLOBAL_BATCH_SIZE": "1", "TRAIN_ITERS": "2", "NUM_WORKERS": "1"}
+_SHORT = {**_FEW, "SEQ_LEN": "4096"}
+
+_FULL = {
+    "idefics2": Size(
+        shape="idefics2-8b",
+        script="train_idefics2.sh",
+        changes={
+            "text_config": {"num_hidden_layers": 1},
+            "vision_config": {"num_hidden_layers": 2},
+            "perceiver_config": {"resampler_depth": 1},
+        },
+        num_tasks=2,
+        trainings=({**_FEW, "FREEZE_CONNECTOR": "true"}, {**_SHORT, "FREEZE_LANGUAGE": "true"}),
+    ),
+    "llava_next": Size(
+        shape="llava-v1.6-mistral-7b",
+        script="train_llava_next.sh",
+        changes={"text_config": {"num_hidden_layers": 1}, "vision_config": {"num_hidden_layers": 3}},
+        num_tasks=1,
+        trainings=({**_FEW, "SEQ_LEN": "8192"},),  # twice as long takes four times as long here
+    ),
+    "smolvlm_256m": Size(
+        shape="smolvlm-256m",
+        script="train_smolvlm.sh",
+        changes={},
+        num_tasks=1,
+        trainings=({**_SHORT, "TRAIN_ITERS": "3"},),  # the last sample has three images, which --dry_run counts with
+        tp=3,
+    ),
+}
+
+_SIZES = {"hidden_size": 64, "intermediate_size": 192}
+_TEXT = {**_SIZES, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16}
+_TOWER = {**_SIZES, "num_hidden_layers": 3, "num_attention_heads": 4}
+_PERCEIVER = {
+    **{"hidden_size": 64, "resampler_depth": 1, "resampler_n_heads": 4, "resampler_head_dim": 16},
+    "num_key_value_heads": 2,
+}
+_TINY: dict[str, Changes] = {
+    "idefics2": {"text_config": _TEXT, "vision_config": _TOWER, "perceiver_config": _PERCEIVER},
+    "llava_next": {"text_config": _TEXT, "vision_config": _TOWER},
+    "smolvlm_256m": {
+        "text_config": {**_TEXT, "hidden_size": 144, "num_attention_heads": 9, "num_key_value_heads": 3},
+        "vision_config": _TOWER,
+    },
+}
+"""Other widths; what the processors know of, such as sizes in pixels and numbers of tokens, stays."""
 
 SIZES = {
-    "full": {
-        "idefics2": Size(
-            depth=Depth(language=1, vision=2, resampler=1),
-            tiny=False,
-            num_tasks=2,
-            trainings=(
-                {**_FEW, "FREEZE_CONNECTOR": "true"},
-                {**_FEW, "FREEZE_LANGUAGE": "true", "SEQ_LEN": "4096"},
-            ),
-        ),
-        "llava_next": Size(
-            depth=Depth(language=1, vision=3, resampler=0),
-            tiny=False,
-            num_tasks=1,
-            trainings=({**_FEW, "SEQ_LEN": "8192"},),  # twice as long takes four times as long here
-        ),
-    },
+    "full": _FULL,
     "tiny": {
-        name: Size(Depth(2, 3, 1), tiny=True, num_tasks=1, trainings=({**_FEW, "NUM_WORKERS": "0", "SEQ_LEN": "8192"},))
-        for name in ("idefics2", "llava_next")
+        name: dataclasses.replace(
+            _FULL[name],
+            changes=changes,
+            num_tasks=1,
+            trainings=({**_FEW, "NUM_WORKERS": "0", "SEQ_LEN": "8192"},),
+        )
+        for name, changes in _TINY.items()
     },
 }

@@ -4,7 +4,7 @@
 <folder>/trajectories/    what it did on embedded websites          server/hf_online_server.py, collection/run.py
 <folder>/shards/          as training data                          toolkits/convert_*.py
 <folder>/megatron/        the same weights                          hf2mg.sh
-<folder>/training/        trained with the published values         train_<model>.sh
+<folder>/training/        trained with the published values         train_<family>.sh
 <folder>/policy/          the trained weights                       mg2hf.sh
 <folder>/after/           what these did                            server/hf_online_server.py, collection/run.py
 <folder>/scores/          log-probabilities of server and trainer   /score, score.sh
@@ -21,9 +21,9 @@ from elcano.executors.local import Executor
 from elcano.services import embedded_sites
 from elcano.stage import Logbook
 from tests.conftest import ROOT
-from tests.rehearsal.checkpoints import Depth, make_checkpoint
+from tests.rehearsal.checkpoints import Changes, make_checkpoint
 
-CONVERTOR = "toolkits/model_checkpoints_convertor"
+CONVERTOR = ROOT / "toolkits" / "model_checkpoints_convertor"
 HOOK = Path(__file__).resolve().parent / "hook"
 TASKS = ROOT / "data" / "tasks" / "test.jsonl"
 EXECUTOR = Executor()
@@ -32,13 +32,17 @@ IMAGES = 3  # screenshots of a sample, as published
 
 @dataclasses.dataclass(frozen=True)
 class Size:
-    """How much of everything a rehearsal takes."""
+    """What is rehearsed, and how much of everything that takes."""
 
-    depth: Depth
-    tiny: bool
+    shape: str
+    """The published configuration, a folder in training/shapes."""
+    script: str
+    """What trains it, a file in training/."""
+    changes: Changes
     num_tasks: int
     trainings: tuple[dict[str, str], ...]
-    """One after the other; of each the training script's variables where they are not the published ones."""
+    """One after the other; of each the script's variables where they are not the published ones."""
+    tp: int = 2
 
 
 class Rehearsal:
@@ -61,7 +65,7 @@ class Rehearsal:
             self._stage(stage)
 
     def make(self) -> None:
-        make_checkpoint(self.released, self.model, self.size.depth, self.size.tiny)
+        make_checkpoint(self.released, self.size.shape, self.size.changes)
 
     def explore(self) -> None:
         """In bf16, as on a GPU; drawn from the very distribution that is scored."""
@@ -76,7 +80,7 @@ class Rehearsal:
 
     def train(self) -> None:
         """Each run goes on from the weights of the one before."""
-        script, before = ["bash", f"training/train_{self.model}.sh"], self.megatron
+        script, before = ["bash", f"training/{self.size.script}"], self.megatron
         for (run, checkpoint), variables in zip(self.runs.items(), self.size.trainings, strict=True):
             live_tensors = self.folder / "live_tensors" / run
             live_tensors.mkdir(parents=True, exist_ok=True)
@@ -85,7 +89,7 @@ class Rehearsal:
                 "PRETRAIN_CHECKPOINT_PATH": str(before),
                 "OUTPUT_BASEPATH": str(self.folder / "training"),
                 "RUN_NAME": run,
-                "TP": "2",
+                "TP": str(self.size.tp),
                 "PAD_TO_LONGEST": "false",  # as on a GPU
                 **variables,
             }
@@ -175,15 +179,17 @@ class Rehearsal:
         EXECUTOR.run(Command(command, self._log(f"{folder.name}_shards")))
 
     def _convert(self, direction: str, source: Path, target: Path) -> None:
-        script = f"{CONVERTOR}/{self.model}/{direction}.sh"
-        command = ["bash", script, "--load_path", str(source), "--save_path", str(target)]
+        published = CONVERTOR / self.model / f"{direction}.sh"  # of the families that OpenWebVoyager has one for
+        script = published if published.exists() else CONVERTOR / f"{direction}.sh"
+        command = ["bash", str(script), "--load_path", str(source), "--save_path", str(target)]
         EXECUTOR.run(Command(command, self._log(direction)))
 
     def _score(self, checkpoint: Path, shards: Path, name: str, **variables: str) -> None:
         output = self.folder / "scores" / f"{name}.parquet"
         output.parent.mkdir(parents=True, exist_ok=True)
         paths = {"CHECKPOINT": checkpoint, "DATASET_PATH": shards, "OUTPUT": output}
-        variables |= {name: str(path) for name, path in paths.items()} | {"TP": "2", "TOKEN_LOGPROBS": "true"}
+        variables |= {name: str(path) for name, path in paths.items()}
+        variables |= {"TP": str(self.size.tp), "TOKEN_LOGPROBS": "true"}
         EXECUTOR.run(Command(["bash", "training/score.sh"], self._log(f"score_{name}"), variables))
 
     def _log(self, stage: str) -> Path:

@@ -14,7 +14,7 @@ from tests.conftest import ROOT
 from tests.rehearsal import memory
 from tests.rehearsal.agreement import ROUNDING, Difference, bf16_bound
 from tests.rehearsal.live_tensors import LiveTensors
-from tests.tiny import mistral_tokenizer
+from tests.tiny import byte_level_tokenizers, mistral_tokenizer
 
 
 def test_rounding_to_bf16_errs_as_the_bound_says() -> None:
@@ -61,19 +61,32 @@ def test_a_tokenizer_of_our_making_has_the_special_tokens_where_they_are(monkeyp
     assert tokenizer.decode(ids[1:-1]).strip() == "OBSERVATION:\n[1] link 'Café'"
 
 
+def test_smolvlms_tokenizer_of_our_making_has_the_special_tokens_where_they_are() -> None:
+    tokenizer = byte_level_tokenizers.smolvlm()
+    special = {  # as in the released added_tokens.json
+        **{"<|im_start|>": 1, "<|im_end|>": 2, "<global-img>": 49152, "<row_1_col_1>": 49153, "<row_6_col_6>": 49188},
+        **{"<fake_token_around_image>": 49189, "<image>": 49190, "<end_of_utterance>": 49279},
+    }
+    assert len(tokenizer) == 49280
+    assert tokenizer("".join(special))["input_ids"] == list(special.values())
+    text = "OBSERVATION:\n[1] link 'Café' 2026"
+    assert tokenizer.decode(tokenizer(text)["input_ids"]) == text
+
+
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
-def test_every_stage_before_tiny_models(tmp_path: Path) -> None:
-    """Serving, Chromium, converters, TP=2, and all again with what was trained; then nothing is left to do."""
-    command = ["bash", str(ROOT / "tests" / "rehearsal.sh"), "--size", "tiny", "--output_dir", str(tmp_path)]
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("model", ["idefics2", "llava_next", "smolvlm_256m"])
+def test_every_stage_before_a_tiny_model(tmp_path: Path, model: str) -> None:
+    """Serving, Chromium, converters, TP=2 or 3, and all again with what was trained; then nothing is left to do."""
+    flags = ["--size", "tiny", "--models", model, "--output_dir", str(tmp_path)]
+    command = ["bash", str(ROOT / "tests" / "rehearsal.sh"), *flags]
     environment = {**os.environ, "PYTHON": sys.executable}
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     report = json.loads((tmp_path / "rehearsal.json").read_text())
-    for model in ("idefics2", "llava_next"):
-        rows = {row["what"]: row["value"] for row in report[model]["rows"]}
-        assert all(row["holds"] for row in report[model]["rows"])
-        assert rows["reply tokens compared"] > 100 and rows["released: pixel values compared"] > 1e6
-        assert math.isfinite(rows["bf16 server to bf16 trainer, rms"])
+    rows = {row["what"]: row["value"] for row in report[model]["rows"]}
+    assert all(row["holds"] for row in report[model]["rows"])
+    assert rows["reply tokens compared"] > 100 and rows["released: pixel values compared"] > 1e6
+    assert math.isfinite(rows["bf16 server to bf16 trainer, rms"])
     again = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
-    assert again.returncode == 0 and again.stdout.count("done before") == 18
+    assert again.returncode == 0 and again.stdout.count("done before") == 9

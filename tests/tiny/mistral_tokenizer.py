@@ -4,11 +4,12 @@ as many tokens and the same special ones at the same ids."""
 import functools
 import json
 
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
 
 from examples.quickstart.starting_policy.policy import fast_tokenizer
-from tests.conftest import FIXTURES, ROOT
+from tests.conftest import FIXTURES
+from tests.tiny.trained_bpe import train
 
 NUM_PLAIN = 32000
 """Tokens of Mistral's vocabulary; what a model adds comes behind."""
@@ -34,27 +35,14 @@ def _released() -> Tokenizer:
 
 @functools.cache
 def _own_text() -> str:
-    """Merges of this repository's tasks and pages; names fill what they leave of the vocabulary."""
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
     tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"▁?\p{L}+|\p{N}|▁?[^▁\s\p{L}\p{N}]+|▁|\s"), "isolated")
     alphabet = ["▁", *(chr(code) for code in range(33, 127))]
     special = [*_FIRST, *(f"<0x{byte:02X}>" for byte in range(256))]
-    trainer = trainers.BpeTrainer(
-        vocab_size=NUM_PLAIN,
-        special_tokens=special,
-        initial_alphabet=alphabet,
-        limit_alphabet=len(alphabet),
-        show_progress=False,
-    )
-    files = [*ROOT.glob("data/tasks/*.jsonl"), *ROOT.glob("docs/*.md")]
-    tokenizer.train([str(path) for path in sorted(files)], trainer)
-    fields = json.loads(tokenizer.to_str())
-    vocabulary = fields["model"]["vocab"]
-    for number in range(NUM_PLAIN - len(vocabulary)):
-        vocabulary[f"unused{number}"] = len(vocabulary)
+    fields = train(tokenizer, NUM_PLAIN, special, alphabet)
     fields["pre_tokenizer"] = None  # as Mistral's; no merge crosses the pieces it was trained on
-    fields["model"] |= {"vocab": vocabulary, "byte_fallback": True, "fuse_unk": True}
+    fields["model"] |= {"byte_fallback": True, "fuse_unk": True}
     fields["added_tokens"] = [token for token in fields["added_tokens"] if token["content"] in _FIRST]
     return json.dumps(fields)
 
