@@ -42,10 +42,13 @@ async def _(action: ClickAt, page: Page, upload_dir: Path | None) -> str:
     name = _described(found)
     if found["disabled"]:
         raise failure(f"{name} is disabled.")
-    if action.button == "left" and (outside := _outside(found, upload_dir)):
-        await page.run_on(node, "function () { this.focus(); }")
-        return f"{name} {outside}"
     page.chooser = None
+    if action.button == "left" and (outside := _outside(found, upload_dir)):
+        if found["type"] == "file":  # its dialog is caught; one behind a label is often hidden and takes no focus
+            await click(page, _xy(action.at))
+        else:
+            await page.run_on(node, "function () { this.focus(); }")
+        return f"{name} {outside}"
     await click(page, _xy(action.at), action.button, action.count)
     return f"Clicked {name}." if found["usable"] else f"Clicked {name}, which is no link, button or field."
 
@@ -78,7 +81,7 @@ async def _(action: DragAt, page: Page, upload_dir: Path | None) -> str:
 @act_at.register
 async def _(action: Write, page: Page, upload_dir: Path | None) -> str:
     said = [] if action.at is None else [await act_at(ClickAt(action.at), page, upload_dir)]
-    if page.chooser is not None:  # the last click, on what stands for a hidden file input, asked for it
+    if page.chooser is not None:  # the last click, on a file input or what stands for it, asked for it
         asked, page.chooser = page.chooser, None
         return await give_file(page, asked, action.content, upload_dir)
     frame, focused = await _focused(page)
@@ -144,19 +147,20 @@ async def _(action: GoTo, page: Page, upload_dir: Path | None) -> str:
 
 async def _at(page: Page, at: Point) -> tuple[Params, Params | None]:
     """The innermost element at a point as a node, and what `at_point.js` says of it."""
-    frame, origin = page.frames.main, (0.0, 0.0)
+    frame = page.frames.main
     found = await page.run(script("at_point.js"), at.x, at.y)
     while found and found["inner"]:
         for inner in page.frames:
             if inner.parent_id != frame.id:
                 continue
-            begins, (left, top, width, height) = await place_of(page, inner)
+            place = await place_of(page, inner)
+            left, top, width, height = place.shown
             if left <= at.x < left + width and top <= at.y < top + height:
-                frame, origin = inner, begins
+                frame = inner
                 break
         else:
             break
-        found = await page.run(script("at_point.js"), at.x - origin[0], at.y - origin[1], frame=frame)
+        found = await page.run(script("at_point.js"), *place.inside(_xy(at)), frame=frame)
     return _node(frame), found
 
 

@@ -58,7 +58,10 @@ PAGES = {
     "/upload": """<title>Upload</title>
         <input type="file" aria-label="Your file" onchange="out.textContent = files[0].name">
         <button onclick="picker.click()">Attach</button><input type="file" id="picker" style="display:none"
-        onchange="out.textContent = 'attached ' + files[0].name"><p id="out">nothing</p>""",
+        onchange="out.textContent = 'attached ' + files[0].name"><p id="out">nothing</p>
+        <label style="display:inline-block">Enclose<input type="file" style="display:none"
+        onchange="out.textContent = 'enclosed ' + files[0].name"></label>
+        <select aria-label="Kind"><option>Letter<option>Bill</select>""",
     "/drag": """<title>Drag</title><style>div { width: 90px; height: 40px; margin: 9px; background: #ddd }</style>
         <div id="card" draggable="true" role="button" aria-label="Card">Card</div>
         <div id="box" role="button" aria-label="Box">Box</div>
