@@ -33,30 +33,50 @@ async def locate(page: Page, node: Params) -> Place | None:
     """Where the node is, scrolled to if need be; None when it has no place any more. RefusedError when it is gone."""
     frame = page.frame_of(node)
     for _ in range(2):
-        origin, shown = await place_of(page, frame)
-        left, top = shown[0] - origin[0], shown[1] - origin[1]
-        visible = None if frame is page.frames.main else [left, top, left + shown[2], top + shown[3]]
+        place = await place_of(page, frame)
+        left, top, width, height = place.shown
+        corners = (*place.inside((left, top)), *place.inside((left + width, top + height)))
+        visible = None if frame is page.frames.main else corners
         found: dict[str, Any] | None = await page.run_on(node, script("locate.js"), visible)
         if found is None or "scrolled" not in found:
             break
     if found is None or "scrolled" in found:
         return None
-    return Place((found.pop("x") + origin[0], found.pop("y") + origin[1]), **found)
+    return Place(place.outside((found.pop("x"), found.pop("y"))), **found)
 
 
-async def place_of(page: Page, frame: Frame) -> tuple[Point, Box]:
-    """Where a frame's document begins in the viewport, and the part of the viewport it is seen in."""
+@dataclass(frozen=True)
+class FramePlace:
+    """Where a frame's document begins in the viewport, the part of the viewport it is seen in, and how large one of its
+    pixels is drawn there, across and down."""
+
+    origin: Point
+    shown: Box
+    scale: Point = (1.0, 1.0)
+
+    def inside(self, at: Point) -> Point:
+        """A point of the viewport in the document's own pixels."""
+        return (at[0] - self.origin[0]) / self.scale[0], (at[1] - self.origin[1]) / self.scale[1]
+
+    def outside(self, at: Point) -> Point:
+        """The other way round."""
+        return self.origin[0] + at[0] * self.scale[0], self.origin[1] + at[1] * self.scale[1]
+
+
+async def place_of(page: Page, frame: Frame) -> FramePlace:
+    """Of a frame that is not turned; RefusedError when it is gone."""
     if frame is page.frames.main:
-        return (0.0, 0.0), (0.0, 0.0, page.viewport.width, page.viewport.height)
+        return FramePlace((0.0, 0.0), (0.0, 0.0, page.viewport.width, page.viewport.height))
     parent = page.frames.get(frame.parent_id)
     if parent is None:
         raise RefusedError("the frame is gone")
-    (x, y), shown = await place_of(page, parent)
+    around = await place_of(page, parent)
     owner = await page.send("DOM.getFrameOwner", {"frameId": frame.id}, frame=parent)
     node = {"backendDOMNodeId": owner["backendNodeId"], "frameId": parent.id}
-    left, top, width, height = await page.run_on(node, script("content_box.js"))
-    box = (x + left, y + top, width, height)
-    return box[:2], overlap(box, shown)
+    left, top, width, height, across, down = await page.run_on(node, script("content_box.js"))
+    origin, (wide, high) = around.outside((left, top)), around.scale
+    shown = overlap((*origin, width * wide, height * high), around.shown)
+    return FramePlace(origin, shown, (across * wide, down * high))
 
 
 async def click(page: Page, at: Point, button: str = "left", count: int = 1) -> None:

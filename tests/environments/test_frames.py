@@ -6,7 +6,8 @@ from http.server import ThreadingHTTPServer
 import pytest
 
 from data.action import Scroll
-from data.point_action import ScrollAt, Write
+from data.point_action import ClickAt, ScrollAt, Write
+from data.screen import Point
 from environments.browser import launch
 from environments.browser.observe import observe
 from environments.browser.settle import settle
@@ -26,6 +27,12 @@ PAGES = {
     "/leaf": """<title>Leaf</title><button onclick="this.textContent = 'leaf pressed'">Press the leaf</button>""",
     "/cross": """<title>Cross</title><form action="/found"><input name="q" placeholder="Search there"></form>
         <button onclick="setTimeout(() => this.textContent = 'cross pressed', 250)">Press there</button>""",
+    "/scaled": """<title>Scaled</title><body style="margin:0"><iframe src="/around"
+        width="300" height="200" style="border:4px solid; transform:scale(1.5); transform-origin:0 0"></iframe>""",
+    "/around": """<title>Around</title><iframe src="/small" width="200" height="120" style="margin:30px; zoom:1.25">
+        </iframe>""",
+    "/small": """<title>Small</title><button onclick="this.textContent = 'pressed'" style="margin:40px 90px">Press
+        </button>""",
     "/shadow": """<title>Shadow</title><h1>Light</h1><x-outer></x-outer><script>
         customElements.define("x-inner", class extends HTMLElement { connectedCallback() {
             this.attachShadow({mode: "open"}).innerHTML =
@@ -101,6 +108,16 @@ def test_open_shadow_roots_are_part_of_the_page(browser: OneBrowser, url: str) -
     assert "deep words" in tree and notes == ""
     tree, _ = do(browser, f"{url}/shadow", click("Deep link"))
     assert "heading 'Second page'" in tree
+
+
+def test_frames_that_are_drawn_larger(browser: OneBrowser, url: str) -> None:
+    """By a transform, and in it by a zoom: a number's click and a point's description both find what is there."""
+    tree, _ = do(browser, f"{url}/scaled", click("'Press'"))
+    assert "button 'pressed'" in tree
+    corner = 1.5 * (4 + 8 + (30 + 2) * 1.25)
+    middle = Point(corner + 1.5 * 1.25 * (8 + 90 + 20), corner + 1.5 * 1.25 * (40 + 10))
+    [(seen, said)] = points.do(browser, f"{url}/scaled", ClickAt(middle))
+    assert "button 'pressed'" in seen.tree and said == 'Clicked <button> "Press".'
 
 
 def test_frames_that_go_away_are_forgotten(browser: OneBrowser, url: str) -> None:
