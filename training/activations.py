@@ -8,6 +8,7 @@ from typing import Any
 
 from models.registry import family_of
 from models.vision import VisionSide
+from models.weight_table import padded_vocab_size
 from training.config import Config
 from training.layout import Layout
 
@@ -47,7 +48,8 @@ def activation_bytes(config: Config, hf: Any, stage: int, units: int | None = No
     tower, one_layer = _tower_bytes(config, vision, each)
     learns = config.trainable.vision or config.trainable.connector  # a connector is not recomputed
     kept_of_patch = tower + (vision.connector_bytes(each) if learns else 0)
-    return in_flight * patches * kept_of_patch + max(language + once, patches * one_layer)
+    waiting, at_the_end = _embedding_gradients(config, hf, each)
+    return in_flight * patches * kept_of_patch + max(language + once + waiting, patches * one_layer, at_the_end)
 
 
 def _hidden(text: Any, layout: Layout) -> int:
@@ -78,6 +80,18 @@ def _in_flight(text: Any, layout: Layout, stage: int) -> tuple[int, int]:
 def _logit_bytes(config: Config, text: Any, each: int) -> int:
     """Each as it is computed and in fp32, where its exponential and then its gradient take its place."""
     return (each + _FP32) * num_labeled(config) * text.vocab_size // config.tp
+
+
+def _embedding_gradients(config: Config, hf: Any, each: int) -> tuple[int, int]:
+    """Of the rows of tokens: (what waits all through the backward pass, what there is at its end). A lookup's gradient
+    is as large as they are; where embeddings are tied, the output layer's has waited for it, and their sum is a third.
+    """
+    if config.trainable.lora or not config.trainable.language:
+        return 0, 0
+    text = hf.get_text_config()
+    whole = each * padded_vocab_size(text.vocab_size, config.tp) // config.tp * text.hidden_size
+    tied = hf.tie_word_embeddings and config.pp == 1
+    return (whole, 3 * whole) if tied else (0, whole)
 
 
 def largest_share(config: Config, vision: VisionSide) -> int:

@@ -3,12 +3,14 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks.memory_by_rank import LAYOUTS, ROWS, SHAPE, compare, measure, one_of_each_kind
 from common.errors import UserError
+from common.files import read_json
 from tests import tiny
 from training.config import Config
 
@@ -16,10 +18,12 @@ FEW_LAYERS: dict[str, dict[str, int]] = {"text": {"num_hidden_layers": 2}, "visi
 GIB = 2**30
 
 
-def ratios(options: dict[str, Any], rank: int, changes: dict[str, dict[str, int]]) -> dict[str, float]:
+def ratios(
+    options: dict[str, Any], rank: int, changes: dict[str, dict[str, int]], shape: Path = SHAPE
+) -> dict[str, float]:
     """Of the dry run's bytes to the rank's."""
-    measured = measure(SHAPE, options, rank, **changes)
-    return compare("", SHAPE, options, [measured], **changes)["ranks"][0]["ratio"]
+    measured = measure(shape, options, rank, **changes)
+    return compare("", shape, options, [measured], **changes)["ranks"][0]["ratio"]
 
 
 @pytest.mark.timeout(300)
@@ -47,6 +51,16 @@ def test_every_row_of_a_layout_is_within_ten_percent(layout: str) -> None:
 def test_other_options_are_within_ten_percent(options: dict[str, Any]) -> None:
     changes = {**FEW_LAYERS, "text": {"num_hidden_layers": 4}}
     assert ratios(options, 0, changes) == dict.fromkeys(ROWS, pytest.approx(1, abs=0.1))
+
+
+@pytest.mark.timeout(300)
+def test_gradients_of_many_tied_rows_of_tokens_are_within_ten_percent(tmp_path: Path) -> None:
+    fields = read_json(SHAPE / "config.json") | {"tie_word_embeddings": True}
+    fields["text_config"]["vocab_size"] = 151936
+    (tmp_path / "config.json").write_text(json.dumps(fields))
+    options = {"tp": 2, "seq_len": 4096, "freeze_vision": True, "freeze_connector": True}
+    ratio = ratios(options, 0, FEW_LAYERS, tmp_path)
+    assert ratio == dict.fromkeys(ROWS, pytest.approx(1, abs=0.1))
 
 
 @pytest.mark.slow
