@@ -23,6 +23,7 @@ from data.screen import REL1000, Point, Screen
 
 _POINT = ("array", "a point, [x, y]")
 _MOST_PRESSES = 20
+_MOST_KEYS = 60  # the page is waited for after each
 
 
 class OpenWebRL(ToolCalls):
@@ -97,7 +98,10 @@ class OpenWebRL(ToolCalls):
                 keys = call.words("keys")
                 together = call.arguments.get("is_hotkey") is True or not keys
                 pressed = [press(keys)] if together else [press([key]) for key in keys]
-                yield from pressed * min(_MOST_PRESSES, max(1, round(call.number("presses", 1))))
+                pressed *= min(_MOST_PRESSES, max(1, round(call.number("presses", 1))))
+                if len(pressed) > _MOST_KEYS:
+                    raise ActionError(f"press_keys presses at most {_MOST_KEYS} keys, not {len(pressed)}.")
+                yield from pressed
             case "scroll":
                 way, at = call.choice("direction", "down", "up", "left", "right"), call.perhaps("point_2d")
                 share = min(1.0, max(0.0, call.number("amount", 0.5)))

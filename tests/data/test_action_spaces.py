@@ -1,6 +1,7 @@
 """Every action space: what it writes it reads, and what a model may say in it."""
 
 import contextlib
+import json
 import time
 
 import pytest
@@ -191,6 +192,9 @@ def test_keys_that_are_none_are_told_and_capitals_are_shortcuts():
         action_space("openwebrl").parse(
             '<tool_call>{"name": "press_keys", "arguments": {"keys": []}}</tool_call>', SCREEN
         )
+    keys = json.dumps({"name": "press_keys", "arguments": {"keys": ["Tab"] * 40, "presses": 2}})
+    with pytest.raises(ActionError, match="at most 60 keys, not 80"):
+        action_space("openwebrl").parse(f"<tool_call>{keys}</tool_call>", SCREEN)
     reply = '<tool_call>{"name": "press_keys", "arguments": {"keys": ["Ctrl", "T"], "is_hotkey": true}}</tool_call>'
     assert action_space("openwebrl").parse(reply, SCREEN).actions == (OpenTab(),)
 
