@@ -30,6 +30,7 @@ Points are pixels of the screenshot, from its top left corner.
 """
 _CALLS = "click|left_double|right_single|hover|drag|hotkey|type|scroll|wait|finished"
 _CALL = re.compile(rf"^[ \t]*(?:Action:\s*)?({_CALLS})\(", re.MULTILINE)
+_CALL_BEHIND = re.compile(rf"\b(?:{_CALLS})\(")
 _CONTENT = re.compile(r"""\s*content\s*=\s*(['"])(.*)\1\s*(?:\)\s*)?""", re.DOTALL)
 _ARGUMENT = re.compile(r"""(\w+)\s*=\s*(['"])(.*?)\2""", re.DOTALL)
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
@@ -74,6 +75,8 @@ class UITars(ActionSpace):
             said = _ESCAPED.sub(lambda one: "\n" if one[1] == "n" else one[1], content[2])
             yield Answer(said) if name == "finished" else Write(said.removesuffix("\n"), enter=said.endswith("\n"))
             return
+        if _CALL_BEHIND.search(_ARGUMENT.sub("", text)):
+            raise ActionError("Format error: each call stands on a line of its own, with an empty line between them.")
         arguments = {key: value for key, _, value in _ARGUMENT.findall(text)}
 
         def point(*names: str) -> Point:

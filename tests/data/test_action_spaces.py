@@ -122,6 +122,7 @@ def test_a_prompt_names_what_the_parser_takes(name):
         "<tool_call>" + "[" * 100_000 + "</tool_call>",
         "Thought: t\nAction: click(point='<point>here</point>')",
         "Thought: t\nAction: hotkey(key='hyper x')",
+        "Thought: t\nAction: click(point='<point>1 2</point>') type(content='what would not be done')",
         "Thought: t\nAction: scroll(direction='sideways')",
     ],
 )
