@@ -74,7 +74,7 @@ class WebGym(ToolCalls):
                 return {"action": "left_click", "coordinate": self.scale.numbers(screen, at)}
             case Write(content, at, replace, enter) if at is not None and replace == enter:
                 return {"action": "type", "coordinate": self.scale.numbers(screen, at), "text": content}
-            case ScrollAt(0, down, _):
+            case ScrollAt(0, down, at) if at in (None, screen.center):  # which is where its own turns the wheel
                 return {"action": "scroll", "direction": "down" if down > 0 else "up"}
             case Wait():
                 return {"action": "wait", "time": 2}

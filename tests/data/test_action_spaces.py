@@ -238,6 +238,14 @@ def test_from_points_to_points(source, target):
     assert abs(got.at.x - 200) < 1.4 and abs(got.at.y - 120) < 1.1
 
 
+def test_a_wheel_turned_on_an_element_is_not_turned_on_the_window():
+    space = action_space("webgym")
+    assert space.render("t", [ScrollAt(0, 667, AT)], SCREEN) == space.render("t", [ScrollAt(0, 667)], SCREEN)
+    reply = "Thought: t\nAction: Scroll [2]; down"
+    with pytest.raises(CannotRenderError, match="webgym has no ScrollAt"):
+        translate(reply, action_space("webvoyager"), space, PAGE)
+
+
 def test_what_has_no_words_is_told():
     numbers, qwen = action_space("webvoyager"), action_space("qwen_computer_use")
     for action, why in ((Click(9), "not known"), (Click(5), "outside of the window"), (Drag(2, 9), "not known")):
