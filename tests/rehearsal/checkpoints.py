@@ -24,6 +24,7 @@ _GENERATION: dict[str, dict[str, Any]] = {  # as released
     "idefics2": {"bos_token_id": 1, "pad_token_id": 0, "eos_token_id": [2, 32002], "bad_words_ids": [[32000], [32001]]},
     "idefics3": {"bos_token_id": 1, "pad_token_id": 2, "eos_token_id": 49279},
     "llava_next": {"bos_token_id": 1, "pad_token_id": 0, "eos_token_id": 2},
+    "qwen3_vl": {"bos_token_id": 151643, "pad_token_id": 151643, "eos_token_id": [151645, 151643]},
 }
 _ATTENTION_SPREAD = 2.0
 """Standard deviation of attention's scores: a query sees a few dozen of a thousand keys, so an image matters."""
@@ -51,9 +52,13 @@ def _write_model(folder: Path) -> None:
     with torch.device("meta"):
         model = AutoModelForImageTextToText.from_config(hf, dtype=torch.bfloat16)
     model = model.to_empty(device="cpu")
+    model.tie_weights()
     generator = torch.Generator().manual_seed(0)
     for name, parameter in model.named_parameters():
         _draw(name, parameter.data, generator)
+    if hf.tie_word_embeddings:  # what makes logits of about one
+        embeddings = model.get_input_embeddings().weight.data
+        embeddings.mul_(embeddings.size(1) ** -0.5)
     model.generation_config.update(**_GENERATION[hf.model_type])
     if hf.model_type == "idefics2":
         model.lm_head.weight.data[32000:32002] = 0
@@ -65,10 +70,12 @@ def _draw(name: str, weight: torch.Tensor, generator: torch.Generator) -> None:
     if weight.dim() == 1:
         weight.normal_(std=0.02, generator=generator)
         if "norm" in name and name.endswith("weight"):
-            weight.add_(1.0)
+            weight.add_(spread if "q_norm" in name or "k_norm" in name else 1.0)
         return
-    if "embed" in name or "latents" in name:
+    if ("embed" in name and "proj" not in name) or "latents" in name:
         weight.normal_(generator=generator)
         return
     width = spread if "q_proj" in name or "k_proj" in name else 1.0
     weight.normal_(std=width / math.sqrt(weight[0].numel()), generator=generator)
+    if "attn.qkv" in name:
+        weight[: 2 * len(weight) // 3].mul_(spread)

@@ -14,8 +14,11 @@ from transformers import (
     ProcessorMixin,
 )
 from transformers.models.idefics3.image_processing_pil_idefics3 import Idefics3ImageProcessorPil
+from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
 from models.idefics2.chat_template import CHAT_TEMPLATE as IDEFICS2_TEMPLATE
+from models.qwen3_vl.chat_template import CHAT_TEMPLATE as QWEN3_VL_TEMPLATE
+from models.qwen3_vl.processor import Qwen3VLProcessor
 from tests.tiny import byte_level_tokenizers
 from tests.tiny.mistral_tokenizer import RELEASED, make_tokenizer
 
@@ -30,7 +33,7 @@ _LLAVA_TEMPLATE = (  # of llava-v1.6-mistral-7b-hf: images first
 
 def write_processor(folder: Path, fields: dict[str, Any]) -> None:
     """To `folder`, that of the model whose config.json holds `fields`."""
-    makers = {"idefics2": _idefics2, "idefics3": _smolvlm, "llava_next": _llava_next}
+    makers = {"idefics2": _idefics2, "idefics3": _smolvlm, "llava_next": _llava_next, "qwen3_vl": _qwen3_vl}
     if fields["model_type"] == "idefics2" and RELEASED.is_dir():
         _copy_released(folder)
     else:
@@ -75,3 +78,16 @@ def _smolvlm(fields: dict[str, Any]) -> ProcessorMixin:
     )
     template = "<|im_start|>" + IDEFICS2_TEMPLATE
     return Idefics3Processor(images, byte_level_tokenizers.smolvlm(), image_seq_len=64, chat_template=template)
+
+
+def _qwen3_vl(fields: dict[str, Any]) -> ProcessorMixin:
+    vision = fields["vision_config"]
+    images = Qwen2VLImageProcessorPil(
+        patch_size=vision["patch_size"],
+        temporal_patch_size=vision["temporal_patch_size"],
+        merge_size=vision["spatial_merge_size"],
+        image_mean=[0.5] * 3,
+        image_std=[0.5] * 3,
+        size={"shortest_edge": 2**16, "longest_edge": 2**24},  # pixels
+    )
+    return Qwen3VLProcessor(images, byte_level_tokenizers.qwen3_vl(), chat_template=QWEN3_VL_TEMPLATE)

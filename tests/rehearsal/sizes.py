@@ -1,11 +1,15 @@
 """How deep the rehearsed models are, and which of the published values differ.
 
-Widths are the released models' (hidden 4096, feed-forward 14336, vocabulary 32003, SigLIP 1152, CLIP 1024), and all of
-SmolVLM-256M is. Training keeps 18 bytes of a parameter, and vision tower and connector are whole on every rank:
-idefics2's connector alone would take 10.4 GiB of them on two with one of its three resampler layers. So idefics2 is
-trained in two runs on 24 GB, first everything but the connector, then everything but the language model, in rows half
-as long (SEQ_LEN=4096, which no sample fills either); LLaVA and SmolVLM in one. SmolVLM's 9 heads are divided by 3
-tensor-parallel ranks, not by 2.
+Widths are the released models' (hidden 4096, feed-forward 14336, vocabulary 32003, SigLIP 1152, CLIP 1024; of
+Qwen3-VL-2B 2048, 6144, 151936 and 1024), and all of SmolVLM-256M is. Training keeps 18 bytes of a parameter, and vision
+tower and connector are whole on every rank: idefics2's connector alone would take 10.4 GiB of them on two with one of
+its three resampler layers. So some are trained in two runs on 24 GB, in rows half as long (SEQ_LEN=4096, which no
+sample fills either):
+
+    idefics2     first everything but the connector, then everything but the language model
+    Qwen3-VL-2B  first the language model, then mergers and tower, which the published values leave alone
+
+LLaVA and SmolVLM are trained in one. SmolVLM's 9 heads are divided by 3 tensor-parallel ranks, not by 2.
 """
 
 import dataclasses
@@ -43,6 +47,19 @@ _FULL = {
         trainings=({**_SHORT, "TRAIN_ITERS": "3"},),  # the last sample has three images, which --dry_run counts with
         tp=3,
     ),
+    "qwen3_vl_2b": Size(
+        shape="qwen3-vl-2b",
+        script="train_qwen3_vl.sh",
+        changes={
+            "text_config": {"num_hidden_layers": 4},
+            "vision_config": {"depth": 6, "deepstack_visual_indexes": [1, 2, 4]},
+        },
+        num_tasks=1,
+        trainings=(
+            {**_SHORT, "FREEZE_CONNECTOR": "true"},
+            {**_SHORT, "FREEZE_LANGUAGE": "true", "FREEZE_VISION": "false"},
+        ),
+    ),
 }
 
 _SIZES = {"hidden_size": 64, "intermediate_size": 192}
@@ -52,6 +69,14 @@ _PERCEIVER = {
     **{"hidden_size": 64, "resampler_depth": 1, "resampler_n_heads": 4, "resampler_head_dim": 16},
     "num_key_value_heads": 2,
 }
+_MROPE = {"mrope_interleaved": True, "mrope_section": [4, 2, 2], "rope_type": "default"}
+_QWEN3_VL = {
+    "text_config": {**_TEXT, "num_hidden_layers": 3, "rope_scaling": _MROPE},
+    "vision_config": {
+        **{**_SIZES, "depth": 4, "num_heads": 4},
+        **{"out_hidden_size": 64, "deepstack_visual_indexes": [0, 1, 3]},
+    },
+}
 _TINY: dict[str, Changes] = {
     "idefics2": {"text_config": _TEXT, "vision_config": _TOWER, "perceiver_config": _PERCEIVER},
     "llava_next": {"text_config": _TEXT, "vision_config": _TOWER},
@@ -59,6 +84,7 @@ _TINY: dict[str, Changes] = {
         "text_config": {**_TEXT, "hidden_size": 144, "num_attention_heads": 9, "num_key_value_heads": 3},
         "vision_config": _TOWER,
     },
+    "qwen3_vl_2b": _QWEN3_VL,
 }
 """Other widths; what the processors know of, such as sizes in pixels and numbers of tokens, stays."""
 

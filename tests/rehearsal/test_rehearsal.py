@@ -61,21 +61,25 @@ def test_a_tokenizer_of_our_making_has_the_special_tokens_where_they_are(monkeyp
     assert tokenizer.decode(ids[1:-1]).strip() == "OBSERVATION:\n[1] link 'Café'"
 
 
-def test_smolvlms_tokenizer_of_our_making_has_the_special_tokens_where_they_are() -> None:
-    tokenizer = byte_level_tokenizers.smolvlm()
-    special = {  # as in the released added_tokens.json
-        **{"<|im_start|>": 1, "<|im_end|>": 2, "<global-img>": 49152, "<row_1_col_1>": 49153, "<row_6_col_6>": 49188},
-        **{"<fake_token_around_image>": 49189, "<image>": 49190, "<end_of_utterance>": 49279},
-    }
-    assert len(tokenizer) == 49280
-    assert tokenizer("".join(special))["input_ids"] == list(special.values())
+def test_byte_level_tokenizers_of_our_making_have_the_special_tokens_where_they_are() -> None:
     text = "OBSERVATION:\n[1] link 'Café' 2026"
-    assert tokenizer.decode(tokenizer(text)["input_ids"]) == text
+    ids = {  # as in the released added_tokens.json
+        byte_level_tokenizers.qwen3_vl: {"<|endoftext|>": 151643, "<|im_end|>": 151645, "<|vision_start|>": 151652}
+        | {"<|vision_end|>": 151653, "<|image_pad|>": 151655, "<|video_pad|>": 151656, "</think>": 151668},
+        byte_level_tokenizers.smolvlm: {"<|im_start|>": 1, "<|im_end|>": 2, "<global-img>": 49152}
+        | {"<row_1_col_1>": 49153, "<row_6_col_6>": 49188, "<fake_token_around_image>": 49189, "<image>": 49190}
+        | {"<end_of_utterance>": 49279},
+    }
+    for make, special in ids.items():
+        tokenizer = make()
+        assert len(tokenizer) == max(special.values()) + 1
+        assert tokenizer("".join(special))["input_ids"] == list(special.values())
+        assert tokenizer.decode(tokenizer(text)["input_ids"]) == text
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("model", ["idefics2", "llava_next", "smolvlm_256m"])
+@pytest.mark.parametrize("model", ["idefics2", "llava_next", "smolvlm_256m", "qwen3_vl_2b"])
 def test_every_stage_before_a_tiny_model(tmp_path: Path, model: str) -> None:
     """Serving, Chromium, converters, TP=2 or 3, and all again with what was trained; then nothing is left to do."""
     flags = ["--size", "tiny", "--models", model, "--output_dir", str(tmp_path)]

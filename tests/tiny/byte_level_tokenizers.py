@@ -1,12 +1,26 @@
-"""A tokenizer as SmolVLM's, of our making: as many tokens, the special ones at the same ids."""
+"""Tokenizers as Qwen3-VL's and SmolVLM's, of our making: as many tokens, the special ones at the same ids."""
 
 import functools
 import json
 
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from tests.tiny.trained_bpe import train
+
+_QWEN_PLAIN = 151643
+_QWEN_WORDS = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+_QWEN_SPECIAL = (
+    *("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|object_ref_start|>", "<|object_ref_end|>", "<|box_start|>"),
+    *("<|box_end|>", "<|quad_start|>", "<|quad_end|>", "<|vision_start|>", "<|vision_end|>", "<|vision_pad|>"),
+    *("<|image_pad|>", "<|video_pad|>"),
+)
+_QWEN_ADDED = (  # no special ones to the tokenizer: they stay where a reply is decoded
+    *("<tool_call>", "</tool_call>", "<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|fim_pad|>"),
+    *("<|repo_name|>", "<|file_sep|>", "<tool_response>", "</tool_response>", "<think>", "</think>"),
+)
 
 _SMOLLM_PLAIN = 49152
 _SMOLLM_FIRST = (
@@ -21,6 +35,20 @@ _SMOLVLM_ADDED = (
     *(f"<|reserved_special_token_{number}|>" for number in range(88)),
     "<end_of_utterance>",
 )
+
+
+def qwen3_vl() -> PreTrainedTokenizerFast:
+    """151,669 tokens; the model has rows for 267 more."""
+    tokenizer = Tokenizer.from_str(_qwen_text())
+    tokenizer.add_special_tokens([AddedToken(token, normalized=False, special=True) for token in _QWEN_SPECIAL])
+    tokenizer.add_tokens([AddedToken(token, normalized=False) for token in _QWEN_ADDED])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        eos_token="<|im_end|>",
+        pad_token="<|endoftext|>",
+        additional_special_tokens=list(_QWEN_SPECIAL[1:]),
+        clean_up_tokenization_spaces=False,
+    )
 
 
 def smolvlm() -> PreTrainedTokenizerFast:
@@ -39,10 +67,26 @@ def smolvlm() -> PreTrainedTokenizerFast:
 
 
 @functools.cache
-def _smollm_text() -> str:
+def _qwen_text() -> str:
     tokenizer = Tokenizer(models.BPE())
-    digits, words = pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([digits, words])
+    tokenizer.normalizer = normalizers.NFC()
+    words = pre_tokenizers.Split(Regex(_QWEN_WORDS), "isolated")
+    return _trained(tokenizer, words, pre_tokenizers.ByteLevel(False, use_regex=False), _QWEN_PLAIN, ())
+
+
+@functools.cache
+def _smollm_text() -> str:
+    digits = pre_tokenizers.Digits(individual_digits=True)
+    return _trained(Tokenizer(models.BPE()), digits, pre_tokenizers.ByteLevel(False), _SMOLLM_PLAIN, _SMOLLM_FIRST)
+
+
+def _trained(
+    tokenizer: Tokenizer,
+    cut: pre_tokenizers.PreTokenizer,
+    bytes_: pre_tokenizers.PreTokenizer,
+    size: int,
+    first: tuple[str, ...],
+) -> str:
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([cut, bytes_])
     tokenizer.decoder = decoders.ByteLevel()
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    return json.dumps(train(tokenizer, _SMOLLM_PLAIN, list(_SMOLLM_FIRST), alphabet))
+    return json.dumps(train(tokenizer, size, list(first), sorted(pre_tokenizers.ByteLevel.alphabet())))
