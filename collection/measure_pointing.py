@@ -170,7 +170,9 @@ def report(found: list[Pointed]) -> str:
             centers = [one.box[axis] + one.box[axis + 2] / 2 for one in named]
             said = [one.action["css"][0][axis] for one in named]
             ratios.append(sum(a * b for a, b in zip(said, centers, strict=True)) / sum(b * b for b in centers))
-        lines.append(f"what it says is {ratios[0]:.4f} times too far across and {ratios[1]:.4f} times too far down")
+        lines.append(f"its points lie at {ratios[0]:.4f} times the true distance across and {ratios[1]:.4f} times down")
+    elif found:
+        lines.append(f"the first reply: {found[0].reply[:200]!r}")
     return "\n".join(lines)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from data.action import ActionError
 
 Size = tuple[int, int]  # width, height
-OPENING = "The screen measures "
+OPENING = "Tabs of the browser:\n"
 """How every `screen_text` begins, and no accessibility tree."""
 
 _FACTOR, _LEAST_PIXELS, _MOST_PIXELS = 28, 100 * 28 * 28, 16384 * 28 * 28  # of UI-TARS 1.5
@@ -88,9 +88,9 @@ REL1000 = Scale("rel1000", lambda screen: (1000, 1000))
 PX_RESIZED = Scale("px_resized", lambda screen: resized(*screen.screenshot))
 
 
-def screen_text(screen: Screen, tabs: Sequence[str]) -> str:
-    """What an agent reads beside the screenshot where it acts at points."""
-    return OPENING + "{}x{} pixels. Tabs:\n{}".format(*screen.viewport, "\n".join(tabs))
+def screen_text(tabs: Sequence[str]) -> str:
+    """What an agent reads beside the screenshot where it acts at points. Of sizes only its action space speaks."""
+    return OPENING + "\n".join(tabs)
 
 
 def png_size(head: bytes) -> Size:

@@ -52,7 +52,7 @@ class Observation:
     @property
     def screen_text(self) -> str:
         """What an agent reads beside the screenshot where it acts at points."""
-        return screen_text(self.screen, self.tabs or (f"0, in front: {self.url}",))
+        return screen_text(self.tabs or (f"0, in front: {self.url}",))
 
     @property
     def screenshot_png(self) -> bytes:

@@ -46,7 +46,10 @@ class Config(Checked):
 def main(config: Config) -> None:
     """Rewrite, then say what became of them."""
     target, fates = action_space(config.action_space), collections.Counter()
-    for folder in list_trajectories(config.result_dir):
+    folders = list_trajectories(config.result_dir)
+    if not folders:
+        raise UserError(f"{config.result_dir}: holds no trajectory folder (task...)")
+    for folder in folders:
         if not is_complete(folder) or (config.output_dir / folder.name).exists():
             fates["not complete" if not is_complete(folder) else "there already"] += 1
             continue
@@ -59,7 +62,7 @@ def main(config: Config) -> None:
             continue
         write(trajectory, steps, target, config.output_dir / folder.name)
         fates["rewritten"] += 1
-    print(f"{config.output_dir}: {', '.join(f'{count} {fate}' for fate, count in fates.items()) or 'nothing to do'}")
+    print(f"{config.output_dir}: {', '.join(f'{count} {fate}' for fate, count in fates.items())}")
 
 
 def rewritten(trajectory: Trajectory, target: ActionSpace) -> list[TrajectoryStep]:
@@ -88,7 +91,7 @@ def rewritten(trajectory: Trajectory, target: ActionSpace) -> list[TrajectorySte
         actions = target.parse(reply, page.screen).actions
         records = [ActionRecord.of(target.name, target.scale, page.screen, action) for action in actions]
         kept = step.shown if source.scale else None
-        text = kept or screen_text(page.screen, (f"0, in front: {step.url}",))
+        text = kept or screen_text((f"0, in front: {step.url}",))
         steps.append(dataclasses.replace(own, shown=text, actions=[dataclasses.asdict(record) for record in records]))
     return steps
 

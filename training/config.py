@@ -183,5 +183,6 @@ def parse_with_environment(config_type: type[Options], program: str, arguments: 
             environment += [f"--{field.name}", value]
     given = [*environment, *(sys.argv[1:] if arguments is None else arguments)]
     variables = "Each option is also an environment variable: DATASET_PATH=DIR for --dataset_path DIR. A flag wins."
-    description = f"{config_type.__doc__} {variables}"
+    settled = f" Set already, by variables or as the family's published values: {' '.join(environment)}."
+    description = f"{config_type.__doc__} {variables}{settled if environment else ''}"
     return cli.parse(config_type, given, description, program)

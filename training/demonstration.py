@@ -49,7 +49,7 @@ def is_wanted(model: str, arguments: Sequence[str]) -> bool:
     """Whether neither data nor checkpoint are given.
 
     Raises:
-        UserError: one of the two is missing, or both for a model that the repository has no weights of.
+        UserError: one of the two is missing, or both for a model that the demonstration is not of.
     """
     config = _parse_without_paths(arguments)
     missing = [name for name in PATHS if str(getattr(config, name.lower())) == _UNSET]
@@ -57,13 +57,14 @@ def is_wanted(model: str, arguments: Sequence[str]) -> bool:
         return _dry_run_is_wanted(missing)
     if not missing:
         return False
-    converters = f"{model}/" if model else ""
+    own_converters = ROOT / "toolkits" / "model_checkpoints_convertor" / model
+    converters = f"{model}/" if model and own_converters.is_dir() else ""
     what = " and ".join(f"{name} ({_MADE_BY[name].format(converters)})" for name in missing)
     own = _own(model)
     if len(missing) == 1:
         raise UserError(f"{what} is missing; both or neither: {own}")
     if model not in ("", family(_starting_policy()).name):
-        raise UserError(f"no weights of {model} come with the repository: set {what}: {own}")
+        raise UserError(f"the demonstration is of idefics2, by train_idefics2.sh; here set {what}: {own}")
     if config.host_num != 1:
         raise UserError(f"the demonstration runs on one host; for several set {what}")
     return True
@@ -78,7 +79,9 @@ def _parse_without_paths(arguments: Sequence[str]) -> Config:
 def _dry_run_is_wanted(missing: Sequence[str]) -> bool:
     """A dry run reads no data, and no weights either."""
     if "PRETRAIN_CHECKPOINT_PATH" in missing:
-        raise UserError("--dry_run needs PRETRAIN_CHECKPOINT_PATH: a checkpoint folder, or a known shape (idefics2-8b)")
+        raise UserError(
+            "--dry_run needs PRETRAIN_CHECKPOINT_PATH: a checkpoint folder, or a known shape such as idefics2-8b"
+        )
     if missing:
         os.environ["DATASET_PATH"] = "none"
     return False

@@ -13,13 +13,14 @@ from common.files import make_folder, read_json
 from data.checkpoint_folder import IDENTITY_FILE, find_weights, fingerprint, read_tracker
 from data.names import check_name
 from data.shard import read_manifest
+from models.family import Family
 from models.language import sliding_window
 from models.registry import family
 from training import torchrun
 from training.columns import ColumnJoin
 from training.config import Config, script_of
 from training.devices import Ranks, plan_ranks
-from training.memory import print_plan
+from training.memory import config_folder, print_plan
 from training.modules import kernels
 from training.modules.language import check_layout
 from training.modules.trainable import check_adapters
@@ -30,6 +31,7 @@ from training.survey import check_samples
 def main(config: Config) -> int:
     """Check, then train under torchrun with this process's own flags and environment."""
     if config.dry_run:
+        check_family(config, config_folder(config.pretrain_checkpoint_path))
         check_sizes(config, config.num_gpus or config.layout.model_ranks * max(1, config.dp))
         print_plan(config)
         return 0
@@ -43,6 +45,12 @@ def main(config: Config) -> int:
     num_samples = read_manifest(config.dataset_path)["num_samples"]
     if (num_loaders := config.num_loaders(num_samples)) < config.num_workers:
         print(f"NUM_WORKERS={num_loaders}, not {config.num_workers}: one for each training sample", flush=True)
+    steps = config.num_iters(num_samples)
+    passes = steps * config.global_batch_size / num_samples
+    print(
+        f"{num_samples} samples, {config.global_batch_size} a step, {steps} steps: {passes:.3g} passes over them",
+        flush=True,
+    )
     hosts = torchrun.Hosts(config.host_num, config.index, config.chief_ip, config.master_port)
     exit_code = torchrun.start("training.worker", ranks.per_host, hosts)
     if exit_code or is_complete(config):
@@ -105,11 +113,7 @@ def check_sizes(config: Config, num_ranks: int) -> None:
 
 def check_model(config: Config, hf_files: Path) -> None:
     """`UserError` when the model is not what was asked for, does not fit the layout, or nothing of it learns."""
-    kind = family(hf_files)
-    if config.model_type not in ("", kind.name):
-        raise UserError(
-            f"{hf_files}: this is {kind.name}, not {config.model_type}; see training/{script_of(kind.name)}"
-        )
+    kind = check_family(config, hf_files)
     hf = kind.read_config(hf_files)
     check_layout(hf, config.layout)
     check_kernels(config, hf)
@@ -120,6 +124,16 @@ def check_model(config: Config, hf_files: Path) -> None:
     sees = kind.reads_images and (trainable.vision or trainable.connector)
     if not (sees or trainable.language or trainable.lora):
         raise UserError("vision tower, connector and language model are all frozen: nothing is left to learn")
+
+
+def check_family(config: Config, hf_files: Path) -> Family:
+    """That of a model; `UserError` when another one was asked for."""
+    kind = family(hf_files)
+    if config.model_type not in ("", kind.name):
+        raise UserError(
+            f"{hf_files}: this is {kind.name}, not {config.model_type}; see training/{script_of(kind.name)}"
+        )
+    return kind
 
 
 def check_kernels(config: Config, hf: Any) -> None:

@@ -15,9 +15,10 @@ from collection.campaign.lease import LOCK_NAME, leases
 from collection.evaluation.summary import Attempt, read_attempts
 from common.errors import UserError
 from common.files import read_json, write_json
+from data.action_spaces import NUMBERS
 from data.outcome import Verdict
 from data.task import Task
-from data.trajectory import list_trajectories, split_folder_name
+from data.trajectory import is_complete, list_trajectories, split_folder_name
 
 NOTE = "collection.json"
 
@@ -49,6 +50,16 @@ def note_tasks(output_dir: Path, tasks: Sequence[Task]) -> None:
     sites = known | {task.id: task.site for task in tasks}
     if sites != known:
         write_json(path, {"sites": sites})
+
+
+def check_action_space(output_dir: Path, wanted: str) -> None:
+    """`UserError` where the folder holds trajectories of another action space: they would be counted as this one's."""
+    for folder in list_trajectories(output_dir):
+        if is_complete(folder):
+            had = read_json(folder / "trajectory.json").get("provenance", {}).get("action_space", NUMBERS)
+            if had != wanted:
+                raise UserError(f"{output_dir} was collected with --action_space {had}; give another --output_dir")
+            return
 
 
 def states(output_dir: Path) -> dict[str, tuple[str, str]]:

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from collection.agent.episode import run_episode
 from collection.agent.policy import Policy, PolicyError
-from collection.campaign.accounting import note_tasks
+from collection.campaign.accounting import check_action_space, note_tasks
 from collection.campaign.backends import Backends
 from collection.campaign.lease import leases
 from collection.campaign.options import downloads_of, limits_of, make_pace, make_policy, num_sessions
@@ -68,6 +68,8 @@ async def collect(
     world.check(tasks)
     if config.upload_dir is not None and not config.upload_dir.is_dir():
         raise UserError(f"--upload_dir {config.upload_dir}: no such folder")
+    if config.output_dir.is_dir():
+        check_action_space(config.output_dir, config.action_space)
     policy = make_policy(config)
     try:
         await policy.check()

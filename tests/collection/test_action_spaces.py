@@ -39,9 +39,12 @@ def test_an_agent_acts_at_points(collector: Collector, site: ThreadingHTTPServer
     ]
     assert second.feedback == f'Clicked <a> "Next page". The tab is at {url}/second now.' and second.actions == []
     assert last.feedback.startswith("Format error") and last.actions[0]["kind"] == "Answer"
-    assert first.shown == f"The screen measures 1024x768 pixels. Tabs:\n0, in front: {url}/"
+    assert first.shown == f"Tabs of the browser:\n0, in front: {url}/"
     assert "link 'Next page'" in trajectory.trees[0]  # kept, for those who convert it, and not shown
     assert [text.tree for text in trajectory.texts()] == [step.shown for step in trajectory.steps]
+    other = collector.run([task(2, f"{url}/", script)], api_localhost=f"{url}/predict")
+    said = f"{collector.results} was collected with --action_space ui_tars; give another --output_dir"
+    assert other.returncode == 2 and said in other.stderr
     asked = json.dumps(site.requests[1]["conversations"])
     assert "RootWebArea" not in asked and "Clicked <a>" in asked and len(site.requests[1]["images"]) == 1
 

@@ -21,7 +21,7 @@ VIEWPORT = Viewport(1280, 1000, 2.0)
     ("units", "said"),
     [
         ((1000, 1000), ["3 of 3 buttons hit, 0 without a click", "median 0.00 px", "1.0000 times", "1.0000 times"]),
-        ((640, 1000), ["0.6400 times too far across and 1.0000 times"]),
+        ((640, 1000), ["0.6400 times the true distance across and 1.0000 times"]),
     ],
 )
 def test_the_error_of_an_endpoint(
@@ -53,5 +53,12 @@ def test_a_wrong_scale_is_told() -> None:
         Pointed("7", (left, top, 20, 10), "", {"css": [[1.28 * (left + 10), top + 5]]}, False)
         for left, top in ((100, 50), (400, 700))
     ]
-    assert report(found).splitlines()[-1].startswith("what it says is 1.2800 times too far across and 1.0000 times")
-    assert report([Pointed("7", (0, 0, 20, 10), "no", None, False)]) == "0 of 1 buttons hit, 1 without a click"
+    assert (
+        report(found)
+        .splitlines()[-1]
+        .startswith("its points lie at 1.2800 times the true distance across and 1.0000 times")
+    )
+    assert (
+        report([Pointed("7", (0, 0, 20, 10), "no", None, False)])
+        == "0 of 1 buttons hit, 1 without a click\nthe first reply: 'no'"
+    )

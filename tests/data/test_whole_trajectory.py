@@ -6,10 +6,10 @@ import pytest
 
 from common.errors import UserError
 from data.conversation import StepText, build_conversation
-from data.screen import Screen, screen_text
+from data.screen import screen_text
 from data.whole_trajectory import EARLIER, join_steps, split_steps
 
-SCREEN = screen_text(Screen((1280, 720), (1280, 720)), ("0, in front: http://shop/",))
+SCREEN = screen_text(("0, in front: http://shop/",))
 
 
 def turn_samples(num_steps: int, last_n: int, shown: str = SCREEN) -> list[dict[str, Any]]:

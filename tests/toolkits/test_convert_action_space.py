@@ -56,7 +56,7 @@ def test_there_and_back(results: Path, tmp_path: Path, space: str, capsys: pytes
     points = read_trajectory(tmp_path / "points" / "taskShop--1")
     assert points.provenance["action_space"] == space and points.outcome.success and points.answer == "5 EUR"
     typed = points.steps[0]
-    assert typed.token_ids is None and typed.shown.startswith("The screen measures 1024x768 pixels.")
+    assert typed.token_ids is None and typed.shown.startswith("Tabs of the browser:")
     assert typed.actions[0]["css"][0] == pytest.approx([200, 120], abs=0.8)
     assert typed.actions[0]["screenshot"] == [2048, 1536]
     assert points.steps[1].feedback == "The tab is at http://shop/2 now."
@@ -65,7 +65,7 @@ def test_there_and_back(results: Path, tmp_path: Path, space: str, capsys: pytes
 
     sample = samples_of(points, 1, 1, TreeCutter.of(0, ""))[1][0]  # what training reads
     said = "".join(turn["value"] for turn in sample["conversations"])
-    assert "The tab is at" in said and "The screen measures" in said and "RootWebArea" not in said
+    assert "The tab is at" in said and "Tabs of the browser:" in said and "RootWebArea" not in said
 
     main(Config(tmp_path / "points", tmp_path / "numbers", "webvoyager"))
     old, new = (read_trajectory(path / "taskShop--1") for path in (results, tmp_path / "numbers"))

@@ -13,7 +13,7 @@ from transformers import AutoModelForImageTextToText
 
 from data.columns import digest_of, write_columns
 from data.conversation import StepText, build_conversation
-from data.screen import Screen, screen_text
+from data.screen import screen_text
 from data.shard import Sample
 from data.whole_trajectory import join_steps
 from models.processor import load_processor
@@ -59,10 +59,10 @@ def costs(folder: Path) -> CostModel:
 
 def turn_samples(tokenizer: Any, last_n: int = STEPS) -> list[dict[str, Any]]:
     """Of an agent at points, with the tokens that it sampled; the second reply was ended by its length."""
-    rng, screen, steps, samples = random.Random(0), Screen((64, 48), (64, 48)), [], []
+    rng, steps, samples = random.Random(0), [], []
     for number in range(1, STEPS + 1):
         said = f"Thought: {tiny.text(rng, 6).strip()}"
-        shown = screen_text(screen, (f"0, in front: http://shop/{number}",))
+        shown = screen_text((f"0, in front: http://shop/{number}",))
         steps.append(StepText(shown, "Clicked <a>." if number > 1 else "", said))
         conversation = build_conversation("Find a shoe.", steps, last_n)
         senders = {"user": "human", "assistant": "gpt"}

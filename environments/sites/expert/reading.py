@@ -72,7 +72,10 @@ def read_page(messages: Sequence[dict[str, Any]]) -> Page:
     """The accessibility tree and the screenshot in the last message."""
     lines = _LINE.findall(_text(messages[-1]))
     if not lines:
-        raise NotUnderstoodError("the last message holds no accessibility tree")
+        raise NotUnderstoodError(
+            "the last message holds no accessibility tree, which the embedded teacher reads; for demonstrations at "
+            "points collect by numbers (--action_space webvoyager), then rewrite: toolkits/convert_action_space.py"
+        )
     elements = [
         Element(int(label), role, ast.literal_eval(name), len(tabs), rest) for tabs, label, role, name, rest in lines
     ]
