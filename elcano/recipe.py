@@ -54,6 +54,8 @@ class Round(Checked):
     """Part of D_IL that is learned again in this round, by task; each round draws its own part."""
     corrections: bool = False
     """Learn, too, what the teacher would have done where the agent failed, in the agent's own states (DAgger)."""
+    before_share: Annotated[float, between(0, 0.99)] = 0.0
+    """How much of the weights before the round stays in the policy after it: 0.5 is the mean of the two (WiSE-FT)."""
     buffer: bool = False
     """Learn from what the rounds before this one explored, too."""
     critic: Literal["", "td", "monte_carlo"] = ""

@@ -11,7 +11,8 @@ Every stage is one or two commands a person would type, leaves a folder behind, 
     <run_dir>/<round>/megatron/       the weights before          toolkits/model_checkpoints_convertor/hf2mg.sh
     <run_dir>/<round>/training/       and after                   training/train.sh
     <run_dir>/<round>/columns/        what its algorithm reads    elcano/columns.py
-    <run_dir>/<round>/policy/         the better agent            toolkits/model_checkpoints_convertor/mg2hf.sh
+    <run_dir>/<round>/policy/         the better agent            toolkits/model_checkpoints_convertor/mg2hf.sh, into
+                                      trained/ where toolkits/average_checkpoints.py then makes the policy of it
     <run_dir>/<round>/test/           what it can do              collection/run.py, collection/evaluation/auto_eval.py
     <run_dir>/<round>-control/        the same again without what exploration brought   } where the recipe
     <run_dir>/<round>-gray/, -no_tree/   the last policy tested without screenshots, or without trees   } asks for them
@@ -171,11 +172,17 @@ class Stages:
                 steps = {} if num_steps is None else {"TRAIN_ITERS": str(num_steps), "TRAIN_EPOCHS": "0"}
                 steps["COLUMN_FILES"] = ",".join(map(str, files))
                 self.train(round.name, options, shards, folder / "training", round.name, steps)
+        trained = folder / "trained" if round.before_share else better
         with self.logbook.stage(f"{round.name}/mg2hf") as needed:
             if needed:
-                trained = folder / "training" / "checkpoint" / round.name
-                command = self._convert("mg2hf", trained, better)
+                command = self._convert("mg2hf", folder / "training" / "checkpoint" / round.name, trained)
                 self.run(command, round.name, "mg2hf")
+        if round.before_share:
+            with self.logbook.stage(f"{round.name}/average") as needed:
+                if needed:
+                    shares = (round.before_share, 1 - round.before_share)
+                    script, both = "toolkits/average_checkpoints.py", (policy, trained)
+                    self.run(python(script, policies=both, shares=shares, save_path=better), round.name, "average")
         return better
 
     def train(

@@ -50,3 +50,22 @@ def test_a_control_trains_as_long_on_the_part_of_the_demonstrations_alone(tmp_pa
     assert [read_json(Path(file)) for file in files] == [learned]
     assert (trained.variables["TRAIN_ITERS"], trained.variables["TRAIN_EPOCHS"]) == ("123", "0")
     assert trained.variables["PRETRAIN_CHECKPOINT_PATH"] == str(tmp_path / "optim-1-control" / "megatron")
+
+
+def test_a_round_may_keep_a_share_of_the_weights_before_it(tmp_path):
+    recipe = load_recipe(ROOT / "examples" / "quickstart" / "recipe.py")
+    (tmp_path / "optim-1").mkdir()
+    executor = Noted()
+    round = dataclasses.replace(recipe.rounds[1], before_share=0.25)
+    before = tmp_path / "IL" / "policy"
+    stages = Stages(recipe, tmp_path, Logbook(tmp_path), executor)
+    policy = stages.learn(round, before, {"json_files": [], "image_dirs": []})
+
+    assert policy == tmp_path / "optim-1" / "policy"
+    *_, converted, averaged = (command.words for command in executor.commands)
+    assert converted[converted.index("--save_path") + 1] == str(tmp_path / "optim-1" / "trained")
+    begin = averaged.index("--policies")
+    assert averaged[begin:] == [
+        *("--policies", str(before), str(tmp_path / "optim-1" / "trained")),
+        *("--shares", "0.25", "0.75", "--save_path", str(policy)),
+    ]
