@@ -101,7 +101,7 @@ def test_tabs_and_where_they_are(browser: OneBrowser, url: str) -> None:
     assert opened[1] == f"Tab 1 is in front, at {url}/."
     assert followed[1] == f'Clicked <a> "New tab". The tab is at {url}/second?tab now.'
     assert followed[0].tabs == (f"0: {url}/found?q=new", f"1, in front: {url}/second?tab")
-    assert "Results for new" in first[0].tree and "Tabs:\n0, in front" in first[0].screen_text
+    assert "Results for new" in first[0].tree and "Tabs of the browser:\n0, in front" in first[0].screen_text
     assert not closed[0].tabs and last[1] == "Failed: The only tab cannot be closed."
     assert "Harbour" in back[0].tree
     assert refused[1] == "Failed: file:///etc/passwd: only http and https pages are opened."
