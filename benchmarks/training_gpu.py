@@ -22,6 +22,7 @@ from PIL import Image
 from common import cli
 from common.errors import UserError
 from common.files import write_json
+from models.images import ImageEncoder
 from models.registry import family, family_of
 from training import config as train_config
 from training import torchrun
@@ -170,7 +171,7 @@ def _measure(options: train_config.Config, hf: Any, steps: int) -> dict[str, flo
     scheduler = build_scheduler(options, optimizer, train_iters=1000)
     state = checkpoint.TrainingState(models, optimizer, scheduler, Guard(0.0), None, options.layout)
     clock = Clock(VisionMeter(models[0].vision_modules(), family_of(hf).vision_side(hf)))
-    collator = build_collator(options, Screenshots(hf.perceiver_config.resampler_n_latents))
+    collator = build_collator(options, Screenshots(hf.perceiver_config.resampler_n_latents, hf.image_token_id))
     batches = _micro_batches(collator, hf, options)
     step = OptimizerStep(batches, [])
     measured = []
@@ -227,11 +228,11 @@ def _png() -> bytes:
     return file.getvalue()
 
 
-class Screenshots:
-    """An image encoder (`models.images.ImageEncoder`) whose every image is noise of a screenshot's size."""
+class Screenshots(ImageEncoder):
+    """An image encoder whose every image is noise of a screenshot's size."""
 
-    def __init__(self, latents: int) -> None:
-        self.latents = latents
+    def __init__(self, latents: int, token_id: int) -> None:
+        self.latents, self.token_id = latents, token_id
 
     def num_units(self, height: int, width: int) -> int:
         return 1
