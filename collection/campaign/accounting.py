@@ -54,12 +54,12 @@ def note_tasks(output_dir: Path, tasks: Sequence[Task]) -> None:
 
 def check_action_space(output_dir: Path, wanted: str) -> None:
     """`UserError` where the folder holds trajectories of another action space: they would be counted as this one's."""
-    for folder in list_trajectories(output_dir):
-        if is_complete(folder):
-            had = read_json(folder / "trajectory.json").get("provenance", {}).get("action_space", NUMBERS)
-            if had != wanted:
-                raise UserError(f"{output_dir} was collected with --action_space {had}; give another --output_dir")
-            return
+    complete = (folder for folder in list_trajectories(output_dir) if is_complete(folder))
+    if first := next(complete, None):
+        note = first / "trajectory.json"  # which OpenWebVoyager's folders have not
+        had = read_json(note).get("provenance", {}).get("action_space", NUMBERS) if note.exists() else NUMBERS
+        if had != wanted:
+            raise UserError(f"{output_dir} was collected with --action_space {had}; give another --output_dir")
 
 
 def states(output_dir: Path) -> dict[str, tuple[str, str]]:

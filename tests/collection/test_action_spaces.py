@@ -3,14 +3,17 @@
 import asyncio
 import json
 from http.server import ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from collection.agent.chat_policy import ChatPolicy
 from collection.agent.policy import Sampling
+from collection.campaign.accounting import check_action_space
 from collection.config.commands import RunConfig
 from common.errors import UserError
+from data.action_spaces import NUMBERS
 from data.conversation import StepText
 from data.task import Task
 from data.trajectory import read_trajectory
@@ -47,6 +50,15 @@ def test_an_agent_acts_at_points(collector: Collector, site: ThreadingHTTPServer
     assert other.returncode == 2 and said in other.stderr
     asked = json.dumps(site.requests[1]["conversations"])
     assert "RootWebArea" not in asked and "Clicked <a>" in asked and len(site.requests[1]["images"]) == 1
+
+
+def test_openwebvoyagers_released_folders_are_of_element_numbers(tmp_path: Path) -> None:
+    """They are complete by their messages, and have no trajectory.json."""
+    (tmp_path / "taskT--1").mkdir()
+    (tmp_path / "taskT--1" / "interact_messages.json").write_text("[]")
+    check_action_space(tmp_path, NUMBERS)
+    with pytest.raises(UserError, match=f"was collected with --action_space {NUMBERS}"):
+        check_action_space(tmp_path, "ui_tars")
 
 
 def test_a_chat_model_is_told_the_space(site: ThreadingHTTPServer, url: str) -> None:
