@@ -6,7 +6,6 @@ a replica reads the json members and the images' headers, from which it estimate
 and tokenizes its own. The loader's state can be saved and restored exactly.
 """
 
-import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -38,6 +37,7 @@ from training.cost import CostModel
 from training.encoding import ConversationEncoder
 from training.pictures import FilePart, read_picture
 from training.sampled import SampledReply
+from training.share_bytes import to_bytes
 from training.stored_sample import ShardIndex, StoredSample
 
 Item = TypeVar("Item")
@@ -53,7 +53,7 @@ class RawSample(Sample):
 
 @edataclass
 class EncodedShare(Sample):
-    """A pickled `Share`: as bytes it goes through the worker's pipe; its tensors would go through shared memory."""
+    """A `Share` as bytes: so it goes through the worker's pipe; its tensors would go through shared memory."""
 
     content: bytes
 
@@ -137,7 +137,7 @@ class ShareEncoder(DefaultTaskEncoder):
             for raw in samples
         ]
         share = tokenize_share(self.cost_model, batch, self.replica, self.num_replicas, self.join)
-        return EncodedShare.derive_from(samples[0], content=pickle.dumps(share))
+        return EncodedShare.derive_from(samples[0], content=to_bytes(share))
 
 
 def _is_json(part: str) -> bool:

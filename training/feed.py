@@ -5,7 +5,6 @@ steps, in a thread with a process group of its own; pixels as far as `PixelQueue
 """
 
 import datetime
-import pickle
 import queue
 import threading
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ from torch import distributed
 
 from training.collate import Collator, OptimizerStep, Share
 from training.dataset import EncodedShare
+from training.share_bytes import from_bytes, to_bytes
 
 _AHEAD = 2
 """Steps whose tokens are made and sent before they are needed."""
@@ -27,8 +27,8 @@ Item = TypeVar("Item")
 class Replica:
     """The ranks that train on the same samples, the first of which reads them.
 
-    What it sends is pickled, as in torch.distributed's own collectives of objects: it comes from the same run's program
-    over the same process group, and holds what that rank has made of the shards, never a shard's own bytes unpickled.
+    What it sends comes over a process group that asks nobody for a password, so nothing but shares can be made of it
+    (`training.share_bytes`).
     """
 
     def __init__(self, ranks: list[int], group: Any = None) -> None:
@@ -67,7 +67,7 @@ class Replica:
     def receive(self, shares: Iterator[Share]) -> Iterator[Share]:
         """What the reader's `shares` yield, on every rank; those of the others are not asked."""
         while True:
-            share: Share | None = pickle.loads(self.broadcast(pickle.dumps(next(shares, None)) if self.reads else None))
+            share = from_bytes(self.broadcast(to_bytes(next(shares, None)) if self.reads else None))
             if share is None:
                 return
             yield share
@@ -150,7 +150,8 @@ class Feed:
     def _fetch(self) -> tuple[OptimizerStep, Any]:
         """A step; and where it is fetched ahead, the loader's state after it, on the rank that is asked for that."""
         content = self._next_share() if self.loader is not None else None
-        share: Share = pickle.loads(self.replica.broadcast(content))
+        share = from_bytes(self.replica.broadcast(content))
+        assert share is not None
         keeps_state = self.loader is not None and self.collator.place.data_rank == 0 and self._prefetcher.ahead
         return self.collator.step(share), self.loader.save_state_rank() if keeps_state else None
 
