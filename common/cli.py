@@ -1,6 +1,9 @@
 """Every command line of Elcano: a dataclass becomes flags, a `UserError` becomes one line and exit code 2."""
 
 import dataclasses
+import os
+import select
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
@@ -42,15 +45,34 @@ def parse(
 
 
 def guarded(main: Callable[[Argument], int | None], argument: Argument) -> int:
-    """Call `main(argument)`; a `UserError` becomes `error: ...` on stderr and 2, Ctrl-C becomes 130."""
+    """Call `main(argument)`; a `UserError` becomes `error: ...` on stderr and 2, Ctrl-C becomes 130, and 141 means
+    that whoever read the output left (`| head`)."""
     reach_own_hosts_directly()
     try:
-        return main(argument) or 0
+        try:
+            return main(argument) or 0
+        finally:  # what --help printed, too, which ends in SystemExit
+            sys.stdout.flush()
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:
+        if not _nobody_reads():
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python flushes as it ends
+        return 128 + signal.SIGPIPE
+
+
+def _nobody_reads() -> bool:
+    """Standard output is a pipe that was closed at its other end."""
+    try:
+        poll = select.poll()
+        poll.register(sys.stdout, 0)
+        return any(event & select.POLLERR for _, event in poll.poll(0))
+    except (ValueError, OSError):
+        return False
 
 
 def check_installed(*packages: str) -> None:

@@ -97,3 +97,12 @@ def test_commands_end_with_one_line_and_code_2() -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "error: inspect_shards.py: --shard_dir must be given; --shard_dr x: no such option\n"
+
+
+@pytest.mark.parametrize("words", [["collection/run.py", "--help"], ["server/hf_online_server.py", "--help"]], ids=str)
+def test_a_reader_may_leave_early(words: list[str]) -> None:
+    """`--help | head -1` ends without a traceback."""
+    with subprocess.Popen([sys.executable, *words], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 141
