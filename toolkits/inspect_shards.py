@@ -27,6 +27,7 @@ from data.images import opened
 from data.legacy import read_legacy_tar
 from data.shard import Sample, read_manifest, read_shard, shares_images, task_of
 from data.terminal import print_table
+from data.whole_trajectory import EARLIER
 
 _TILE = (256, 192)
 _CAPTION = 42
@@ -56,6 +57,7 @@ class Tally:
     """What was counted. `stored`: (width, height) of each distinct image, by its length and checksum."""
 
     num_samples: int = 0
+    num_steps: int = 0
     num_images: int = 0
     stored: dict[tuple[int, int], tuple[int, int]] = dataclasses.field(default_factory=dict)
     characters: list[int] = dataclasses.field(default_factory=list)
@@ -71,7 +73,9 @@ class Tally:
         self.num_images += len(sample.images)
         self.characters.append(sum(map(len, texts)))
         self.turns[len(texts) // 2] += 1
-        self.actions[action_name(texts[-1])] += 1
+        replies = texts[1::2][-1 - len(sample.extra.get(EARLIER, ())) :]  # those it teaches, of a whole trajectory all
+        self.num_steps += len(replies)
+        self.actions.update(map(action_name, replies))
         self.tasks.add(task_of(sample.id))
         self.conversations[hash(tuple(texts))] += 1
         self.columns.update(list(sample.extra))  # a dict's values would be added up
@@ -86,6 +90,7 @@ class Tally:
         lengths = sorted(self.characters) or [0]
         return {
             "samples": self.num_samples,
+            "steps": self.num_steps,
             "tasks": len(self.tasks),
             "images": self.num_images,
             "distinct images": len(self.stored),

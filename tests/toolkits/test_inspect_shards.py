@@ -45,6 +45,18 @@ def test_numbers_and_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "Click: 2" in capsys.readouterr().out
 
 
+def test_all_steps_of_a_whole_trajectory_count(tmp_path: Path) -> None:
+    folder = tmp_path / "shards"
+    folder.mkdir()
+    said = [f"Action: {action}" for action in ("Click [3]", "Click [4]", "ANSWER; blue")]
+    turns = [turn for action in said for turn in ({"from": "human", "value": "?"}, {"from": "gpt", "value": action})]
+    earlier = [{"id": f"Shop--00001--r01--step0{number}"} for number in (1, 2)]
+    write_shards(folder, [Sample("Shop--00001--r01--step03", turns, [], {"earlier_steps": earlier})], 1, {})
+    main(Config(str(folder), output=str(tmp_path / "x.json")))
+    numbers = json.loads((tmp_path / "x.json").read_text())
+    assert (numbers["samples"], numbers["steps"]) == (1, 3) and numbers["actions"] == {"Click": 2, "Answer": 1}
+
+
 @pytest.mark.parametrize("share_images", [False, True])
 def test_it_says_whether_samples_share_images(tmp_path: Path, share_images: bool) -> None:
     folder = write(tmp_path / "shards", share_images)
