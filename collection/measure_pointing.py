@@ -56,6 +56,8 @@ _DRAW = """(boxes) => {
 class PointingConfig(AgentFlags, EndpointFlags):
     """Flags of `measure_pointing.py`; those of the endpoint are the collectors'."""
 
+    action_space: str = "qwen_computer_use"
+    """How it says where: `qwen_computer_use`, `openwebrl`, `webgym` or `ui_tars` (docs/action_spaces.md)."""
     num_targets: Annotated[int, at_least(1)] = 50
     """Buttons that it is asked to click, each on a page of its own."""
     window_width: Annotated[int, at_least(300)] = 1280

@@ -102,7 +102,8 @@ def test_commands_end_with_one_line_and_code_2() -> None:
 @pytest.mark.parametrize("words", [["collection/run.py", "--help"], ["server/hf_online_server.py", "--help"]], ids=str)
 def test_a_reader_may_leave_early(words: list[str]) -> None:
     """`--help | head -1` ends without a traceback."""
-    with subprocess.Popen([sys.executable, *words], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, *words], cwd=ROOT, **pipes) as process:
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 141

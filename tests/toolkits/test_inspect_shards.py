@@ -48,7 +48,7 @@ def test_numbers_and_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 def test_all_steps_of_a_whole_trajectory_count(tmp_path: Path) -> None:
     folder = tmp_path / "shards"
     folder.mkdir()
-    said = [f"Action: {action}" for action in ("Click [3]", "Click [4]", "ANSWER; blue")]
+    said = [f"Thought: t\n\nAction: {action}" for action in ("Click [3]", "Click [4]", "ANSWER; blue")]
     turns = [turn for action in said for turn in ({"from": "human", "value": "?"}, {"from": "gpt", "value": action})]
     earlier = [{"id": f"Shop--00001--r01--step0{number}"} for number in (1, 2)]
     write_shards(folder, [Sample("Shop--00001--r01--step03", turns, [], {"earlier_steps": earlier})], 1, {})
