@@ -1,12 +1,13 @@
 """Write the task files of the embedded websites: python -m environments.sites.make_tasks
 
     data/tasks/IL.jsonl, optim-1.jsonl, optim-2.jsonl, optim-3.jsonl, test.jsonl
+    data/tasks/IL-2.jsonl: 225 more of the kind of IL.jsonl, to imitate or to explore
     data/tasks/test-2.jsonl: 225 more test tasks; validation.jsonl: to choose settings by
     data/tasks/looking/<the first five names, validation>: what only a picture shows
     data/tasks/reworded/test.jsonl: the tasks of test.jsonl in words that nobody learns from
     data/tasks/graded/<the first five names>: tasks of graded difficulty, from one step to eight
 
-The same seed gives the same files, byte for byte. No two files share an entity.
+The same seed gives the same files, byte for byte. No two files share an entity, IL.jsonl and IL-2.jsonl apart.
 """
 
 import dataclasses
@@ -27,6 +28,8 @@ from environments.sites.truth import Instance
 from environments.sites.words import SPLITS
 
 TASKS_PER_FAMILY = {"IL": 35, "optim-1": 5, "optim-2": 5, "optim-3": 5, "test": 5, "test-2": 15, "validation": 10}
+IL_TASKS = 300
+"""The first ones of the split; the others stand in a file of their own."""
 GRADED_TASKS_PER_LEVEL = {"IL": 20, "optim-1": 5, "optim-2": 5, "optim-3": 5, "test": 5}
 LOOKING_TASKS_PER_FAMILY = {"IL": 40, "optim-1": 10, "optim-2": 10, "optim-3": 10, "test": 20, "validation": 10}
 _MAKERS = {"shop": shop, "encyclopedia": encyclopedia, "forum": forum, "timetable": timetable}
@@ -43,10 +46,14 @@ class Config:
 
 
 def main(config: Config) -> None:
-    """Write one file per split."""
+    """Write one file per split, and a second one for IL."""
     content = build(config.seed)
     for split in SPLITS:
-        write_tasks(config.output_dir / f"{split}.jsonl", make_tasks(content, split))
+        tasks = make_tasks(content, split)
+        first = IL_TASKS if split == "IL" else len(tasks)
+        write_tasks(config.output_dir / f"{split}.jsonl", tasks[:first])
+        if tasks[first:]:
+            write_tasks(config.output_dir / f"{split}-2.jsonl", tasks[first:])
     write_tasks(config.output_dir / "reworded" / "test.jsonl", make_reworded_tasks(content))
     for split, count in LOOKING_TASKS_PER_FAMILY.items():
         write_tasks(config.output_dir / "looking" / f"{split}.jsonl", make_looking_tasks(content, split, count))

@@ -3,7 +3,7 @@
     elcano run examples/feedback/recipe.py --output_dir runs/feedback
     NOISE=0.1 elcano run examples/feedback/recipe.py --output_dir runs/feedback-noisy
 
-The quickstart's run with one more round, up to three tries a task and no corrections; NOISE is the share of
+The quickstart's run with one more round, 75 tasks in each, up to three tries a task and no corrections; NOISE is the share of
 exploration's verdicts that are turned round: one failure in ten is learned from and one success in ten is not. Test
 verdicts are always the sites' ground truth.
 """
@@ -23,7 +23,7 @@ def recipe() -> Recipe:
     imitation, *_, last = quickstart.rounds
     rounds = [imitation]
     for name in ("optim-1", "optim-2", "optim-3"):
-        tasks = last.tasks.with_name(f"{name}.jsonl")
+        tasks = ROOT / "data" / "tasks" / f"{name}.jsonl"
         rounds.append(dataclasses.replace(last, name=name, tasks=tasks, il_share=1 / 2, corrections=False))
     noise = float(os.environ.get("NOISE", "0"))
     exploration = dataclasses.replace(quickstart.exploration, max_rerun_times=3, eval_noise=noise)

@@ -49,6 +49,7 @@ def recipe() -> Recipe:
         "training": dataclasses.replace(training, lr=5e-4),
         "il_share": 1 / 4,
         "corrections": True,
+        "before_share": 1 / 2,
     }
     return Recipe(
         name="quickstart",
@@ -59,8 +60,8 @@ def recipe() -> Recipe:
         looks=os.environ.get("LOOKS") == "true",
         rounds=[
             Round("IL", TASKS / "IL.jsonl", agent="teacher"),
-            Round("optim-1", TASKS / "optim-1.jsonl", **later),
-            Round("optim-2", TASKS / "optim-2.jsonl", **later),
+            Round("optim-1", TASKS / "IL-2.jsonl", **later),
+            Round("optim-2", tuple(TASKS / f"optim-{n}.jsonl" for n in (1, 2, 3)), **later),
         ],
         teacher=ExplorationConfig(**BROWSING),
         exploration=ExplorationConfig(**BROWSING, temperature=0.7, seed=seed or None),

@@ -12,10 +12,16 @@ HERE = Path(__file__).resolve().parent
 
 
 def recipe() -> Recipe:
-    """The same tasks, rounds and values from another starting policy."""
+    """The same values from another starting policy, which imitates the teacher on the first round's tasks as well."""
+    quickstart = load_recipe(HERE.parent / "quickstart" / "recipe.py")
+    imitation, first, last = quickstart.rounds
     return dataclasses.replace(
-        load_recipe(HERE.parent / "quickstart" / "recipe.py"),
+        quickstart,
         name="tiny_qwen3_vl",
         starting_policy=HERE / "weights",
+        rounds=[
+            dataclasses.replace(imitation, tasks=(imitation.tasks, first.tasks)),
+            dataclasses.replace(last, name="optim-1"),
+        ],
         reference=None,
     )

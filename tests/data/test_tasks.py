@@ -17,9 +17,15 @@ TASKS = Path(__file__).resolve().parent.parent.parent / "data" / "tasks"
 SHARED_SLOTS = {"department", "attribute", "tab", "colour", "quantity", "travel_class"}
 
 
+def paths(split: str) -> list[Path]:
+    """The files of a split: those to imitate from are two."""
+    names = ("IL", "IL-2") if split == "IL" else (split,)
+    return [TASKS / f"{name}.jsonl" for name in names]
+
+
 @pytest.fixture(scope="module")
 def files() -> dict[str, list[Task]]:
-    return {split: read_tasks(TASKS / f"{split}.jsonl") for split in SPLITS}
+    return {split: [task for path in paths(split) for task in read_tasks(path)] for split in SPLITS}
 
 
 def entities(tasks: list[Task]) -> set[str]:
@@ -54,12 +60,13 @@ def test_sizes_and_ids(files):
         "test-2": 225,
         "validation": 150,
     }
+    assert len(read_tasks(TASKS / "IL.jsonl")) == 300
     ids = [task.id for tasks in files.values() for task in tasks]
     assert len(set(ids)) == len(ids)
 
 
 def test_no_entity_of_a_split_is_named_in_another(files):
-    said = {split: phrases((TASKS / f"{split}.jsonl").read_text()) for split in SPLITS}
+    said = {split: phrases("".join(path.read_text() for path in paths(split))) for split in SPLITS}
     for one, other in itertools.permutations(SPLITS, 2):
         leaked = {name.lower() for name in entities(files[one])} & said[other]
         assert not leaked, f"{one} entities in {other}.jsonl: {leaked}"
