@@ -47,7 +47,7 @@ def recipe() -> Recipe:
     later = {  # rounds that go on from a policy that knows the sites
         "agent": "policy",
         "training": dataclasses.replace(training, lr=5e-4),
-        "il_share": 1 / 4,
+        "il_share": 1 / 8,
         "corrections": True,
         "before_share": 1 / 2,
     }
