@@ -2,7 +2,8 @@
 
     elcano run examples/looking/recipe.py --output_dir runs/looking
 
-The quickstart's policy and first round on the gallery's tasks (data/tasks/looking/).
+The quickstart's policy and first round on the gallery's tasks (data/tasks/looking/). Tower and connector stay as they
+are: 200 tasks, few of which need them, teach them to see nothing.
 """
 
 import dataclasses
@@ -23,6 +24,7 @@ def recipe() -> Recipe:
         test_tasks=TASKS / "test.jsonl",
         num_test_tasks=None,
         rounds=[Round("IL", TASKS / "IL.jsonl", agent="teacher")],
+        training=dataclasses.replace(quickstart.training, freeze_vision=True, freeze_connector=True),
         controls=False,
         looks=True,
         reference=None,
