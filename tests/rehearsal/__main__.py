@@ -19,7 +19,7 @@ from tests.rehearsal.report import agreement_rows, memory_rows, print_rows, sigh
 from tests.rehearsal.sizes import SIZES
 from tests.rehearsal.stages import Rehearsal
 
-Name = Literal["idefics2", "llava_next", "smolvlm_256m", "qwen3_vl_2b"]
+Name = Literal["idefics2", "llava_next", "smolvlm_256m", "qwen3_vl_2b", "qwen3_vl_4b", "qwen3_vl_8b"]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,15 +1,17 @@
 """How deep the rehearsed models are, and which of the published values differ.
 
-Widths are the released models' (hidden 4096, feed-forward 14336, vocabulary 32003, SigLIP 1152, CLIP 1024; of
-Qwen3-VL-2B 2048, 6144, 151936 and 1024), and all of SmolVLM-256M is. Training keeps 18 bytes of a parameter, and vision
-tower and connector are whole on every rank: idefics2's connector alone would take 10.4 GiB of them on two with one of
-its three resampler layers. So some are trained in two runs on 24 GB, in rows half as long (SEQ_LEN=4096, which no
-sample fills either):
+Widths are the released models': idefics2-8b's and LLaVA's language model is 4096 wide, their towers 1152 and 1024;
+Qwen3-VL-2B, -4B and -8B are 2048, 2560 and 4096 wide with 151,936 tokens, their towers 1024 and 1152; SmolVLM-256M is
+whole. Training keeps 18 bytes of a parameter, and vision tower and connector are whole on every tensor-parallel rank:
+idefics2's connector alone would take 10.4 GiB of them on two with one of its three resampler layers, the rows of tokens
+of Qwen3-VL-8B 20.9 GiB. So most are trained in two runs on 24 GB, each of which leaves a part alone, in rows half as
+long (SEQ_LEN=4096, which no sample fills either):
 
-    idefics2     first everything but the connector, then everything but the language model
-    Qwen3-VL-2B  first the language model, then mergers and tower, which the published values leave alone
+    idefics2        first everything but the connector, then everything but the language model
+    Qwen3-VL-2B     the same; the second run also teaches the tower, which the published values leave alone
+    Qwen3-VL-4B, 8B first everything but the language model, tower included, then adapters on the language model
 
-LLaVA and SmolVLM are trained in one. SmolVLM's 9 heads are divided by 3 tensor-parallel ranks, not by 2.
+SmolVLM's 9 heads are divided by 3 tensor-parallel ranks, not by 2.
 """
 
 import dataclasses
@@ -19,6 +21,15 @@ from tests.rehearsal.stages import Size
 
 _FEW = {"GLOBAL_BATCH_SIZE": "1", "TRAIN_ITERS": "2", "NUM_WORKERS": "1"}
 _SHORT = {**_FEW, "SEQ_LEN": "4096"}
+_ALL_BUT_LANGUAGE = {**_SHORT, "FREEZE_LANGUAGE": "true", "FREEZE_VISION": "false"}
+_ADAPTERS = {**_SHORT, "LORA_RANK": "16", "FREEZE_VISION": "true", "FREEZE_CONNECTOR": "true"}
+
+
+def _qwen3_vl(name: str, layers: int, depth: int, taps: list[int], trainings: tuple[dict[str, str], ...]) -> Size:
+    vision = {"depth": depth, "deepstack_visual_indexes": taps}
+    changes = {"text_config": {"num_hidden_layers": layers}, "vision_config": vision}
+    return Size(f"qwen3-vl-{name}", "train_qwen3_vl.sh", changes, 1, trainings)
+
 
 _FULL = {
     "idefics2": Size(
@@ -47,19 +58,9 @@ _FULL = {
         trainings=({**_SHORT, "TRAIN_ITERS": "3"},),  # the last sample has three images, which --dry_run counts with
         tp=3,
     ),
-    "qwen3_vl_2b": Size(
-        shape="qwen3-vl-2b",
-        script="train_qwen3_vl.sh",
-        changes={
-            "text_config": {"num_hidden_layers": 4},
-            "vision_config": {"depth": 6, "deepstack_visual_indexes": [1, 2, 4]},
-        },
-        num_tasks=1,
-        trainings=(
-            {**_SHORT, "FREEZE_CONNECTOR": "true"},
-            {**_SHORT, "FREEZE_LANGUAGE": "true", "FREEZE_VISION": "false"},
-        ),
-    ),
+    "qwen3_vl_2b": _qwen3_vl("2b", 4, 6, [1, 2, 4], ({**_SHORT, "FREEZE_CONNECTOR": "true"}, _ALL_BUT_LANGUAGE)),
+    "qwen3_vl_4b": _qwen3_vl("4b", 3, 4, [0, 1, 3], (_ALL_BUT_LANGUAGE, _ADAPTERS)),
+    "qwen3_vl_8b": _qwen3_vl("8b", 1, 2, [1], (_ALL_BUT_LANGUAGE, _ADAPTERS)),
 }
 
 _SIZES = {"hidden_size": 64, "intermediate_size": 192}
@@ -85,6 +86,8 @@ _TINY: dict[str, Changes] = {
         "vision_config": _TOWER,
     },
     "qwen3_vl_2b": _QWEN3_VL,
+    "qwen3_vl_4b": _QWEN3_VL,
+    "qwen3_vl_8b": _QWEN3_VL,
 }
 """Other widths; what the processors know of, such as sizes in pixels and numbers of tokens, stays."""
 

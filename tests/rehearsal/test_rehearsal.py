@@ -79,7 +79,7 @@ def test_byte_level_tokenizers_of_our_making_have_the_special_tokens_where_they_
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("model", ["idefics2", "llava_next", "smolvlm_256m", "qwen3_vl_2b"])
+@pytest.mark.parametrize("model", ["idefics2", "llava_next", "smolvlm_256m", "qwen3_vl_2b", "qwen3_vl_8b"])
 def test_every_stage_before_a_tiny_model(tmp_path: Path, model: str) -> None:
     """Serving, Chromium, converters, TP=2 or 3, and all again with what was trained; then nothing is left to do."""
     flags = ["--size", "tiny", "--models", model, "--output_dir", str(tmp_path)]
