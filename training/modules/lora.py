@@ -67,10 +67,12 @@ class LoraColumn(ColumnParallelLinear):
             low = tensor_parallel.gather_from_sequence_parallel_region(low)
         else:
             low = tensor_parallel.copy_to_tensor_model_parallel_region(low)
-        return output + self.scale * self._expand(low.chunk(self.num_parts, dim=-1)), bias
+        return output.add_(functional.linear(self.scale * low, self._joined_b())), bias
 
-    def _expand(self, parts: tuple[torch.Tensor, ...]) -> torch.Tensor:
-        """[s, b, rank] of each projection -> [s, b, output_size_per_partition] in the projections' joined order."""
+    def _joined_b(self) -> torch.Tensor:
+        """[output_size_per_partition, num_parts * rank]: B of every projection in the projections' joined order, zero
+        in the columns of the others, so that one product adds them all and nothing as wide as the output is copied.
+        """
         raise NotImplementedError
 
     def sharded_state_dict(self, prefix: str = "", sharded_offsets: tuple = (), metadata: Any = None) -> dict:
@@ -85,16 +87,13 @@ class LoraQkv(LoraColumn):
 
     num_parts = 3
 
-    def _expand(self, parts: tuple[torch.Tensor, ...]) -> torch.Tensor:
-        config = self.config
+    def _joined_b(self) -> torch.Tensor:
+        config, rank = self.config, self.lora_b.size(-1)
         groups = config.num_query_groups // config.tensor_model_parallel_size
         heads = config.num_attention_heads // config.num_query_groups
-        rows = self.lora_b.view(groups, heads + 2, config.kv_channels, -1).split([heads, 1, 1], dim=1)
-        expanded = [
-            functional.linear(low, row.reshape(-1, row.size(-1))).unflatten(-1, (groups, -1))
-            for low, row in zip(parts, rows, strict=True)
-        ]
-        return torch.cat(expanded, dim=-1).flatten(-2)
+        rows = self.lora_b.view(groups, heads + 2, config.kv_channels, rank).split([heads, 1, 1], dim=1)
+        apart = [functional.pad(row, (part * rank, (2 - part) * rank)) for part, row in enumerate(rows)]
+        return torch.cat(apart, dim=1).flatten(0, 2)
 
 
 class LoraGated(LoraColumn):
@@ -102,9 +101,8 @@ class LoraGated(LoraColumn):
 
     num_parts = 2
 
-    def _expand(self, parts: tuple[torch.Tensor, ...]) -> torch.Tensor:
-        rows = self.lora_b.chunk(2)
-        return torch.cat([functional.linear(low, row) for low, row in zip(parts, rows, strict=True)], dim=-1)
+    def _joined_b(self) -> torch.Tensor:
+        return torch.block_diag(*self.lora_b.chunk(2))
 
     def sharded_state_dict(self, prefix: str = "", sharded_offsets: tuple = (), metadata: Any = None) -> dict:
         """As Megatron does for the weight, which each rank holds half and half."""
@@ -136,7 +134,7 @@ class LoraRow(RowParallelLinear):
             low = tensor_parallel.reduce_scatter_to_sequence_parallel_region(low)
         else:
             low = tensor_parallel.reduce_from_tensor_model_parallel_region(low)
-        return output + self.scale * functional.linear(low, self.lora_b), bias
+        return output + functional.linear(self.scale * low, self.lora_b), bias
 
     def sharded_state_dict(self, prefix: str = "", sharded_offsets: tuple = (), metadata: Any = None) -> dict:
         state, cut = self.state_dict(prefix="", keep_vars=True), {"weight": 1, "lora_a": 1}
