@@ -40,6 +40,10 @@ class NoVision(VisionSide):
         """None."""
         return 0
 
+    def frozen_connector_bytes(self, each: int) -> int:
+        """None."""
+        return 0
+
     def attention_flops(self, pixels: Mapping[str, Any]) -> float:
         """None."""
         return 0.0

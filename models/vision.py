@@ -49,6 +49,10 @@ class VisionSide:
         """What the connector's backward pass keeps of a patch, of numbers of `each` bytes."""
         return each * (self.hidden + 2 * self.config.text_config.hidden_size)
 
+    def frozen_connector_bytes(self, each: int) -> int:
+        """The most that its forward pass holds of a patch at once where it learns nothing."""
+        return self.connector_bytes(each)
+
     @property
     def linear_flops(self) -> float:
         """Of the tower's layers in a forward pass over a patch, without attention: 8 H^2 + 4 H I in each."""

@@ -43,13 +43,17 @@ def activation_bytes(config: Config, hf: Any, stage: int, units: int | None = No
         return language + once
     if layout.sequence_parallel:  # this rank's part of the embeddings is a view of them all
         language += in_flight * tokens * each * (text.hidden_size - hidden)
-    vision = family_of(hf).vision_side(hf)
-    patches = vision.patches * (largest_share(config, vision) if units is None else units)
-    tower, one_layer = _tower_bytes(config, vision, each)
-    learns = config.trainable.vision or config.trainable.connector  # a connector is not recomputed
-    kept_of_patch = tower + (vision.connector_bytes(each) if learns else 0)
+    deepstack = tokens * each * hidden * family_of(hf).num_deepstack(hf)
+    language += in_flight * deepstack
+    once += (2 if _learns_to_see(config) else 1) * deepstack  # its gradient or zeros, and the sum of two layers'
+    kept, encoding = _vision_bytes(config, hf, each, units)
     waiting, at_the_end = _embedding_gradients(config, hf, each)
-    return in_flight * patches * kept_of_patch + max(language + once + waiting, patches * one_layer, at_the_end)
+    return in_flight * kept + max(language + once + waiting, encoding, at_the_end)
+
+
+def _learns_to_see(config: Config) -> bool:
+    """A gradient passes the features of images."""
+    return config.trainable.vision or config.trainable.connector
 
 
 def _hidden(text: Any, layout: Layout) -> int:
@@ -100,10 +104,22 @@ def largest_share(config: Config, vision: VisionSide) -> int:
     return -(-units // (config.tp * config.cp))
 
 
+def _vision_bytes(config: Config, hf: Any, each: int, units: int | None) -> tuple[int, int]:
+    """Of the vision side and a micro-batch: (kept, the most at once besides)."""
+    vision = family_of(hf).vision_side(hf)
+    patches = vision.patches * (largest_share(config, vision) if units is None else units)
+    kept, at_once = _tower_bytes(config, vision, each)
+    if _learns_to_see(config):  # a connector is not recomputed
+        kept += vision.connector_bytes(each)
+    else:
+        at_once = max(at_once, vision.frozen_connector_bytes(each))
+    return patches * kept, patches * at_once
+
+
 def _tower_bytes(config: Config, vision: VisionSide, each: int) -> tuple[int, int]:
-    """Of a patch: (kept, of the layer in the works); nothing of a frozen tower."""
+    """Of a patch: (kept, of the layer in the works); of a frozen tower's, what a forward pass holds."""
     if not config.trainable.vision:
-        return 0, 0
+        return 0, each * (4 * vision.hidden + 2 * vision.intermediate)
     whole = 8 * vision.hidden + 2 * vision.intermediate
     kept = vision.hidden if config.layout.recompute == "full" else whole
     backward = 2 * (vision.hidden + vision.intermediate)

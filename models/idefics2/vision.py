@@ -14,3 +14,7 @@ class VisionSide(vision.VisionSide):
         heads = resampler.resampler_n_heads * resampler.resampler_head_dim
         layer = each * (2 * text.hidden_size + 2 * heads) + (_FP32 * text.hidden_size if each < _FP32 else 0)
         return each * 4 * text.intermediate_size + resampler.resampler_depth * layer
+
+    def frozen_connector_bytes(self, each: int) -> int:
+        """The gated projection's input, gate, its activation, and what it is multiplied with."""
+        return each * (self.hidden + 3 * self.config.text_config.intermediate_size)

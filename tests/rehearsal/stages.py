@@ -99,7 +99,9 @@ class Rehearsal:
             before = checkpoint
 
     def mg2hf(self) -> None:
-        self._convert("mg2hf", list(self.runs.values())[-1], self.policy)
+        """Adapters that are merged into bf16 weights are rounded to them: so they are merged into fp32 here."""
+        merged = ["--dtype", "fp32"] if "LORA_RANK" in self.size.trainings[-1] else []
+        self._convert("mg2hf", list(self.runs.values())[-1], self.policy, *merged)
 
     def score_released(self) -> None:
         """By the trainer, in both precisions; the server's own came with its replies."""
@@ -178,10 +180,10 @@ class Rehearsal:
         )
         EXECUTOR.run(Command(command, self._log(f"{folder.name}_shards")))
 
-    def _convert(self, direction: str, source: Path, target: Path) -> None:
+    def _convert(self, direction: str, source: Path, target: Path, *more: str) -> None:
         published = CONVERTOR / self.model / f"{direction}.sh"  # of the families that OpenWebVoyager has one for
         script = published if published.exists() else CONVERTOR / f"{direction}.sh"
-        command = ["bash", str(script), "--load_path", str(source), "--save_path", str(target)]
+        command = ["bash", str(script), "--load_path", str(source), "--save_path", str(target), *more]
         EXECUTOR.run(Command(command, self._log(direction)))
 
     def _score(self, checkpoint: Path, shards: Path, name: str, **variables: str) -> None:

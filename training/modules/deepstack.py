@@ -12,16 +12,25 @@ from typing import Any
 import torch
 
 
-def add_behind(layers: Sequence[torch.nn.Module]) -> None:
-    """Behind each of `layers`, the first of a model, its part of `context` [layers, s, b, h] is added."""
+def add_behind(layers: Sequence[torch.nn.Module], learns: bool) -> None:
+    """Behind each of `layers`, the first of a model, its part of `context` [layers, s, b, h] is added.
+
+    Without `learns` nothing that made them does, though whatever passes a recomputed layer asks for gradients.
+    """
     for number, layer in enumerate(layers):
-        layer.register_forward_hook(partial(_add, number, number + 1 == len(layers)))
+        layer.register_forward_hook(partial(_add, number, number + 1 == len(layers), learns))
 
 
 def _add(
-    number: int, is_last: bool, layer: torch.nn.Module, args: Any, output: tuple[torch.Tensor, torch.Tensor | None]
+    number: int,
+    is_last: bool,
+    learns: bool,
+    layer: torch.nn.Module,
+    args: Any,
+    output: tuple[torch.Tensor, torch.Tensor | None],
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     hidden, features = output
     if features is None:
         return output
-    return hidden + features[number], None if is_last else features
+    own = features[number] if learns else features[number].detach()
+    return hidden + own, None if is_last else features

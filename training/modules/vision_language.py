@@ -53,7 +53,8 @@ class VisionLanguageModel(MegatronModule):
             hf, config, trainable, self.kernels, self.pre_process, self.post_process, vp_stage
         )
         if self.pre_process:
-            add_behind(self.language_model.decoder.layers[: kind.num_deepstack(hf)])
+            first = self.language_model.decoder.layers[: kind.num_deepstack(hf)]
+            add_behind(first, learns=trainable.vision or trainable.connector)
         self.to(torch.cuda.current_device(), config.params_dtype)  # Hugging Face's parts come in the checkpoint's own
 
     def build_vision(self, hf: Any) -> None:
