@@ -45,6 +45,7 @@ def test_every_row_of_a_layout_is_within_ten_percent(layout: str) -> None:
         {"tp": 8, "sp": True, "loss": "all"},
         {"tp": 4, "pp": 2, "vpp": 2, "first_stage_layers": 0},
         {"tp": 2, "do": True, "overlap": True, "freeze_vision": True},
+        {"tp": 2, "seq_len": 2048, "freeze_vision": True, "freeze_connector": True},  # encoding takes the most
     ],
     ids=str,
 )
