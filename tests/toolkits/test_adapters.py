@@ -68,6 +68,19 @@ def test_an_adapter_goes_through_megatron_unchanged_or_merged(tmp_path: Path) ->
     assert len(changed) == 2 * 7
 
 
+def test_merged_into_fp32_nothing_is_rounded_to_the_weights_bf16(tmp_path: Path) -> None:
+    """A few steps change a weight by less than bf16 tells apart."""
+    weights = build_idefics2(tmp_path / "hf")
+    convert("hf2mg", tmp_path / "hf", tmp_path / "half", dtype="bf16")
+    convert("mg2hf", tmp_path / "half", tmp_path / "hf16")
+    halved = {name: weight.float() for name, weight in read_hf(tmp_path / "hf16").items()}
+    adapter = build_adapter(tmp_path / "peft", weights)
+    convert("mg2hf", tmp_path / "half", tmp_path / "merged", adapter_path=tmp_path / "peft", dtype="fp32")
+    found, expected = read_hf(tmp_path / "merged"), merged(halved, adapter)
+    assert all(weight.dtype == torch.float32 for weight in found.values())
+    assert all(torch.allclose(found[name], expected[name], atol=1e-5, rtol=1e-5) for name in found)
+
+
 def write_adapters_alone(folder: Path, hf: Path, peft: Path, base: Path, **besides: torch.Tensor) -> None:
     """A Megatron checkpoint as a run of adapters saves it, with tensors that were trained besides them."""
     source = HfSource(hf)

@@ -120,7 +120,7 @@ def main(config: Config) -> None:
     source, adapter = _open(config)
     dtype = _DTYPES[config.dtype]
     apart = adapter if config.lora == "apart" else None
-    merged = MergedSource(source, adapter) if adapter and not apart else source
+    merged = MergedSource(source, adapter, dtype) if adapter and not apart else source
     with complete_folder(config.save_path) as folder:
         if apart and config.direction == "mg2hf":
             _write_peft(config, source, apart, folder, dtype)
@@ -134,7 +134,7 @@ def main(config: Config) -> None:
             _write_megatron(config, merged, apart, folder, dtype)
         _record(source, folder, dtype)
         if config.verify:
-            expected = MergedSource(source, adapter) if adapter else source
+            expected = MergedSource(source, adapter, dtype) if adapter else source
             print(verify(expected, open_checkpoint(folder), dtype))
     print(f"{config.save_path}: {_USED_BY[config.direction]}")
 

@@ -170,15 +170,16 @@ def _in_memory(name: str, family: Family) -> str:
 
 
 class MergedSource:
-    """A source with an adapter baked into its weights, rounded once."""
+    """A source with an adapter baked into its weights, rounded once: to `dtype`, or to the weights' own."""
 
-    def __init__(self, source: Source, adapter: Adapter) -> None:
+    def __init__(self, source: Source, adapter: Adapter, dtype: torch.dtype | None = None) -> None:
         self.family, self.config, self.hf_files = source.family, source.config, source.hf_files
-        self._source, self._adapter = source, adapter
+        self._source, self._adapter, self._dtype = source, adapter, dtype
 
     def meta(self, name: str) -> torch.Tensor:
         """Shape and type."""
-        return self._source.meta(name)
+        weight = self._source.meta(name)
+        return weight.to(self._dtype) if name in self._adapter.pairs and self._dtype else weight
 
     def moves(self, name: str) -> list[Move] | None:
         """None for what is computed."""
@@ -191,4 +192,4 @@ class MergedSource:
             return weight
         a, b = (part.float() for part in self._adapter.pairs[name])
         scale = self._adapter.alpha / self._adapter.rank
-        return weight.float().addmm(b, a, alpha=scale).to(weight.dtype)
+        return weight.float().addmm(b, a, alpha=scale).to(self._dtype or weight.dtype)
