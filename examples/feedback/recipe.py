@@ -3,9 +3,9 @@
     elcano run examples/feedback/recipe.py --output_dir runs/feedback
     NOISE=0.1 elcano run examples/feedback/recipe.py --output_dir runs/feedback-noisy
 
-The quickstart's run with one more round, 75 tasks in each, up to three tries a task and no corrections; NOISE is the share of
-exploration's verdicts that are turned round: one failure in ten is learned from and one success in ten is not. Test
-verdicts are always the sites' ground truth.
+The quickstart's run with one more round, 75 tasks in each, up to three tries a task and no corrections; NOISE is the
+share of exploration's verdicts that are turned round: one failure in ten is learned from and one success in ten is not.
+Test verdicts are always the sites' ground truth.
 """
 
 import dataclasses
