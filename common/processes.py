@@ -51,14 +51,14 @@ def _pass_on(lines: IO[str]) -> None:
         sys.stderr.write(line)
 
 
-def free_port(preferred: int = 0) -> int:
-    """A TCP port on 127.0.0.1 that was free a moment ago: `preferred`, if it was."""
+def free_port(preferred: int = 0, host: str = "127.0.0.1") -> int:
+    """A TCP port of an address of this machine that was free a moment ago: `preferred`, if it was."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind(("127.0.0.1", preferred))
+            probe.bind((host, preferred))
         except OSError:
-            probe.bind(("127.0.0.1", 0))
+            probe.bind((host, 0))
         return probe.getsockname()[1]
 
 

@@ -37,7 +37,7 @@ class Run:
     output_dir: Path = Path("runs/elcano")
     """Where everything of the run is kept."""
     executor: str = "local"
-    """Where its commands run: a file's name in elcano/executors/, `local` or `slurm`."""
+    """Where its commands run: a file's name in elcano/executors/, `local`, `slurm` or `ray`."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,7 +16,7 @@ class Resources(Checked):
     time_h: Annotated[float, at_least(0)] = 0.0
     """After so many hours a cluster ends the command; the next start of the run continues it."""
     partition: str = ""
-    """Which part of a cluster."""
+    """Which part of a cluster: of SLURM's partitions, of Ray's nodes those with this label."""
 
 
 ANY = Resources()

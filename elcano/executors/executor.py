@@ -14,6 +14,9 @@ from common.errors import UserError
 from elcano import executors
 from elcano.resources import ANY, Resources
 
+ADDRESS = "NODE_ADDRESS"
+"""Stands in a command's words for the address of a node that is not known yet."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Command:
@@ -28,6 +31,11 @@ class Command:
         """As one line of a shell."""
         variables = [f"{name}={shlex.quote(value)}" for name, value in self.variables.items() if value]
         return " ".join([*variables, shlex.join(self.words)])
+
+    @property
+    def listens_on_node(self) -> bool:
+        """Whether a service was told the address of its node; else it listens on loopback."""
+        return any(ADDRESS in word for word in self.words)
 
 
 class Executor(Protocol):

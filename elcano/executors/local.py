@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import os
 import shlex
-import signal
 import subprocess
 import time
 import urllib.error
@@ -14,9 +13,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from common import progress
-from common.defaults import ROOT
 from common.errors import UserError
-from common.processes import die_with_parent, free_port
+from common.processes import free_port
+from elcano.child import begin, kill
 from elcano.console import console, live_line
 from elcano.devices import visible_gpus
 from elcano.executors.executor import Command
@@ -38,19 +37,19 @@ class Executor:
         console.print(f"  [dim]$ {command.typed}[/dim]\n  [dim]log: {command.log}[/dim]", soft_wrap=True)
         report = command.log.with_suffix(".progress.json")
         report.unlink(missing_ok=True)
-        with _started(command, {progress.VARIABLE: str(report)}) as process:
-            try:
-                with live_line() as show:
-                    while process.poll() is None:
-                        show(progress.read(report))
-                        with contextlib.suppress(subprocess.TimeoutExpired):
-                            process.wait(0.5)
-            except BaseException:
-                console.print(
-                    "  stopping: waiting until the command above has saved its work; Ctrl-C again stops it at once"
-                )
-                _end(process)
-                raise
+        process = begin(command, {**os.environ, progress.VARIABLE: str(report)})
+        try:
+            with live_line() as show:
+                while process.poll() is None:
+                    show(progress.read(report))
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        process.wait(0.5)
+        except BaseException:
+            console.print(
+                "  stopping: waiting until the command above has saved its work; Ctrl-C again stops it at once"
+            )
+            _end(process)
+            raise
         if process.returncode:
             what = f"`{shlex.join(command.words[:3])} ...` ended with code {process.returncode}"
             raise UserError(f"{what}: {last_words(command.log)} (log: {command.log})")
@@ -62,12 +61,12 @@ class Executor:
         """As `elcano.executors.executor.Executor`."""
         port = free_port(wanted_port)
         started, url = _limited(command(_LOOP, port), resources), f"http://{_LOOP}:{port}"
-        with _started(started) as process:
-            try:
-                _wait_until_healthy(process, url + health, started.log)
-                yield url
-            finally:
-                _end(process, timeout_s=10)
+        process = begin(started, os.environ)
+        try:
+            _wait_until_healthy(process, url + health, started.log)
+            yield url
+        finally:
+            _end(process, timeout_s=10)
 
 
 def _limited(command: Command, resources: Resources) -> Command:
@@ -81,25 +80,6 @@ def _limited(command: Command, resources: Resources) -> Command:
     return dataclasses.replace(command, variables={**limits, **command.variables})
 
 
-@contextlib.contextmanager
-def _started(command: Command, more: dict[str, str] | None = None) -> Iterator[subprocess.Popen]:
-    """The process, in a session of its own: Ctrl-C is for us, who end commands and services in their order."""
-    command.log.parent.mkdir(parents=True, exist_ok=True)
-    with open(command.log, "a") as file:
-        file.write(f"$ {command.typed}\n")
-        file.flush()
-        yield subprocess.Popen(
-            command.words,
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-            cwd=ROOT,
-            env={**os.environ, **command.variables, **(more or {})},
-            start_new_session=True,
-            preexec_fn=die_with_parent,
-        )
-
-
 def _end(process: subprocess.Popen, timeout_s: float = END_TIMEOUT_S) -> None:
     """Ask it to end, wait while it saves what it has, and leave nothing of it behind."""
     try:
@@ -107,9 +87,7 @@ def _end(process: subprocess.Popen, timeout_s: float = END_TIMEOUT_S) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired, KeyboardInterrupt):  # a second Ctrl-C waits no longer
             process.wait(timeout_s)
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        kill(process)
 
 
 def _wait_until_healthy(process: subprocess.Popen, url: str, log: Path) -> None:

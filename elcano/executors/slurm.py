@@ -23,11 +23,11 @@ from common import progress
 from common.errors import UserError
 from common.processes import free_port
 from elcano.console import console, live_line
-from elcano.executors.executor import Command
+from elcano.executors.executor import ADDRESS, Command
 from elcano.executors.local import END_TIMEOUT_S, START_TIMEOUT_S, last_words
 from elcano.resources import ANY, Resources
 from elcano.slurm import jobs
-from elcano.slurm.batch_file import ADDRESS, batch_file, job_name, listens_on_node, mark
+from elcano.slurm.batch_file import batch_file, job_name, mark
 from elcano.slurm.jobs import JobState
 
 _KEY = "ELCANO_API_KEY"
@@ -79,7 +79,7 @@ class Executor:
         port, node = random.choice(_PORTS), ""
         started = command(ADDRESS, port)
         self._end_leftovers(started.log)
-        if not listens_on_node(started):
+        if not started.listens_on_node:
             port, node = free_port(wanted_port), _this_node()
             started = command(_LOOP, port)
         before, job = self._node, self._submit(started, batch_file(started, resources, node))

@@ -6,11 +6,9 @@ import shlex
 from pathlib import Path
 
 from common.defaults import ROOT
-from elcano.executors.executor import Command
+from elcano.executors.executor import ADDRESS, Command
 from elcano.resources import Resources
 
-ADDRESS = "NODE_ADDRESS"
-"""Stands in a command's words for the address of the node that it will run on; in the file it is a variable."""
 _SIGNAL_S = 120
 """So long before a job's time is up it is asked to end: training saves a checkpoint."""
 SETTINGS = {
@@ -47,15 +45,10 @@ def batch_file(command: Command, resources: Resources, node: str = "") -> str:
     lines += [f"export {name}={shlex.quote(value)}" for name, value in variables.items() if value]
     if empty := [f"{name}=" for name, value in variables.items() if not value]:
         lines.append(f"export {' '.join(empty)}")  # not what the person's own shell has
-    if listens_on_node(command):
+    if command.listens_on_node:  # in the file the address is a variable
         lines.append(_FIND_ADDRESS)
     lines.append(f"exec {' '.join(map(_quoted, command.words))}")
     return "#!/bin/bash\n" + "".join(f"{line}\n" for line in lines)
-
-
-def listens_on_node(command: Command) -> bool:
-    """Whether the command was told the address of its node; else it listens on loopback."""
-    return any(ADDRESS in word for word in command.words)
 
 
 def _options(log: Path) -> dict[str, str]:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from elcano.executors.executor import Command
+from elcano.executors.executor import ADDRESS, Command
 from elcano.resources import ANY, Resources
-from elcano.slurm.batch_file import ADDRESS, batch_file, job_name, listens_on_node
+from elcano.slurm.batch_file import batch_file, job_name
 from tests.conftest import ROOT
 
 SAYS = "import os, sys; print(sys.argv[1:], os.environ['NAME'], os.environ.get('OMP_NUM_THREADS'), sep='|')"
@@ -53,7 +53,7 @@ def test_it_is_a_script_that_does_the_same(tmp_path: Path) -> None:
 
 def test_a_service_learns_its_address_on_its_node(tmp_path: Path) -> None:
     command = Command([sys.executable, "-c", SAYS, "--host", ADDRESS, f"http://{ADDRESS}:1/a b"], tmp_path / "x.log")
-    assert listens_on_node(command) and not listens_on_node(Command(["sites", "--port", "7070"], tmp_path / "x.log"))
+    assert command.listens_on_node and not Command(["sites", "--port", "7070"], tmp_path / "x.log").listens_on_node
     *_, asks, begins = batch_file(command, ANY).splitlines()
     assert asks.startswith(f'{ADDRESS}=$(scontrol show node --oneliner "$SLURMD_NODENAME"')
     environment = {**os.environ, ADDRESS: "10.0.0.7", "NAME": ""}

@@ -1,0 +1,42 @@
+"""A command as a child process: its output in its log, ended with all that it began."""
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Mapping
+
+from common.defaults import ROOT
+from common.processes import die_with_parent
+from elcano.executors.executor import Command
+
+
+def begin(command: Command, environment: Mapping[str, str]) -> subprocess.Popen:
+    """The process, in a session of its own: Ctrl-C is for us, who end commands and services in their order. It dies
+    with this process."""
+    command.log.parent.mkdir(parents=True, exist_ok=True)
+    with open(command.log, "a") as file:
+        file.write(f"$ {command.typed}\n")
+        file.flush()
+        return subprocess.Popen(
+            command.words,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            cwd=ROOT,
+            env={**environment, **command.variables},
+            start_new_session=True,
+            preexec_fn=_prepared,
+        )
+
+
+def kill(process: subprocess.Popen) -> None:
+    """With all that it began and that stayed in its session's group."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _prepared() -> None:
+    die_with_parent()
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())  # Ray's processes block SIGINT, which children inherit

@@ -1,0 +1,120 @@
+"""As actors of a Ray cluster whose nodes share this machine's files: docs/clusters.md."""
+
+import contextlib
+import dataclasses
+import os
+import secrets
+import shlex
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from common import progress
+from common.defaults import ROOT
+from common.errors import UserError
+from elcano.console import console, live_line
+from elcano.executors.executor import ADDRESS, Command
+from elcano.executors.local import END_TIMEOUT_S, START_TIMEOUT_S, last_words
+from elcano.ray_cluster.settings import prepare
+from elcano.resources import ANY, Resources
+
+if TYPE_CHECKING:
+    from elcano.ray_cluster.place import Place
+
+_KEY = "ELCANO_API_KEY"
+_LOOP = "127.0.0.1"
+_POLL_S = 0.5
+
+
+class Executor:
+    """Each command is a child process of an actor, which ends with this run however that ends. Ray's own variables,
+    such as its token, are not for commands."""
+
+    def __init__(self) -> None:
+        if not find_spec("ray"):
+            raise UserError(f"--executor ray: Ray is not installed here; run: pip install -e '{ROOT}[ray]'")
+        self._variables = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+        self._variables[_KEY] = os.environ.get(_KEY) or secrets.token_urlsafe(24)  # others reach the servers, too
+        prepare()
+        from elcano.ray_cluster import cluster, place  # only now: Ray reads its settings as it is imported
+
+        cluster.join()
+        self._own_node, self._placed = cluster.own_node(), place.placed
+        self._node = ""  # of the services that listen on loopback: what uses them runs there
+        self._services: list[Place] = []
+
+    def run(self, command: Command, resources: Resources = ANY) -> None:
+        """As `elcano.executors.executor.Executor`."""
+        command = _limited(command, resources)
+        console.print(f"  [dim]$ {command.typed}[/dim]\n  [dim]log: {command.log}[/dim]", soft_wrap=True)
+        report = command.log.with_suffix(".progress.json")
+        report.unlink(missing_ok=True)
+        what = f"`{shlex.join(command.words[:3])} ...`"
+        with self._placed(resources, self._node, self._services) as place:
+            deadline = time.monotonic() + resources.time_h * 3600 if resources.time_h else float("inf")
+            try:
+                place.begin(command, {**self._variables, progress.VARIABLE: str(report)})
+                with live_line() as show:
+                    while (code := place.poll(_POLL_S)) is None:
+                        show(progress.read(report))
+                        if time.monotonic() > deadline:
+                            raise UserError(f"was ended after its {resources.time_h:g} h; the same command continues")
+            except UserError as error:
+                place.end(END_TIMEOUT_S)
+                raise UserError(f"{what} {error} (log: {command.log})") from None
+            except BaseException:
+                console.print(
+                    "  stopping: waiting until the command above has saved its work; Ctrl-C again stops it at once"
+                )
+                place.end(END_TIMEOUT_S)
+                raise
+        if code:
+            raise UserError(f"{what} ended with code {code}: {last_words(command.log)} (log: {command.log})")
+
+    @contextlib.contextmanager
+    def service(
+        self, command: Callable[[str, int], Command], health: str, resources: Resources = ANY, wanted_port: int = 0
+    ) -> Iterator[str]:
+        """As `elcano.executors.executor.Executor`. What listens on loopback alone runs on this machine, and so does
+        every command while it does."""
+        before = self._node
+        on_loopback = not command(ADDRESS, 0).listens_on_node
+        with self._placed(resources, self._own_node if on_loopback else "", self._services) as place:
+            host = _LOOP if on_loopback else place.address
+            port = place.free_port(wanted_port if on_loopback else 0, host)
+            started, url = _limited(command(host, port), resources), f"http://{host}:{port}"
+            try:
+                place.begin(started, self._variables)
+                _wait_until_healthy(place, url + health, started)
+                self._services.append(place)
+                self._node = place.node if on_loopback else before
+                yield url
+            finally:
+                self._node = before
+                if place in self._services:
+                    self._services.remove(place)
+                place.end(timeout_s=10)
+
+
+def _limited(command: Command, resources: Resources) -> Command:
+    limits = {"OMP_NUM_THREADS": str(resources.num_cores)} if resources.num_cores else {}
+    return dataclasses.replace(command, variables={**limits, **command.variables})
+
+
+def _wait_until_healthy(place: "Place", url: str, command: Command) -> None:
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while time.monotonic() < deadline:
+        try:
+            code = place.poll(0.1)
+        except UserError as error:
+            raise UserError(f"a service {error} (log: {command.log})") from None
+        if code is not None:
+            raise UserError(
+                f"a service ended at start with code {code}: {last_words(command.log)} (log: {command.log})"
+            )
+        with contextlib.suppress(urllib.error.URLError, OSError), urllib.request.urlopen(url, timeout=5):
+            return
+    raise UserError(f"no answer from {url} within {START_TIMEOUT_S:.0f} s (log: {command.log})")

@@ -1,0 +1,144 @@
+"""The Ray cluster of a run: the one at RAY_ADDRESS, else one of this machine alone, which ends with the run."""
+
+import contextlib
+import dataclasses
+import ipaddress
+import logging
+import os
+from collections.abc import Iterator
+
+import psutil
+import ray
+from ray.exceptions import AuthenticationError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from common.defaults import ROOT
+from common.errors import UserError
+from elcano.console import console
+from elcano.ray_cluster.settings import ADDRESS, starts_own, with_token
+
+_OBJECT_STORE_BYTES = 100 << 20
+"""Commands exchange files, not Ray's objects."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Node:
+    """One that is alive, with all that it has. `partition` is its label of that name."""
+
+    id: str
+    address: str
+    num_cores: float
+    num_gpus: float
+    memory_gib: float
+    partition: str
+
+
+def join() -> None:
+    """After `elcano.ray_cluster.settings.prepare`. `UserError` where it is not possible; a refusal takes seconds."""
+    if ray.is_initialized():
+        return
+    if starts_own():
+        _start()
+    else:
+        _connect(os.environ[ADDRESS])
+
+
+def nodes() -> list[Node]:
+    """Those that are alive."""
+    return [
+        Node(
+            node["NodeID"],
+            node["NodeManagerAddress"],
+            node["Resources"].get("CPU", 0),
+            node["Resources"].get("GPU", 0),
+            node["Resources"].get("memory", 0) / 2**30,
+            node["Labels"].get("partition", ""),
+        )
+        for node in ray.nodes()
+        if node["Alive"]
+    ]
+
+
+def own_node() -> str:
+    """The id of the node that this process runs on."""
+    return ray.get_runtime_context().get_node_id()
+
+
+def _start() -> None:
+    console.print("starting Ray on this machine")
+    for is_last in (False, True):  # on a busy machine one part of it may be too late for another
+        try:
+            ray.init(address="local", include_dashboard=False, object_store_memory=_OBJECT_STORE_BYTES, **_common())
+            break
+        except Exception as error:
+            if is_last:
+                raise UserError(f"--executor ray: Ray does not start on this machine: {_first_line(error)}") from None
+    if open_ports := _listened_beyond_loopback():
+        ray.shutdown()
+        raise UserError(
+            f"--executor ray: Ray would listen at {', '.join(open_ports)}, where other machines may reach it; start a "
+            f"cluster behind a firewall, and name it by {ADDRESS}"
+        )
+
+
+def _connect(address: str) -> None:
+    where = f"--executor ray: {ADDRESS}={address}"
+    if not any(process.info["name"] == "raylet" for process in psutil.process_iter(["name"])):  # Ray looks for a minute
+        raise UserError(f"{where}: no node of it runs on this machine; start the run on one of its nodes")
+    try:
+        with _silent():  # Ray's native part tells of each attempt by itself
+            ray.init(address=address, **_common())
+    except Exception as error:
+        if isinstance(error, AuthenticationError) or "AuthToken" in str(error.__cause__):
+            raise UserError(
+                f"{where}: it wants another token; put the one that it was started with into a file of mode 600, and "
+                f"name that by RAY_AUTH_TOKEN_PATH"
+            ) from None
+        raise UserError(f"{where}: {_first_line(error)}") from None
+    own = NodeAffinitySchedulingStrategy(own_node(), soft=False)
+    if with_token() and not ray.get(ray.remote(with_token).options(num_cpus=0, scheduling_strategy=own).remote()):
+        ray.shutdown()
+        raise UserError(
+            f"{where}: it asks nobody for a token, so whoever reaches its ports runs commands as you; start its nodes "
+            f"with RAY_AUTH_MODE=token (or, in a network of yours alone, this run with RAY_AUTH_MODE=disabled)"
+        )
+
+
+def _common() -> dict[str, object]:
+    return {
+        "log_to_driver": False,
+        "logging_level": logging.ERROR,
+        "job_config": ray.job_config.JobConfig(code_search_path=[str(ROOT)]),
+    }
+
+
+@contextlib.contextmanager
+def _silent() -> Iterator[None]:
+    """Nothing is written to this process's stderr."""
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+
+
+def _listened_beyond_loopback() -> list[str]:
+    """Addresses at which this process and those that it started listen."""
+    found = set()
+    for process in [psutil.Process(), *psutil.Process().children(recursive=True)]:
+        with contextlib.suppress(psutil.Error):
+            listening = [one.laddr for one in process.net_connections("inet") if one.status == psutil.CONN_LISTEN]
+            found |= {f"{one.ip}:{one.port}" for one in listening if not _is_loopback(one.ip)}
+    return sorted(found)
+
+
+def _is_loopback(address: str) -> bool:
+    found = ipaddress.ip_address(address)
+    return (getattr(found, "ipv4_mapped", None) or found).is_loopback
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -1,0 +1,138 @@
+"""The place of a command: an actor on a node that has what the command needs."""
+
+import contextlib
+import time
+from collections.abc import Iterator
+
+import ray
+from ray.exceptions import ActorUnavailableError, RayActorError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from common.defaults import ROOT
+from common.errors import UserError
+from elcano.console import console
+from elcano.executors.executor import Command
+from elcano.ray_cluster.cluster import Node, nodes
+from elcano.ray_cluster.node_command import NodeCommand
+from elcano.resources import Resources
+
+_PLACED_S = 15.0
+"""An actor is there within seconds; after so many it waits for others to end."""
+
+
+class Place:
+    """`UserError` from each call when the actor is gone, which a killed node or worker is the reason for."""
+
+    def __init__(self, actor: ray.actor.ActorHandle, node: str, needs: Resources) -> None:
+        self._actor, self.node, self.needs = actor, node, needs
+        self.address = next((found.address for found in nodes() if found.id == node), "")
+
+    def free_port(self, preferred: int, host: str) -> int:
+        return self._call("free_port", preferred, host)
+
+    def begin(self, command: Command, variables: dict[str, str]) -> None:
+        """Beside its own it has `variables`, and the GPUs of this place."""
+        self._call("begin", command, variables)
+
+    def poll(self, timeout_s: float) -> int | None:
+        """The exit code as soon as the command has ended; None when it has not within the time."""
+        return self._call("poll", timeout_s)
+
+    def end(self, timeout_s: float) -> None:
+        """Ask it to end, wait while it saves what it has, and leave nothing of it running."""
+        deadline = time.monotonic() + timeout_s
+        with contextlib.suppress(UserError):  # it is gone already
+            try:
+                self._call("terminate")
+                with contextlib.suppress(KeyboardInterrupt):  # a second Ctrl-C waits no longer
+                    while self._call("poll", 1.0) is None and time.monotonic() < deadline:
+                        pass
+            finally:
+                self._call("kill")
+
+    def _call(self, name: str, *arguments: object) -> object:
+        while True:
+            try:
+                return ray.get(getattr(self._actor, name).remote(*arguments))
+            except ActorUnavailableError:  # for a while, or until its node is known to be dead
+                time.sleep(1)
+            except RayActorError:
+                alive = any(found.id == self.node for found in nodes())
+                what = "the worker process that kept it has died" if alive else "the node is gone"
+                raise UserError(
+                    f"was ended with its place on {self.address}: {what}; the same command continues"
+                ) from None
+
+
+@contextlib.contextmanager
+def placed(needs: Resources, node: str, beside: list[Place]) -> Iterator[Place]:
+    """A place on a node that has what is needed, or on `node`. It waits until others have made room; `UserError` where
+    those `beside`, which stay while it waits, would have to, and where no node would do."""
+    check_fits(needs, node, beside)
+    actor = ray.remote(NodeCommand).options(**_options(needs, node)).remote()
+    try:
+        asked, waits = actor.node.remote(), False
+        while not ray.wait([asked], timeout=_PLACED_S)[0]:
+            check_fits(needs, node, beside)
+            if not waits:
+                console.print(f"  waiting for a node with {described(needs)}")
+            waits = True
+        try:
+            found = ray.get(asked)
+        except RayActorError as error:
+            if error.actor_init_failed:
+                raise UserError(
+                    f"a node of the Ray cluster cannot read Elcano at {ROOT}; nodes share its files"
+                ) from None
+            raise UserError("a node of the Ray cluster died as a command was placed there; start again") from None
+        yield Place(actor, found, needs)
+    finally:
+        ray.kill(actor)
+
+
+def check_fits(needs: Resources, node: str, beside: list[Place]) -> None:
+    """`UserError` when no node that is there could ever take it."""
+    there = [found for found in nodes() if found.id == (node or found.id)]
+    fitting = [
+        found for found in there if (node or needs.partition in ("", found.partition)) and _fits(needs, found, [])
+    ]
+    if not fitting:
+        have = sorted({_has(found) for found in there})
+        raise UserError(f"no node of the Ray cluster has {described(needs)}; there is {'; '.join(have)}")
+    if not any(_fits(needs, found, beside) for found in fitting):
+        raise UserError(f"no node of the Ray cluster has {described(needs)} beside the services of this run")
+
+
+def described(needs: Resources) -> str:
+    """Such as `4 cores, 1 GPUs`."""
+    asked = [(needs.num_cores, "cores"), (needs.num_gpus, "GPUs"), (needs.memory_gib, "GiB")]
+    said = [f"{number} {unit}" for number, unit in asked if number]
+    return ", ".join([*said, *([f"the label partition={needs.partition}"] if needs.partition else [])]) or "no limits"
+
+
+def _fits(needs: Resources, node: Node, beside: list[Place]) -> bool:
+    taken = [place.needs for place in beside if place.node == node.id]
+    return (
+        needs.num_cores <= node.num_cores - sum(other.num_cores for other in taken)
+        and needs.num_gpus <= node.num_gpus - sum(other.num_gpus for other in taken)
+        and needs.memory_gib <= node.memory_gib - sum(other.memory_gib for other in taken)
+    )
+
+
+def _has(node: Node) -> str:
+    label = f", partition={node.partition}" if node.partition else ""
+    return f"{node.num_cores:.0f} cores, {node.num_gpus:.0f} GPUs, {node.memory_gib:.0f} GiB{label}"
+
+
+def _options(needs: Resources, node: str) -> dict[str, object]:
+    """What the recipe leaves open takes nothing of what Ray counts."""
+    where = {"scheduling_strategy": NodeAffinitySchedulingStrategy(node, soft=False)} if node else {}
+    if needs.partition and not node:
+        where = {"label_selector": {"partition": needs.partition}}
+    return {
+        "num_cpus": needs.num_cores,
+        "num_gpus": needs.num_gpus,
+        "memory": needs.memory_gib << 30,
+        "max_restarts": 0,
+        **where,
+    }
