@@ -50,19 +50,35 @@ def guarded(main: Callable[[Argument], int | None], argument: Argument) -> int:
     reach_own_hosts_directly()
     try:
         try:
-            return main(argument) or 0
-        finally:  # what --help printed, too, which ends in SystemExit
-            sys.stdout.flush()
+            code = main(argument) or 0
+        except SystemExit:  # --help
+            _flush()
+            raise
+        _flush()
+        return code
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
+        _drop_unread()
         return 2
     except KeyboardInterrupt:
+        _drop_unread()
         return 130
     except BrokenPipeError:
-        if not _nobody_reads():
+        if not _drop_unread():
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python flushes as it ends
         return 128 + signal.SIGPIPE
+
+
+def _flush() -> None:
+    if sys.stdout is not None:  # as it is after `>&-`
+        sys.stdout.flush()
+
+
+def _drop_unread() -> bool:
+    """Whether nobody reads standard output any more; then what Python flushes as it ends goes nowhere."""
+    if gone := _nobody_reads():
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return gone
 
 
 def _nobody_reads() -> bool:
@@ -71,7 +87,7 @@ def _nobody_reads() -> bool:
         poll = select.poll()
         poll.register(sys.stdout, 0)
         return any(event & select.POLLERR for _, event in poll.poll(0))
-    except (ValueError, OSError):
+    except (TypeError, ValueError, OSError):  # TypeError: there is none
         return False
 
 

@@ -27,7 +27,7 @@ from data.images import opened
 from data.legacy import read_legacy_tar
 from data.shard import Sample, read_manifest, read_shard, shares_images, task_of
 from data.terminal import print_table
-from data.whole_trajectory import EARLIER
+from data.whole_trajectory import split_steps
 
 _TILE = (256, 192)
 _CAPTION = 42
@@ -73,7 +73,8 @@ class Tally:
         self.num_images += len(sample.images)
         self.characters.append(sum(map(len, texts)))
         self.turns[len(texts) // 2] += 1
-        replies = texts[1::2][-1 - len(sample.extra.get(EARLIER, ())) :]  # those it teaches, of a whole trajectory all
+        teaches = split_steps({**sample.extra, "id": sample.id, "conversations": sample.conversations})
+        replies = texts[1::2][-len(teaches) :]
         self.num_steps += len(replies)
         self.actions.update(map(action_name, replies))
         self.tasks.add(task_of(sample.id))

@@ -27,8 +27,8 @@ Item = TypeVar("Item")
 class Replica:
     """The ranks that train on the same samples, the first of which reads them.
 
-    What it sends comes over a process group that asks nobody for a password, so nothing but shares can be made of it
-    (`training.share_bytes`).
+    What it broadcasts comes over a process group that asks nobody for a password, so nothing but shares can be made of
+    it (`training.share_bytes`).
     """
 
     def __init__(self, ranks: list[int], group: Any = None) -> None:

@@ -1,6 +1,7 @@
 """A share of a global batch as bytes, between the processes of a run: what reads them can build nothing else."""
 
 import io
+import pickle
 from pathlib import PosixPath
 
 import torch
@@ -19,6 +20,12 @@ def to_bytes(share: Share | None) -> bytes:
 
 
 def from_bytes(content: bytes) -> Share | None:
-    """What `to_bytes` was given; pickle.UnpicklingError where the bytes ask for anything but the parts of a share."""
-    share: Share | None = torch.load(io.BytesIO(content), weights_only=True)
+    """What `to_bytes` was given.
+
+    Raises:
+        pickle.UnpicklingError: the bytes ask for anything but the parts of a share, or are none.
+    """
+    share = torch.load(io.BytesIO(content), weights_only=True)
+    if not isinstance(share, Share | None):
+        raise pickle.UnpicklingError(f"a {type(share).__name__} in place of a share")
     return share

@@ -24,7 +24,8 @@ def recipe() -> Recipe:
     rounds = [imitation]
     for name in ("optim-1", "optim-2", "optim-3"):
         tasks = ROOT / "data" / "tasks" / f"{name}.jsonl"
-        rounds.append(dataclasses.replace(last, name=name, tasks=tasks, il_share=1 / 2, corrections=False))
+        own = {"il_share": 1 / 2, "corrections": False, "before_share": 0.0}
+        rounds.append(dataclasses.replace(last, name=name, tasks=tasks, **own))
     noise = float(os.environ.get("NOISE", "0"))
     exploration = dataclasses.replace(quickstart.exploration, max_rerun_times=3, eval_noise=noise)
     return dataclasses.replace(quickstart, name="feedback", rounds=rounds, exploration=exploration)

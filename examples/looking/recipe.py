@@ -3,7 +3,7 @@
     elcano run examples/looking/recipe.py --output_dir runs/looking
 
 The quickstart's policy and first round on the gallery's tasks (data/tasks/looking/). Tower and connector stay as they
-are: 200 tasks, few of which need them, teach them to see nothing.
+are: 200 tasks, few of whose steps need them, teach them to see nothing.
 """
 
 import dataclasses

@@ -1,6 +1,7 @@
 """What is typed wrong is said in one line with what is near; a switch may be given both ways."""
 
 import dataclasses
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -107,3 +108,33 @@ def test_a_reader_may_leave_early(words: list[str]) -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 141
+
+
+TELLS = """
+from common.cli import guarded
+from common.errors import UserError
+def main(wrong):
+    print("much")
+    if wrong:
+        raise UserError("a clear line")
+raise SystemExit(guarded(main, {wrong}))
+"""
+
+
+@pytest.mark.parametrize(("wrong", "code"), [(False, 0), (True, 2)])
+def test_without_a_standard_output_a_command_ends_as_it_would(wrong: bool, code: int) -> None:
+    words = f"{sys.executable} -c '{TELLS.format(wrong=wrong)}' >&-"
+    done = subprocess.run(["bash", "-c", words], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (code, "error: a clear line\n" if wrong else "")
+
+
+@pytest.mark.parametrize(("wrong", "code"), [(False, 141), (True, 2)])
+def test_what_is_wrong_is_said_though_the_reader_left(wrong: bool, code: int) -> None:
+    """Buffered, as Python writes into a pipe."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    words = [sys.executable, "-c", TELLS.format(wrong=wrong)]
+    with subprocess.Popen(words, cwd=ROOT, env=environment, **pipes) as process:
+        process.stdout.close()
+        assert process.stderr.read() == (b"error: a clear line\n" if wrong else b"")
+    assert process.returncode == code

@@ -55,6 +55,11 @@ def test_all_steps_of_a_whole_trajectory_count(tmp_path: Path) -> None:
     main(Config(str(folder), output=str(tmp_path / "x.json")))
     numbers = json.loads((tmp_path / "x.json").read_text())
     assert (numbers["samples"], numbers["steps"]) == (1, 3) and numbers["actions"] == {"Click": 2, "Answer": 1}
+    odd = tmp_path / "odd"
+    odd.mkdir()
+    write_shards(odd, [Sample("Shop--00001--r01--step03", turns, [], {"earlier_steps": 5})], 1, {})
+    with pytest.raises(UserError, match="earlier_steps must be a list"):
+        main(Config(str(odd)))
 
 
 @pytest.mark.parametrize("share_images", [False, True])
