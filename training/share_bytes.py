@@ -23,7 +23,8 @@ def from_bytes(content: bytes) -> Share | None:
     """What `to_bytes` was given.
 
     Raises:
-        pickle.UnpicklingError: the bytes ask for anything but the parts of a share, or are none.
+        pickle.UnpicklingError: the bytes ask for anything but the parts of a share.
+        EOFError, KeyError, RuntimeError: they are cut, or nothing of ours.
     """
     share = torch.load(io.BytesIO(content), weights_only=True)
     if not isinstance(share, Share | None):

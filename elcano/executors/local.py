@@ -63,7 +63,7 @@ class Executor:
         started, url = _limited(command(_LOOP, port), resources), f"http://{_LOOP}:{port}"
         process = begin(started, os.environ)
         try:
-            _wait_until_healthy(process, url + health, started.log)
+            wait_until_healthy(process.poll, url + health, started.log)
             yield url
         finally:
             _end(process, timeout_s=10)
@@ -90,11 +90,16 @@ def _end(process: subprocess.Popen, timeout_s: float = END_TIMEOUT_S) -> None:
         kill(process)
 
 
-def _wait_until_healthy(process: subprocess.Popen, url: str, log: Path) -> None:
+def wait_until_healthy(poll: Callable[[], int | None], url: str, log: Path) -> None:
+    """Until a service answers at `url`. `poll` says with which code it has ended, if it has.
+
+    Raises:
+        UserError: it ends before, or takes too long.
+    """
     deadline = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < deadline:
-        if process.poll() is not None:
-            raise UserError(f"a service ended at start with code {process.returncode}: {last_words(log)} (log: {log})")
+        if (code := poll()) is not None:
+            raise UserError(f"a service ended at start with code {code}: {last_words(log)} (log: {log})")
         with contextlib.suppress(urllib.error.URLError, OSError), urllib.request.urlopen(url, timeout=5):
             return
         time.sleep(0.1)

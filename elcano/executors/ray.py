@@ -6,8 +6,6 @@ import os
 import secrets
 import shlex
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -17,7 +15,7 @@ from common.defaults import ROOT
 from common.errors import UserError
 from elcano.console import console, live_line
 from elcano.executors.executor import ADDRESS, Command
-from elcano.executors.local import END_TIMEOUT_S, START_TIMEOUT_S, last_words
+from elcano.executors.local import END_TIMEOUT_S, last_words, wait_until_healthy
 from elcano.ray_cluster.settings import prepare
 from elcano.resources import ANY, Resources
 
@@ -88,7 +86,7 @@ class Executor:
             started, url = _limited(command(host, port), resources), f"http://{host}:{port}"
             try:
                 place.begin(started, self._variables)
-                _wait_until_healthy(place, url + health, started)
+                wait_until_healthy(lambda: _polled(place, started), url + health, started.log)
                 self._services.append(place)
                 self._node = place.node if on_loopback else before
                 yield url
@@ -104,17 +102,9 @@ def _limited(command: Command, resources: Resources) -> Command:
     return dataclasses.replace(command, variables={**limits, **command.variables})
 
 
-def _wait_until_healthy(place: "Place", url: str, command: Command) -> None:
-    deadline = time.monotonic() + START_TIMEOUT_S
-    while time.monotonic() < deadline:
-        try:
-            code = place.poll(0.1)
-        except UserError as error:
-            raise UserError(f"a service {error} (log: {command.log})") from None
-        if code is not None:
-            raise UserError(
-                f"a service ended at start with code {code}: {last_words(command.log)} (log: {command.log})"
-            )
-        with contextlib.suppress(urllib.error.URLError, OSError), urllib.request.urlopen(url, timeout=5):
-            return
-    raise UserError(f"no answer from {url} within {START_TIMEOUT_S:.0f} s (log: {command.log})")
+def _polled(place: "Place", command: Command) -> int | None:
+    """The exit code of a service that has ended."""
+    try:
+        return place.poll(0.0)
+    except UserError as error:
+        raise UserError(f"a service {error} (log: {command.log})") from None

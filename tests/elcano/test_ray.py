@@ -23,6 +23,7 @@ from data.task import read_tasks, write_tasks
 from elcano.executors.executor import Command, Executor, load_executor
 from elcano.resources import Resources
 from tests.conftest import ROOT
+from tests.elcano.captain import SERVES, captain
 from tests.elcano.ray_nodes import NODES, Cluster, cluster
 from tests.elcano.test_moved_run import RECIPE
 from tests.elcano.test_stage import SLOW_TO_END
@@ -32,17 +33,6 @@ pytestmark = [
     pytest.mark.timeout(2400),
     pytest.mark.skipif(not find_spec("ray"), reason="Ray is not installed: pip install -e '.[ray]'"),
 ]
-CAPTAIN = """
-import signal, sys
-from pathlib import Path
-from common import cli
-from elcano.executors.executor import Command, load_executor
-signal.signal(signal.SIGINT, signal.default_int_handler)  # also where the tests run in the background
-def main(words):
-    load_executor("ray").run(Command(words[1:], Path(words[0])))
-sys.exit(cli.guarded(main, sys.argv[1:]))
-"""
-SERVES = "import sys, http.server as h; h.HTTPServer((sys.argv[1], int(sys.argv[2])), h.SimpleHTTPRequestHandler)"
 ANCESTORS = "import psutil; print(*(process.pid for process in psutil.Process().parents()))"
 SECRET = "a-secret-of-the-shell"
 
@@ -69,7 +59,7 @@ def start(ray: Cluster, spawn: Callable[..., subprocess.Popen]) -> Callable[...,
 
     def begin(log: Path, *words: object, **variables: str) -> subprocess.Popen:
         env = {**own(), **ray.variables, **variables}
-        return spawn("-c", CAPTAIN, log, *words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
+        return spawn("-c", captain("ray"), log, *words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
 
     return begin
 
@@ -182,7 +172,7 @@ def test_what_the_cluster_cannot_give_is_one_line(
 
 def test_a_command_that_would_wait_for_its_own_services_is_refused(executor: Executor, tmp_path: Path) -> None:
     def command(host: str, port: int) -> Command:
-        return Command([sys.executable, "-c", f"{SERVES}.serve_forever()", host, str(port)], tmp_path / "s.log")
+        return Command([sys.executable, "-c", SERVES, host, str(port)], tmp_path / "s.log")
 
     needs = Resources(num_cores=3, partition=NODES[1])
     with (
@@ -197,7 +187,7 @@ def test_a_service_answers_at_its_nodes_address_and_ends_with_the_block(executor
     log = tmp_path / "IL" / "logs" / "server.log"
 
     def command(host: str, port: int) -> Command:
-        return Command([sys.executable, "-c", f"{SERVES}.serve_forever()", host, str(port)], log)
+        return Command([sys.executable, "-c", SERVES, host, str(port)], log)
 
     with executor.service(command, "/README.md", Resources(partition=NODES[1])) as url:
         assert "127.0.0.1" not in url and urllib.request.urlopen(f"{url}/README.md").status == 200
@@ -212,7 +202,7 @@ def test_a_service_answers_at_its_nodes_address_and_ends_with_the_block(executor
 
 def test_what_uses_a_service_on_loopback_runs_beside_it(executor: Executor, ray: Cluster, tmp_path: Path) -> None:
     def command(_: str, port: int) -> Command:
-        return Command([sys.executable, "-c", f"{SERVES}.serve_forever()", "127.0.0.1", str(port)], tmp_path / "s.log")
+        return Command([sys.executable, "-c", SERVES, "127.0.0.1", str(port)], tmp_path / "s.log")
 
     def node(needs: Resources) -> str:
         log = tmp_path / "where.log"
@@ -271,13 +261,11 @@ def test_a_worker_that_dies_is_told_and_the_next_start_continues(start: Callable
 
 def test_a_node_that_dies_is_told_and_the_next_start_continues(ray: Cluster, spawn: Callable, tmp_path: Path) -> None:
     pid = tmp_path / "pid"
-    captain = CAPTAIN.replace("Path(words[0])))", f"Path(words[0])), Resources(partition={NODES[1]!r}))")
-    captain = "from elcano.resources import Resources\n" + captain
 
     def begin() -> subprocess.Popen:
         words = ["bash", "-c", f"[ -e {pid} ] && exit; echo $$ > {pid}; exec sleep 600"]
         env = {**own(), **ray.variables}
-        return spawn("-c", captain, tmp_path / "x.log", *words, env=env, stderr=subprocess.PIPE)
+        return spawn("-c", captain("ray", NODES[1]), tmp_path / "x.log", *words, env=env, stderr=subprocess.PIPE)
 
     run = begin()
     command = written(pid)

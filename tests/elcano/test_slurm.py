@@ -18,6 +18,7 @@ from data.task import read_tasks, write_tasks
 from elcano.executors.executor import Command, load_executor
 from elcano.resources import Resources
 from tests.conftest import ROOT
+from tests.elcano.captain import SERVES, captain
 from tests.elcano.slurm_cluster import ADDRESS, MISSING, NODES, Cluster, cluster
 from tests.elcano.test_moved_run import RECIPE
 from tests.elcano.test_stage import SLOW_TO_END
@@ -27,17 +28,6 @@ pytestmark = [
     pytest.mark.timeout(1800),
     pytest.mark.skipif(bool(MISSING) or os.geteuid() != 0, reason=f"no SLURM here, or not root: {', '.join(MISSING)}"),
 ]
-CAPTAIN = """
-import signal, sys
-from pathlib import Path
-from common import cli
-from elcano.executors.executor import Command, load_executor
-signal.signal(signal.SIGINT, signal.default_int_handler)  # also where the tests run in the background
-def main(words):
-    load_executor("slurm").run(Command(words[1:], Path(words[0])))
-sys.exit(cli.guarded(main, sys.argv[1:]))
-"""
-SERVES = "import sys, http.server as h; h.HTTPServer((sys.argv[1], int(sys.argv[2])), h.SimpleHTTPRequestHandler)"
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +41,7 @@ def start(slurm: Cluster, spawn: Callable[..., subprocess.Popen]) -> Callable[..
     """A run of one command in a process of its own."""
 
     def begin(log: Path, *words: object) -> subprocess.Popen:
-        return spawn("-c", CAPTAIN, log, *words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return spawn("-c", captain("slurm"), log, *words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     return begin
 
@@ -172,7 +162,7 @@ def test_a_service_answers_at_its_nodes_address_and_ends_with_the_block(slurm: C
     log, executor = tmp_path / "IL" / "logs" / "server.log", load_executor("slurm")
 
     def command(host: str, port: int) -> Command:
-        return Command([sys.executable, "-c", f"{SERVES}.serve_forever()", host, str(port)], log)
+        return Command([sys.executable, "-c", SERVES, host, str(port)], log)
 
     with executor.service(command, "/README.md") as url:
         assert url.startswith(f"http://{ADDRESS}:")
@@ -191,7 +181,7 @@ def test_what_uses_a_service_on_loopback_runs_beside_it(slurm: Cluster, tmp_path
     executor = load_executor("slurm")
 
     def command(_: str, port: int) -> Command:
-        return Command([sys.executable, "-c", f"{SERVES}.serve_forever()", "127.0.0.1", str(port)], tmp_path / "s.log")
+        return Command([sys.executable, "-c", SERVES, "127.0.0.1", str(port)], tmp_path / "s.log")
 
     def node(name: str) -> str:
         log = tmp_path / f"{name}.log"

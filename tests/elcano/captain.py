@@ -1,0 +1,24 @@
+"""Python code for processes of their own: a run's captain that gives one command to an executor, and a service."""
+
+_CAPTAIN = """
+import signal, sys
+from pathlib import Path
+from common import cli
+from elcano.executors.executor import Command, load_executor
+from elcano.resources import Resources
+signal.signal(signal.SIGINT, signal.default_int_handler)  # also where the tests run in the background
+def main(words):
+    load_executor("{executor}").run(Command(words[1:], Path(words[0])), Resources(partition="{partition}"))
+sys.exit(cli.guarded(main, sys.argv[1:]))
+"""
+SERVES = """
+import sys
+from http.server import HTTPServer, SimpleHTTPRequestHandler
+HTTPServer((sys.argv[1], int(sys.argv[2])), SimpleHTTPRequestHandler).serve_forever()
+"""
+"""Of an address and a port."""
+
+
+def captain(executor: str, partition: str = "") -> str:
+    """Of a log and a command's words."""
+    return _CAPTAIN.format(executor=executor, partition=partition)
