@@ -6,8 +6,9 @@
     data/tasks/looking/<the first five names, validation>: what only a picture shows
     data/tasks/reworded/test.jsonl: the tasks of test.jsonl in words that nobody learns from
     data/tasks/graded/<the first five names>: tasks of graded difficulty, from one step to eight
+    data/tasks/voyage/1.jsonl to 6.jsonl: 300 more each about what the tasks of IL.jsonl are about, for many rounds
 
-The same seed gives the same files, byte for byte. No two files share an entity, IL.jsonl and IL-2.jsonl apart.
+The same seed gives the same files, byte for byte. No two files share an entity, those about IL's apart.
 """
 
 import dataclasses
@@ -31,6 +32,7 @@ TASKS_PER_FAMILY = {"IL": 35, "optim-1": 5, "optim-2": 5, "optim-3": 5, "test": 
 IL_TASKS = 300
 """The first ones of the split; the others stand in a file of their own."""
 GRADED_TASKS_PER_LEVEL = {"IL": 20, "optim-1": 5, "optim-2": 5, "optim-3": 5, "test": 5}
+VOYAGE_TASKS_PER_FAMILY, VOYAGE_FILES = 120, 6
 LOOKING_TASKS_PER_FAMILY = {"IL": 40, "optim-1": 10, "optim-2": 10, "optim-3": 10, "test": 20, "validation": 10}
 _MAKERS = {"shop": shop, "encyclopedia": encyclopedia, "forum": forum, "timetable": timetable}
 
@@ -57,6 +59,10 @@ def main(config: Config) -> None:
     write_tasks(config.output_dir / "reworded" / "test.jsonl", make_reworded_tasks(content))
     for split, count in LOOKING_TASKS_PER_FAMILY.items():
         write_tasks(config.output_dir / "looking" / f"{split}.jsonl", make_looking_tasks(content, split, count))
+    voyage = make_voyage_tasks(content)
+    for number in range(VOYAGE_FILES):
+        size = len(voyage) // VOYAGE_FILES
+        write_tasks(config.output_dir / "voyage" / f"{number + 1}.jsonl", voyage[number * size : (number + 1) * size])
     for split in GRADED_TASKS_PER_LEVEL:
         write_tasks(config.output_dir / "graded" / f"{split}.jsonl", make_graded_tasks(content, split))
 
@@ -66,13 +72,14 @@ def make_tasks(content: Content, split: str) -> list[Task]:
 
     They stand in turn, so that the first of them are of all families alike.
     """
-    rng = random.Random(f"instructions {split}")
-    tasks = []
-    for site, maker in _MAKERS.items():
-        families = maker.instances(getattr(content, site), split, TASKS_PER_FAMILY[split])
-        for family, instances in families.items():
-            tasks += [_task(site, family, split, number, instance, rng) for number, instance in enumerate(instances)]
-    return sorted(tasks, key=lambda task: task.id[-3:])
+    return _all_families(content, split, split, TASKS_PER_FAMILY[split])
+
+
+def make_voyage_tasks(content: Content) -> list[Task]:
+    """More tasks about the entities of IL, of all families in turn: other ones, or in other words."""
+    known = TASKS_PER_FAMILY["IL"]
+    tasks = _all_families(content, "IL", "voyage", known + VOYAGE_TASKS_PER_FAMILY)
+    return [task for task in tasks if int(task.id[-3:]) >= known]
 
 
 def make_reworded_tasks(content: Content) -> list[Task]:
@@ -110,6 +117,16 @@ def make_graded_tasks(content: Content, split: str) -> list[Task]:
             )
             tasks.append(task)
     return tasks
+
+
+def _all_families(content: Content, split: str, name: str, count: int) -> list[Task]:
+    """`count` tasks of each family about the entities of `split`, in turn, called `name`."""
+    rng = random.Random(f"instructions {name}")
+    tasks = []
+    for site, maker in _MAKERS.items():
+        for family, instances in maker.instances(getattr(content, site), split, count).items():
+            tasks += [_task(site, family, name, number, instance, rng) for number, instance in enumerate(instances)]
+    return sorted(tasks, key=lambda task: task.id[-3:])
 
 
 def _task(site: str, family: str, split: str, number: int, instance: Instance, rng: random.Random) -> Task:

@@ -18,8 +18,8 @@ SHARED_SLOTS = {"department", "attribute", "tab", "colour", "quantity", "travel_
 
 
 def paths(split: str) -> list[Path]:
-    """The files of a split: those to imitate from are two."""
-    names = ("IL", "IL-2") if split == "IL" else (split,)
+    """The files of a split; IL has several."""
+    names = ("IL", "IL-2", *(f"voyage/{number}" for number in range(1, 7))) if split == "IL" else (split,)
     return [TASKS / f"{name}.jsonl" for name in names]
 
 
@@ -52,7 +52,7 @@ def test_the_files_are_made_again_byte_for_byte(tmp_path):
 
 def test_sizes_and_ids(files):
     assert {split: len(tasks) for split, tasks in files.items()} == {
-        "IL": 525,
+        "IL": 525 + 1800,
         "optim-1": 75,
         "optim-2": 75,
         "optim-3": 75,

@@ -81,6 +81,18 @@ def test_merged_into_fp32_nothing_is_rounded_to_the_weights_bf16(tmp_path: Path)
     assert all(torch.allclose(found[name], expected[name], atol=1e-5, rtol=1e-5) for name in found)
 
 
+@pytest.mark.parametrize("lora", ["apart", "merged"])
+def test_verify_knows_what_rounding_to_bf16_does(tmp_path: Path, lora: str) -> None:
+    """Apart, only the base is rounded: of an adapter as small as this one nothing is left in merged bf16 weights."""
+    weights = build_idefics2(tmp_path / "hf")
+    build_adapter(tmp_path / "peft", weights)
+    convert("hf2mg", tmp_path / "hf", tmp_path / "half", dtype="bf16")
+    convert("mg2hf", tmp_path / "half", tmp_path / "hf16")
+    for number, (base, dtype) in enumerate((("hf", "bf16"), ("hf16", "auto"), ("hf16", "bf16"))):
+        flags = {"adapter_path": tmp_path / "peft", "lora": lora, "dtype": dtype, "verify": True}
+        assert convert("hf2mg", tmp_path / base, tmp_path / f"mg{number}", **flags).exists()
+
+
 def write_adapters_alone(folder: Path, hf: Path, peft: Path, base: Path, **besides: torch.Tensor) -> None:
     """A Megatron checkpoint as a run of adapters saves it, with tensors that were trained besides them."""
     source = HfSource(hf)

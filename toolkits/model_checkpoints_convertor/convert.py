@@ -134,8 +134,10 @@ def main(config: Config) -> None:
             _write_megatron(config, merged, apart, folder, dtype)
         _record(source, folder, dtype)
         if config.verify:
-            expected = MergedSource(source, adapter, dtype) if adapter else source
-            print(verify(expected, open_checkpoint(folder), dtype))
+            expected, rounded = merged, dtype
+            if apart:  # what training computes: base in `dtype`, adapters beside it in fp32
+                expected, rounded = MergedSource(source, apart, torch.float32, base_dtype=dtype), None
+            print(verify(expected, open_checkpoint(folder), rounded))
     print(f"{config.save_path}: {_USED_BY[config.direction]}")
 
 

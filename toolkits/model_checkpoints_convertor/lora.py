@@ -170,11 +170,20 @@ def _in_memory(name: str, family: Family) -> str:
 
 
 class MergedSource:
-    """A source with an adapter baked into its weights, rounded once: to `dtype`, or to the weights' own."""
+    """A source with an adapter baked into its weights, rounded once: to `dtype`, or to the weights' own.
 
-    def __init__(self, source: Source, adapter: Adapter, dtype: torch.dtype | None = None) -> None:
+    `base_dtype` is what the weights are rounded to before that.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        adapter: Adapter,
+        dtype: torch.dtype | None = None,
+        base_dtype: torch.dtype | None = None,
+    ) -> None:
         self.family, self.config, self.hf_files = source.family, source.config, source.hf_files
-        self._source, self._adapter, self._dtype = source, adapter, dtype
+        self._source, self._adapter, self._dtype, self._base_dtype = source, adapter, dtype, base_dtype
 
     def meta(self, name: str) -> torch.Tensor:
         """Shape and type."""
@@ -188,6 +197,7 @@ class MergedSource:
     def read(self, name: str) -> torch.Tensor:
         """W, or W + alpha / rank * B A in fp32."""
         weight = self._source.read(name)
+        weight = weight.to(self._base_dtype or weight.dtype)
         if name not in self._adapter.pairs:
             return weight
         a, b = (part.float() for part in self._adapter.pairs[name])
