@@ -10,6 +10,7 @@ from safetensors.torch import load_file, save_file
 from common.errors import UserError
 from data.adapter_record import AdapterRecord, write_adapter_record
 from data.checkpoint_folder import copy_hf_files, write_tracker
+from tests import tiny
 from tests.toolkits.checkpoints import build_idefics2, convert, read_hf, same
 from toolkits.model_checkpoints_convertor.lora import read_peft_adapter, write_megatron_adapter
 from toolkits.model_checkpoints_convertor.sources import HfSource
@@ -82,15 +83,15 @@ def test_merged_into_fp32_nothing_is_rounded_to_the_weights_bf16(tmp_path: Path)
 
 
 @pytest.mark.parametrize("lora", ["apart", "merged"])
-def test_verify_knows_what_rounding_to_bf16_does(tmp_path: Path, lora: str) -> None:
-    """Apart, only the base is rounded: of an adapter as small as this one nothing is left in merged bf16 weights."""
-    weights = build_idefics2(tmp_path / "hf")
-    build_adapter(tmp_path / "peft", weights)
-    convert("hf2mg", tmp_path / "hf", tmp_path / "half", dtype="bf16")
-    convert("mg2hf", tmp_path / "half", tmp_path / "hf16")
-    for number, (base, dtype) in enumerate((("hf", "bf16"), ("hf16", "auto"), ("hf16", "bf16"))):
+def test_verify_knows_what_is_rounded(tmp_path: Path, lora: str) -> None:
+    """Merged, the sum is rounded to bf16; apart, the base alone."""
+    policy = tiny.build_policy(tmp_path / "hf")
+    build_adapter(tmp_path / "peft", load_file(policy / "model.safetensors"))
+    convert("hf2mg", policy, tmp_path / "half", dtype="bf16")
+    halved = convert("mg2hf", tmp_path / "half", tmp_path / "hf16")
+    for number, (base, dtype) in enumerate(((policy, "bf16"), (halved, "auto"), (halved, "fp32"))):
         flags = {"adapter_path": tmp_path / "peft", "lora": lora, "dtype": dtype, "verify": True}
-        assert convert("hf2mg", tmp_path / base, tmp_path / f"mg{number}", **flags).exists()
+        convert("hf2mg", base, tmp_path / f"mg{number}", **flags)
 
 
 def write_adapters_alone(folder: Path, hf: Path, peft: Path, base: Path, **besides: torch.Tensor) -> None:
