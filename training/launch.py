@@ -31,7 +31,7 @@ from training.survey import check_samples
 def main(config: Config) -> int:
     """Check, then train under torchrun with this process's own flags and environment."""
     if config.dry_run:
-        check_family(config, config_folder(config.pretrain_checkpoint_path))
+        check_learns(config, check_family(config, config_folder(config.pretrain_checkpoint_path)))
         check_sizes(config, config.num_gpus or config.layout.model_ranks * max(1, config.dp))
         print_plan(config)
         return 0
@@ -120,6 +120,11 @@ def check_model(config: Config, hf_files: Path) -> None:
     longest = hf.get_text_config().max_position_embeddings
     if config.seq_len > longest:
         raise UserError(f"SEQ_LEN={config.seq_len}, but this model knows {longest} positions only")
+    check_learns(config, kind)
+
+
+def check_learns(config: Config, kind: Family) -> None:
+    """`UserError` when all of the model is frozen."""
     trainable = config.trainable
     sees = kind.reads_images and (trainable.vision or trainable.connector)
     if not (sees or trainable.language or trainable.lora):

@@ -57,7 +57,8 @@ def check_action_space(output_dir: Path, wanted: str) -> None:
     complete = (folder for folder in list_trajectories(output_dir) if is_complete(folder))
     if first := next(complete, None):
         note = first / "trajectory.json"  # which OpenWebVoyager's folders have not
-        had = read_json(note).get("provenance", {}).get("action_space", NUMBERS) if note.exists() else NUMBERS
+        provenance = read_json(note).get("provenance") if note.exists() else None
+        had = provenance.get("action_space", NUMBERS) if isinstance(provenance, dict) else NUMBERS
         if had != wanted:
             raise UserError(f"{output_dir} was collected with --action_space {had}; give another --output_dir")
 

@@ -61,6 +61,13 @@ def test_openwebvoyagers_released_folders_are_of_element_numbers(tmp_path: Path)
         check_action_space(tmp_path, "ui_tars")
 
 
+@pytest.mark.parametrize("provenance", [None, [], "unknown"])
+def test_a_provenance_of_an_odd_type_names_no_space(tmp_path: Path, provenance: object) -> None:
+    (tmp_path / "taskT--1").mkdir()
+    (tmp_path / "taskT--1" / "trajectory.json").write_text(json.dumps({"provenance": provenance}))
+    check_action_space(tmp_path, NUMBERS)
+
+
 def test_a_chat_model_is_told_the_space(site: ThreadingHTTPServer, url: str) -> None:
     sampling = Sampling(shown="screen", action_space="ui_tars")
     steps = [StepText("The screen measures 9x9 pixels.", reply="wait"), StepText("Now 9x9.", 'Clicked <a> "x".')]

@@ -109,6 +109,13 @@ def test_a_dry_run_refuses_a_batch_that_cannot_be_cut() -> None:
         main(config)
 
 
+def test_a_dry_run_refuses_to_learn_nothing() -> None:
+    parts = {"freeze_vision": True, "freeze_connector": True, "freeze_language": True}
+    config = Config(Path("none"), Path("idefics2-8b"), tp=2, num_gpus=8, dry_run=True, **parts)
+    with pytest.raises(UserError, match="nothing is left to learn"):
+        main(config)
+
+
 def config_for(shards: Path, megatron: Path, output: Path = Path("output")) -> Config:
     return Config(shards, megatron, output_basepath=output, tp=1, global_batch_size=8, train_iters=10)
 
