@@ -17,12 +17,21 @@ reach_own_hosts_directly()
 FIXTURES = ROOT.parent / "shared" / "fixtures" / "openwebvoyager"
 SOURCES = ["ours", *(["released"] if FIXTURES.is_dir() else [])]
 """Files of our own making, and the released ones where they are at hand."""
+LONGEST = (
+    "test_parity test_killed_run test_train_script test_faults test_train_llava test_run test_feed test_gpu".split()
+)
+"""The files that take minutes begin first: one that begins last keeps one process busy and lets the other wait."""
 
 
 def pytest_configure() -> None:
     """Tests ask for the CPU and for as many ranks as they need, whatever GPUs this host has; bash tests/gpu.sh, which
     imports this file, too, is for those."""
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest files in front; the order is otherwise as it was."""
+    items.sort(key=lambda item: item.path.stem not in LONGEST)
 
 
 def in_foreground() -> None:

@@ -17,7 +17,12 @@ from data.trajectory import is_complete, list_trajectories
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 MARK = "ELCANO_TEST_RUN"
-KILLED_IN = ("untrained/test", "IL/explore", "IL/train", "optim-1/explore", "optim-1/mg2hf")
+KILLED_IN = [
+    ("IL/train", "optim-1/explore"),
+    pytest.param(
+        ("untrained/test", "IL/explore", "IL/train", "optim-1/explore", "optim-1/mg2hf"), marks=pytest.mark.slow
+    ),
+]
 
 RECIPE = """
 from pathlib import Path
@@ -97,9 +102,10 @@ def _left_running(mark: str) -> list[str]:
 
 
 @pytest.mark.timeout(2700)
-def test_a_run_killed_in_stage_after_stage_arrives(recipe, tmp_path):
+@pytest.mark.parametrize("killed_in", KILLED_IN, ids=len)
+def test_a_run_killed_in_stage_after_stage_arrives(recipe, tmp_path, killed_in):
     run_dir, log = tmp_path / "run", tmp_path / "log.txt"
-    for stage in KILLED_IN:
+    for stage in killed_in:
         process = _start(recipe, run_dir, log)
         try:
             _wait_for(stage, log, run_dir, process)
