@@ -3,6 +3,7 @@
 import dataclasses
 from typing import Annotated
 
+from common.errors import UserError
 from common.limits import Checked, at_least
 
 
@@ -15,6 +16,8 @@ class Resources(Checked):
     memory_gib: Annotated[int, at_least(0)] = 0
     time_h: Annotated[float, at_least(0)] = 0.0
     """After so many hours a cluster ends the command; the next start of the run continues it."""
+    num_nodes: Annotated[int, at_least(1)] = 1
+    """So many nodes at the same time, each with all of this; more than one for training alone."""
     partition: str = ""
     """Which part of a cluster: of SLURM's partitions, of Ray's nodes those with this label."""
 
@@ -30,3 +33,8 @@ class Needs(Checked):
     serving: Resources = ANY
     converting: Resources = ANY
     training: Resources = ANY
+
+    def check_together(self) -> None:
+        for name in ("browsing", "serving", "converting"):
+            if getattr(self, name).num_nodes > 1:
+                raise UserError(f"needs.{name}: num_nodes is for training; these commands run on one node each")

@@ -5,6 +5,7 @@ import dataclasses
 import logging
 import os
 import signal
+import socket
 import sys
 import warnings
 from collections.abc import Callable
@@ -41,6 +42,8 @@ def start(module: str, num_processes: int, hosts: Hosts) -> int:
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // num_processes)))
     os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "1")  # the order in which Megatron overlaps its collectives
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    if hosts.num > 1 and (interface := _interface_towards(hosts.chief)):
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)  # it would take what this host's own name stands for
     logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)  # the failure is reported below
     os.environ[_LAUNCHER] = str(os.getpid())
     signal.signal(signal.SIGTERM, _pass_to_ranks)
@@ -59,6 +62,17 @@ def _arguments(module: str, num_processes: int, hosts: Hosts) -> list[str]:
         rendezvous += [f"--master-addr={hosts.chief}", f"--master-port={hosts.port}"]
     rendezvous.append("--signals-to-handle=SIGINT,SIGHUP,SIGQUIT")  # SIGTERM is ours
     return [*rendezvous, f"--nproc-per-node={num_processes}", "-m", module, *sys.argv[1:]]
+
+
+def _interface_towards(address: str) -> str:
+    """The network interface by which this host reaches it, "" where none is known."""
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect((address, 9))  # sends nothing
+        own = probe.getsockname()[0]
+        for name, addresses in psutil.net_if_addrs().items():
+            if any(found.address == own for found in addresses):
+                return name
+    return ""
 
 
 def _pass_to_ranks(signum: int, frame: FrameType | None) -> None:

@@ -33,6 +33,10 @@ class Executor:
 
     def run(self, command: Command, resources: Resources = ANY) -> None:
         """As `elcano.executors.executor.Executor`."""
+        if resources.num_nodes > 1:
+            raise UserError(
+                f"needs.training: num_nodes={resources.num_nodes}, but this machine is one; use --executor slurm or ray"
+            )
         command = _limited(command, resources)
         console.print(f"  [dim]$ {command.typed}[/dim]\n  [dim]log: {command.log}[/dim]", soft_wrap=True)
         report = command.log.with_suffix(".progress.json")

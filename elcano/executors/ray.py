@@ -40,7 +40,7 @@ class Executor:
         from elcano.ray_cluster import cluster, place  # only now: Ray reads its settings as it is imported
 
         cluster.join()
-        self._own_node, self._placed = cluster.own_node(), place.placed
+        self._own_node, self._placed, self._placed_together = cluster.own_node(), place.placed, place.placed_together
         self._node = ""  # of the services that listen on loopback: what uses them runs there
         self._services: list[Place] = []
 
@@ -51,23 +51,24 @@ class Executor:
         report = command.log.with_suffix(".progress.json")
         report.unlink(missing_ok=True)
         what = f"`{shlex.join(command.words[:3])} ...`"
-        with self._placed(resources, self._node, self._services) as place:
+        with self._placed_together(resources, self._node, self._services) as places:
             deadline = time.monotonic() + resources.time_h * 3600 if resources.time_h else float("inf")
             try:
-                place.begin(command, {**self._variables, progress.VARIABLE: str(report)})
+                for place, told in zip(places, _meeting(places), strict=True):
+                    place.begin(command, {**self._variables, progress.VARIABLE: str(report), **told})
                 with live_line() as show:
-                    while (code := place.poll(_POLL_S)) is None:
+                    while (code := _polled_together(places)) is None:
                         show(progress.read(report))
                         if time.monotonic() > deadline:
                             raise UserError(f"was ended after its {resources.time_h:g} h; the same command continues")
             except UserError as error:
-                place.end(END_TIMEOUT_S)
+                _end(places)
                 raise UserError(f"{what} {error} (log: {command.log})") from None
             except BaseException:
                 console.print(
                     "  stopping: waiting until the command above has saved its work; Ctrl-C again stops it at once"
                 )
-                place.end(END_TIMEOUT_S)
+                _end(places)
                 raise
         if code:
             raise UserError(f"{what} ended with code {code}: {last_words(command.log)} (log: {command.log})")
@@ -95,6 +96,32 @@ class Executor:
                 if place in self._services:
                     self._services.remove(place)
                 place.end(timeout_s=10)
+
+
+def _meeting(places: list["Place"]) -> list[dict[str, str]]:
+    """Of each place the variables by which `training/train.sh` finds the others; none for a command on one node."""
+    if len(places) == 1:
+        return [{}]
+    chief = places[0]
+    shared = {
+        "HOST_NUM": str(len(places)),
+        "CHIEF_IP": chief.address,
+        "MASTER_PORT": str(chief.free_port(0, chief.address)),
+    }
+    return [{**shared, "INDEX": str(index)} for index in range(len(places))]
+
+
+def _polled_together(places: list["Place"]) -> int | None:
+    """The exit code as soon as all have ended, or one that is not 0."""
+    codes = [place.poll(_POLL_S / len(places)) for place in places]
+    failed = [code for code in codes if code]
+    return failed[0] if failed else None if None in codes else 0
+
+
+def _end(places: list["Place"]) -> None:
+    """The ranks of a training end together: the first one that is asked tells the others."""
+    for place in places:
+        place.end(END_TIMEOUT_S)
 
 
 def _limited(command: Command, resources: Resources) -> Command:

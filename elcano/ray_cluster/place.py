@@ -90,12 +90,25 @@ def placed(needs: Resources, node: str, beside: list[Place]) -> Iterator[Place]:
         ray.kill(actor)
 
 
+@contextlib.contextmanager
+def placed_together(needs: Resources, node: str, beside: list[Place]) -> Iterator[list[Place]]:
+    """As `placed`, on as many nodes as are needed: `UserError` where fewer would do."""
+    with contextlib.ExitStack() as stack:
+        where = [node]
+        if needs.num_nodes > 1:
+            where = [found.id for found in nodes() if _suits(needs, found)][: needs.num_nodes]
+            if len(where) < needs.num_nodes:
+                raise UserError(
+                    f"{len(where)} nodes of the Ray cluster have {described(needs)}, not num_nodes={needs.num_nodes}; "
+                    f"with fewer in the recipe's needs training goes on from its checkpoint"
+                )
+        yield [stack.enter_context(placed(needs, one, beside)) for one in where]
+
+
 def check_fits(needs: Resources, node: str, beside: list[Place]) -> None:
     """`UserError` when no node that is there could ever take it."""
     there = [found for found in nodes() if found.id == (node or found.id)]
-    fitting = [
-        found for found in there if (node or needs.partition in ("", found.partition)) and _fits(needs, found, [])
-    ]
+    fitting = [found for found in there if (_fits(needs, found, []) if node else _suits(needs, found))]
     if not fitting:
         have = sorted({_has(found) for found in there})
         raise UserError(f"no node of the Ray cluster has {described(needs)}; there is {'; '.join(have)}")
@@ -108,6 +121,10 @@ def described(needs: Resources) -> str:
     asked = [(needs.num_cores, "cores"), (needs.num_gpus, "GPUs"), (needs.memory_gib, "GiB")]
     said = [f"{number} {unit}" for number, unit in asked if number]
     return ", ".join([*said, *([f"the label partition={needs.partition}"] if needs.partition else [])]) or "no limits"
+
+
+def _suits(needs: Resources, node: Node) -> bool:
+    return needs.partition in ("", node.partition) and _fits(needs, node, [])
 
 
 def _fits(needs: Resources, node: Node, beside: list[Place]) -> bool:

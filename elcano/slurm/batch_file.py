@@ -18,9 +18,12 @@ SETTINGS = {
     "time": "SBATCH_TIMELIMIT",
 }
 """What a recipe leaves open, people set in SLURM's own variables; sbatch would prefer these to the file's lines."""
-_FIND_ADDRESS = (
-    f'{ADDRESS}=$(scontrol show node --oneliner "$SLURMD_NODENAME" | sed "s/.* NodeAddr=\\([^ ]*\\) .*/\\1/")'
-)
+_OWN_ADDRESS = '$(scontrol show node --oneliner "$SLURMD_NODENAME" | sed "s/.* NodeAddr=\\([^ ]*\\) .*/\\1/")'
+_MEET = [  # the batch step runs on the first node
+    f"export CHIEF_IP={_OWN_ADDRESS}",
+    "export HOST_NUM=$SLURM_NNODES MASTER_PORT=$((20000 + SLURM_JOB_ID % 12768))",
+]
+_ONE_EACH = "srun --kill-on-bad-exit=1 bash -c 'INDEX=$SLURM_NODEID exec \"$@\"' bash"
 
 
 def job_name(log: Path) -> str:
@@ -36,7 +39,8 @@ def mark(log: Path) -> str:
 def batch_file(command: Command, resources: Resources, node: str = "") -> str:
     """Its text; `node` is the only one that will do."""
     lines = [
-        f"#SBATCH --{name}" + (f"={_value(value)}" if value else "") for name, value in _options(command.log).items()
+        f"#SBATCH --{name}" + (f"={_value(value)}" if value else "")
+        for name, value in _options(command.log, resources.num_nodes).items()
     ]
     asked = {**_asked(resources), **({"nodelist": node} if node else {})}
     lines += [f"#SBATCH --{name}={_value(value)}" for name, value in asked.items()]
@@ -46,12 +50,16 @@ def batch_file(command: Command, resources: Resources, node: str = "") -> str:
     if empty := [f"{name}=" for name, value in variables.items() if not value]:
         lines.append(f"export {' '.join(empty)}")  # not what the person's own shell has
     if command.listens_on_node:  # in the file the address is a variable
-        lines.append(_FIND_ADDRESS)
-    lines.append(f"exec {' '.join(map(_quoted, command.words))}")
+        lines.append(f"{ADDRESS}={_OWN_ADDRESS}")
+    words = " ".join(map(_quoted, command.words))
+    if resources.num_nodes > 1:
+        lines += _MEET
+        words = f"{_ONE_EACH} {words}"
+    lines.append(f"exec {words}")
     return "#!/bin/bash\n" + "".join(f"{line}\n" for line in lines)
 
 
-def _options(log: Path) -> dict[str, str]:
+def _options(log: Path, num_nodes: int) -> dict[str, str]:
     output = str(log.resolve()).replace("%", "%%")
     return {
         "job-name": job_name(log),
@@ -61,8 +69,8 @@ def _options(log: Path) -> dict[str, str]:
         "export": "ALL",
         "signal": f"B:TERM@{_SIGNAL_S}",
         "no-requeue": "",
-        "nodes": "1",
-        "ntasks": "1",
+        "nodes": str(num_nodes),
+        "ntasks-per-node": "1",
     }
 
 

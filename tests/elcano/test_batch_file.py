@@ -51,6 +51,18 @@ def test_it_is_a_script_that_does_the_same(tmp_path: Path) -> None:
     assert done.stdout == f"{words}|two 'words'|3\n", done.stderr
 
 
+def test_of_several_nodes_each_learns_its_number(tmp_path: Path) -> None:
+    """With stand-ins for what SLURM sets, and for `srun`, which begins the command on each."""
+    command = Command([sys.executable, "-c", SAYS.replace("NAME", "INDEX"), "a b", "$HOME"], tmp_path / "x.log")
+    text = batch_file(command, Resources(num_nodes=2))
+    assert asked(text).items() >= {"nodes": "2", "ntasks-per-node": "1"}.items()
+    assert "export CHIEF_IP=$(scontrol " in text and "HOST_NUM=$SLURM_NNODES" in text
+    begins = text.splitlines()[-1].replace("exec srun --kill-on-bad-exit=1", "exec")
+    environment = {**os.environ, "SLURM_NODEID": "1", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(["bash", "-c", begins], capture_output=True, text=True, env=environment)
+    assert done.stdout == "['a b', '$HOME']|1|1\n", done.stderr
+
+
 def test_a_service_learns_its_address_on_its_node(tmp_path: Path) -> None:
     command = Command([sys.executable, "-c", SAYS, "--host", ADDRESS, f"http://{ADDRESS}:1/a b"], tmp_path / "x.log")
     assert command.listens_on_node and not Command(["sites", "--port", "7070"], tmp_path / "x.log").listens_on_node
