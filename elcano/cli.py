@@ -20,6 +20,7 @@ from elcano.console import console
 from elcano.executors.executor import load_executor
 from elcano.folders import at_work, describe_folder, is_run, working_in
 from elcano.pictures import failed, film, learned
+from elcano.planning.options import PlanConfig
 from elcano.recipe import load_recipe, remember_recipe
 from elcano.report import mean_of, print_table, read_results, write_report
 from elcano.rounds import run_rounds
@@ -67,6 +68,7 @@ class Try:
 Command = (
     Annotated[Run, tyro.conf.subcommand("run")]
     | Annotated[Show, tyro.conf.subcommand("show")]
+    | Annotated[PlanConfig, tyro.conf.subcommand("plan")]
     | Annotated[Try, tyro.conf.subcommand("try")]
     | Annotated[ViewConfig, tyro.conf.subcommand("view")]
 )
@@ -79,7 +81,7 @@ def main() -> None:
 
 def _main(words: list[str]) -> int:
     command = read(Command, words, program="elcano", description=__doc__)
-    return {Run: _run, Show: _show, Try: _try, ViewConfig: _view}[type(command)](command)
+    return {Run: _run, Show: _show, PlanConfig: _plan, Try: _try, ViewConfig: _view}[type(command)](command)
 
 
 def _typed() -> list[str]:
@@ -119,6 +121,13 @@ def _run(command: Run) -> int:
         if recipe.embedded_sites and recipe.rounds:
             task = f"'find the price of \"Teyaf Indigo\".' --output_dir {short(command.output_dir)}"
             console.print(f"yours:   elcano try {short(command.recipe)} {task}", markup=False, soft_wrap=True)
+    return 0
+
+
+def _plan(command: PlanConfig) -> int:
+    from elcano.planning.command import plan  # runs the collector's own schedule, which other commands need not load
+
+    plan(command)
     return 0
 
 

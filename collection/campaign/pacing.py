@@ -79,7 +79,7 @@ class Pace:
         """Wait until the website may be asked for something again."""
         if self.interval_s <= 0:
             return
-        now = time.monotonic()
+        now = asyncio.get_running_loop().time()
         mine = max(now, self._next_turn[site])
         self._next_turn[site] = mine + self.interval_s
         await asyncio.sleep(mine - now)

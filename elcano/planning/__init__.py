@@ -1,0 +1,1 @@
+"""How long a recipe takes on which machines, by what was measured on others."""
