@@ -200,7 +200,7 @@ def load_recipe(path: Path, **values: Any) -> Recipe:
     except UserError:
         raise
     except Exception as error:
-        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == spec.origin]
         line = error.lineno if isinstance(error, SyntaxError) else (lines or [1])[-1]
         raise UserError(f"{path}, line {line}: {type(error).__name__}: {error}") from error
     if not isinstance(recipe, Recipe):

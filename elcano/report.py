@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.table import Table
 
+from common.errors import UserError
 from common.files import read_json, write_json
 from common.significance import Change, compare, wilson
 from elcano.console import console
@@ -19,6 +20,7 @@ BESIDE = {
     "no_tree": "itself without trees",
 }
 """What may stand beside a round's policy, tested in `<run_dir>/<round>-<name>/`."""
+_COUNTS = {"success_rate", "num_tasks", "num_success", "num_invalid", "mean_steps"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,7 +44,10 @@ class Result:
     @classmethod
     def read(cls, run_dir: Path, name: str) -> "Result":
         """From the `summary.json` that `collection/evaluation/auto_eval.py` left in the round's folder."""
-        summary = read_json(run_dir / name / "test" / "summary.json")
+        path = run_dir / name / "test" / "summary.json"
+        summary = read_json(path)
+        if not isinstance(summary, dict) or not summary.keys() >= _COUNTS:
+            raise UserError(f"{path}: not the summary of a test; elcano run with the same recipe counts again")
         fields = [field.name for field in dataclasses.fields(cls) if field.name in summary]
         beside = [other for other in BESIDE if (run_dir / f"{name}-{other}" / "test" / "summary.json").exists()]
         results = {other: cls.read(run_dir, f"{name}-{other}") for other in beside}
@@ -86,7 +91,13 @@ def mean_of(runs: Sequence[Result]) -> Result:
 def read_results(run_dir: Path) -> list[Result]:
     """The policies of a run that were tested, in their order."""
     path = run_dir / "summary.json"
-    return [Result.read(run_dir, entry["name"]) for entry in read_json(path)["rounds"]] if path.exists() else []
+    if not path.exists():
+        return []
+    try:
+        names = [entry["name"] for entry in read_json(path)["rounds"]]
+    except (KeyError, TypeError):
+        raise UserError(f"{path}: not a run's summary; delete it, and elcano run writes it again") from None
+    return [Result.read(run_dir, name) for name in names]
 
 
 def write_report(run_dir: Path, results: list[Result], seconds: dict[str, float], machine_s: float) -> None:

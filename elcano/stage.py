@@ -5,7 +5,9 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+from common.errors import UserError
 from common.files import read_json, write_json
 from elcano.console import console
 
@@ -19,7 +21,7 @@ class Logbook:
 
     def seconds(self) -> dict[str, float]:
         """Seconds by stage, in the order they finished. A stage that was killed counts its last attempt only."""
-        notes = [read_json(path) for path in self.folder.glob("*.json")]
+        notes = [_note(path) for path in self.folder.glob("*.json")]
         return {note["stage"]: note["seconds"] for note in sorted(notes, key=lambda note: note["finished_at"])}
 
     @contextlib.contextmanager
@@ -29,7 +31,7 @@ class Logbook:
         What is complete to another `extent` is taken up again.
         """
         path = self.folder / f"{name.replace('/', '.')}.json"
-        if path.exists() and read_json(path).get("extent", "") == extent:
+        if path.exists() and _note(path).get("extent", "") == extent:
             console.print(f"[dim]✓ {name}: done before[/dim]")
             yield False
             return
@@ -41,3 +43,11 @@ class Logbook:
         note = {"stage": name, "seconds": seconds, "finished_at": time.time()}
         write_json(path, {**note, "extent": extent} if extent else note)
         console.print(f"[green]✓[/green] {name}: {seconds:.0f} s")
+
+
+def _note(path: Path) -> dict[str, Any]:
+    """What a complete stage left; `UserError` where it is something else."""
+    note = read_json(path)
+    if not (isinstance(note, dict) and {"stage", "seconds", "finished_at"} <= note.keys()):
+        raise UserError(f"{path}: not the note of a complete stage; delete it, and elcano run does the stage again")
+    return note

@@ -12,6 +12,7 @@ import os
 from pathlib import Path
 
 from collection.config.commands import ExplorationConfig, RunConfig
+from common.errors import UserError
 from elcano.devices import num_gpus
 from elcano.recipe import Recipe, Round
 from elcano.resources import Needs, Resources
@@ -42,7 +43,7 @@ def recipe() -> Recipe:
         train_epochs=1,
         num_workers=0,
     )
-    seed = int(os.environ.get("SEED", "0"))
+    seed = _number("SEED", 0)
     training = dataclasses.replace(training, seed=training.seed + seed)
     later = {  # rounds that go on from a policy that knows the sites
         "agent": "policy",
@@ -55,9 +56,9 @@ def recipe() -> Recipe:
         name="quickstart",
         starting_policy=HERE / "starting_policy" / "weights",
         test_tasks=(TASKS / "test.jsonl", TASKS / "test-2.jsonl"),
-        num_test_tasks=int(os.environ.get("NUM_TEST_TASKS", "75")),
-        controls=os.environ.get("CONTROLS") == "true",
-        looks=os.environ.get("LOOKS") == "true",
+        num_test_tasks=_number("NUM_TEST_TASKS", 75),
+        controls=_switch("CONTROLS"),
+        looks=_switch("LOOKS"),
         rounds=[
             Round("IL", TASKS / "IL.jsonl", agent="teacher"),
             Round("optim-1", TASKS / "IL-2.jsonl", **later),
@@ -71,3 +72,18 @@ def recipe() -> Recipe:
         reference=HERE.parent.parent / "docs" / "quickstart_summary.json",
         needs=Needs(serving=Resources(num_cores=1)),
     )
+
+
+def _number(variable: str, default: int) -> int:
+    value = os.environ.get(variable) or str(default)
+    try:
+        return int(value)
+    except ValueError:
+        raise UserError(f"{variable} is a number, not {value!r}") from None
+
+
+def _switch(variable: str) -> bool:
+    value = os.environ.get(variable) or "false"
+    if value not in ("true", "false"):
+        raise UserError(f"{variable} is true or false, not {value!r}")
+    return value == "true"

@@ -130,8 +130,8 @@ def test_what_a_round_says_is_checked_as_the_recipe_is():
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("batch_size=2 ", "batch_sise=2 ", "line 29: TypeError: .*batch_sise"),
-        ("def recipe() ->", "def recipe( ->", "line 26: SyntaxError"),
+        ("batch_size=2 ", "batch_sise=2 ", "line 30: TypeError: .*batch_sise"),
+        ("def recipe() ->", "def recipe( ->", "line 27: SyntaxError"),
         ("return Recipe(", "return dict(", "defines no recipe"),
     ],
 )
@@ -158,3 +158,26 @@ def test_bad_command_lines_end_with_code_2_and_one_line(tmp_path, recipe, folder
     result = subprocess.run(command, capture_output=True, text=True)
     assert result.returncode == 2
     assert result.stderr.count("\n") == 1 and result.stderr.startswith("error: ")
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [
+        ("SEED", "abc", "SEED is a number, not 'abc'"),
+        ("NUM_TEST_TASKS", "all", "NUM_TEST_TASKS is a number, not 'all'"),
+        ("CONTROLS", "1", "CONTROLS is true or false, not '1'"),
+        ("LOOKS", "True", "LOOKS is true or false, not 'True'"),
+    ],
+)
+def test_a_variable_of_the_quickstart_that_cannot_be_read_is_named(monkeypatch, variable, value, said):
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(UserError, match=f"^{said}$"):
+        load_recipe(QUICKSTART)
+
+
+def test_a_recipe_that_breaks_names_its_line_however_its_path_is_typed(tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text("def recipe():\n    x = 1\n    return int('abc')\n")
+    monkeypatch.chdir(tmp_path)
+    for path in (Path("mine.py"), tmp_path / "mine.py"):
+        with pytest.raises(UserError, match="line 3: ValueError"):
+            load_recipe(path)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from common.errors import UserError
 from common.significance import wilson
 from elcano.cli import Show, _show
 from elcano.pictures import failed, learned
@@ -52,6 +53,14 @@ def test_summary_and_picture(run):
     assert summary["seconds_per_stage"]["IL/train"] == 30.5
     assert summary["total_seconds"] == 90.5
     assert (run / "success.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(("file", "said"), [("summary.json", "a run's summary"), ("IL/test/summary.json", "of a test")])
+@pytest.mark.parametrize("content", ["[]", "{}", '{"rounds": [1]}'])
+def test_a_summary_of_something_else_is_one_line(run, file, said, content):
+    (run / file).write_text(content)
+    with pytest.raises(UserError, match=f"{file}: not .*{said}"):
+        read_results(run)
 
 
 def test_the_task_of_the_pictures_was_failed_first_and_solved_last(run):

@@ -40,6 +40,16 @@ def test_a_stage_that_is_to_reach_further_is_taken_up_again(tmp_path):
             assert needed is expected
 
 
+@pytest.mark.parametrize("content", ["{}", "[]", "null"])
+def test_a_note_that_says_nothing_of_a_stage_is_one_line(tmp_path, content):
+    logbook = Logbook(tmp_path)
+    (logbook.folder / "IL.train.json").write_text(content)
+    with pytest.raises(UserError, match=r"IL\.train\.json: not the note of a complete stage"):
+        logbook.seconds()
+    with pytest.raises(UserError, match="not the note"), logbook.stage("IL/train"):
+        pass
+
+
 def test_a_failed_command_tells_its_last_words(tmp_path):
     script = (
         "import sys; print('noise'); print('error: no such shard folder', file=sys.stderr); print('after'); sys.exit(2)"
