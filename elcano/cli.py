@@ -25,7 +25,7 @@ from elcano.recipe import load_recipe, remember_recipe
 from elcano.report import mean_of, print_table, read_results, write_report
 from elcano.rounds import run_rounds
 from elcano.stage import Logbook
-from elcano.trial import try_task
+from elcano.trial import example, try_task
 from toolkits.viewer.options import ViewConfig
 
 
@@ -119,8 +119,8 @@ def _run(command: Run) -> int:
             pictures = [short(film(executor, run_dir, result.name, task)) for result in (results[0], results[-1])]
             console.print(f"{task}:\n  failed  {pictures[0]}\n  solved  {pictures[1]}", soft_wrap=True)
         if recipe.embedded_sites and recipe.rounds:
-            task = f"'find the price of \"Teyaf Indigo\".' --output_dir {short(command.output_dir)}"
-            console.print(f"yours:   elcano try {short(command.recipe)} {task}", markup=False, soft_wrap=True)
+            words = f"{short(command.recipe)} {example(recipe)} --output_dir {short(command.output_dir)}"
+            console.print(f"yours:   elcano try {words}", markup=False, soft_wrap=True)
     return 0
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import json
+import shlex
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,12 +11,12 @@ from pathlib import Path
 from common.defaults import short
 from common.errors import UserError
 from common.files import read_json
-from data.task import SITES_PORT, Task, move_sites, write_tasks
+from data.task import SITES_PORT, Task, move_sites, read_tasks, write_tasks
 from data.terminal import printable
 from data.trajectory import folder_name
 from elcano.console import console
 from elcano.executors.executor import Executor
-from elcano.recipe import Recipe
+from elcano.recipe import Recipe, files
 from elcano.rounds import Stages
 from elcano.stage import Logbook
 
@@ -41,6 +42,13 @@ def try_task(recipe: Recipe, run_dir: Path, executor: Executor, ques: str, web: 
     ended = read_json(folder / "trajectory.json")
     _say(f"it ended: {ended['status']}, answer: {printable(str(ended.get('answer')))}")
     _say(f"look: elcano view {short(run_dir)} (set {NAME}, {folder.name})")
+
+
+def example(recipe: Recipe) -> str:
+    """The first test task as words of `elcano try`."""
+    task = read_tasks(files(recipe.test_tasks)[0])[0]
+    site = task.web.removeprefix("http://").removesuffix(f".localhost:{SITES_PORT}/")
+    return f"{shlex.quote(task.ques)} --web {site if _address(site) == task.web else task.web}"
 
 
 def newest_policy(recipe: Recipe, run_dir: Path) -> tuple[str, Path]:

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from elcano.recipe import load_recipe
+from elcano.trial import example
 from tests.conftest import ROOT
 
 RECIPE = ROOT / "examples" / "quickstart" / "recipe.py"
@@ -33,3 +35,9 @@ def test_without_a_trained_policy_one_line_says_what_to_do(tmp_path: Path) -> No
     done = try_task("find a lamp.", tmp_path)
     assert done.returncode == 2 and done.stderr.count("\n") == 1
     assert "no policy is trained there yet; elcano run with the same recipe and --output_dir" in done.stderr
+
+
+def test_a_finished_run_suggests_a_task_of_its_own_kind() -> None:
+    assert example(load_recipe(RECIPE)) == "'I want you to find the price of \"Teyaf Indigo\".' --web shop"
+    looking = load_recipe(ROOT / "examples" / "looking" / "recipe.py")
+    assert example(looking) == "'find \"Vinmad 72\" and tell the color of its shape.' --web gallery"
