@@ -7,16 +7,14 @@ import secrets
 import shlex
 import time
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from common import progress
-from common.defaults import ROOT
 from common.errors import UserError
+from common.ray_cluster.settings import is_own, prepare
 from elcano.console import console, live_line
 from elcano.executors.executor import ADDRESS, Command
 from elcano.executors.local import END_TIMEOUT_S, last_words, wait_until_healthy
-from elcano.ray_cluster.settings import prepare
 from elcano.resources import ANY, Resources
 
 if TYPE_CHECKING:
@@ -32,14 +30,17 @@ class Executor:
     such as its token, are not for commands."""
 
     def __init__(self) -> None:
-        if not find_spec("ray"):
-            raise UserError(f"--executor ray: Ray is not installed here; run: pip install -e '{ROOT}[ray]'")
         self._variables = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
         self._variables[_KEY] = os.environ.get(_KEY) or secrets.token_urlsafe(24)  # others reach the servers, too
-        prepare()
-        from elcano.ray_cluster import cluster, place  # only now: Ray reads its settings as it is imported
+        address = os.environ.get("RAY_ADDRESS", "")
+        said = "--executor ray" if is_own(address) else f"--executor ray: RAY_ADDRESS={address}"
+        prepare(address, said)
+        if is_own(address):
+            console.print("starting Ray on this machine")
+        from common.ray_cluster import cluster  # only now: Ray reads its settings as it is imported
+        from elcano.ray_cluster import place
 
-        cluster.join()
+        cluster.join(address, said)
         self._own_node, self._placed, self._placed_together = cluster.own_node(), place.placed, place.placed_together
         self._node = ""  # of the services that listen on loopback: what uses them runs there
         self._services: list[Place] = []

@@ -1,1 +1,1 @@
-"""Ray, by its own actors: the cluster of a run, and the place of a command on one of its nodes."""
+"""A command of a run on Ray: an actor, and its place on a node."""

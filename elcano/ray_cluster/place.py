@@ -10,9 +10,9 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from common.defaults import ROOT
 from common.errors import UserError
+from common.ray_cluster.cluster import Node, nodes
 from elcano.console import console
 from elcano.executors.executor import Command
-from elcano.ray_cluster.cluster import Node, nodes
 from elcano.ray_cluster.node_command import NodeCommand
 from elcano.resources import Resources
 

@@ -9,7 +9,12 @@ import pytest
 
 from tests.conftest import ROOT
 
-SETS = "import os\nfrom elcano.ray_cluster.settings import prepare\nprepare()\n"
+SETS = """
+import os
+from common.ray_cluster.settings import prepare
+address = os.environ.get("RAY_ADDRESS", "")
+prepare(address, f"--executor ray: RAY_ADDRESS={address}")
+"""
 WITHOUT_RAY = "import sys; sys.modules['ray'] = None\nfrom elcano.cli import main; main()"
 
 

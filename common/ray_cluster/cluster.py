@@ -1,4 +1,4 @@
-"""The Ray cluster of a run: the one at RAY_ADDRESS, else one of this machine alone, which ends with the run."""
+"""The Ray cluster at an address, or else one of this machine alone, which ends with this process."""
 
 import contextlib
 import dataclasses
@@ -14,8 +14,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from common.defaults import ROOT
 from common.errors import UserError
-from elcano.console import console
-from elcano.ray_cluster.settings import ADDRESS, starts_own, with_token
+from common.ray_cluster.settings import is_own, with_token
 
 _OBJECT_STORE_BYTES = 100 << 20
 """Commands exchange files, not Ray's objects."""
@@ -33,14 +32,15 @@ class Node:
     partition: str
 
 
-def join() -> None:
-    """After `elcano.ray_cluster.settings.prepare`. `UserError` where it is not possible; a refusal takes seconds."""
+def join(address: str, said: str) -> None:
+    """After `common.ray_cluster.settings.prepare`, with the same words. `UserError` where it is not possible; a refusal
+    takes seconds."""
     if ray.is_initialized():
         return
-    if starts_own():
-        _start()
+    if is_own(address):
+        _start(said)
     else:
-        _connect(os.environ[ADDRESS])
+        _connect(address, said)
 
 
 def nodes() -> list[Node]:
@@ -64,42 +64,40 @@ def own_node() -> str:
     return ray.get_runtime_context().get_node_id()
 
 
-def _start() -> None:
-    console.print("starting Ray on this machine")
+def _start(said: str) -> None:
     for is_last in (False, True):  # on a busy machine one part of it may be too late for another
         try:
             ray.init(address="local", include_dashboard=False, object_store_memory=_OBJECT_STORE_BYTES, **_common())
             break
         except Exception as error:
             if is_last:
-                raise UserError(f"--executor ray: Ray does not start on this machine: {_first_line(error)}") from None
+                raise UserError(f"{said}: Ray does not start on this machine: {_first_line(error)}") from None
     if open_ports := _listened_beyond_loopback():
         ray.shutdown()
         raise UserError(
-            f"--executor ray: Ray would listen at {', '.join(open_ports)}, where other machines may reach it; start a "
-            f"cluster behind a firewall, and name it by {ADDRESS}"
+            f"{said}: Ray would listen at {', '.join(open_ports)}, where other machines may reach it; start a "
+            "cluster behind a firewall, and name that"
         )
 
 
-def _connect(address: str) -> None:
-    where = f"--executor ray: {ADDRESS}={address}"
+def _connect(address: str, said: str) -> None:
     if not any(process.info["name"] == "raylet" for process in psutil.process_iter(["name"])):  # Ray looks for a minute
-        raise UserError(f"{where}: no node of it runs on this machine; start the run on one of its nodes")
+        raise UserError(f"{said}: no node of it runs on this machine; start the run on one of its nodes")
     try:
         with _silent():  # Ray's native part tells of each attempt by itself
             ray.init(address=address, **_common())
     except Exception as error:
         if isinstance(error, AuthenticationError) or "AuthToken" in str(error.__cause__):
             raise UserError(
-                f"{where}: it wants another token; put the one that it was started with into a file of mode 600, and "
+                f"{said}: it wants another token; put the one that it was started with into a file of mode 600, and "
                 f"name that by RAY_AUTH_TOKEN_PATH"
             ) from None
-        raise UserError(f"{where}: {_first_line(error)}") from None
+        raise UserError(f"{said}: {_first_line(error)}") from None
     own = NodeAffinitySchedulingStrategy(own_node(), soft=False)
     if with_token() and not ray.get(ray.remote(with_token).options(num_cpus=0, scheduling_strategy=own).remote()):
         ray.shutdown()
         raise UserError(
-            f"{where}: it asks nobody for a token, so whoever reaches its ports runs commands as you; start its nodes "
+            f"{said}: it asks nobody for a token, so whoever reaches its ports runs commands as you; start its nodes "
             f"with RAY_AUTH_MODE=token (or, in a network of yours alone, this run with RAY_AUTH_MODE=disabled)"
         )
 

@@ -1,4 +1,4 @@
-"""What Ray is told by variables, which it reads as it is imported: those of this run, and of what it starts."""
+"""What Ray is told by variables, which it reads as it is imported: those of this process, and of what it starts."""
 
 import atexit
 import os
@@ -6,21 +6,24 @@ import secrets
 import shutil
 import socket
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
+from common.defaults import ROOT
 from common.errors import UserError
 
-ADDRESS = "RAY_ADDRESS"
 _MODE = "RAY_AUTH_MODE"
 _CONNECT_S = 5.0
 
 
-def prepare() -> None:
-    """Set them. A cluster of our own has a token of its own, in a folder that only this user reads; of another,
-    `UserError` when nothing is at its address."""
+def prepare(address: str, said: str) -> None:
+    """Set them. A cluster of our own, where no address is named, has a token of its own, in a folder that only this
+    user reads. `UserError`, which begins with what the user `said`, without Ray, and when nothing is at the address."""
+    if not find_spec("ray"):
+        raise UserError(f"{said}: Ray is not installed here; run: pip install -e '{ROOT}[ray]'")
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    if not starts_own():
-        _check_answers(os.environ[ADDRESS])
+    if not is_own(address):
+        _check_answers(address, said)
         os.environ.setdefault(_MODE, "token")
         os.environ.setdefault("RAY_NUM_REDIS_GET_RETRIES", "3")  # a second each, also where a token is refused
         return
@@ -35,9 +38,9 @@ def prepare() -> None:
     os.environ.setdefault("RAY_raylet_start_wait_time_s", "60")  # 30 by default, which a busy machine exceeds
 
 
-def starts_own() -> bool:
-    """Whether no cluster is named."""
-    return os.environ.get(ADDRESS, "") in ("", "local")
+def is_own(address: str) -> bool:
+    """Whether no cluster is named: then one of this machine alone is started."""
+    return address in ("", "local")
 
 
 def with_token() -> bool:
@@ -45,15 +48,14 @@ def with_token() -> bool:
     return os.environ.get(_MODE, "").lower() == "token"
 
 
-def _check_answers(address: str) -> None:
+def _check_answers(address: str, said: str) -> None:
     """Ray itself tries for minutes, and ends this process then."""
-    where = f"--executor ray: {ADDRESS}={address}"
     host, _, port = address.rpartition(":")
     if address == "auto":
         return
     if "://" in address or not host or not port.isdigit():
-        raise UserError(f"{where}: start the run on a node of the cluster, and give its address as HOST:PORT")
+        raise UserError(f"{said}: start the run on a node of the cluster, and give its address as HOST:PORT")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_S).close()
     except (OSError, OverflowError) as error:
-        raise UserError(f"{where}: nothing answers there ({error})") from None
+        raise UserError(f"{said}: nothing answers there ({error})") from None
