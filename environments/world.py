@@ -33,6 +33,11 @@ class World(abc.ABC):
         that."""
         yield self.note
 
+    @contextlib.contextmanager
+    def serve_again(self) -> Iterator[None]:
+        """On another machine: what `serve` runs, at the same addresses, until the block ends."""
+        yield
+
     @abc.abstractmethod
     async def tasks(self) -> list[Task]:
         """Its tasks, each with its ground truth in `eval`. Within `serve`.

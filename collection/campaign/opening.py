@@ -15,6 +15,7 @@ from collection.campaign.options import browser_of
 from collection.config.commands import CollectionConfig
 from collection.config.tasks import TaskFlags
 from common.errors import UserError
+from common.ray_cluster.settings import prepare
 from data.task import Task
 from environments.world import World, choose_settings, make_world
 
@@ -42,6 +43,8 @@ def opened(config: Flags, embedded_tasks: Path) -> Iterator[tuple[Flags, World, 
     taken = choose_settings(config.env, offered)
     _check_used(config, taken)
     world = make_world(config.env, **taken)
+    if config.ray_address and not config.dry_run:
+        _join_cluster(config.ray_address)
     with contextlib.nullcontext(world.note) if config.dry_run else world.serve() as note:
         tasks = asyncio.run(world.tasks())
         if "env_tasks" not in taken:
@@ -49,6 +52,15 @@ def opened(config: Flags, embedded_tasks: Path) -> Iterator[tuple[Flags, World, 
         said = f"only the {len(tasks)} of --env_tasks" if config.env_tasks else ""
         say([note, said, *notes])
         yield config, world, tasks
+
+
+def _join_cluster(address: str) -> None:
+    """Before there is an event loop, whose signals Ray would take over."""
+    said = f"--ray_address {address}"
+    prepare(address, said)
+    from common.ray_cluster import cluster  # only now: Ray reads its settings as it is imported
+
+    cluster.join(address, said)
 
 
 def _check_used(config: CollectionConfig, taken: dict[str, Any]) -> None:

@@ -34,9 +34,10 @@ class Schedule:
             self._put(task)
 
     async def take(self) -> Task | None:
-        """The next task that may begin; waits for one, and returns None when all are done or begun."""
+        """The next task that may begin; waits for one, and returns None when all are done: one that was begun may come
+        back."""
         async with self._changed:
-            while self._queues:
+            while not self._is_finished():
                 if task := self._pick():
                     return task
                 try:
@@ -45,6 +46,11 @@ class Schedule:
                 except TimeoutError:
                     continue
         return None
+
+    async def finished(self) -> None:
+        """Return when all are done."""
+        async with self._changed:
+            await self._changed.wait_for(self._is_finished)
 
     async def done(self, task: Task, again: bool = False) -> None:
         """It ended; `again` puts it at the end of its queue."""
@@ -58,6 +64,9 @@ class Schedule:
             if again:
                 self._put(task)
             self._changed.notify_all()
+
+    def _is_finished(self) -> bool:
+        return not self._queues and not self._busy.total()
 
     def _put(self, task: Task) -> None:
         self._queues.setdefault(_group(task), deque()).append((self._next_number, task))

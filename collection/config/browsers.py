@@ -1,4 +1,4 @@
-"""How many browsers run on this machine, and how their windows are."""
+"""Where browsers run, how many there are, and how their windows are."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -10,6 +10,11 @@ from common.limits import Checked, at_least
 class BrowserFlags(Checked):
     """How the browsers run."""
 
+    ray_address: str = ""
+    """HOST:PORT of a Ray cluster, on one of whose nodes this runs: all of them take trajectories (docs/clusters.md).
+    Numbers of sessions, browsers and busy pages are those of each node. Empty: this machine alone."""
+    shared_output_dir: bool = False
+    """All nodes see --output_dir and write there; otherwise trajectories are sent here over the network."""
     num_sessions: Annotated[int, at_least(1)] | None = None
     """Trajectories taken at the same time, each in a browser context of its own. Default: by cores and free memory."""
     num_browsers: Annotated[int, at_least(1)] | None = None

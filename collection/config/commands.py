@@ -10,6 +10,7 @@ from collection.config.endpoint import EndpointFlags
 from collection.config.judging import JudgeFlags, JudgeName
 from collection.config.network import NetworkFlags
 from collection.config.tasks import TaskFlags
+from common.errors import UserError
 from common.limits import at_least, between
 from data.sampling import SamplingRequest
 
@@ -17,6 +18,14 @@ from data.sampling import SamplingRequest
 @dataclass(frozen=True, kw_only=True)
 class CollectionConfig(JudgeFlags, NetworkFlags, BrowserFlags, AgentFlags, EndpointFlags, TaskFlags):
     """What the collectors have in common."""
+
+    def check_together(self) -> None:
+        """What nodes can do."""
+        super().check_together()
+        if self.shared_output_dir and not self.ray_address:
+            raise UserError("--shared_output_dir is about the nodes of --ray_address; give that, too")
+        if self.ray_address and self.env == "webarena":
+            raise UserError("--env webarena is for this machine alone; leave out --ray_address")
 
 
 @dataclass(frozen=True, kw_only=True)

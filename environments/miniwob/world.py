@@ -12,7 +12,7 @@ from data.task import Task, move_sites, read_tasks, write_tasks
 from environments.browser.fleet import Fleet
 from environments.browser.settle import settle
 from environments.miniwob.app import HOST, SOLVED, address, html_folder, task_names
-from environments.websites import STATE_PATH, Websites
+from environments.websites import STATE_PATH, Websites, served_again
 
 READY_TIMEOUT_S = 30.0
 MAX_READERS = 4
@@ -46,6 +46,12 @@ class World(Websites):
         html_folder()  # says what is missing, if so
         with served("environments.miniwob") as self._port:
             yield f"MiniWoB++ on port {self._port} until the end"
+
+    @contextlib.contextmanager
+    def serve_again(self) -> Iterator[None]:
+        html_folder()
+        with served_again("environments.miniwob", self.port):
+            yield
 
     async def tasks(self) -> list[Task]:
         known = task_names()

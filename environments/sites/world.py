@@ -8,7 +8,7 @@ from pathlib import Path
 from common.defaults import TEST_TASKS, short
 from common.processes import served
 from data.task import SITES_PORT, Task, move_sites, read_tasks
-from environments.websites import Websites
+from environments.websites import Websites, served_again
 
 
 @dataclasses.dataclass
@@ -24,6 +24,9 @@ class World(Websites):
     test_file: Path | None = None
     embedded_tasks: Path = TEST_TASKS
     sites_port: int | None = None
+
+    def __post_init__(self) -> None:
+        self._serves = False
 
     @property
     def port(self) -> int:
@@ -42,7 +45,13 @@ class World(Websites):
             yield self.note
             return
         with served("environments.sites", SITES_PORT) as self.sites_port:
+            self._serves = True
             yield f"{self.note}; their websites on port {self.sites_port} until the end"
+
+    @contextlib.contextmanager
+    def serve_again(self) -> Iterator[None]:
+        with served_again("environments.sites", self.port) if self._serves else contextlib.nullcontext():
+            yield
 
     async def tasks(self) -> list[Task]:
         return move_sites(read_tasks(self.test_file or self.embedded_tasks), self.sites_port)

@@ -114,6 +114,24 @@ def test_a_website_is_not_crowded_and_others_go_on(tmp_path: Path) -> None:
     asyncio.run(go())
 
 
+def test_a_task_that_comes_back_is_given_to_whoever_is_left(tmp_path: Path) -> None:
+    """Who took it may be gone."""
+
+    async def go() -> None:
+        with leases(tmp_path) as held:
+            schedule = Schedule([Task("0", "q", "http://a/")], held)
+            begun = await schedule.take()
+            waiting, finished = asyncio.create_task(schedule.take()), asyncio.create_task(schedule.finished())
+            await asyncio.sleep(0.05)
+            await schedule.done(begun, again=True)
+            assert (await waiting).id == "0" and not finished.done()
+            await schedule.done(begun)
+            await finished
+            assert await schedule.take() is None
+
+    asyncio.run(go())
+
+
 def test_a_backend_that_was_not_reset_marks_what_follows(tmp_path: Path) -> None:
     change = Task("c", "q", "http://a/", backend="shop", changes_backend=True)
     look = Task("l", "q", "http://a/", backend="shop")

@@ -14,6 +14,8 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import psutil
+
 from common.processes import die_with_parent, free_port
 
 NODES = ("first", "second")
@@ -37,6 +39,11 @@ class Cluster:
         """For those who would join it."""
         token = {"RAY_AUTH_TOKEN_PATH": str(self.folder / "token")}
         return {"RAY_ADDRESS": f"127.0.0.1:{self._port}", **token}
+
+    @property
+    def nodes(self) -> set[str]:
+        """Those that run."""
+        return set(self._nodes)
 
     def start(self, node: str) -> None:
         """`RuntimeError` with Ray's words when it is not up within minutes. On a busy machine one part of it may be too
@@ -70,6 +77,11 @@ class Cluster:
         """The node that a process with these ancestors belongs to."""
         above = set(ancestors)
         return next(name for name, process in self._nodes.items() if process.pid in above)
+
+    def actors(self, node: str, kind: str) -> list[psutil.Process]:
+        """The worker processes of a node that are actors of this class."""
+        below = psutil.Process(self._nodes[node].pid).children(recursive=True)
+        return [process for process in below if process.name().startswith(f"ray::{kind}")]
 
     def kill(self, node: str) -> None:
         """A power cut: its daemons die with the process that started them, and its workers with those."""

@@ -1,0 +1,211 @@
+"""The nodes of a Ray cluster as collectors: each gets one when it joins, and another when that dies.
+
+The schedule, the leases, the judge and the output folder stay with the driver. A trajectory arrives in a hidden folder
+of the output folder and is there at once, by a rename, when all of it has come.
+"""
+
+import asyncio
+import contextlib
+import dataclasses
+import os
+import secrets
+import shutil
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import ray
+from ray.exceptions import RayActorError, RayError, RayTaskError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from collection.campaign.pacing import Pace
+from collection.campaign.taking import Join, LostError, Taken, Try
+from collection.config.commands import CollectionConfig
+from collection.endpoints.keys import base_key
+from collection.nodes.node import DOWNLOADS, Node, Refused, Setting, Turns
+from collection.nodes.pieces import write
+from common.defaults import ROOT
+from common.errors import UserError
+from common.key_flags import ENDPOINT_KEY
+from common.ray_cluster import cluster
+from data.task import Task
+from environments.world import World
+
+ARRIVING = ".arriving"
+_POLL_S = 1.0
+_MAX_DEATHS = 3
+_AHEAD = 2
+"""Batches of a trajectory that a node sends before the first was written here."""
+_MOST_CALLS = 100_000
+"""More than sessions: those of an actor wait for each other beyond it."""
+_KEYS = ("ELCANO_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", ENDPOINT_KEY)
+_WORKER = {"RAY_kill_child_processes_on_worker_exit": "0"}
+"""Else Ray ends the watchdog of a collector that dies, and sets its browsers free."""
+
+Say = Callable[[str], None]
+
+
+@contextlib.asynccontextmanager
+async def on_nodes(
+    config: CollectionConfig, world: World, tasks: Sequence[Task], pace: Pace, say: Say
+) -> AsyncIterator[Join]:
+    """What begins a collector on each node that is there, and on each that joins later, until the block ends.
+
+    It raises `UserError` when none is left that can collect.
+    """
+    arriving = config.output_dir.absolute() / ARRIVING
+    arriving.mkdir(parents=True, exist_ok=True)
+    seen = arriving / f"probe-{secrets.token_hex(4)}" if config.shared_output_dir else None
+    if seen:
+        seen.touch()
+    turns = _turns(config.site_interval_s) if config.site_interval_s else None
+    setting = Setting(dataclasses.replace(config, api_key=""), world, tasks, str(Path.cwd()), seen, turns)
+    variables = {name: os.environ[name] for name in _KEYS if name in os.environ}
+    if key := base_key(config.api_key):
+        variables[ENDPOINT_KEY] = key
+    nodes = _Nodes(setting, variables, arriving, pace, say)
+    try:
+        yield nodes.join
+    finally:
+        nodes.close()
+        if seen:
+            seen.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # another driver's trajectories arrive there
+            arriving.rmdir()
+
+
+def _turns(interval_s: float) -> Any:
+    """Beside the driver. Where somebody kills it, its successor has forgotten when the last turn was."""
+    actor = ray.remote(Turns).options(**_there(cluster.own_node()), max_restarts=-1, max_task_retries=-1)
+    return actor.remote(interval_s)
+
+
+class _Nodes:
+    """`join` as `Join`."""
+
+    def __init__(self, setting: Setting, variables: dict[str, str], arriving: Path, pace: Pace, say: Say) -> None:
+        self._setting, self._variables = ray.put(setting), variables
+        self._arriving, self._is_shared = arriving, setting.seen is not None
+        self._pace, self._say = pace, say
+        self._keepers: dict[str, asyncio.Task] = {}
+        self._collectors: dict[str, NodeCollector] = {}
+        self._refusal = ""
+
+    async def join(self, add: Callable[["NodeCollector"], None]) -> None:
+        while True:
+            there = {node.id: node for node in await asyncio.to_thread(cluster.nodes)}
+            for gone in self._keepers.keys() - there.keys():
+                self._keepers.pop(gone).cancel()
+                if collector := self._collectors.pop(gone, None):
+                    collector.end()
+                    self._say(f"node {collector.address} is gone")
+            for new in there.keys() - self._keepers.keys():
+                self._keepers[new] = asyncio.create_task(self._keep(there[new], add))
+            await asyncio.sleep(_POLL_S)
+            ended = [keeper for keeper in self._keepers.values() if keeper.done()]
+            for keeper in ended:
+                keeper.result()
+            if ended and len(ended) == len(self._keepers):
+                raise UserError(f"no node of the Ray cluster can collect: {self._refusal}")
+
+    def close(self) -> None:
+        """End all collectors, with their browsers."""
+        for keeper in self._keepers.values():
+            keeper.cancel()
+        for collector in self._collectors.values():
+            collector.end()
+
+    async def _keep(self, node: cluster.Node, add: Callable[["NodeCollector"], None]) -> None:
+        """A collector on a node, again when it dies, unless it never gets anywhere."""
+        deaths, reason = 0, ""
+        while deaths < _MAX_DEATHS and not reason:
+            actor = ray.remote(Node).options(**_there(node.id), runtime_env={"env_vars": _WORKER}).remote()
+            collector = NodeCollector(actor, node.address, self._arriving, self._is_shared, self._pace)
+            self._collectors[node.id] = collector
+            await collector.begin(self._setting, self._variables)
+            if collector.num_sessions:
+                self._say(f"node {node.address}: {collector.num_sessions} sessions")
+                add(collector)
+            reason = await collector.ended
+            deaths = 0 if collector.has_taken else deaths + 1
+            if not reason:
+                self._say(f"node {node.address}: its collector died; others take what it was taking")
+        self._refusal = f"node {node.address}: {reason or f'its collector died {deaths} times in a row'}"
+        self._say(f"left out: {self._refusal}")
+
+
+class NodeCollector:
+    """A node's collector as the driver sees it (`collection.campaign.taking.Collector`). `ended` is why it refused to
+    go on, "" when it died."""
+
+    def __init__(self, actor: Any, address: str, arriving: Path, is_shared: bool, pace: Pace) -> None:
+        self.address, self.num_sessions, self.has_taken = address, 0, False
+        self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._actor, self._arriving, self._is_shared, self._pace = actor, arriving, is_shared, pace
+
+    async def begin(self, setting: ray.ObjectRef, variables: dict[str, str]) -> None:
+        """It has sessions then, or has ended."""
+        try:
+            said = await self._actor.begin.remote(setting, variables)
+        except RayError as error:
+            self._end_by(error)
+            return
+        if isinstance(said, Refused):
+            self.end(said.reason)
+        else:
+            self.num_sessions = said
+
+    async def take(self, session: int, wanted: Try, folder: Path, downloads: Path) -> Taken:
+        """As `Collector`."""
+        if self.ended.done():
+            raise LostError
+        arriving = self._arriving / wanted.name / secrets.token_hex(4)  # a node that is cut off may go on writing there
+        shutil.rmtree(arriving.parent, ignore_errors=True)
+        try:
+            arriving.mkdir(parents=True)
+            taken = await self._receive(session, wanted, arriving)
+            if (arriving / DOWNLOADS).exists():
+                shutil.move(arriving / DOWNLOADS, downloads)
+            (arriving / wanted.name).rename(folder)
+        except OSError as error:
+            raise UserError(f"{folder} cannot be written: {error}; what is complete is kept") from error
+        finally:
+            await asyncio.to_thread(shutil.rmtree, arriving.parent, ignore_errors=True)
+        self.has_taken = True
+        for _ in range(taken.num_steps):
+            self._pace.count_step()
+        return taken
+
+    def end(self, reason: str = "") -> None:
+        """End it there, and all that it takes."""
+        if not self.ended.done():
+            self.ended.set_result(reason)
+        ray.kill(self._actor)
+
+    async def _receive(self, session: int, wanted: Try, arriving: Path) -> Taken:
+        call = self._actor.take.options(num_returns="streaming", _generator_backpressure_num_objects=_AHEAD)
+        try:
+            async for reference in call.remote(session, wanted, arriving if self._is_shared else None):
+                found = await reference
+                if isinstance(found, Taken):
+                    return found
+                if isinstance(found, Refused):
+                    self.end(found.reason)
+                    break
+                await asyncio.to_thread(write, arriving, found)
+        except RayError as error:
+            self._end_by(error)
+        raise LostError
+
+    def _end_by(self, error: RayError) -> None:
+        """It died, or has a fault of our own, which it would have again."""
+        if isinstance(error, RayActorError) and error.actor_init_failed:
+            self.end(f"cannot load the collector in {ROOT}; all nodes need the same Elcano there")
+        else:
+            self.end(f"{type(error.cause).__name__}: {error.cause}" if isinstance(error, RayTaskError) else "")
+
+
+def _there(node: str) -> dict[str, Any]:
+    """Options of an actor that takes nothing of what Ray counts, on this node."""
+    where = NodeAffinitySchedulingStrategy(node, soft=False)
+    return {"num_cpus": 0, "scheduling_strategy": where, "max_concurrency": _MOST_CALLS}

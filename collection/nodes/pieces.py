@@ -1,0 +1,36 @@
+"""A folder's files in batches of bounded size, however many files it has and however large they are."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+BATCH_BYTES = 96_000
+"""Ray sends a reply below 100 KB straight to who asked, and stores no copy of it."""
+
+Piece = tuple[str, bytes]
+"""A file's path in the folder, and what it goes on with."""
+
+
+def batches(folder: Path) -> Iterator[list[Piece]]:
+    """All files, one after another."""
+    batch: list[Piece] = []
+    room = BATCH_BYTES
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        name, is_new = str(path.relative_to(folder)), True
+        with open(path, "rb") as file:
+            while (data := file.read(room)) or is_new:
+                batch.append((name, data))
+                room, is_new = room - len(data), False
+                if not room:
+                    yield batch
+                    batch, room = [], BATCH_BYTES
+    if batch:
+        yield batch
+
+
+def write(folder: Path, batch: Sequence[Piece]) -> None:
+    """Add a batch to a folder that was empty before the first."""
+    for name, data in batch:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(path, "ab") as file:
+            file.write(data)
