@@ -34,6 +34,8 @@ from environments.world import World
 ARRIVING = ".arriving"
 _POLL_S = 1.0
 _MAX_DEATHS = 3
+_PAUSE_S = 5.0
+"""Before a collector is begun again; by then it may be known that its node has died, too."""
 _AHEAD = 2
 """Batches of a trajectory that a node sends before the first was written here."""
 _MOST_CALLS = 100_000
@@ -129,7 +131,9 @@ class _Nodes:
             reason = await collector.ended
             deaths = 0 if collector.has_taken else deaths + 1
             if not reason:
-                self._say(f"node {node.address}: its collector died; others take what it was taking")
+                if collector.num_sessions:
+                    self._say(f"node {node.address}: its collector died; others take what it was taking")
+                await asyncio.sleep(_PAUSE_S)
         self._refusal = f"node {node.address}: {reason or f'its collector died {deaths} times in a row'}"
         self._say(f"left out: {self._refusal}")
 

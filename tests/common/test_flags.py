@@ -42,10 +42,14 @@ def others(kind: Any, default: Any) -> list[Any]:
     return [value for value in found if value != default]
 
 
+BESIDE = {"shared_output_dir": {"ray_address": "local"}}
+"""What a flag may not be given without."""
+
+
 def made(kind: type, name: str, value: Any) -> Any | None:
     """None where the field does not allow the value."""
     try:
-        return kind(**{name: value})
+        return kind(**{name: value, **BESIDE.get(name, {})})
     except ValueError:
         return None
 
