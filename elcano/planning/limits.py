@@ -18,8 +18,7 @@ class Limit:
 
 def limits(speed: StageSpeed, setting: Setting, num_sites: int) -> list[Limit]:
     """The lowest first."""
-    page = speed.a_step()
-    alone_s = page.delay_s + page.work_s + speed.server.alone_s
+    page, alone_s = speed.a_step(), _alone_s(speed)
     computed = min(setting.max_batch_size, setting.sessions / setting.replicas)
     found = [
         Limit("browsers", setting.sessions / alone_s),
@@ -41,9 +40,13 @@ def limits(speed: StageSpeed, setting: Setting, num_sites: int) -> list[Limit]:
 
 def sessions_for_one_server(speed: StageSpeed, max_batch_size: int) -> int:
     """How many sessions, if none ever waited, would ask for as much as one server replies at its best."""
+    return math.ceil(speed.server.replies_per_s(max_batch_size) * _alone_s(speed))
+
+
+def _alone_s(speed: StageSpeed) -> float:
+    """A step of a session that waits for no other."""
     page = speed.a_step()
-    alone_s = page.delay_s + page.work_s + speed.server.alone_s
-    return math.ceil(speed.server.replies_per_s(max_batch_size) * alone_s)
+    return page.delay_s + page.work_s + speed.server.alone_s
 
 
 def breaks(setting: Setting, config: PlanConfig) -> list[str]:

@@ -9,6 +9,7 @@ import pytest
 
 from collection.nodes.pieces import BATCH_BYTES, batches, write
 from tests.conftest import ROOT
+from tests.elcano.ray_nodes import NEEDS_RAY
 
 WITHOUT_RAY = "import sys; sys.modules['ray'] = None; sys.path[0] = '.'; sys.argv[0] = 'collection/run.py'\n"
 RUNS = "from collection.run import RunConfig, main\nfrom common.cli import run\nrun(RunConfig, main)"
@@ -23,8 +24,14 @@ def started(*words: object, before: str = "") -> subprocess.CompletedProcess:
 @pytest.mark.parametrize(
     "flags, says",
     [
-        (["--ray_address", "127.0.0.1:1"], "error: --ray_address 127.0.0.1:1: nothing answers there"),
-        (["--ray_address", "head"], "error: --ray_address head: start the run on a node of the cluster"),
+        pytest.param(
+            ["--ray_address", "127.0.0.1:1"], "error: --ray_address 127.0.0.1:1: nothing answers there", marks=NEEDS_RAY
+        ),
+        pytest.param(
+            ["--ray_address", "head"],
+            "error: --ray_address head: start the run on a node of the cluster",
+            marks=NEEDS_RAY,
+        ),
         (["--shared_output_dir"], "error: --shared_output_dir is about the nodes of --ray_address"),
         (["--ray_address", "h:1", "--env", "webarena"], "error: --env webarena is for this machine alone"),
     ],

@@ -8,7 +8,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from http.server import ThreadingHTTPServer
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +19,13 @@ from data.trajectory import read_trajectory
 from tests.collection.collector import Collector, task
 from tests.collection.repeats import compare
 from tests.conftest import ROOT
-from tests.elcano.ray_nodes import NODES, Cluster, cluster
+from tests.elcano.ray_nodes import NEEDS_RAY, NODES, Cluster, cluster
 from tests.environments import website
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(1200),
-    pytest.mark.skipif(not find_spec("ray"), reason="Ray is not installed: pip install -e '.[ray]'"),
+    NEEDS_RAY,
 ]
 SECRET = "a-secret-of-the-shell"
 SLOW = "Wait | Wait | Restart | ANSWER; done"

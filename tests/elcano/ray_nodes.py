@@ -12,12 +12,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import psutil
+import pytest
 
 from common.processes import die_with_parent, free_port
 
+NEEDS_RAY = pytest.mark.skipif(not find_spec("ray"), reason="Ray is not installed: pip install -e '.[ray]'")
 NODES = ("first", "second")
 _RAY = Path(sys.executable).with_name("ray")
 _TRIES = 3

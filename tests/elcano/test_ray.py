@@ -9,7 +9,6 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
 import psutil
@@ -24,14 +23,14 @@ from elcano.executors.executor import Command, Executor, load_executor
 from elcano.resources import Resources
 from tests.conftest import ROOT
 from tests.elcano.captain import SERVES, captain
-from tests.elcano.ray_nodes import NODES, Cluster, cluster
+from tests.elcano.ray_nodes import NEEDS_RAY, NODES, Cluster, cluster
 from tests.elcano.test_moved_run import RECIPE
 from tests.elcano.test_stage import SLOW_TO_END
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(2400),
-    pytest.mark.skipif(not find_spec("ray"), reason="Ray is not installed: pip install -e '.[ray]'"),
+    NEEDS_RAY,
 ]
 ANCESTORS = "import psutil; print(*(process.pid for process in psutil.Process().parents()))"
 SECRET = "a-secret-of-the-shell"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
+from tests.elcano.ray_nodes import NEEDS_RAY
 
 SETS = """
 import os
@@ -32,6 +33,7 @@ def test_without_ray_it_is_said_in_one_line(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
+@NEEDS_RAY
 @pytest.mark.parametrize(
     "address, says",
     [
@@ -48,6 +50,7 @@ def test_an_address_without_a_cluster_is_refused(address: str, says: str) -> Non
     assert last.startswith(f"common.errors.UserError: --executor ray: RAY_ADDRESS={address}: ") and says in last
 
 
+@NEEDS_RAY
 def test_a_cluster_of_its_own_has_a_token_that_only_this_user_reads() -> None:
     script = SETS + (
         "path = os.environ['RAY_AUTH_TOKEN_PATH']\n"
