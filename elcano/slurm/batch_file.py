@@ -24,6 +24,8 @@ _MEET = [  # the batch step runs on the first node
     "export HOST_NUM=$SLURM_NNODES MASTER_PORT=$((20000 + SLURM_JOB_ID % 12768))",
 ]
 _ONE_EACH = "srun --kill-on-bad-exit=1 bash -c 'INDEX=$SLURM_NODEID exec \"$@\"' bash"
+_ASKED = "trap 'scancel --signal=TERM \"$SLURM_JOB_ID\"' TERM"  # srun answers SIGTERM by killing what it started
+_UNTIL_ENDED = ["until wait $!; code=$?; ! kill -0 $! 2>/dev/null; do :; done", "exit $code"]
 
 
 def job_name(log: Path) -> str:
@@ -53,9 +55,9 @@ def batch_file(command: Command, resources: Resources, node: str = "") -> str:
         lines.append(f"{ADDRESS}={_OWN_ADDRESS}")
     words = " ".join(map(_quoted, command.words))
     if resources.num_nodes > 1:
-        lines += _MEET
-        words = f"{_ONE_EACH} {words}"
-    lines.append(f"exec {words}")
+        lines += [*_MEET, _ASKED, f"{_ONE_EACH} {words} &", *_UNTIL_ENDED]
+    else:
+        lines.append(f"exec {words}")
     return "#!/bin/bash\n" + "".join(f"{line}\n" for line in lines)
 
 

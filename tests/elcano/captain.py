@@ -8,7 +8,8 @@ from elcano.executors.executor import Command, load_executor
 from elcano.resources import Resources
 signal.signal(signal.SIGINT, signal.default_int_handler)  # also where the tests run in the background
 def main(words):
-    load_executor("{executor}").run(Command(words[1:], Path(words[0])), Resources(partition="{partition}"))
+    needs = Resources(partition="{partition}", num_nodes={num_nodes})
+    load_executor("{executor}").run(Command(words[1:], Path(words[0])), needs)
 sys.exit(cli.guarded(main, sys.argv[1:]))
 """
 SERVES = """
@@ -19,6 +20,6 @@ HTTPServer((sys.argv[1], int(sys.argv[2])), SimpleHTTPRequestHandler).serve_fore
 """Of an address and a port."""
 
 
-def captain(executor: str, partition: str = "") -> str:
+def captain(executor: str, partition: str = "", num_nodes: int | None = None) -> str:
     """Of a log and a command's words."""
-    return _CAPTAIN.format(executor=executor, partition=partition)
+    return _CAPTAIN.format(executor=executor, partition=partition, num_nodes=num_nodes)

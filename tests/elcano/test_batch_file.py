@@ -57,7 +57,7 @@ def test_of_several_nodes_each_learns_its_number(tmp_path: Path) -> None:
     text = batch_file(command, Resources(num_nodes=2))
     assert asked(text).items() >= {"nodes": "2", "ntasks-per-node": "1"}.items()
     assert "export CHIEF_IP=$(scontrol " in text and "HOST_NUM=$SLURM_NNODES" in text
-    begins = text.splitlines()[-1].replace("exec srun --kill-on-bad-exit=1", "exec")
+    begins = 'srun() { shift; "$@"; }\n' + text[text.index("trap ") :]
     environment = {**os.environ, "SLURM_NODEID": "1", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(["bash", "-c", begins], capture_output=True, text=True, env=environment)
     assert done.stdout == "['a b', '$HOME']|1|1\n", done.stderr

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from elcano.resources import Resources
 from tests import tiny
 from tests.conftest import ROOT
 from tests.elcano import ray_nodes, slurm_cluster
+from tests.elcano.captain import captain
 from tests.namespaces import Host, can_make_hosts, hosts
 from tests.training.script import Run, metrics, wait_until_gone
 
@@ -62,7 +63,8 @@ def rays_nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         for name, value in started.variables.items():
             monkeypatch.setenv(name, value)
         yield
-        sys.modules["ray"].shutdown()
+        if "ray" in sys.modules:
+            sys.modules["ray"].shutdown()
 
 
 class TwoHosts:
@@ -158,6 +160,42 @@ def test_an_executor_trains_on_two_nodes(
     check_same_steps(log.read_text(), one_host)
     with pytest.raises(UserError, match=r"num_nodes=3|job \d+"):
         executor.run(Command(["true"], log), dataclasses.replace(needs, num_nodes=3))
+
+
+@pytest.mark.parametrize(("name", "cluster"), [("slurm", "slurm_nodes"), ("ray", "rays_nodes")])
+def test_ctrl_c_saves_on_both_nodes_and_the_same_command_goes_on(
+    name: str,
+    cluster: str,
+    one_host: str,
+    shards: Path,
+    megatron: Path,
+    tmp_path: Path,
+    spawn: Callable[..., subprocess.Popen],
+    request: pytest.FixtureRequest,
+) -> None:
+    request.getfixturevalue(cluster)
+    paths = {"dataset_path": shards, "pretrain_checkpoint_path": megatron, "output_basepath": tmp_path / "two"}
+    flags = {**FLAGS, **paths, "host_gpu_num": 1, "save_interval": 100}
+    words = [str(word) for flag, value in flags.items() for word in (f"--{flag}", value)]
+    script, log = str(ROOT / "training" / "train_idefics2.sh"), tmp_path / "logs" / "train.log"
+    env = {**os.environ, "PYTHON": sys.executable}
+
+    def start() -> subprocess.Popen:
+        return spawn("-c", captain(name, num_nodes=2), log, "bash", script, *words, env=env, stdout=subprocess.PIPE)
+
+    run = start()
+    deadline = time.monotonic() + 300
+    while not (log.exists() and metrics(log.read_text())):
+        assert run.poll() is None and time.monotonic() < deadline, log.exists() and log.read_text()
+        time.sleep(0.05)
+    os.killpg(run.pid, signal.SIGINT)
+    assert run.wait(300) == 130, log.read_text()
+    first = log.read_text()
+    assert 0 < len(metrics(first)) < 6 and "has saved its work" in run.stdout.read()
+    assert start().wait(300) == 0
+    rest = log.read_text().removeprefix(first)
+    assert len(metrics(rest)) == 6 - len(metrics(first))
+    check_same_steps(rest, one_host)
 
 
 def test_this_machine_alone_is_one_node(tmp_path: Path) -> None:
