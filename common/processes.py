@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import os
+import re
 import resource
 import signal
 import socket
@@ -84,8 +85,8 @@ def listen(port: int, host: str = "127.0.0.1") -> socket.socket:
 
 @contextlib.contextmanager
 def served(module: str, preferred: int = 0) -> Iterator[int]:
-    """Serve websites by `python -m module --port PORT` in a process that dies with this one; gives the port, which ends
-    the first line that it prints: `preferred`, if that is free."""
+    """Run `python -m module --port PORT` in a process that dies with this one; gives the port, which is the last in the
+    first line that it prints: `preferred`, if that is free."""
     for port in (free_port(preferred), 0):  # another may take it in this moment
         command = [sys.executable, "-m", module, "--port", str(port)]
         process = subprocess.Popen(
@@ -106,7 +107,7 @@ def served(module: str, preferred: int = 0) -> Iterator[int]:
     else:
         raise UserError(f"{module} did not start: {(said or ['it says nothing'])[-1].removeprefix('error: ')}")
     try:
-        yield int(line.rsplit(":", 1)[1].strip(" /\n"))
+        yield int(re.findall(r":(\d+)", line)[-1])
     finally:
         process.kill()
         process.wait()

@@ -62,6 +62,9 @@ class ServerConfig(SamplingDefaults, EngineFlags, ModelFlags):
     """Bearer token that clients must send. Better set ELCANO_API_KEY, which other users of this machine cannot read."""
     replicas: Annotated[int, at_least(1)] = 1
     """Server processes behind this port: one for each of the first N GPUs, or N on the CPU."""
+    ray_address: str = ""
+    """Place the replicas on the nodes of this Ray cluster, HOST:PORT, which see the same checkpoint folder; local: one
+    of this machine alone."""
     kv_cache_gib: Annotated[float, above(0)] | None = None
     """Memory for keys, values and image features, of running requests and of what may be reused; None: 2 GiB on a CPU,
     80 % of what the weights leave free on a GPU, measured anew when they change."""

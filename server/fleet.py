@@ -11,8 +11,9 @@ import logging
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 import httpx
 
@@ -24,30 +25,68 @@ log = logging.getLogger("elcano.server")
 _PAUSE_S = 5.0
 _DRAIN_S = 900.0  # longer than a request may take by default
 _HEALTH_S = 30.0  # a replica that does not even say how it is for so long counts as stuck
+CONNECT_S = 5.0  # where nobody takes a connection for so long, nobody is
+
+
+class Process(Protocol):
+    """A server process, on this machine or on a node of a cluster (`node_process.py`)."""
+
+    def address(self) -> str:
+        """Its URL, once it serves; raises `UserError` when it ends instead."""
+
+    def poll(self) -> int | None:
+        """Its exit code, when it has ended."""
+
+    def terminate(self) -> None:
+        """Let it finish what is under way."""
+
+    def kill(self) -> None:
+        """End it at once."""
+
+    def wait(self) -> object:
+        """Until it has ended."""
+
+
+class Child(subprocess.Popen):
+    """A `Process` on this machine, which ends with this one."""
+
+    def __init__(self, command: Sequence[str]):
+        super().__init__(command, stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent)
+
+    def address(self) -> str:
+        """As `Process`."""
+        return announced(self.stdout.readline())
+
+
+def announced(line: str) -> str:
+    """The URL in a server's first line."""
+    if not line.startswith("serving "):
+        raise UserError("a replica ended at its start; what it said is above")
+    return line.strip().rpartition(" on ")[2]
 
 
 @dataclasses.dataclass(eq=False)
 class Replica:
-    """One server process. `url` is empty while no request may go there."""
+    """One server process after another. `url` is empty while no request may go there; nor may one while it is
+    `doubted`, which the next look at it ends, or ends it."""
 
     command: list[str]
-    process: subprocess.Popen | None = None
+    launch: Callable[[Sequence[str]], Process] = Child
+    process: Process | None = None
     url: str = ""
-    in_flight: int = 0
     dismissed_at: float | None = None
+    doubted: bool = False
+    in_flight: int = 0
+    _awaited: set[asyncio.Timeout] = dataclasses.field(default_factory=set)
 
     def start(self, folder: Path) -> None:
         """Launch it with the weights in `folder`; `wait_ready` says when it serves."""
-        command = [*self.command, "--model_name_or_path", str(folder)]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent)
+        self.process = self.launch([*self.command, "--model_name_or_path", str(folder)])
         self.dismissed_at = None
 
     def wait_ready(self) -> tuple[str, str]:
         """Its address and its weights version; raises `UserError` when it ends instead of serving."""
-        line = self.process.stdout.readline()
-        if not line.startswith("serving "):
-            raise UserError("a replica ended at its start; what it said is above")
-        url = line.strip().rpartition(" on ")[2]
+        url = self.process.address()
         return url, httpx.get(f"{url}/health", timeout=_HEALTH_S, trust_env=False).json()["weights_version"]
 
     @contextlib.contextmanager
@@ -58,6 +97,16 @@ class Replica:
             yield
         finally:
             self.in_flight -= 1
+
+    @contextlib.asynccontextmanager
+    async def awaited(self) -> AsyncIterator[None]:
+        """`TimeoutError` when it is killed meanwhile: a link that is cut says nothing."""
+        async with asyncio.timeout(None) as patience:
+            self._awaited.add(patience)
+            try:
+                yield
+            finally:
+                self._awaited.discard(patience)
 
     def notice_end(self) -> None:
         """No further requests if the process has ended; it is started again soon."""
@@ -76,9 +125,11 @@ class Replica:
         return self.dismissed_at is not None and time.monotonic() - self.dismissed_at > _DRAIN_S
 
     def kill(self) -> None:
-        """No further requests, and an end at once."""
+        """No further requests, and an end at once, also to those that await an answer."""
         self.url = ""
         self.process.kill()
+        for patience in self._awaited:
+            patience.reschedule(0)
 
     def stop(self) -> None:
         """Let it finish what is under way."""
@@ -117,15 +168,17 @@ class Fleet:
 
     async def keep(self) -> None:
         """Until cancelled: start again what has ended, end what is dead inside or stuck."""
-        async with httpx.AsyncClient(timeout=_HEALTH_S, trust_env=False) as client:
+        patience = httpx.Timeout(_HEALTH_S, connect=CONNECT_S)
+        anew = httpx.Limits(max_keepalive_connections=0)  # an old connection would not tell that a link is cut
+        async with httpx.AsyncClient(timeout=patience, limits=anew, trust_env=False) as client:
             await asyncio.gather(*(self._keep(replica, client) for replica in self.replicas))
 
     async def _keep(self, replica: Replica, client: httpx.AsyncClient) -> None:
         while True:
             await asyncio.sleep(_PAUSE_S)
             try:
-                if replica.process.poll() is not None:
-                    log.error("a replica ended with code %s; starting it again", replica.process.returncode)
+                if (code := replica.process.poll()) is not None:
+                    log.error("a replica ended with code %s; starting it again", code)
                     replica.url = ""
                     replica.start(self.folder)
                     self._admit(replica, *await asyncio.to_thread(replica.wait_ready))
@@ -146,6 +199,8 @@ class Fleet:
         elif version != wanted == self.version and settled and not self.reloading.locked():
             log.error("a replica serves %s, wanted is %s; starting it again", version, wanted)
             replica.dismiss()
+        else:
+            replica.doubted = False
 
     def _admit(self, replica: Replica, url: str, version: str) -> None:
         """Requests may go to it, if its weights are the wanted ones and it was not dismissed while it loaded them."""
@@ -156,7 +211,7 @@ class Fleet:
             raise UserError(
                 f"{self.folder} holds {version}, others serve {self.version}; POST /reload changes them all"
             )
-        self.version, replica.url = version, url
+        self.version, replica.url, replica.doubted = version, url, False
 
 
 async def _state(client: httpx.AsyncClient, url: str) -> tuple[str, str]:
@@ -168,13 +223,7 @@ async def _state(client: httpx.AsyncClient, url: str) -> tuple[str, str]:
         return "silent", ""
 
 
-def replica_commands(arguments: Sequence[str], num_replicas: int, device: str) -> list[list[str]]:
-    """The command of each replica but for its weights: this one's own with another port, and its own GPU when there
-    are several."""
+def replica_command(arguments: Sequence[str], *flags: str) -> list[str]:
+    """This process's own `arguments` for a replica, but for its weights: with another port, and with `flags`."""
     server = str(Path(__file__).with_name("hf_online_server.py"))
-    commands = []
-    for number in range(num_replicas):
-        own = f"cuda:{number}" if device == "cuda" else device
-        tail = ["--port", "0", "--host", "127.0.0.1", "--replicas", "1", "--device", own, "--access_log", ""]
-        commands.append([sys.executable, server, *arguments, *tail])
-    return commands
+    return [sys.executable, server, *arguments, "--port", "0", "--replicas", "1", "--access_log", "", *flags]

@@ -12,10 +12,12 @@ Replies are drawn at temperature 1.2 for exploration, as published; for evaluati
 import ipaddress
 import json
 import os
+import secrets
 import signal
 import socket
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,6 +42,7 @@ if TYPE_CHECKING:  # torch takes seconds to import; what can be refused is refus
     from fastapi import FastAPI
 
     from server.engine import Engine
+    from server.fleet import Replica
     from server.memory_budget import MemoryBudget
 
 _KEEP_ALIVE_S = 75  # longer than clients keep idle connections, so that they never meet one that has just been closed
@@ -52,11 +55,16 @@ def main(config: ServerConfig) -> None:
     cli.check_installed("torch", "transformers", "fastapi", "uvicorn")
     listener = listen(config.port, config.host)  # before anything heavy is loaded
     warn_of_strangers(config, listener)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # while loading; uvicorn drains first, then comes here too
-    if config.replicas > 1:
+    end_at_sigterm()  # while loading; uvicorn drains first, then comes here too
+    if config.replicas > 1 or config.ray_address:
         serve_replicas(config, folder, listener)
     else:
         serve(config, folder, listener)
+
+
+def end_at_sigterm() -> None:
+    """With code 0."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
 
 
 def chosen_folder(config: ServerConfig) -> Path:
@@ -172,23 +180,58 @@ def first_engine(config: ServerConfig, folder: Path) -> "Engine":
 
 def serve_replicas(config: ServerConfig, folder: Path, listener: socket.socket) -> None:
     """Run several of this server behind one port until a signal."""
+    from server.fleet import Fleet
+    from server.replicas import create_router_app
+
+    arguments = [*sys.argv[1:], "--served_model_name", config.served_model_name or folder.resolve().name]
+    if config.ray_address:
+        replicas, key = replicas_on_nodes(config, arguments)
+    else:
+        replicas, key = replicas_here(config, arguments), key_of(config)
+    fleet = Fleet(replicas, folder)
+    fleet.start()
+    ready = announcement(config, folder, listener)
+    run(create_router_app(fleet, ready, config.max_batch_size, config.request_timeout_s, key), config, listener)
+
+
+def replicas_here(config: ServerConfig, arguments: list[str]) -> list["Replica"]:
+    """On this machine, each with a GPU of its own where there are any."""
     import torch
 
-    from server.fleet import Fleet, Replica, replica_commands
-    from server.replicas import create_router_app
+    from server.fleet import Replica, replica_command
 
     device = config.device
     if device in ("auto", "cuda"):
         device = "cuda" if torch.cuda.is_available() else "cpu"
     if device == "cuda" and torch.cuda.device_count() < config.replicas:
         raise UserError(f"--replicas {config.replicas}: there are only {torch.cuda.device_count()} GPUs")
-    arguments = [*sys.argv[1:], "--served_model_name", config.served_model_name or folder.resolve().name]
-    fleet = Fleet([Replica(command) for command in replica_commands(arguments, config.replicas, device)], folder)
-    fleet.start()
-    app = create_router_app(
-        fleet, announcement(config, folder, listener), config.max_batch_size, config.request_timeout_s
-    )
-    run(app, config, listener)
+    devices = [f"cuda:{number}" if device == "cuda" else device for number in range(config.replicas)]
+    return [Replica(replica_command(arguments, "--host", "127.0.0.1", "--device", one)) for one in devices]
+
+
+def replicas_on_nodes(config: ServerConfig, arguments: list[str]) -> tuple[list["Replica"], str]:
+    """On the nodes of a Ray cluster, and the key that they ask for: others reach them, too."""
+    from common.ray_cluster.settings import prepare
+
+    said = f"--ray_address {config.ray_address}"
+    prepare(config.ray_address, said)
+    from common.ray_cluster import cluster  # only now: Ray reads its settings as it is imported
+    from server.fleet import Replica, replica_command
+    from server.node_process import NodeProcess, needs_of, room
+
+    cluster.join(config.ray_address, said)
+    end_at_sigterm()  # Ray has its own way
+    threads = os.environ.get("OMP_NUM_THREADS", "1")
+    needs = needs_of(config.device, int(threads))
+    if (fit := room(needs)) < config.replicas:
+        each = "a GPU" if needs["num_gpus"] else f"{threads} cores (OMP_NUM_THREADS)"
+        raise UserError(
+            f"{said}: its nodes have room for {fit} replicas of {each} each, not --replicas {config.replicas}"
+        )
+    key = key_of(config) or secrets.token_urlsafe(24)
+    launch = partial(NodeProcess, needs=needs, variables={"ELCANO_API_KEY": key, "OMP_NUM_THREADS": threads})
+    command = replica_command(arguments, "--ray_address", "")
+    return [Replica(command, launch) for _ in range(config.replicas)], key
 
 
 def announcement(config: ServerConfig, folder: Path, listener: socket.socket) -> Callable[[], None]:

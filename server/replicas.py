@@ -7,6 +7,7 @@ a replica is down (`fleet.py`), its episodes move to the others.
 import asyncio
 import collections
 import contextlib
+import itertools
 import json
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -20,7 +21,7 @@ from starlette.exceptions import HTTPException
 
 from common.errors import UserError
 from server.errors import KINDS, Kind, no_such_url, refusal
-from server.fleet import Fleet, Replica
+from server.fleet import CONNECT_S, Fleet, Replica
 from server.metrics import ReplicasMetrics, render
 from server.service import ReloadingError
 from server.streaming import ClientGoneError, Stream, unless_gone
@@ -39,17 +40,22 @@ class Router:
     def __init__(self, replicas: Sequence[Replica], slack: int):
         self.replicas, self.slack = replicas, slack
         self._homes: collections.OrderedDict[str, Replica] = collections.OrderedDict()
+        self._last_new = dict.fromkeys(replicas, 0)  # when each was last given an episode
+        self._num_new = itertools.count(1)
 
     def choose(self, session: str | None) -> Replica | None:
         """The session's own replica unless it has `slack` requests more under way than the idlest; None: all are down.
 
         What a replica has read for a session saves less than waiting long for it costs.
         """
-        idlest = min((one for one in self.replicas if one.url), key=lambda one: one.in_flight, default=None)
+        up = [one for one in self.replicas if one.url and not one.doubted]
+        idlest = min(up, key=lambda one: (one.in_flight, self._last_new[one]), default=None)
         if session is None or idlest is None:
             return idlest
+        if session not in self._homes:
+            self._last_new[idlest] = next(self._num_new)
         home = self._homes.pop(session, idlest)
-        if not home.url or home.in_flight > idlest.in_flight + self.slack:
+        if home not in up or home.in_flight > idlest.in_flight + self.slack:
             home = idlest
         self._homes[session] = home
         while len(self._homes) > _MAX_SESSIONS:
@@ -75,14 +81,17 @@ def session_of(headers: Any, body: bytes) -> str | None:
         return None
 
 
-def create_router_app(fleet: Fleet, on_ready: Callable[[], None], slack: int, timeout_s: float) -> fastapi.FastAPI:
-    """The application before `fleet`, which runs already; it stops it in the end. A replica that does not answer for
-    longer than the `timeout_s` that it holds itself counts as down."""
+def create_router_app(
+    fleet: Fleet, on_ready: Callable[[], None], slack: int, timeout_s: float, api_key: str = ""
+) -> fastapi.FastAPI:
+    """The application before `fleet`, which runs already and asks for `api_key`; it stops it in the end. A replica that
+    does not answer for longer than the `timeout_s` that it holds itself counts as down."""
     replicas, reloading = fleet.replicas, fleet.reloading
     router = Router(replicas, slack)
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
-    patience = httpx.Timeout(timeout_s + _PATIENCE_S)
-    client = httpx.AsyncClient(timeout=patience, limits=limits, trust_env=False)
+    patience = httpx.Timeout(timeout_s + _PATIENCE_S, connect=CONNECT_S)
+    key = {"authorization": f"Bearer {api_key}"} if api_key else {}
+    client = httpx.AsyncClient(timeout=patience, limits=limits, headers=key, trust_env=False)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: fastapi.FastAPI) -> AsyncIterator[None]:
@@ -109,14 +118,14 @@ def create_router_app(fleet: Fleet, on_ready: Callable[[], None], slack: int, ti
         return JSONResponse(body, status_code=200 if num_ok else 503)
 
     @app.get("/metrics")
-    async def metrics(request: fastapi.Request) -> PlainTextResponse:
-        answers = await _ask_all(client, replicas, "GET", "/metrics", headers=_auth(request))
+    async def metrics() -> PlainTextResponse:
+        answers = await _ask_all(client, replicas, "GET", "/metrics")
         texts = {number: answer.text for number, answer in enumerate(answers) if answer is not None}
         return render(ReplicasMetrics(texts))
 
     @app.post("/reload")
     async def reload(request: fastapi.Request) -> Response:
-        headers = _auth(request) | {"content-type": "application/json"}
+        headers = {"content-type": "application/json"}
         body = await request.body()
         if reloading.locked():
             error = ReloadingError("another reload is under way; try again later")
@@ -139,29 +148,44 @@ def create_router_app(fleet: Fleet, on_ready: Callable[[], None], slack: int, ti
         if httpx.URL(f"http://replica/{path}").path != f"/{path}":  # /./reload would reach one replica's /reload
             raise HTTPException(404)
         body = await request.body()
-        replica = router.choose(session_of(request.headers, body) if body else None)
-        if replica is None:
-            return _unavailable()
-        headers = _auth(request) | {"content-type": request.headers.get("content-type", "application/json")}
-        outgoing = client.build_request(request.method, f"{replica.url}/{path}", content=body, headers=headers)
-        async with contextlib.AsyncExitStack() as held:
-            held.enter_context(replica.busy())
+        session = session_of(request.headers, body) if body else None
+        while (replica := router.choose(session)) is not None:
             try:
+                return await _answer(client, replica, request, path, body)
+            except (httpx.ConnectError, httpx.ConnectTimeout) as error:  # it has not begun: another one may
+                log.error("a replica takes no connection: %r", error)
+                replica.notice_end()
+                replica.doubted = True
+        return _unavailable()
+
+    return app
+
+
+async def _answer(
+    client: httpx.AsyncClient, replica: Replica, request: fastapi.Request, path: str, body: bytes
+) -> Response:
+    """What the replica says to it, or that it is down; raises httpx's error where it takes no connection."""
+    headers = {"content-type": request.headers.get("content-type", "application/json")}
+    outgoing = client.build_request(request.method, f"{replica.url}/{path}", content=body, headers=headers)
+    async with contextlib.AsyncExitStack() as held:
+        held.enter_context(replica.busy())
+        try:
+            async with replica.awaited():
                 answer = await unless_gone(request, client.send(outgoing, stream=True))
                 held.push_async_callback(answer.aclose)
                 kept = {name: answer.headers[name] for name in _REPLY_HEADERS if name in answer.headers}
                 if kept.get("content-type", "").startswith("text/event-stream"):
                     return Stream(answer.aiter_raw(), held.pop_all().aclose, answer.status_code, kept)
                 content = b"".join([piece async for piece in answer.aiter_raw()])
-            except ClientGoneError as error:
-                return refusal(error, KINDS[ClientGoneError])
-            except httpx.HTTPError as error:
-                log.error("a replica failed: %r", error)
-                replica.notice_end()
-                return _unavailable()
-            return Response(content, answer.status_code, kept)
-
-    return app
+        except ClientGoneError as error:
+            return refusal(error, KINDS[ClientGoneError])
+        except (httpx.ConnectError, httpx.ConnectTimeout):
+            raise
+        except (httpx.HTTPError, TimeoutError) as error:
+            log.error("a replica failed: %r", error)
+            replica.notice_end()
+            return _unavailable()
+        return Response(content, answer.status_code, kept)
 
 
 async def _ask_all(
@@ -174,11 +198,6 @@ async def _ask_all(
             return None
 
     return await asyncio.gather(*(ask(replica) for replica in replicas))
-
-
-def _auth(request: fastapi.Request) -> dict[str, str]:
-    given = request.headers.get("authorization")
-    return {"authorization": given} if given else {}
 
 
 def _unavailable() -> JSONResponse:

@@ -44,6 +44,7 @@ PARTS = {
 }  # what benchmarks/conversion.py starts
 ELSEWHERE = {
     "-m benchmarks.memory_by_rank": "tests/training/test_memory_by_rank.py",
+    "-m benchmarks.serving_nodes": "tests/server/test_server_nodes.py",
 }
 
 

@@ -1,5 +1,6 @@
 """Where a request goes when there are several replicas, and that all of them serve the wanted weights."""
 
+import asyncio
 import json
 import os
 import signal
@@ -130,6 +131,23 @@ def test_a_dismissed_replica_that_hangs_is_killed(served: Served, monkeypatch: p
     wait_for(lambda: first.process is not process and served.health() == ("ok", "old@1"))
 
 
+def test_requests_to_a_replica_that_is_killed_wait_no_longer() -> None:
+    """A link that is cut does not say so."""
+
+    async def request(replica: Replica) -> None:
+        async with replica.awaited():
+            await asyncio.sleep(600)
+
+    async def all_end() -> list[BaseException | None]:
+        replica = Replica([], process=subprocess.Popen(["true"]))
+        requests = [asyncio.create_task(request(replica)) for _ in range(2)]
+        await asyncio.sleep(0)
+        replica.kill()
+        return await asyncio.gather(*requests, return_exceptions=True)
+
+    assert [type(error) for error in asyncio.run(all_end())] == [TimeoutError, TimeoutError]
+
+
 @pytest.mark.parametrize("status", ["dead", "stuck"])
 def test_a_replica_that_is_dead_inside_or_stuck_is_started_again(served: Served, status: str) -> None:
     first = served.fleet.replicas[0].process
@@ -199,6 +217,14 @@ def test_sessions_stay_and_new_ones_go_where_least_is_under_way() -> None:
     assert router.choose("a") is other
     other.url = ""
     assert router.choose("a") is None
+
+
+def test_episodes_that_begin_one_after_another_spread() -> None:
+    replicas = [Replica([], url="one"), Replica([], url="other")]
+    router = Router(replicas, slack=2)
+    homes = [router.choose(str(number)) for number in range(6)]
+    assert homes == replicas * 3
+    assert [router.choose(str(number)) for number in range(6)] == homes
 
 
 def test_what_names_an_episode() -> None:
