@@ -88,6 +88,7 @@ class _Nodes:
     def __init__(self, setting: Setting, variables: dict[str, str], arriving: Path, pace: Pace, say: Say) -> None:
         self._setting, self._variables = ray.put(setting), variables
         self._arriving, self._is_shared = arriving, setting.seen is not None
+        self._own_node = cluster.own_node()  # it sees the output folder as we do
         self._pace, self._say = pace, say
         self._keepers: dict[str, asyncio.Task] = {}
         self._collectors: dict[str, NodeCollector] = {}
@@ -122,7 +123,8 @@ class _Nodes:
         deaths, reason = 0, ""
         while deaths < _MAX_DEATHS and not reason:
             actor = ray.remote(Node).options(**_there(node.id), runtime_env={"env_vars": _WORKER}).remote()
-            collector = NodeCollector(actor, node.address, self._arriving, self._is_shared, self._pace)
+            is_shared = self._is_shared or node.id == self._own_node
+            collector = NodeCollector(actor, node.address, self._arriving, is_shared, self._pace)
             self._collectors[node.id] = collector
             await collector.begin(self._setting, self._variables)
             if collector.num_sessions:

@@ -35,6 +35,7 @@ def prepare(address: str, said: str) -> None:
     os.environ.pop("RAY_AUTH_TOKEN", None)
     os.environ.update({_MODE: "token", "RAY_AUTH_TOKEN_PATH": str(token), "RAY_TMPDIR": str(folder)})
     os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # on Linux, too, it makes Ray stay on loopback
+    os.environ.setdefault("RAY_worker_niceness", "0")  # 15 by default: browsers and models would wait for all else
     os.environ.setdefault("RAY_raylet_start_wait_time_s", "60")  # 30 by default, which a busy machine exceeds
 
 

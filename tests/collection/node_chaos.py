@@ -81,7 +81,13 @@ class Machines:
         (folder / "token").write_text(secrets.token_hex(32))
         (folder / "token").chmod(0o600)
         token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(folder / "token")}
-        self._variables = {**os.environ, **token, **_SHORT_CHECKS, "RAY_raylet_start_wait_time_s": "120"}
+        self._variables = {
+            **os.environ,
+            **token,
+            **_SHORT_CHECKS,
+            "RAY_raylet_start_wait_time_s": "120",
+            "RAY_worker_niceness": "0",
+        }
         for host in made:  # a route that leads nowhere tells Ray which address is the node's own
             route = ["ip", "-n", host.name, "route", "add", "default", "via", _NOWHERE]
             subprocess.run(route, check=True)

@@ -3,7 +3,9 @@
 import ast
 import base64
 import dataclasses
+import functools
 import re
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +13,9 @@ from common.stand_in import CannotReplyError
 
 _TASK = re.compile(r"Now given a task: (.+?)  Please interact with \S+ and get the answer", re.DOTALL)
 _LINE = re.compile(r"""^(\t*)\[(\d{1,9})\] (\w+) ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")(.*)$""", re.MULTILINE)
+
+_PARSING = threading.Lock()
+"""CPython 3.11's parser, when threads use it at once, may end in a SystemError."""
 
 
 class NotUnderstoodError(CannotReplyError):
@@ -76,10 +81,14 @@ def read_page(messages: Sequence[dict[str, Any]]) -> Page:
             "the last message holds no accessibility tree, which the embedded teacher reads; for demonstrations at "
             "points collect by numbers (--action_space webvoyager), then rewrite: toolkits/convert_action_space.py"
         )
-    elements = [
-        Element(int(label), role, ast.literal_eval(name), len(tabs), rest) for tabs, label, role, name, rest in lines
-    ]
+    elements = [Element(int(label), role, _unquoted(name), len(tabs), rest) for tabs, label, role, name, rest in lines]
     return Page(elements, _screenshot(messages[-1]))
+
+
+@functools.lru_cache(1 << 16)
+def _unquoted(name: str) -> str:
+    with _PARSING:
+        return ast.literal_eval(name)
 
 
 def _screenshot(message: dict[str, Any]) -> bytes:
