@@ -4,9 +4,11 @@
 
 Both take the same embedded tasks with the embedded teacher, which answers at once, so browsers are what bounds them.
 Counted are the steps of trajectories that were complete between a tenth and nine tenths of the tasks: neither Ray's
-start nor the browsers', nor the last sessions, which have no neighbours. Trajectories are sent to the output folder.
+start nor the browsers', nor the last sessions, which have no neighbours. Beside that, how fast trajectories come from
+an actor that does nothing but send one, to as many sessions' folders at once, in the pieces that nodes send.
 """
 
+import asyncio
 import dataclasses
 import re
 import shutil
@@ -16,11 +18,15 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
+from benchmarks.piece_sender import PieceSender
+from collection.nodes.pieces import AHEAD, write
 from common import cli
 from common.defaults import ROOT
 from common.files import write_json
 from common.processes import die_with_parent, served
+from common.ray_cluster.settings import prepare
 from data.task import read_tasks, write_tasks
 from data.trajectory import list_trajectories, read_trajectory
 
@@ -37,6 +43,10 @@ class Config:
     """Embedded test tasks of a turn."""
     num_sessions: int = 16
     """Of each."""
+    num_streams: int = 48
+    """Sessions that receive at once."""
+    stream_s: float = 20
+    """For so long, in each turn."""
     output: str = ""
     """A JSON file for the numbers."""
 
@@ -57,8 +67,10 @@ def main(config: Config) -> None:
                 print(f"{side}: {found[side][-1]:.2f} steps/s", flush=True)
     ratios = [through / plain for through, plain in zip(found["ray"], found["plain"], strict=True)]
     print(f"ray / plain: {statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})")
+    rates = streamed(config)
+    print(f"streamed: {statistics.median(rates):.1f} MB/s ({min(rates):.1f} to {max(rates):.1f})")
     if config.output:
-        write_json(Path(config.output), {"steps_per_s": found, "ratios": ratios})
+        write_json(Path(config.output), {"steps_per_s": found, "ratios": ratios, "streamed_mb_per_s": rates})
 
 
 def steps_per_s(folder: Path, sites: int, teacher: int, side: str, config: Config) -> float:
@@ -86,6 +98,46 @@ def steps_per_s(folder: Path, sites: int, teacher: int, side: str, config: Confi
     order = [name for name in ended if name in steps]
     first, last = len(order) // 10, len(order) - len(order) // 10 - 1
     return sum(steps[name] for name in order[first + 1 : last + 1]) / (ended[order[last]] - ended[order[first]])
+
+
+def streamed(config: Config) -> list[float]:
+    """MB/s of each turn."""
+    prepare("local", "the benchmark")
+    import ray
+
+    from common.ray_cluster import cluster
+
+    cluster.join("local", "the benchmark")
+    rates = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "trajectory"
+        folder.mkdir()
+        for number, image in enumerate(sorted((ROOT / "docs").glob("viewer_*.png")), start=1):
+            shutil.copy(image, folder / f"screenshot{number}.png")
+        size_mb = sum(path.stat().st_size for path in folder.iterdir()) / 1e6
+        sender = ray.remote(PieceSender).options(num_cpus=0, max_concurrency=config.num_streams).remote()
+        for _ in range(config.repeats):
+            begun = time.monotonic()
+            received = asyncio.run(_receive(sender, folder, Path(name), config))
+            rates.append(received * size_mb / (time.monotonic() - begun))
+    return rates
+
+
+async def _receive(sender: Any, folder: Path, target: Path, config: Config) -> int:
+    """How many trajectories came."""
+    until = time.monotonic() + config.stream_s
+
+    async def receive(number: int) -> int:
+        count = 0
+        while time.monotonic() < until:
+            call = sender.send.options(num_returns="streaming", _generator_backpressure_num_objects=AHEAD)
+            async for reference in call.remote(folder):
+                await asyncio.to_thread(write, target / str(number), await reference)
+            shutil.rmtree(target / str(number))
+            count += 1
+        return count
+
+    return sum(await asyncio.gather(*map(receive, range(config.num_streams))))
 
 
 if __name__ == "__main__":

@@ -71,7 +71,7 @@ def entry(config: Config) -> dict[str, list[float]]:
             "server": stack.enter_context(served()),
             "entry": stack.enter_context(served("--ray_address", "local", "--replicas", "1")),
         }
-        if find_spec("grpc") and find_spec("aiohttp"):
+        if find_spec("grpc_reflection"):  # of all that Serve wants, what comes with nothing else
             urls["ray serve"] = stack.enter_context(under_serve())
         clients = {side: stack.enter_context(httpx.Client(base_url=url, timeout=60)) for side, url in urls.items()}
         found: dict[str, list[float]] = {side: [] for side in urls}
@@ -163,15 +163,21 @@ def under_serve() -> Iterator[str]:
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, preexec_fn=die_with_parent)
     try:
         deadline = time.monotonic() + _START_S
-        while time.monotonic() < deadline and process.poll() is None:
-            with contextlib.suppress(httpx.HTTPError):
-                if httpx.get(f"{url}/health").status_code == 200:
-                    break
+        while not _is_healthy(url):
+            if process.poll() is not None or time.monotonic() > deadline:
+                sys.exit("Ray Serve did not start")
             time.sleep(1)
         yield url
     finally:
         process.terminate()
         process.wait()
+
+
+def _is_healthy(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/health").status_code == 200
+    except httpx.HTTPError:
+        return False
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Protocol
 
@@ -145,6 +146,7 @@ class Fleet:
         self.replicas = replicas
         self.folder, self.version = folder.resolve(), ""  # wanted; a version is known when the first replica serves
         self.reloading = asyncio.Lock()  # replicas change one by one while it is held
+        self._starting = ThreadPoolExecutor(len(replicas))  # a thread each: on a cluster they may wait for a node
 
     def start(self) -> None:
         """Start all and wait until they serve; raises `UserError` when one does not."""
@@ -181,7 +183,8 @@ class Fleet:
                     log.error("a replica ended with code %s; starting it again", code)
                     replica.url = ""
                     replica.start(self.folder)
-                    self._admit(replica, *await asyncio.to_thread(replica.wait_ready))
+                    serves = asyncio.get_running_loop().run_in_executor(self._starting, replica.wait_ready)
+                    self._admit(replica, *await serves)
                 elif replica.overdue:
                     replica.kill()
                 elif replica.url:

@@ -221,14 +221,15 @@ def replicas_on_nodes(config: ServerConfig, arguments: list[str]) -> tuple[list[
 
     cluster.join(config.ray_address, said)
     end_at_sigterm()  # Ray has its own way
-    threads = os.environ.get("OMP_NUM_THREADS", "1")
-    needs = needs_of(config.device, int(threads))
+    threads = os.environ.get("OMP_NUM_THREADS", "")
+    needs = needs_of(config.device, int(threads) if threads.isdigit() and int(threads) else 1)
     if (fit := room(needs)) < config.replicas:
-        each = "a GPU" if needs["num_gpus"] else f"{threads} cores (OMP_NUM_THREADS)"
+        each = "a GPU" if needs["num_gpus"] else f"{needs['num_cpus']} cores (OMP_NUM_THREADS)"
         raise UserError(
             f"{said}: its nodes have room for {fit} replicas of {each} each, not --replicas {config.replicas}"
         )
     key = key_of(config) or secrets.token_urlsafe(24)
+    threads = threads or str(needs["num_cpus"] or "")
     launch = partial(NodeProcess, needs=needs, variables={"ELCANO_API_KEY": key, "OMP_NUM_THREADS": threads})
     command = replica_command(arguments, "--ray_address", "")
     return [Replica(command, launch) for _ in range(config.replicas)], key

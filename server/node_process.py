@@ -77,14 +77,16 @@ class _Keeper:
     async def begin(self, command: list[str], variables: dict[str, str], folder: str) -> str:
         """The URL at which other nodes reach it, once it serves."""
         gpus = ",".join(map(str, ray.get_gpu_ids()))
-        own = {"CUDA_VISIBLE_DEVICES": gpus, **variables}
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+        given = {name: value for name, value in variables.items() if value}
+        inherited.pop("OMP_NUM_THREADS", None)  # Ray's
         host = ray.util.get_node_ip_address()
         self._process = await asyncio.create_subprocess_exec(
             *command,
             *("--host", host),
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            env={**{name: value for name, value in os.environ.items() if not name.startswith("RAY_")}, **own},
+            env={**inherited, **given, "CUDA_VISIBLE_DEVICES": gpus},
             cwd=folder if Path(folder).is_dir() else None,  # where the user's relative paths lead somewhere
             preexec_fn=die_with_parent,
         )
@@ -115,13 +117,12 @@ class _Keeper:
 
 def room(needs: Mapping[str, float]) -> int:
     """How many of them the nodes that are there have room for when nothing else runs."""
-
     what = "num_gpus" if needs["num_gpus"] else "num_cpus"
     has = {"num_gpus": lambda node: node.num_gpus, "num_cpus": lambda node: node.num_cores}[what]
     return sum(int(has(node) // needs[what]) for node in cluster.nodes())
 
 
-def needs_of(device: str, threads: int) -> dict[str, float]:
+def needs_of(device: str, threads: int) -> dict[str, int]:
     """What Ray shall find for a replica: a GPU, where there are any and the `device` does not say otherwise, or as many
     cores as it has `threads`."""
     on_gpu = device != "cpu" and any(node.num_gpus for node in cluster.nodes())

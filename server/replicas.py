@@ -193,8 +193,9 @@ async def _ask_all(
 ) -> list[httpx.Response | None]:
     async def ask(replica: Replica) -> httpx.Response | None:
         try:
-            return await client.request(method, replica.url + path, **options) if replica.url else None
-        except httpx.HTTPError:
+            async with replica.awaited():
+                return await client.request(method, replica.url + path, **options) if replica.url else None
+        except (httpx.HTTPError, TimeoutError):
             return None
 
     return await asyncio.gather(*(ask(replica) for replica in replicas))

@@ -45,6 +45,7 @@ PARTS = {
 ELSEWHERE = {
     "-m benchmarks.memory_by_rank": "tests/training/test_memory_by_rank.py",
     "-m benchmarks.serving_nodes": "tests/server/test_server_nodes.py",
+    "-m benchmarks.collection_nodes": "tests/collection/test_nodes.py",
 }
 
 

@@ -23,7 +23,7 @@ from collection.campaign.taking import Join, LostError, Taken, Try
 from collection.config.commands import CollectionConfig
 from collection.endpoints.keys import base_key
 from collection.nodes.node import DOWNLOADS, Node, Refused, Setting, Turns
-from collection.nodes.pieces import write
+from collection.nodes.pieces import AHEAD, write
 from common.defaults import ROOT
 from common.errors import UserError
 from common.key_flags import ENDPOINT_KEY
@@ -36,8 +36,6 @@ _POLL_S = 1.0
 _MAX_DEATHS = 3
 _PAUSE_S = 5.0
 """Before a collector is begun again; by then it may be known that its node has died, too."""
-_AHEAD = 2
-"""Batches of a trajectory that a node sends before the first was written here."""
 _MOST_CALLS = 100_000
 """More than sessions: those of an actor wait for each other beyond it."""
 _KEYS = ("ELCANO_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", ENDPOINT_KEY)
@@ -189,7 +187,7 @@ class NodeCollector:
         ray.kill(self._actor)
 
     async def _receive(self, session: int, wanted: Try, arriving: Path) -> Taken:
-        call = self._actor.take.options(num_returns="streaming", _generator_backpressure_num_objects=_AHEAD)
+        call = self._actor.take.options(num_returns="streaming", _generator_backpressure_num_objects=AHEAD)
         try:
             async for reference in call.remote(session, wanted, arriving if self._is_shared else None):
                 found = await reference

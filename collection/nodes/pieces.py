@@ -5,6 +5,8 @@ from pathlib import Path
 
 BATCH_BYTES = 96_000
 """Ray sends a reply below 100 KB straight to who asked, and stores no copy of it."""
+AHEAD = 2
+"""Batches of a trajectory that a node sends before the first was written."""
 
 Piece = tuple[str, bytes]
 """A file's path in the folder, and what it goes on with."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from common.files import read_json
 from common.processes import served
 from data.task import read_tasks
 from data.trajectory import read_trajectory
@@ -185,3 +186,11 @@ def test_a_node_that_cannot_collect_is_left_out_in_one_line(
     said = (collector.folder / "said").read_text()
     assert said.count("left out: node ") == 2 and "error: no node of the Ray cluster can collect: node " in said
     assert "no websites answer on port 9" in said.splitlines()[-1]
+
+
+def test_the_benchmark_collection_nodes_runs(tmp_path: Path) -> None:
+    small = "--repeats 1 --num_tasks 10 --num_sessions 2 --num_streams 2 --stream_s 1".split()
+    own = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    command = [sys.executable, "-m", "benchmarks.collection_nodes", *small, "--output", tmp_path / "x.json"]
+    subprocess.run(command, cwd=ROOT, env=own, check=True, timeout=600)
+    assert read_json(tmp_path / "x.json").keys() == {"steps_per_s", "ratios", "streamed_mb_per_s"}

@@ -20,6 +20,6 @@ HTTPServer((sys.argv[1], int(sys.argv[2])), SimpleHTTPRequestHandler).serve_fore
 """Of an address and a port."""
 
 
-def captain(executor: str, partition: str = "", num_nodes: int | None = None) -> str:
+def captain(executor: str, partition: str = "", num_nodes: int = 1) -> str:
     """Of a log and a command's words."""
     return _CAPTAIN.format(executor=executor, partition=partition, num_nodes=num_nodes)

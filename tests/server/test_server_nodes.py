@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -19,8 +20,10 @@ import pytest
 
 from common.files import read_json
 from tests import tiny
+from tests.collection.node_chaos import Machines
 from tests.conftest import ROOT
 from tests.elcano.ray_nodes import NEEDS_RAY, NODES, Cluster, cluster
+from tests.namespaces import can_make_hosts, hosts
 from tests.server.helpers import SERVER, RunningServer, running_server, server_environment, wait_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), NEEDS_RAY]
@@ -161,3 +164,52 @@ def test_what_dies_comes_back_with_the_weights_of_the_last_reload(
     print(f"a server: {lost_at(servers(ray)[0][1].kill):.1f} s")
     server.process.kill()
     wait_for(lambda: not ray.actors(NODES[0], "_Keeper") and not servers(ray))
+
+
+ASKS = """
+import json, os, sys, threading, time, urllib.error, urllib.request
+def ask(number):
+    body = {"conversations": [{"role": "user", "content": "go"}], "max_new_tokens": 5, "id": f"episode {number}"}
+    while True:
+        begun = time.monotonic()
+        request = urllib.request.Request(sys.argv[1], json.dumps(body).encode(), {"Content-Type": "application/json"})
+        try:
+            status = urllib.request.urlopen(request, timeout=120).status
+        except urllib.error.HTTPError as error:
+            status = error.code
+        os.write(1, f"{status} {time.monotonic()} {time.monotonic() - begun}\\n".encode())  # a line at once
+        time.sleep(0.2)
+for number in range(8):
+    threading.Thread(target=ask, args=(number,)).start()
+"""
+
+
+def test_a_cut_link_holds_nobody_for_long(tiny_policy: Path) -> None:
+    """Three machines as network namespaces, a replica on each; requests are asked on the first."""
+    if not can_make_hosts():
+        pytest.skip("needs root and network namespaces (ip netns add)")
+    with tempfile.TemporaryDirectory(prefix="ns-") as name, hosts(3) as made:  # Ray's sockets have long names
+        folder, machines = Path(name), Machines(Path(name), made)
+        for node in (1, 2, 3):
+            machines.start(node)
+        url = f"http://{machines.address(1)}:8080"
+        where = ["--ray_address", f"{machines.address(1)}:6379", "--replicas", 3, "--device", "cpu"]
+        words = ["--model_name_or_path", tiny_policy, "--host", machines.address(1), "--port", 8080, *where]
+        machines.begin(1, sys.executable, SERVER, *words, output="server")
+        wait_for(lambda: "serving " in (folder / "server").read_text())
+        asking = machines.begin(1, sys.executable, "-c", ASKS, f"{url}/predict", output="asked")
+
+        def asked() -> list[list[float]]:
+            return [[float(word) for word in line.split()] for line in (folder / "asked").read_text().splitlines()[:-1]]
+
+        wait_for(lambda: len(asked()) > 100)
+        assert {int(status) for status, *_ in asked()} == {200}
+        machines.link(2, "down")
+        cut = time.monotonic()
+        time.sleep(45)
+        asking.kill()
+        found = asked()
+        bad = [ended - cut for status, ended, _ in found if status != 200]
+        print(f"a cut link: last 503 after {max(bad, default=0):.1f} s, longest wait {max(s for *_, s in found):.1f} s")
+        assert max(bad, default=0) < 30 and max(seconds for *_, seconds in found) < 30
+        assert sum(ended > cut + 30 for _, ended, _ in found) > 8
