@@ -39,6 +39,7 @@ class NodeProcess:
                 ) from None
             raise UserError("a replica's node or worker died as it started") from None
         except RayTaskError as error:
+            self.kill()  # also where no process began, whose end nobody would see
             raise UserError(str(error.cause)) from None
 
     def poll(self) -> int | None:

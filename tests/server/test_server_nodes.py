@@ -122,6 +122,33 @@ def test_what_a_replica_says_as_it_ends_is_told(ray: Cluster, tiny_policy: Path,
     assert re.fullmatch(r"error: node \S+: error: .*: its weights do not load .*\n", said)
 
 
+BEGINS_NOTHING = """
+import sys, time
+from common.ray_cluster.settings import prepare
+prepare(sys.argv[1], "test")
+from common.errors import UserError
+from common.ray_cluster import cluster
+cluster.join(sys.argv[1], "test")
+from server.node_process import NodeProcess
+process = NodeProcess(["/no/such/python"], {"num_cpus": 1}, {})
+try:
+    process.address()
+except UserError as error:
+    print(error)
+while process.poll() is None:
+    time.sleep(0.1)
+print(process.poll())
+"""
+
+
+def test_a_process_that_cannot_begin_has_ended(ray: Cluster) -> None:
+    """Else nobody would start it again."""
+    command = [sys.executable, "-c", BEGINS_NOTHING, ray.variables["RAY_ADDRESS"]]
+    done = subprocess.run(command, cwd=ROOT, env=server_environment(), capture_output=True, text=True, timeout=120)
+    said, code = done.stdout.splitlines()
+    assert "/no/such/python" in said and code == "-9"
+
+
 def test_the_benchmark_serving_nodes_runs(ray: Cluster, tmp_path: Path) -> None:
     small = "--repeats 1 --num_requests 3 --rounds 1 --agents 2 --steps 1 --prompt_tokens 300".split()
     command = [sys.executable, "-m", "benchmarks.serving_nodes", *small, "--output", tmp_path / "x.json"]

@@ -36,6 +36,7 @@ FLAGS = {
     },
     **{"train_iters": 6, "save_interval": 2, "lr": 1e-3, "lr_warmup_iters": 2},
 }
+EXECUTORS = pytest.mark.parametrize(("name", "cluster"), [("slurm", "slurm_nodes"), ("ray", "rays_nodes")])
 
 
 @pytest.fixture
@@ -148,7 +149,7 @@ def test_a_host_that_dies_ends_the_run_which_goes_on_with_those_that_are_left(
     check_same_steps(rest, one_host)
 
 
-@pytest.mark.parametrize(("name", "cluster"), [("slurm", "slurm_nodes"), ("ray", "rays_nodes")])
+@EXECUTORS
 def test_an_executor_trains_on_two_nodes(
     name: str,
     cluster: str,
@@ -177,7 +178,7 @@ def test_an_executor_trains_on_two_nodes(
         executor.run(Command(["true"], log), dataclasses.replace(needs, num_nodes=3))
 
 
-@pytest.mark.parametrize(("name", "cluster"), [("slurm", "slurm_nodes"), ("ray", "rays_nodes")])
+@EXECUTORS
 def test_ctrl_c_saves_on_both_nodes_and_the_same_command_goes_on(
     name: str,
     cluster: str,
