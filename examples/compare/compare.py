@@ -45,8 +45,8 @@ class Config(Checked):
     """Folders of examples/, and sft, which imitates every rollout."""
     seeds: tuple[int, ...] = (1, 2, 3)
     """Of exploration and of training."""
-    tasks: tuple[Path, ...] = (EXPLORATION_TASKS,)
-    """What is explored, five tries each."""
+    tasks: tuple[Path, ...] = (EXPLORATION_TASKS, EXPLORATION_TASKS.with_name("optim-2.jsonl"))
+    """What is explored, three tries each."""
     test_tasks: tuple[Path, ...] = (TEST_TASKS, TEST_TASKS.with_name("test-2.jsonl"))
     """What every policy is tested on."""
     num_test_tasks: Annotated[int, at_least(1)] | None = None
@@ -70,7 +70,7 @@ def plan(config: Config, name: str, seed: int) -> Recipe:
     training = dataclasses.replace(training, seed=training.seed + seed)
     if name == "sft":
         training = dataclasses.replace(training, algorithm_options="rule=all")
-    exploration = load_recipe(EXAMPLES / "grpo" / "recipe.py").exploration
+    exploration = dataclasses.replace(load_recipe(EXAMPLES / "grpo" / "recipe.py").exploration, max_rerun_times=3)
     plain = {"buffer": False, "proposals": None}
     round = dataclasses.replace(own.rounds[0], name=AFTER, tasks=config.tasks, training=training, **plain)
     planned = dataclasses.replace(
