@@ -14,6 +14,7 @@ of them stands in `<output_file>.report.json`. Sites are those of --sites_file, 
 
 import json
 import random
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -58,7 +59,7 @@ def main(config: ProposalsConfig) -> None:
         filters.checks.append(("outside_critic_window", critic_window(config.critic_scores, config.critic_window)))
     proposer = Proposer(config, endpoint, filters)
     if is_given:
-        proposer.raw, tasks = seeds, [task for task in seeds if filters.passes(task)][: config.num_tasks]
+        proposer.raw, tasks = seeds, evenly([task for task in seeds if filters.passes(task)], config.num_tasks)
     else:
         share = -(-config.num_tasks // len(sources))
         tasks = [task for source in sources for task in proposer.propose(source, share)][: config.num_tasks]
@@ -77,6 +78,16 @@ def main(config: ProposalsConfig) -> None:
     write_tasks(config.output_file, tasks)
     write_json(config.output_file.with_name(config.output_file.name + ".report.json"), report)
     print_report(report)
+
+
+def evenly(tasks: Sequence[Task], num_tasks: int) -> list[Task]:
+    """At most so many of them, the first ones of each site, from all sites alike as far as they have them."""
+    counts: Counter[str] = Counter()
+    places = []
+    for place, task in enumerate(tasks):
+        places.append((counts[task.web_name], place))
+        counts[task.web_name] += 1
+    return [tasks[place] for place in sorted(place for _, place in sorted(places)[:num_tasks])]
 
 
 @dataclass

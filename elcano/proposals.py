@@ -4,8 +4,8 @@
     <run_dir>/<round>/proposals/       its first states' values    toolkits/make_task_samples.py, training/score.sh, ...
     <run_dir>/<round>/tasks.jsonl      what is left to explore     collection/propose_tasks.py --method given
 
-A critic is asked where tasks evolve from failures and the last round had one (WebRL): what is hopeless or solved is
-dropped.
+A critic is asked where tasks evolve from failures and the last round had one (WebRL): twice as many tasks are proposed
+as are wanted, and what is hopeless or solved is dropped.
 """
 
 import contextlib
@@ -47,6 +47,8 @@ def propose(stages: "Stages", round: Round, earlier: Sequence[Round]) -> None:
         tasks = folder / "tasks.jsonl"
         proposed = folder / "proposed.jsonl" if critic_of else tasks
         with _proposer(stages, round) as how:
+            if critic_of:
+                how = dataclasses.replace(how, num_tasks=2 * how.num_tasks)
             _run(stages, round, how, output_file=proposed, seed_files=known, **told)
         if critic_of:
             passed = {"seed_files": [proposed], "critic_scores": _score(stages, round, critic_of, proposed)}

@@ -5,13 +5,20 @@
 The policy is tested and explores once a seed (seed-<n>/rollouts). Each algorithm then trains on what was found, as the
 first round of its examples/<algorithm>/recipe.py does, and is tested (seed-<n>/<algorithm>, a run's folder). The same
 command goes on where it was stopped; with more seeds, algorithms or test tasks it does what is missing.
+
+The papers' ablations are algorithms, too, with a part changed (VARIANTS). WebRL's second phase has its own: each arm
+goes on from seed-<n>/webrl with as many tasks as the others.
+
+    python examples/compare/compare.py --algorithms digiq digiq-awr digiq-pg digiq-monte_carlo
+    python examples/compare/compare.py --algorithms webrl-curriculum webrl-fixed webrl-no_window
 """
 
 import dataclasses
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from rich.table import Table
 
@@ -32,7 +39,38 @@ from elcano.stage import Logbook
 
 EXAMPLES = Path(__file__).resolve().parent.parent
 ALGORITHMS = ("sft", "filtered_bc", "pae", "digirl", "webrl", "digiq", "grpo")
-BEFORE, AFTER, ROLLOUTS = "start", "learned", "rollouts"
+BEFORE, AFTER, SECOND, ROLLOUTS = "start", "learned", "second", "rollouts"
+
+
+@dataclasses.dataclass(frozen=True)
+class Variant:
+    """A recipe of examples/ with something changed."""
+
+    of: str
+    """Its folder."""
+    options: str = ""
+    """What its algorithm is told besides what the recipe tells it."""
+    round: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """What is changed in its last round."""
+    phases: int = 1
+    """Rounds that are run; the first is seed-<n>/<of>'s."""
+    against: str = ""
+    """What it is an ablation of, if that is among the algorithms, too."""
+
+
+FIXED = {"proposals": None, "tasks": EXPLORATION_TASKS.with_name("optim-3.jsonl")}
+VARIANTS = {
+    "sft": Variant("filtered_bc", "rule=all"),
+    "digirl-no_curriculum": Variant("digirl", "curriculum=outcome", against="digirl"),
+    "digiq-awr": Variant("digiq", "loss=awr", against="digiq"),
+    "digiq-pg": Variant("digiq", "loss=pg", against="digiq"),
+    "digiq-monte_carlo": Variant("digiq", round={"critic": "monte_carlo"}, against="digiq"),
+    "grpo-trajectory": Variant("grpo", "normalizer=trajectory", against="grpo"),
+    "grpo-constant": Variant("grpo", "normalizer=constant", against="grpo"),
+    "webrl-curriculum": Variant("webrl", phases=2),
+    "webrl-fixed": Variant("webrl", round=FIXED, phases=2, against="webrl-curriculum"),
+    "webrl-no_window": Variant("webrl", "window_low=0,window_high=1e300", phases=2, against="webrl-curriculum"),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,34 +93,46 @@ class Config(Checked):
 
 def main(config: Config) -> int:
     """Do what is missing, then write comparison.json and comparison.png; 1 where an algorithm could not learn."""
-    plans = {(name, seed): plan(config, name, seed) for seed in config.seeds for name in config.algorithms}
+    names = dict.fromkeys(each for name in config.algorithms for each in (needed_by(name), name) if each)
+    plans = {(name, seed): plan(config, name, seed) for seed in config.seeds for name in names}
     output_dir = config.output_dir.resolve()
     with working_in(output_dir):
         return carry_out(plans, output_dir, load_executor("local"))
 
 
 def plan(config: Config, name: str, seed: int) -> Recipe:
-    """The first round of an algorithm's recipe, after rollouts that suit all of them: GRPO's."""
-    if name not in ALGORITHMS and not (EXAMPLES / name / "recipe.py").exists():
-        raise UserError(f"--algorithms {name}: there are {', '.join(ALGORITHMS)}")
-    own = load_recipe(EXAMPLES / ("filtered_bc" if name == "sft" else name) / "recipe.py")
-    training = own.training_of(own.rounds[0])
-    training = dataclasses.replace(training, seed=training.seed + seed)
-    if name == "sft":
-        training = dataclasses.replace(training, algorithm_options="rule=all")
+    """The first round of an algorithm's recipe, after rollouts that suit all of them, GRPO's; and what follows it."""
+    variant = VARIANTS.get(name, Variant(name))
+    if variant.of not in ALGORITHMS and not (EXAMPLES / variant.of / "recipe.py").exists():
+        raise UserError(f"--algorithms {name}: there are {', '.join((*ALGORITHMS, *list(VARIANTS)[1:]))}")
+    own = load_recipe(EXAMPLES / variant.of / "recipe.py")
+    first = {"name": AFTER, "tasks": config.tasks, "buffer": False, "proposals": None}
+    rounds = [dataclasses.replace(own.rounds[0], **first)]
+    rounds += [dataclasses.replace(round, name=SECOND) for round in own.rounds[1 : variant.phases]]
+    trainings = [own.training_of(round) for round in rounds]
+    rounds = [
+        dataclasses.replace(round, training=dataclasses.replace(training, seed=training.seed + seed))
+        for round, training in zip(rounds, trainings, strict=True)
+    ]
+    rounds[-1] = changed(rounds[-1], variant)
     exploration = dataclasses.replace(load_recipe(EXAMPLES / "grpo" / "recipe.py").exploration, max_rerun_times=3)
-    plain = {"buffer": False, "proposals": None}
-    round = dataclasses.replace(own.rounds[0], name=AFTER, tasks=config.tasks, training=training, **plain)
     planned = dataclasses.replace(
         own,
         name=name,
         test_tasks=config.test_tasks,
         num_test_tasks=config.num_test_tasks,
-        rounds=[round],
+        rounds=rounds,
         exploration=dataclasses.replace(exploration, seed=seed),
     )
     planned.check_files()
     return planned
+
+
+def changed(round: Round, variant: Variant) -> Round:
+    """A round with what a variant changes in it."""
+    options = ",".join(filter(None, (round.training.algorithm_options, variant.options)))
+    training = dataclasses.replace(round.training, algorithm_options=options)
+    return dataclasses.replace(round, training=training, **variant.round)
 
 
 def carry_out(plans: dict[tuple[str, int], Recipe], output_dir: Path, executor: Executor) -> int:
@@ -91,9 +141,13 @@ def carry_out(plans: dict[tuple[str, int], Recipe], output_dir: Path, executor: 
     for (name, seed), recipe in plans.items():
         console.rule(f"{name}, seed {seed}")
         folder = output_dir / f"seed-{seed}"
-        explore(recipe, folder / ROLLOUTS, executor)
-        share(folder / ROLLOUTS, folder / name)
+        first = needed_by(name)
+        if not first:
+            explore(recipe, folder / ROLLOUTS, executor)
+            share(folder / ROLLOUTS, folder / name)
         try:
+            if first:
+                go_on(folder / first, folder / name)
             train_and_test(recipe, folder / name, executor)
         except UserError as error:
             failures[f"{name}, seed {seed}"] = str(error)
@@ -124,6 +178,23 @@ def share(rollouts: Path, run_dir: Path) -> None:
         shutil.copyfile(done, mark)
 
 
+def needed_by(name: str) -> str:
+    """The algorithm whose run is the first phase of a variant of two; else nothing."""
+    return VARIANTS[name].of if name in VARIANTS and VARIANTS[name].phases > 1 else ""
+
+
+def go_on(first: Path, run_dir: Path) -> None:
+    """Begin a run with hard links to another, all but its recipe."""
+    if run_dir.exists():
+        return
+    if not (first / "stages" / f"{AFTER}.test.json").exists():
+        raise UserError(f"{first.name} did not end, from which {run_dir.name} goes on")
+    begun = run_dir.with_name(f".{run_dir.name}.partial")
+    shutil.rmtree(begun, ignore_errors=True)
+    shutil.copytree(first, begun, copy_function=os.link, ignore=shutil.ignore_patterns("recipe.json"))
+    begun.rename(run_dir)
+
+
 def train_and_test(recipe: Recipe, run_dir: Path, executor: Executor) -> None:
     """A run whose exploration is there already."""
     remember_recipe(recipe, run_dir)
@@ -137,22 +208,28 @@ def report(plans: dict[tuple[str, int], Recipe], output_dir: Path, failures: dic
     """The table, `comparison.json` and `comparison.png`."""
     seeds = list(dict.fromkeys(seed for _, seed in plans))
     policies = {"start": [Result.read(output_dir / f"seed-{seed}" / ROLLOUTS, BEFORE) for seed in seeds]}
-    for name, seed in plans:
+    for (name, seed), recipe in plans.items():
         if f"{name}, seed {seed}" not in failures:
-            policies.setdefault(name, []).append(Result.read(output_dir / f"seed-{seed}" / name, AFTER))
-    before, told = mean_of(policies["start"]), {}
+            result = Result.read(output_dir / f"seed-{seed}" / name, recipe.rounds[-1].name)
+            policies.setdefault(name, []).append(result)
+    told: dict[str, dict] = {}
     table = Table(title="Success on the test tasks", caption="points (95 %), tasks won:lost, p of the exact sign test")
     for title in ("algorithm", "seeds", "success", "95 %", "steps", "against start, on the same tasks"):
         table.add_column(title)
     for name, results in policies.items():
         mean = mean_of(results)
-        change = compare(before.outcomes, mean.outcomes) if name != "start" else None
+        others = [other for other in ("start", VARIANTS.get(name, Variant(name)).against) if other in policies]
+        changes = {
+            other: compare(mean_of(policies[other]).outcomes, mean.outcomes) for other in others if other != name
+        }
         low, high = mean.interval
         rates = [result.success_rate for result in results]
-        told[name] = {**mean.to_json(), "rates": rates, "change": change and dataclasses.asdict(change)}
+        against = {other: dataclasses.asdict(change) for other, change in changes.items()}
+        told[name] = {**mean.to_json(), "rates": rates, "against": against}
         success = f"{mean.success_rate:.1%} ({', '.join(f'{100 * rate:.0f}' for rate in rates)})"
         shown = (str(len(results)), success, f"{100 * low:.0f}-{100 * high:.0f}", f"{mean.mean_steps:.1f}")
-        table.add_row(name, *shown, said(change) if change else "")
+        lines = [said(change) if other == "start" else f"{other}: {said(change)}" for other, change in changes.items()]
+        table.add_row(name, *shown, "\n".join(lines))
     console.print(table)
     for what, line in failures.items():
         console.print(f"{what}: {line}", markup=False, soft_wrap=True)

@@ -19,5 +19,5 @@ def recipe() -> Recipe:
     training = {"lr": 1e-4, "lr_warmup_iters": 0, "global_batch_size": 16, "algorithm_options": "replay=2"}
     recipe = load_recipe(LEARNING, algorithm="webrl", training=training, critic="monte_carlo")
     first, second = recipe.rounds
-    evolved = ProposerFlags(method="evolve", num_tasks=150, ground_truth=True)
+    evolved = ProposerFlags(method="evolve", num_tasks=75, ground_truth=True)
     return dataclasses.replace(recipe, rounds=[first, dataclasses.replace(second, proposals=evolved, buffer=True)])

@@ -1,5 +1,6 @@
 """Proposers: what they are shown, what they write, and what the filters catch. The model is the embedded stand-in."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -153,6 +154,16 @@ def test_what_does_not_fit_is_named(tmp_path):
     (tmp_path / "scores.jsonl").write_text('{"ques": "x", "score": 1}\nnonsense')
     with pytest.raises(UserError, match=r"scores\.jsonl:2"):
         critic_window(tmp_path / "scores.jsonl", (0.1, 0.2))
+
+
+def test_sites_share_what_is_wanted_of_given_proposals():
+    tasks = [
+        Task(f"{site}-x--{number}", "", "") for site, count in (("A", 5), ("B", 1), ("C", 3)) for number in range(count)
+    ]
+    named = [dataclasses.replace(task, web_name=task.id[0]) for task in tasks]
+    kept = propose_tasks.evenly(named, 6)
+    assert [task.id for task in kept] == ["A-x--0", "A-x--1", "A-x--2", "B-x--0", "C-x--0", "C-x--1"]
+    assert propose_tasks.evenly(named, 20) == named
 
 
 def test_proposals_pass_a_critic_by_themselves(tmp_path):

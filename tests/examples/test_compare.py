@@ -11,7 +11,7 @@ from common.errors import UserError
 from common.files import read_json
 from data.task import read_tasks, write_tasks
 from elcano.executors.executor import Command, load_executor
-from elcano.recipe import Recipe
+from elcano.recipe import Recipe, Round
 from elcano.resources import Resources
 from tests.conftest import ROOT
 
@@ -35,7 +35,7 @@ def test_algorithms_differ_in_how_they_learn_and_seeds_in_their_rollouts(compare
     for name, recipe in plans.items():
         [round] = recipe.rounds
         assert (round.tasks, recipe.exploration, recipe.testing) == (config.tasks, first.exploration, first.testing)
-        assert recipe.exploration.top_k == 0 and recipe.exploration.max_rerun_times == 5 and not round.buffer
+        assert recipe.exploration.top_k == 0 and recipe.exploration.max_rerun_times == 3 and not round.buffer
         assert recipe.training_of(round).algorithm == ("filtered_bc" if name == "sft" else name)
     assert plans["digiq"].rounds[0].candidates and plans["webrl"].rounds[0].critic == "monte_carlo"
     other = compare.plan(config, "sft", 2)
@@ -45,24 +45,50 @@ def test_algorithms_differ_in_how_they_learn_and_seeds_in_their_rollouts(compare
         compare.plan(config, "ppo", 1)
 
 
+def test_ablations_change_one_thing(compare) -> None:
+    config = compare.Config()
+
+    def told(name: str) -> dict:
+        recipe = compare.plan(config, name, 1)
+        return {**recipe.to_json(), "name": ""}
+
+    for name, variant in compare.VARIANTS.items():
+        if variant.phases == 1:
+            plain, changed = told(variant.of), told(name)
+            [before], [after] = plain.pop("rounds"), changed.pop("rounds")
+            assert plain == changed
+            training = {key for key, value in before.pop("training").items() if value != after["training"][key]}
+            different = {key for key, value in before.items() if value != after[key]} | training
+            assert different == ({"critic"} if name == "digiq-monte_carlo" else {"algorithm_options"}), name
+    curriculum, fixed, anything = (told(f"webrl-{arm}")["rounds"] for arm in ("curriculum", "fixed", "no_window"))
+    assert [each["name"] for each in curriculum] == ["learned", "second"]
+    assert curriculum[0] == fixed[0] == anything[0] == told("webrl")["rounds"][0]
+    assert curriculum[1]["proposals"]["num_tasks"] == len(read_tasks(ROOT / fixed[1]["tasks"])) == 75
+    assert not fixed[1]["proposals"] and anything[1]["proposals"] == curriculum[1]["proposals"]
+    assert anything[1]["training"]["algorithm_options"] == "replay=2,window_low=0,window_high=1e300"
+    assert compare.needed_by("webrl-fixed") == "webrl" and not compare.needed_by("digiq-awr")
+
+
 def small(recipe: Recipe) -> Recipe:
     """Three steps a try and verdicts that are turned round by chance, as the policy solves nothing."""
-    [round] = recipe.rounds
-    training = dataclasses.replace(round.training, train_iters=2, train_epochs=0, save_interval=1)
-    options = {"digiq": "threshold=-1", "digirl": "horizon=100,curriculum=outcome,quantile=0"}
-    options = options.get(recipe.name, training.algorithm_options)
-    drawn = CandidatesConfig(num_candidates=2) if round.candidates else None
-    answering = dataclasses.replace(training, algorithm="sft", algorithm_options="") if round.representation else None
-    training = dataclasses.replace(training, algorithm_options=options)
-    round = dataclasses.replace(round, training=training, candidates=drawn, representation=answering)
     brief = {"max_iter": 3, "num_sessions": 2}
     noisy = {**brief, "judge": "finished", "eval_noise": 0.4, "max_rerun_times": 3}
     return dataclasses.replace(
         recipe,
-        rounds=[round],
+        rounds=[small_round(recipe.name, round) for round in recipe.rounds],
         exploration=dataclasses.replace(recipe.exploration, **noisy),
         testing=dataclasses.replace(recipe.testing, **brief),
     )
+
+
+def small_round(name: str, round: Round) -> Round:
+    training = dataclasses.replace(round.training, train_iters=2, train_epochs=0, save_interval=1)
+    options = {"digiq": "threshold=-1", "digirl": "horizon=100,curriculum=outcome,quantile=0"}
+    options = options.get(name, training.algorithm_options)
+    drawn = CandidatesConfig(num_candidates=2) if round.candidates else None
+    answering = dataclasses.replace(training, algorithm="sft", algorithm_options="") if round.representation else None
+    training = dataclasses.replace(training, algorithm_options=options)
+    return dataclasses.replace(round, training=training, candidates=drawn, representation=answering)
 
 
 class Stopping:
@@ -94,7 +120,9 @@ def test_all_of_them_learn_from_one_exploration(compare, tmp_path: Path) -> None
     assert sum("exploration_feedback.py" in words for words in executor.words) == 1
     told = read_json(output_dir / "comparison.json")["policies"]
     assert list(told) == ["start", *config.algorithms]
-    assert all(policy["num_tasks"] == 3 and policy["change"]["num_tasks"] == 3 for policy in list(told.values())[1:])
+    assert all(
+        policy["num_tasks"] == 3 and policy["against"]["start"]["num_tasks"] == 3 for policy in list(told.values())[1:]
+    )
     found = [
         next((output_dir / "seed-2" / name).glob("learned/trajectories/*/trajectory.json"))
         for name in told
@@ -102,3 +130,15 @@ def test_all_of_them_learn_from_one_exploration(compare, tmp_path: Path) -> None
     ]
     assert len({path.stat().st_ino for path in found}) == 1
     assert (output_dir / "comparison.png").stat().st_size > 10_000
+
+    more = ("digiq", "digiq-awr", "webrl", "webrl-no_window")
+    fixed = {"proposals": None, "tasks": tmp_path / "tasks.jsonl"}
+    plans = {(name, 2): small(compare.plan(config, name, 2)) for name in more}
+    [*firsts, second] = plans["webrl-no_window", 2].rounds
+    plans["webrl-no_window", 2].rounds[:] = [*firsts, dataclasses.replace(second, **fixed)]
+    assert compare.carry_out(plans, output_dir, executor) == 0, read_json(output_dir / "comparison.json")["failures"]
+    told = read_json(output_dir / "comparison.json")["policies"]
+    assert list(told["digiq-awr"]["against"]) == ["start", "digiq"]
+    arm, first = output_dir / "seed-2" / "webrl-no_window", output_dir / "seed-2" / "webrl"
+    policies = [run / "learned" / "policy" / "model.safetensors" for run in (arm, first)]
+    assert policies[0].samefile(policies[1]) and (arm / "second" / "policy" / "model.safetensors").exists()
