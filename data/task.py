@@ -13,6 +13,8 @@ from common.files import parse_json, read_lines, write_atomic
 from data.names import check_name
 from data.terminal import printable
 
+SITES = ("shop", "encyclopedia", "forum", "timetable", "gallery")
+"""The embedded websites, at `<site>.localhost`."""
 SITES_PORT = 7070  # the port of the embedded sites in task files; `move_sites` replaces it by the real one
 
 

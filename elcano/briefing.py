@@ -2,13 +2,12 @@
 
 import time
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy
 
 from common.files import read_json
 from elcano.console import duration
-from elcano.recipe import Recipe, Round, files
+from elcano.recipe import Recipe, Round, count_tasks
 
 
 def machine_s() -> float:
@@ -51,23 +50,20 @@ def expected_s(recipe: Recipe, measured: Mapping, done: Mapping[str, float]) -> 
 
 
 def _round(recipe: Recipe, round: Round) -> str:
-    num_tasks = round.proposals.num_tasks if round.proposals else _count(round.tasks)
+    num_tasks = round.proposals.num_tasks if round.proposals else count_tasks(round.tasks)
     if round.agent == "teacher":
         return f"a teacher takes {num_tasks} tasks, and the policy imitates what succeeded"
     tries, algorithm = recipe.exploration.max_rerun_times, recipe.training_of(round).algorithm
-    how = f", up to {tries} tries each," if tries > 1 else ""
+    how = f", {'' if recipe.exploration.all_tries else 'up to '}{tries} tries each," if tries > 1 else ""
     learned = "from what a judge calls solved" if algorithm == "sft" else f"by {algorithm}"
-    corrected = ", and from what the teacher would have done in the rest" if round.corrections else ""
-    return f"the policy explores {num_tasks} others{how} and learns {learned}{corrected}"
+    corrected = ", from what the teacher would have done in the rest" if round.corrections else ""
+    again = f", again from {round.il_share:.3g} of the teacher's" if recipe.rounds[0].agent == "teacher" else ""
+    mean = f"; {round.before_share:.3g} of the weights before stay in it" if round.before_share else ""
+    return f"the policy explores {num_tasks} others{how} and learns {learned}{corrected}{again}{mean}"
 
 
 def _num_tests(recipe: Recipe) -> int:
-    count = _count(recipe.test_tasks)
-    return min(count, recipe.num_test_tasks or count)
-
-
-def _count(tasks: Path | tuple[Path, ...]) -> int:
-    return sum(bool(line.strip()) for path in files(tasks) for line in path.read_text(encoding="utf-8").split("\n"))
+    return recipe.num_test_tasks or count_tasks(recipe.test_tasks)
 
 
 def _work() -> float:

@@ -166,6 +166,11 @@ class Recipe(Checked):
         for path in [self.starting_policy, *(path for paths in tasks for path in paths)]:
             if not path.exists():
                 raise UserError(f"recipe {self.name}: {path} does not exist")
+        num_tasks = count_tasks(self.test_tasks)
+        if (self.num_test_tasks or 0) > num_tasks:
+            raise UserError(
+                f"recipe {self.name}: num_test_tasks is {self.num_test_tasks}, but there are {num_tasks} test tasks"
+            )
 
     def to_json(self) -> dict[str, Any]:
         """With paths within the checkout relative to it, so that a run moves together with its checkout."""
@@ -186,6 +191,11 @@ def _portable(path: Path) -> str:
 def files(tasks: Path | tuple[Path, ...]) -> tuple[Path, ...]:
     """One task file or several, as several."""
     return tasks if isinstance(tasks, tuple) else (tasks,)
+
+
+def count_tasks(tasks: Path | tuple[Path, ...]) -> int:
+    """Those of one task file or several."""
+    return sum(bool(line.strip()) for path in files(tasks) for line in path.read_text(encoding="utf-8").split("\n"))
 
 
 def load_recipe(path: Path, **values: Any) -> Recipe:

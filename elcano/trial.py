@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import itertools
 import json
 import shlex
 import threading
@@ -11,7 +12,7 @@ from pathlib import Path
 from common.defaults import short
 from common.errors import UserError
 from common.files import read_json
-from data.task import SITES_PORT, Task, move_sites, read_tasks, write_tasks
+from data.task import SITES, SITES_PORT, Task, move_sites, read_tasks, write_tasks
 from data.terminal import printable
 from data.trajectory import folder_name
 from elcano.console import console
@@ -28,9 +29,10 @@ def try_task(recipe: Recipe, run_dir: Path, executor: Executor, ques: str, web: 
     """Take the task with the run's newest policy, say each step as it is taken, and what came of it."""
     name, policy = newest_policy(recipe, run_dir)
     output_dir = run_dir / NAME
-    task = Task(f"typed--{len(list(output_dir.glob('task*'))):03d}", ques, web if "://" in web else _address(web))
-    file = output_dir / f"{task.id}.jsonl"
-    file.parent.mkdir(parents=True, exist_ok=True)
+    if "://" not in web:
+        check_site(web)
+    file = _new_file(output_dir)
+    task = Task(file.stem, ques, web if "://" in web else _address(web))
     write_tasks(file, [task])
     folder = output_dir / folder_name(task.id)
     stages = Stages(recipe, run_dir, Logbook(run_dir), executor)
@@ -57,6 +59,23 @@ def newest_policy(recipe: Recipe, run_dir: Path) -> tuple[str, Path]:
         if (policy := run_dir / round.name / "policy" / "config.json").exists():
             return round.name, policy.parent
     raise UserError(f"{run_dir}: no policy is trained there yet; elcano run with the same recipe and --output_dir")
+
+
+def check_site(name: str) -> None:
+    """`UserError` for what is none of the embedded websites."""
+    if name not in SITES:
+        raise UserError(f"--web {name}: there are {', '.join(SITES)}; or give an address that begins with http://")
+
+
+def _new_file(output_dir: Path) -> Path:
+    """The first `typed--<number>.jsonl` that nobody has, made here so that nobody else takes it."""
+    output_dir.mkdir(parents=True, exist_ok=True)
+    for number in itertools.count():
+        file = output_dir / f"typed--{number:03d}.jsonl"
+        with contextlib.suppress(FileExistsError):
+            file.touch(exist_ok=False)
+            return file
+    raise AssertionError
 
 
 def _say(line: str) -> None:

@@ -114,7 +114,13 @@ def create_router_app(
         num_ok = sum(one["status"] == "ok" for one in found)
         all_well = num_ok == len(replicas) and versions == [fleet.version]
         status = "ok" if all_well else "degraded" if num_ok else "dead"
-        body = {"status": status, "weights_version": ", ".join(versions), **totals, "replicas": found}
+        body = {
+            "status": status,
+            "weights_version": ", ".join(versions),
+            **totals,
+            "num_replicas": len(replicas),
+            "replicas": found,
+        }
         return JSONResponse(body, status_code=200 if num_ok else 503)
 
     @app.get("/metrics")

@@ -37,3 +37,11 @@ def test_it_is_scaled_to_this_machine_where_the_other_one_is_known(tmp_path):
 def test_the_quickstart_names_a_run_that_was_measured():
     measured = read_json(load_recipe(QUICKSTART).reference)
     assert expected_s(load_recipe(QUICKSTART), measured, {}) == pytest.approx(measured["total_seconds"], rel=0.01)
+
+
+def test_it_says_what_a_round_learns_from():
+    lines = brief(load_recipe(QUICKSTART), {}, here_s=0.1)
+    assert lines[3] == (
+        "  optim-1: the policy explores 225 others and learns from what a judge calls solved, from what the teacher "
+        "would have done in the rest, again from 0.125 of the teacher's; 0.5 of the weights before stay in it, tested"
+    )

@@ -181,3 +181,9 @@ def test_a_recipe_that_breaks_names_its_line_however_its_path_is_typed(tmp_path,
     for path in (Path("mine.py"), tmp_path / "mine.py"):
         with pytest.raises(UserError, match="line 3: ValueError"):
             load_recipe(path)
+
+
+def test_more_test_tasks_than_there_are_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUM_TEST_TASKS", "301")
+    with pytest.raises(UserError, match="num_test_tasks is 301, but there are 300 test tasks"):
+        load_recipe(ROOT / "examples" / "quickstart" / "recipe.py")

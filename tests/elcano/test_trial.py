@@ -1,27 +1,34 @@
 """`elcano try` as it is typed: the policy of a run's folder on a task of one's own."""
 
+import dataclasses
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from common.errors import UserError
+from data.task import SITES
+from elcano.executors.executor import load_executor
 from elcano.recipe import load_recipe
-from elcano.trial import example
+from elcano.trial import example, try_task
+from environments.sites.content import Content
 from tests.conftest import ROOT
 
 RECIPE = ROOT / "examples" / "quickstart" / "recipe.py"
 STARTING_POLICY = ROOT / "examples" / "quickstart" / "starting_policy" / "weights"
 
 
-def try_task(task: str, run_dir: Path) -> subprocess.CompletedProcess:
+def type_task(task: str, run_dir: Path) -> subprocess.CompletedProcess:
     command = [sys.executable, "-m", "elcano.cli", "try", str(RECIPE), task, "--output_dir", str(run_dir)]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
 
 
 def test_the_newest_policy_says_each_step_of_a_typed_task(tmp_path: Path) -> None:
     shutil.copytree(STARTING_POLICY, tmp_path / "IL" / "policy")
-    done = try_task("find the price of a lamp.", tmp_path)
+    done = type_task("find the price of a lamp.", tmp_path)
     assert done.returncode == 0, done.stderr
     said = done.stdout.splitlines()
     told = re.compile(r"the policy of IL on http://shop\.localhost:\d+/: find the price of a lamp\.")
@@ -32,7 +39,7 @@ def test_the_newest_policy_says_each_step_of_a_typed_task(tmp_path: Path) -> Non
 
 
 def test_without_a_trained_policy_one_line_says_what_to_do(tmp_path: Path) -> None:
-    done = try_task("find a lamp.", tmp_path)
+    done = type_task("find a lamp.", tmp_path)
     assert done.returncode == 2 and done.stderr.count("\n") == 1
     assert "no policy is trained there yet; elcano run with the same recipe and --output_dir" in done.stderr
 
@@ -41,3 +48,12 @@ def test_a_finished_run_suggests_a_task_of_its_own_kind() -> None:
     assert example(load_recipe(RECIPE)) == "'I want you to find the price of \"Teyaf Indigo\".' --web shop"
     looking = load_recipe(ROOT / "examples" / "looking" / "recipe.py")
     assert example(looking) == "'find \"Vinmad 72\" and tell the color of its shape.' --web gallery"
+
+
+def test_a_website_that_is_not_there_is_said(tmp_path: Path) -> None:
+    (tmp_path / "IL" / "policy").mkdir(parents=True)
+    shutil.copy(STARTING_POLICY / "config.json", tmp_path / "IL" / "policy")
+    recipe = load_recipe(RECIPE)
+    with pytest.raises(UserError, match="--web nosuch: there are shop, encyclopedia, forum, timetable, gallery; or"):
+        try_task(recipe, tmp_path, load_executor("local"), "find a lamp", "nosuch")
+    assert SITES == tuple(field.name for field in dataclasses.fields(Content))
