@@ -28,7 +28,8 @@ def recipe(
         round: what else a round is told.
     """
     quickstart = load_recipe(ROOT / "examples" / "quickstart" / "recipe.py")
-    options = {"lr": 2e-4, "global_batch_size": 16, "algorithm": algorithm, **(training or {})}
+    steps = {"train_epochs": 0, "train_iters": 64, "global_batch_size": 16, "lr": 2e-4}
+    options = {**steps, "algorithm": algorithm, **(training or {})}
     files = [tuple(ROOT / "data" / "tasks" / f"optim-{number}.jsonl" for number in numbers) for numbers in tasks]
     learned = {"agent": "policy", "training": dataclasses.replace(quickstart.training, **options), **round}
     tries = {"max_rerun_times": 3, "all_tries": True, "temperature": 1.0, **(exploration or {})}

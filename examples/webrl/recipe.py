@@ -16,7 +16,7 @@ LEARNING = Path(__file__).resolve().parent.parent / "quickstart" / "learning.py"
 
 def recipe() -> Recipe:
     """Two phases; the second on tasks that evolve from the failures of the first, and on its successes, too."""
-    training = {"lr": 1e-4, "lr_warmup_iters": 0, "global_batch_size": 16, "algorithm_options": "replay=2"}
+    training = {"lr_warmup_iters": 0, "algorithm_options": "replay=2"}
     recipe = load_recipe(LEARNING, algorithm="webrl", training=training, critic="monte_carlo")
     first, second = recipe.rounds
     evolved = ProposerFlags(method="evolve", num_tasks=75, ground_truth=True)
