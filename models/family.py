@@ -53,6 +53,8 @@ class Family:
     """Queries and keys are normalized head by head (RMSNorm) before they are rotated."""
     has_qkv_bias = False
     """Queries, keys and values have biases; no other projection of the language model has."""
+    rotates_neighbors = False
+    """Rotary embeddings turn pairs of neighbors in a head; else each number with the one half a head further."""
     mrope: Literal["interleaved", "chunked"] | None = None
     """How a head's frequencies are dealt out to the rows of `ImageEncoder.position_ids`."""
     training: Mapping[str, str] = {}

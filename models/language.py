@@ -11,7 +11,7 @@ SCALED = ("llama3",)
 """Kinds of scaled rotary frequencies that are computed, where a token has one position."""
 
 
-def check_text(path: Path, text: Any, kinds: Sequence[str] = ("llama", "mistral")) -> None:
+def check_text(path: Path, text: Any, kinds: Sequence[str] = ("llama", "mistral"), has_qkv_bias: bool = False) -> None:
     """`UserError`, naming the file `path`, when `text` is none of `kinds`, or not of the usual kind."""
     if text.model_type not in kinds:
         raise UserError(f"{path}: its language model is a {text.model_type!r}; supported: {', '.join(kinds)}")
@@ -19,7 +19,7 @@ def check_text(path: Path, text: Any, kinds: Sequence[str] = ("llama", "mistral"
     unusual = {
         "hidden_act": text.hidden_act if text.hidden_act != "silu" else None,
         "rope_parameters": text.rope_parameters if text.rope_parameters.get("rope_type", "default") not in ropes else 0,
-        "attention_bias": getattr(text, "attention_bias", False),
+        "attention_bias": getattr(text, "attention_bias", False) and not has_qkv_bias,
         "mlp_bias": getattr(text, "mlp_bias", False),
     }
     if any(unusual.values()):
@@ -32,6 +32,11 @@ def check_text(path: Path, text: Any, kinds: Sequence[str] = ("llama", "mistral"
 def sliding_window(text: Any) -> int | None:
     """How many positions, its own included, a token sees; None: all before it."""
     return getattr(text, "sliding_window", None)
+
+
+def rotary_share(text: Any) -> float:
+    """How much of a head is rotated, from its first number on."""
+    return text.rope_parameters.get("partial_rotary_factor", 1.0)
 
 
 def mrope_section(text: Any) -> list[int] | None:

@@ -22,6 +22,7 @@ NAMES = (
     "llama",
     "qwen2",
     "qwen3",
+    "glm",
 )
 
 

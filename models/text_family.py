@@ -23,7 +23,7 @@ class TextFamily(family.Family):
         from models.language import check_text
 
         config.head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-        check_text(path, config, kinds=(self.name,))
+        check_text(path, config, (self.name,), self.has_qkv_bias)
         if getattr(config, "sliding_window", None):
             raise UserError(f"{path}: use_sliding_window is true, but only some of its layers have a window")
 

@@ -71,6 +71,17 @@ def language_weights(
         yield Weight(OUTPUT_LAYER, (lm_head,), *_VOCAB)
 
 
+def with_joined_gate(weights: Iterable[Weight]) -> list[Weight]:
+    """`weights` of a model that has the gate and its up projection in one tensor, `gate_up_proj`."""
+    gate, joined = ".gate_proj.", ".gate_up_proj."
+    return [
+        dataclasses.replace(weight, hf=(weight.hf[0].replace(gate, joined),), join=_join_one, split=_split_one)
+        if gate in weight.hf[0]
+        else weight
+        for weight in weights
+    ]
+
+
 def _join_one(parts: Sequence[torch.Tensor], config: Any) -> torch.Tensor:
     return parts[0]
 

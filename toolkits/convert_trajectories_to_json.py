@@ -227,7 +227,7 @@ def samples_of(
         if step.token_ids:
             sample |= {"token_ids": step.token_ids, "weights_version": step.weights_version}
             if step.logprobs and is_own_prompt and steps[count - 1] == whole[count - 1]:
-                sample["logprobs"] = step.logprobs
+                sample |= {"logprobs": step.logprobs, "prompt_tokens": step.prompt_tokens}
         pairs.append((sample, trajectory.screenshot(step.number)))
     return pairs
 

@@ -36,6 +36,11 @@ class ColumnJoin:
                 given = ", ".join(map(str, paths)) or "not set"
                 raise UserError(f"the algorithm needs column {name}; no file of COLUMN_FILES ({given}) has it")
 
+    @property
+    def reads_behavior(self) -> bool:
+        """Whether log-probabilities of sampled tokens are taken from the samples."""
+        return BEHAVIOR in self.needs.per_token and BEHAVIOR not in self.files
+
     def numbers(self, sample_id: str, fields: Mapping[str, Any]) -> dict[str, float]:
         """Per-sample columns; `fields` is the sample's json member.
 

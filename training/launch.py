@@ -89,7 +89,7 @@ def check(config: Config, num_ranks: int) -> None:
     join = ColumnJoin(config.build_algorithm(), config.column_paths)
     join.check_maker(config.algorithm)
     join.check_policy(fingerprint(weights, "*.distcp"))
-    check_samples(config.dataset_path, manifest, config.image_num, config.hf_files, join)
+    check_samples(config.dataset_path, manifest, config.image_num, config.hf_files, join, config.seq_len)
     check_name("RUN_NAME", config.output_name)
     make_folder(config.checkpoint_path, "the folder of checkpoints")
 

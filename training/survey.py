@@ -19,16 +19,23 @@ from training.sampled import SampledReply
 
 
 def check_samples(
-    folder: Path, manifest: dict[str, Any], image_num: int, hf_files: Path, join: ColumnJoin | None = None
+    folder: Path,
+    manifest: dict[str, Any],
+    image_num: int,
+    hf_files: Path,
+    join: ColumnJoin | None = None,
+    seq_len: int | None = None,
 ) -> None:
     """`UserError` for a sample whose `<image>` marks are not as many as its images, or more than `image_num`, or any
     where the model in `hf_files` reads none; or whose sampled tokens are none, or which lacks a column that `join`
-    wants of all training samples. Only tar headers and json members are read, no image.
+    wants of all training samples; or one whose log-probabilities `join` wants, but whose prompt does not hold in
+    `seq_len` as the policy read it. Only tar headers and json members are read, no image.
 
     One line says how many samples hold the tokens that were sampled, and how many of those the tokenizer in `hf_files`
     reads as something else: these are tokenized from their text.
     """
     tokens, reads_images = _SampledTokens(hf_files), family(hf_files).reads_images
+    lengths = []
     for entry in manifest["shards"]:
         for fields, num_images in _read_counts(folder / entry["url"]):
             marks = sum(turn["value"].count(IMAGE) for turn in fields["conversations"] if turn["from"] == "human")
@@ -42,7 +49,20 @@ def check_samples(
                 tokens.count(step)
                 if join and entry.get("split") != "val":
                     join.check(step["id"], step)
+                    lengths.append(step.get("prompt_tokens", 0) + len(step.get("token_ids") or ()))
+    if seq_len and join and join.reads_behavior:
+        _check_lengths(folder, lengths, seq_len)
     tokens.report(folder)
+
+
+def _check_lengths(folder: Path, lengths: list[int], seq_len: int) -> None:
+    too_long = [length for length in lengths if length > seq_len]
+    if too_long:
+        raise UserError(
+            f"{folder}: {len(too_long)} samples have up to {max(too_long)} tokens, more than SEQ_LEN={seq_len}; the "
+            "algorithm needs the log-probabilities that they were drawn with, which are of the whole prompt. Give a "
+            "larger SEQ_LEN, or leave them out"
+        )
 
 
 class _SampledTokens:

@@ -56,4 +56,4 @@ def test_a_website_that_is_not_there_is_said(tmp_path: Path) -> None:
     recipe = load_recipe(RECIPE)
     with pytest.raises(UserError, match="--web nosuch: there are shop, encyclopedia, forum, timetable, gallery; or"):
         try_task(recipe, tmp_path, load_executor("local"), "find a lamp", "nosuch")
-    assert SITES == tuple(field.name for field in dataclasses.fields(Content))
+    assert tuple(field.name for field in dataclasses.fields(Content)) == SITES

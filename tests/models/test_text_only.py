@@ -14,6 +14,7 @@ from common.errors import UserError
 from data.conversation import split_marks
 from models import registry
 from models.image_settings import ImageSettings
+from models.language import rotary_share
 from models.processor import describe, load_processor, write_image_settings
 from server.engine import Engine, EngineConfig
 from server.prompt import build_prompt
@@ -34,7 +35,13 @@ from training.memory import count_parameters, plan
 from training.modules.rotary import frequencies
 from training.survey import check_samples
 
-KINDS = {"llama": {}, "llama tied": {"tie_word_embeddings": True}, "qwen2": {}, "qwen3": {"head_dim": 32}}
+KINDS = {
+    "llama": {},
+    "llama tied": {"tie_word_embeddings": True},
+    "qwen2": {},
+    "qwen3": {"head_dim": 32},
+    "glm": {"head_dim": 32},
+}
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -102,6 +109,14 @@ def test_llama_3_1_has_its_published_size_and_frequencies() -> None:
     assert frequencies(hf)[-1] == pytest.approx(500000 ** (-126 / 128) / 8)
 
 
+def test_glm_4_has_its_published_size_and_turns_half_of_a_head() -> None:
+    folder = ROOT / "training" / "shapes" / "glm-4-9b"
+    hf = registry.family(folder).read_config(folder)
+    [count] = count_parameters(hf, Layout())
+    assert count.total == 9_399_951_360
+    assert rotary_share(hf) == 0.5
+
+
 def test_images_are_refused_in_one_line(llama: Path, tmp_path: Path) -> None:
     processor, kind = load_processor(llama), registry.family(llama)
     message = {"role": "user", "content": split_marks("<image>\nlook")}
@@ -124,6 +139,7 @@ def test_images_are_refused_in_one_line(llama: Path, tmp_path: Path) -> None:
     [
         ("llama", {"attention_bias": True}, '"attention_bias": true'),
         ("llama", {"rope_parameters": {**text_only.LLAMA3, "rope_type": "yarn"}}, "only silu, default and llama3 rope"),
+        ("glm", {"attention_bias": False}, "attention_bias is false"),
         ("qwen2", {"use_sliding_window": True, "max_window_layers": 1, "sliding_window": 8}, "use_sliding_window"),
     ],
 )

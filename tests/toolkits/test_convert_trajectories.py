@@ -329,7 +329,12 @@ def sampled(results: Path, **provenance: Any) -> Path:
     lines = [json.loads(line) for line in (folder / "steps.jsonl").read_text().splitlines()]
     for line in lines:
         number = line["number"]
-        line |= {"token_ids": [number, 7], "logprobs": [-0.5, -number], "weights_version": "il@1"}
+        line |= {
+            "token_ids": [number, 7],
+            "logprobs": [-0.5, -number],
+            "weights_version": "il@1",
+            "prompt_tokens": 40 + number,
+        }
     (folder / "steps.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     summary = json.loads((folder / "trajectory.json").read_text())
     (folder / "trajectory.json").write_text(json.dumps({**summary, "provenance": provenance}))
@@ -348,6 +353,7 @@ def test_what_was_sampled_travels_with_the_sample(tmp_path: Path, capsys: pytest
     samples = convert(results, tmp_path, last_n=2)
     assert [sample["token_ids"] for sample in samples] == [[1, 7], [2, 7], [3, 7]]
     assert [sample["logprobs"] for sample in samples] == [[-0.5, -1], [-0.5, -2], [-0.5, -3]]
+    assert [sample["prompt_tokens"] for sample in samples] == [41, 42, 43]
     assert {sample["weights_version"] for sample in samples} == {"il@1"}
     assert "log-probabilities" not in capsys.readouterr().out
 

@@ -65,6 +65,7 @@ MAKERS: dict[str, Callable[[Path], Path]] = {
     ),
     "qwen2": lambda folder: text_only.build_policy(folder, "qwen2"),
     "qwen3": lambda folder: text_only.build_policy(folder, "qwen3", head_dim=32),
+    "glm": lambda folder: text_only.build_policy(folder, "glm", head_dim=32),
 }
 RANDOM: dict[str, Callable[[Path], Path]] = {
     f"{name} of seed {seed}": functools.partial(build_random_policy, name=name, seed=seed)

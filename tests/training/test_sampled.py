@@ -11,6 +11,9 @@ from data.shard import Sample, read_manifest
 from models.processor import load_processor
 from models.registry import family
 from tests import tiny
+from training.algorithms.grpo import Grpo
+from training.algorithms.sft import Sft
+from training.columns import ColumnJoin
 from training.dataset import tokenize
 from training.encoding import ConversationEncoder
 from training.sampled import SampledReply
@@ -106,6 +109,25 @@ def test_what_is_not_this_reply_is_tokenized_and_counted(
         f"{shards}: 3 samples hold the tokens that were sampled; "
         "2 of them say another reply under this tokenizer and are tokenized anew\n"
     )
+
+
+def test_log_probabilities_of_a_prompt_that_would_be_cut_are_refused_before_training(
+    processor: Any, policy: Path, tmp_path: Path
+) -> None:
+    ids = sampled_ids(processor)
+    drawn = {"token_ids": ids, "logprobs": [-1.0] * len(ids), "advantage": 1.0, "weight": 1.0}
+    extras = [{**drawn, "prompt_tokens": length - len(ids)} for length in (2000, 2048, 2049, 2091)]
+    samples = [
+        Sample(f"sample{number}", SAMPLE.conversations, SAMPLE.images, extra) for number, extra in enumerate(extras)
+    ]
+    shards = tiny.build_dataset(tmp_path / "shards", samples)
+    told = (shards, read_manifest(shards), 3, policy)
+    check_samples(*told, ColumnJoin(Grpo()), 4096)
+    check_samples(*told, ColumnJoin(Sft()), 2048)  # reads no log-probabilities: the tree is cut
+    with pytest.raises(
+        UserError, match="2 samples have up to 2091 tokens, more than SEQ_LEN=2048; the algorithm needs"
+    ):
+        check_samples(*told, ColumnJoin(Grpo()), 2048)
 
 
 @pytest.mark.parametrize(

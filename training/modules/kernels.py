@@ -30,6 +30,7 @@ from packaging.version import InvalidVersion, Version
 
 from common.errors import UserError
 from models.language import mrope_section
+from models.registry import family_of
 from training.modules import cpu_adaptor
 
 if TYPE_CHECKING:
@@ -187,8 +188,11 @@ def chosen(hf: Any, layout: "Layout", adapters: bool) -> Kernels:
     """In this process, after `prepare`."""
     text = hf.get_text_config()
     kernels = choose(_found, layout.bf16, text.head_dim, adapters)
-    # TransformerEngine rotates all rows of a micro-batch alike, so tokens with positions of their own go without it.
-    return dataclasses.replace(kernels, rope_fusion=False) if mrope_section(text) else kernels
+    # TransformerEngine rotates all rows of a micro-batch alike, so tokens with positions of their own go without it;
+    # and of packed rows Megatron does not tell it that neighbors are rotated.
+    if mrope_section(text) or family_of(hf).rotates_neighbors:
+        return dataclasses.replace(kernels, rope_fusion=False)
+    return kernels
 
 
 def report(kernels: Kernels) -> list[str]:

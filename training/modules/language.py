@@ -72,6 +72,7 @@ def transformer_config(config: Any, layout: "Layout", kernels: "Kernels") -> "Tr
         window_size=(window - 1, 0) if window else None,
         qk_layernorm=family_of(config).normalizes_heads,
         mrope_section=mrope_section(text),
+        rotary_interleaved=family_of(config).rotates_neighbors,
         normalization="RMSNorm",
         layernorm_epsilon=text.rms_norm_eps,
         gated_linear_unit=True,

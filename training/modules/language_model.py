@@ -7,6 +7,7 @@ from megatron.core import parallel_state, tensor_parallel
 from megatron.core.models.gpt import GPTModel
 from megatron.core.transformer.transformer_config import TransformerConfig
 
+from models.language import rotary_share
 from models.registry import family_of
 from models.weight_table import padded_vocab_size
 from training.modules.batching import IGNORE
@@ -49,6 +50,7 @@ class LanguageModel(GPTModel):
             share_embeddings_and_output_weights=hf.tie_word_embeddings,
             position_embedding_type="mrope" if config.mrope_section else "rope",
             rotary_base=text.rope_parameters["rope_theta"],
+            rotary_percent=rotary_share(text),
             scatter_embedding_sequence_parallel=False,
             vp_stage=vp_stage,
         )
