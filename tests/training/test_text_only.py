@@ -6,8 +6,11 @@ from typing import Any
 import pytest
 import torch
 from pyarrow import parquet
+from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM
 
+from common.errors import UserError
+from common.files import write_json
 from models import registry
 from models.processor import load_processor
 from tests import tiny
@@ -15,6 +18,7 @@ from tests.tiny import text_only
 from tests.training import test_critic, test_grpo_run
 from tests.training.conftest import convert, train
 from tests.training.test_score import score
+from toolkits.model_checkpoints_convertor.lora import Adapter, write_peft_adapter
 from training.dataset import tokenize
 from training.encoding import ConversationEncoder
 from training.make_columns import MakeColumnsConfig
@@ -88,10 +92,41 @@ def test_adapters_are_trained_scored_and_merged(policy: Path, megatron: Path, sh
     merged = convert("mg2hf", trained, tmp_path / "merged", model="")
     rows = score(trained, shards, tmp_path / "scores.parquet", token_logprobs="true", tp=2)
     check_scores(rows, reference(merged, shards), 1e-4)
-    apart = convert("mg2hf", trained, tmp_path / "apart", model="", lora="apart")
-    again = convert("hf2mg", policy, tmp_path / "again", model="", adapter_path=apart)
-    rows = score(again, shards, tmp_path / "again.parquet", token_logprobs="true")
-    check_scores(rows, reference(merged, shards), 1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_peft_adapter_is_scored_beside_its_base_as_merged(policy: Path, shards: Path, tmp_path: Path) -> None:
+    """A gate and its up projection in one tensor have one adapter there, and two here."""
+    peft = write_peft(tmp_path / "peft", AutoModelForCausalLM.from_pretrained(policy))
+    told = {"model": "", "adapter_path": peft}
+    beside = convert("hf2mg", policy, tmp_path / "beside", lora="apart", **told)
+    merged = convert("mg2hf", convert("hf2mg", policy, tmp_path / "merged", **told), tmp_path / "hf", model="")
+    rows = score(beside, shards, tmp_path / "scores.parquet", token_logprobs="true", tp=2)
+    expected = reference(merged, shards)
+    check_scores(rows, expected, 1e-4)
+    plain = reference(policy, shards)
+    assert max(abs(one - other) for name in plain for one, other in zip(plain[name], expected[name], strict=True)) > 0.1
+
+
+def write_peft(folder: Path, model: torch.nn.Module, rank: int = 4) -> Path:
+    """Random adapters on every projection."""
+    tensors, generator = {}, torch.Generator().manual_seed(0)
+    for name, module in model.named_modules():
+        if name.endswith("_proj"):
+            for side, shape in (("A", (rank, module.in_features)), ("B", (module.out_features, rank))):
+                tensors[f"base_model.model.{name}.lora_{side}.weight"] = torch.randn(shape, generator=generator) * 0.1
+    folder.mkdir()
+    save_file(tensors, folder / "adapter_model.safetensors")
+    write_json(folder / "adapter_config.json", {"peft_type": "LORA", "r": rank, "lora_alpha": 8})
+    return folder
+
+
+def test_adapters_of_joined_projections_are_merged_not_exported(tmp_path: Path) -> None:
+    kind = registry.named("glm")
+    config = kind.read_config(text_only.build_policy(tmp_path, "glm", layers=1))
+    with pytest.raises(UserError, match=r"glm has gate and up projection in one tensor, .* leave --lora apart out"):
+        write_peft_adapter(Adapter(4, 8.0, {}), tmp_path, kind, config, "base", None)
 
 
 @pytest.mark.slow

@@ -218,7 +218,7 @@ def _write_peft(config: Config, source: Source, adapter: Adapter, folder: Path, 
             f"{source.weights}: a PEFT folder cannot hold {source.trained[0]}, which was trained, too; "
             "leave --lora apart out"
         )
-    write_peft_adapter(adapter, folder, source.family, str(config.base_path or config.load_path), dtype)
+    write_peft_adapter(adapter, folder, source.family, source.config, str(config.base_path or config.load_path), dtype)
 
 
 def _write_megatron(

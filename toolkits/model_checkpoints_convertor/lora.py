@@ -6,6 +6,7 @@ weights has the rank and alpha.
 """
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,8 @@ _PROJECTIONS = ("linear_qkv.weight", "linear_proj.weight", "linear_fc1.weight", 
 
 @dataclasses.dataclass(frozen=True)
 class Adapter:
-    """W + alpha / rank * B A on every projection of the language model; (A, B) by its Hugging Face weight's name."""
+    """W + alpha / rank * B A on every projection of the language model; (A, B) by its Hugging Face weight's name. Of a
+    gate and its up projection that are one tensor there, A and B of twice the rank hold the adapters of both."""
 
     rank: int
     alpha: float
@@ -49,10 +51,30 @@ def _pair(weight: Weight) -> tuple[Weight, Weight]:
     def split_a(tensor: torch.Tensor, config: Any) -> tuple[torch.Tensor, ...]:
         return tensor.chunk(count)
 
+    if is_joined_gate(weight):
+        return (
+            dataclasses.replace(weight, megatron=f"{stem}lora_a", join=_twice),
+            dataclasses.replace(weight, megatron=f"{stem}lora_b", split=_apart),
+        )
     return (
         dataclasses.replace(weight, megatron=f"{stem}lora_a", join=join_rows, split=split_a),
         dataclasses.replace(weight, megatron=f"{stem}lora_b"),
     )
+
+
+def is_joined_gate(weight: Weight) -> bool:
+    """Whether Hugging Face has a gate and its up projection in one tensor, too."""
+    return weight.megatron.endswith("linear_fc1.weight") and len(weight.hf) == 1
+
+
+def _twice(parts: Sequence[torch.Tensor], config: Any) -> torch.Tensor:
+    """One A of both, as the A of each."""
+    return join_rows([parts[0], parts[0]], config)
+
+
+def _apart(tensor: torch.Tensor, config: Any) -> Sequence[torch.Tensor]:
+    """B of the gate in the first columns, B of the up projection in the others."""
+    return (torch.block_diag(*tensor.chunk(2)),)
 
 
 def read_megatron_adapter(weights: Path, family: Family, config: Any, alpha: float | None) -> Adapter | None:
@@ -140,8 +162,19 @@ def _check_shapes(name: str, pair: Any, weight: torch.Tensor, rank: int, path: P
         raise UserError(f"{path}: A {tuple(a.shape)} and B {tuple(b.shape)} do not fit {name} {tuple(weight.shape)}")
 
 
-def write_peft_adapter(adapter: Adapter, folder: Path, family: Family, base: str, dtype: torch.dtype | None) -> None:
-    """`adapter_model.safetensors` and `adapter_config.json`, as `PeftModel.from_pretrained` reads them."""
+def write_peft_adapter(
+    adapter: Adapter, folder: Path, family: Family, config: Any, base: str, dtype: torch.dtype | None
+) -> None:
+    """`adapter_model.safetensors` and `adapter_config.json`, as `PeftModel.from_pretrained` reads them.
+
+    Raises:
+        UserError: gate and up projection are one tensor in `family`, whose adapter would have another rank.
+    """
+    if any(is_joined_gate(weight) for weight in family.weight_table(config)):
+        raise UserError(
+            f"{family.name} has gate and up projection in one tensor, which one PEFT adapter of rank {adapter.rank} "
+            "cannot hold apart; merge it: leave --lora apart out"
+        )
     tensors = {}
     for name, pair in adapter.pairs.items():
         module = _in_memory(name, family).removesuffix(".weight")
