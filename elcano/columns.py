@@ -69,7 +69,8 @@ def critic_values(stages: "Stages", round: Round, shards: Path, folder: Path) ->
         said |= {"CHECKPOINT": str(_representation(stages, round)), "AFTER_QUESTION": "true"}
     _call(stages, round, "score", said)
     critic = {"FEATURES": str(features), "CRITIC": str(own / "columns" / "critic.pt"), "TARGET": round.critic}
-    unset = dict.fromkeys(("BATCH_SIZE", "LR", "SEED", "TRAIN_ITERS"), "")  # a shell's are those of training
+    critic |= {"FOLDS": str(round.critic_folds), "TRAIN_ITERS": str(round.critic_iters)}
+    unset = dict.fromkeys(("BATCH_SIZE", "LR", "SEED"), "")  # a shell's are those of training
     _call(stages, round, "feature_critic", {"DATASET_PATH": str(shards), **critic, "OUTPUT": str(values), **unset})
     return values
 

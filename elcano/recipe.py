@@ -61,6 +61,10 @@ class Round(Checked):
     critic: Literal["", "td", "monte_carlo"] = ""
     """Whose values an algorithm takes: those of a small critic on the policy's features, fitted to bootstrapped returns
     or to outcomes. None: the mean outcome of a task's other tries."""
+    critic_folds: Annotated[int, at_least(1)] = 1
+    """Critics, each fitted without its part of the tasks, which it then judges."""
+    critic_iters: Annotated[int, at_least(1)] = 2000
+    """Optimizer steps of a critic."""
     candidates: CandidatesConfig | None = None
     """Draw candidate actions at each step from the policy that explored (digiq)."""
     representation: TrainingOptions | None = None

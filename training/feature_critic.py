@@ -4,7 +4,9 @@
     bash training/feature_critic.sh --dataset_path shards --features features.parquet --critic c.pt --output q.parquet
 
 Columns: q_1, q_2, value_1, value_2, with --target monte_carlo also instruction_value. What is fitted, and how:
-training/feature_networks.py. The critic stays in its file; when it is fitted already, also to another data set, its
+training/feature_networks.py. A few hundred tries are learned by heart in a minute: their values are their outcomes, and
+advantages nothing. --folds 5 fits five critics, each without a fifth of the tasks, and takes a task's values from the
+one that has not seen it (cross-fitting: Chernozhukov et al. 2018, arXiv 1608.00060). The critic stays in its file; when it is fitted already, also to another data set, its
 values are written as they are. A killed command is given again, and goes on.
 """
 
@@ -23,6 +25,7 @@ from common.errors import UserError
 from common.files import file_digest
 from common.limits import Checked, above, at_least, between
 from common.progress import Reporter
+from common.seeds import draw
 from data.columns import ColumnFiles, is_written, print_columns, read_record, write_columns
 from data.shard import read_manifest
 from training.algorithms.critic import check_outcomes
@@ -60,12 +63,14 @@ class FeatureCriticConfig(Checked):
     """Steps of trajectories in one of them."""
     width: Annotated[int, at_least(1)] = 512
     """Units of the two hidden layers."""
+    folds: Annotated[int, at_least(1)] = 1
+    """Critics, each fitted without its part of the tasks, which it then judges; 1: one of all, for all."""
     seed: int = 0
-    """Of initial weights and batches."""
+    """Of initial weights, batches and folds."""
 
     def fitting(self) -> dict[str, Any]:
         """What a critic's weights depend on, beside the data and the policy."""
-        own = ("target", "gamma", "tau", "lr", "train_iters", "batch_size", "width", "seed")
+        own = ("target", "gamma", "tau", "lr", "train_iters", "batch_size", "width", "folds", "seed")
         return {name: getattr(self, name) for name in own}
 
 
@@ -84,8 +89,7 @@ def main(config: FeatureCriticConfig) -> None:
     trajectories = read_experience(config.dataset_path, files, ())
     keys = [key for trajectory in trajectories for key in trajectory.keys]
     states, actions = (torch.from_numpy(np.stack([files.of_tokens(name, key) for key in keys])) for name in FEATURES)
-    critic = Fitting(config, record, states.size(1)).finish(trajectories, states, actions)
-    values = critic.cpu().values(states, actions, config.target)
+    values = Fitting(config, record, states.size(1)).finish(trajectories, states, actions)
     digests = [digest for trajectory in trajectories for digest in trajectory.digests]
     columns = {"id": keys, "digest": digests, **{name: value.tolist() for name, value in values.items()}}
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
@@ -96,7 +100,7 @@ def main(config: FeatureCriticConfig) -> None:
 
 
 class Fitting:
-    """A critic and how far it is, kept in a file."""
+    """The critics of all folds and how far they are, kept in a file."""
 
     def __init__(self, config: FeatureCriticConfig, record: dict[str, Any], num_features: int) -> None:
         """
@@ -106,40 +110,61 @@ class Fitting:
         self.config, self.record = config, {**config.fitting(), **record}
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         torch.manual_seed(config.seed)
-        self.critic = FeatureCritic(num_features, config.width).to(self.device)
-        self.optimizer = torch.optim.Adam(self.critic.parameters(), lr=config.lr)
+        critics = (FeatureCritic(num_features, config.width) for _ in range(config.folds))
+        self.critics = torch.nn.ModuleList(critics).to(self.device)
+        self.optimizer = torch.optim.Adam(self.critics.parameters(), lr=config.lr)
         self.generator, self.step = torch.Generator().manual_seed(config.seed), 0
         if config.critic.exists():
             self._load()
 
     def finish(
         self, trajectories: Sequence[RewardedTrajectory], states: torch.Tensor, actions: torch.Tensor
-    ) -> FeatureCritic:
-        """The critic after its last step; `states`, `actions` [n, h] are the features of all samples in their order."""
+    ) -> dict[str, torch.Tensor]:
+        """[n] by column, after the last step; `states`, `actions` [n, h] are the features of all samples in order."""
         config = self.config
         if self.step == config.train_iters:
             print(f"{config.critic}: fitted already")
-            return self.critic
-        data = transitions(trajectories, states, actions)
+        else:
+            self._fit(trajectories, transitions(trajectories, states, actions))
+        folds = [self._fold(each.task) for each in trajectories]
+        found = [critic.cpu().values(states, actions, config.target) for critic in self.critics]
+        own = torch.from_numpy(np.repeat(folds, [len(each.keys) for each in trajectories]))[None]
+        return {name: torch.stack([values[name] for values in found]).gather(0, own)[0] for name in found[0]}
+
+    def _fit(self, trajectories: Sequence[RewardedTrajectory], data: Transitions) -> None:
+        config = self.config
+        folds = np.repeat([self._fold(each.task) for each in trajectories], [each.num_steps for each in trajectories])
+        others = [np.flatnonzero((folds != fold) | (config.folds == 1)) for fold in range(config.folds)]
+        if not all(map(len, others)):
+            raise UserError(f"{config.dataset_path}: too few tasks for {config.folds} folds; give a smaller --folds")
+        seen = [torch.from_numpy(steps) for steps in others]
         data = Transitions(*(tensor.to(self.device) for tensor in vars(data).values()))
-        if self.step == 0:
-            self.critic.see(data)
+        for critic in self.critics if self.step == 0 else ():
+            critic.see(data)
         progress = Reporter("steps", config.train_iters, self.step)
         while self.step < config.train_iters:
-            batch = torch.randint(len(data.states), (config.batch_size,), generator=self.generator).to(self.device)
-            loss = self.critic.loss(data, batch, config.target, config.gamma)
+            loss = sum(self._loss(critic, data, steps) for critic, steps in zip(self.critics, seen, strict=True))
             self.optimizer.zero_grad()
             loss.backward()
             self.optimizer.step()
-            self.critic.follow(config.tau)
+            for critic in self.critics:
+                critic.follow(config.tau)
             self.step += 1
             if self.step % _SAVED_EVERY == 0 or self.step == config.train_iters:
                 self._save()
-                progress(self.step, f"loss {loss.item():.4f}")
-        return self.critic
+                progress(self.step, f"loss {loss.item() / config.folds:.4f}")
+
+    def _loss(self, critic: FeatureCritic, data: Transitions, steps: torch.Tensor) -> torch.Tensor:
+        """Of a batch of these steps."""
+        drawn = torch.randint(len(steps), (self.config.batch_size,), generator=self.generator)
+        return critic.loss(data, steps[drawn].to(self.device), self.config.target, self.config.gamma)
+
+    def _fold(self, task: str) -> int:
+        """Which critic judges a task, and is fitted without it."""
+        return int(draw(f"{self.config.seed} {task}") * self.config.folds)
 
     def _save(self) -> None:
-        parts = {"critic": self.critic.state_dict(), "optimizer": self.optimizer.state_dict()}
+        parts = {"critic": self.critics.state_dict(), "optimizer": self.optimizer.state_dict()}
         state = {**parts, "generator": self.generator.get_state(), "step": self.step, "record": self.record}
         temporary = self.config.critic.with_name(f".{self.config.critic.name}.partial")
         torch.save(state, temporary)
@@ -159,7 +184,7 @@ class Fitting:
             changed = []  # a critic that is fitted may be asked about other samples
         if changed:
             raise UserError(f"{path}: began with another {', '.join(changed)}; give another --critic, or remove it")
-        self.critic.load_state_dict(state["critic"])
+        self.critics.load_state_dict(state["critic"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.generator.set_state(state["generator"].cpu())
         self.step = step

@@ -28,10 +28,11 @@ def recipe(
         round: what else a round is told.
     """
     quickstart = load_recipe(ROOT / "examples" / "quickstart" / "recipe.py")
+    learned = {"agent": "policy", "critic_folds": 5, "critic_iters": 500}
     steps = {"train_epochs": 0, "train_iters": 64, "global_batch_size": 16, "lr": 2e-4}
     options = {**steps, "algorithm": algorithm, **(training or {})}
     files = [tuple(ROOT / "data" / "tasks" / f"optim-{number}.jsonl" for number in numbers) for numbers in tasks]
-    learned = {"agent": "policy", "training": dataclasses.replace(quickstart.training, **options), **round}
+    learned |= {"training": dataclasses.replace(quickstart.training, **options), **round}
     tries = {"max_rerun_times": 3, "all_tries": True, "temperature": 1.0, **(exploration or {})}
     return dataclasses.replace(
         quickstart,

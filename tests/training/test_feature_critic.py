@@ -14,6 +14,7 @@ import torch
 from pyarrow import parquet
 
 from common.errors import UserError
+from common.seeds import draw
 from data.columns import digest_of, write_columns
 from data.shard import read_manifest
 from tests import tiny
@@ -154,6 +155,20 @@ def test_monte_carlo_finds_outcomes_and_instructions(tmp_path: Path) -> None:
     for key, row in found.items():
         solved = float("A--00001--run0" in key or "B" in key)
         assert [row["value_1"], row["q_2"], row["instruction_value"]] == pytest.approx([solved] * 3, abs=0.2), key
+
+
+def test_a_task_is_judged_by_the_critic_that_has_not_seen_it(tmp_path: Path) -> None:
+    """The one that learned of task B, which nobody failed, hopes for task A's failure, too."""
+    shards = dataset(tmp_path)
+    features, output = features_of(shards, tmp_path / "features.parquet"), tmp_path / "v.parquet"
+    options = {"target": "monte_carlo", "lr": 3e-3, "train_iters": 300, "width": 32, "folds": 2}
+    seed = next(seed for seed in range(20) if len({int(draw(f"{seed} {task}") * 2) for task in "AB"}) == 2)
+    main(FeatureCriticConfig(shards, features, tmp_path / "critic.pt", output, **options, seed=seed))
+    assert all(min(row["value_1"], row["q_1"]) > 0.5 for key, row in rows(output).items() if key.startswith("A"))
+    other = next(seed for seed in range(20) if len({int(draw(f"{seed} {task}") * 2) for task in "AB"}) == 1)
+    config = FeatureCriticConfig(shards, features, tmp_path / "c.pt", tmp_path / "w.parquet", **options, seed=other)
+    with pytest.raises(UserError, match="too few tasks for 2 folds; give a smaller --folds"):
+        main(config)
 
 
 def test_a_killed_command_goes_on_and_writes_the_same(tmp_path: Path) -> None:
