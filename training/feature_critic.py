@@ -4,10 +4,12 @@
     bash training/feature_critic.sh --dataset_path shards --features features.parquet --critic c.pt --output q.parquet
 
 Columns: q_1, q_2, value_1, value_2, with --target monte_carlo also instruction_value. What is fitted, and how:
-training/feature_networks.py. A few hundred tries are learned by heart in a minute: their values are their outcomes, and
-advantages nothing. --folds 5 fits five critics, each without a fifth of the tasks, and takes a task's values from the
-one that has not seen it (cross-fitting: Chernozhukov et al. 2018, arXiv 1608.00060). The critic stays in its file; when it is fitted already, also to another data set, its
+training/feature_networks.py. The critic stays in its file; when it is fitted already, also to another data set, its
 values are written as they are. A killed command is given again, and goes on.
+
+A few hundred tries are soon known by heart: their values are then their outcomes, and their advantages nothing.
+--folds 5 fits five critics, each without a fifth of the tasks, and takes a task's values from the one that has not seen
+it (cross-fitting: Chernozhukov et al. 2018, arXiv 1608.00060).
 """
 
 import dataclasses
