@@ -1,4 +1,4 @@
-"""Digi-Q on the embedded websites, offline: at each step imitate the best of eight candidate actions.
+"""Digi-Q on the embedded websites, offline: at each step imitate the best of four candidate actions.
 
     elcano run examples/digiq/recipe.py --output_dir runs/digiq
 
@@ -16,7 +16,7 @@ LEARNING = Path(__file__).resolve().parent.parent / "quickstart" / "learning.py"
 
 def recipe() -> Recipe:
     """One round on three task files; what features are taken from learns for two epochs what actions change."""
-    drawn = CandidatesConfig(num_candidates=8, temperature=1.2)
+    drawn = CandidatesConfig(num_candidates=4, temperature=1.2)
     training = {"algorithm_options": "threshold=0.05"}
     more = {"critic": "td", "candidates": drawn}
     recipe = load_recipe(LEARNING, algorithm="digiq", tasks=[(1, 2, 3)], training=training, **more)
