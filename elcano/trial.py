@@ -70,12 +70,12 @@ def check_site(name: str) -> None:
 def _new_file(output_dir: Path) -> Path:
     """The first `typed--<number>.jsonl` that nobody has, made here so that nobody else takes it."""
     output_dir.mkdir(parents=True, exist_ok=True)
-    for number in itertools.count():
-        file = output_dir / f"typed--{number:03d}.jsonl"
+    numbers = itertools.count()
+    while True:
+        file = output_dir / f"typed--{next(numbers):03d}.jsonl"
         with contextlib.suppress(FileExistsError):
             file.touch(exist_ok=False)
             return file
-    raise AssertionError
 
 
 def _say(line: str) -> None:
