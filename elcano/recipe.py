@@ -62,7 +62,7 @@ class Round(Checked):
     """Whose values an algorithm takes: those of a small critic on the policy's features, fitted to bootstrapped returns
     or to outcomes. None: the mean outcome of a task's other tries."""
     critic_folds: Annotated[int, at_least(1)] = 1
-    """Critics, each fitted without its part of the tasks, which it then judges."""
+    """Critics, each fitted without its part of the tries, which it then judges."""
     critic_iters: Annotated[int, at_least(1)] = 2000
     """Optimizer steps of a critic."""
     candidates: CandidatesConfig | None = None

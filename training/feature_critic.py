@@ -8,8 +8,8 @@ training/feature_networks.py. The critic stays in its file; when it is fitted al
 values are written as they are. A killed command is given again, and goes on.
 
 A few hundred tries are soon known by heart: their values are then their outcomes, and their advantages nothing.
---folds 5 fits five critics, each without a fifth of the tasks, and takes a task's values from the one that has not seen
-it (cross-fitting: Chernozhukov et al. 2018, arXiv 1608.00060).
+--folds 5 fits five critics, each without a fifth of the tries, and takes a try's values from the one that has not seen
+it, but has seen others of its task (cross-fitting: Chernozhukov et al. 2018, arXiv 1608.00060).
 """
 
 import dataclasses
@@ -66,7 +66,7 @@ class FeatureCriticConfig(Checked):
     width: Annotated[int, at_least(1)] = 512
     """Units of the two hidden layers."""
     folds: Annotated[int, at_least(1)] = 1
-    """Critics, each fitted without its part of the tasks, which it then judges; 1: one of all, for all."""
+    """Critics, each fitted without its part of the tries, which it then judges; 1: one of all, for all."""
     seed: int = 0
     """Of initial weights, batches and folds."""
 
@@ -128,17 +128,17 @@ class Fitting:
             print(f"{config.critic}: fitted already")
         else:
             self._fit(trajectories, transitions(trajectories, states, actions))
-        folds = [self._fold(each.task) for each in trajectories]
+        folds = [self._fold(each.id) for each in trajectories]
         found = [critic.cpu().values(states, actions, config.target) for critic in self.critics]
         own = torch.from_numpy(np.repeat(folds, [len(each.keys) for each in trajectories]))[None]
         return {name: torch.stack([values[name] for values in found]).gather(0, own)[0] for name in found[0]}
 
     def _fit(self, trajectories: Sequence[RewardedTrajectory], data: Transitions) -> None:
         config = self.config
-        folds = np.repeat([self._fold(each.task) for each in trajectories], [each.num_steps for each in trajectories])
+        folds = np.repeat([self._fold(each.id) for each in trajectories], [each.num_steps for each in trajectories])
         others = [np.flatnonzero((folds != fold) | (config.folds == 1)) for fold in range(config.folds)]
         if not all(map(len, others)):
-            raise UserError(f"{config.dataset_path}: too few tasks for {config.folds} folds; give a smaller --folds")
+            raise UserError(f"{config.dataset_path}: too few tries for {config.folds} folds; give a smaller --folds")
         seen = [torch.from_numpy(steps) for steps in others]
         data = Transitions(*(tensor.to(self.device) for tensor in vars(data).values()))
         for critic in self.critics if self.step == 0 else ():
@@ -161,9 +161,9 @@ class Fitting:
         drawn = torch.randint(len(steps), (self.config.batch_size,), generator=self.generator)
         return critic.loss(data, steps[drawn].to(self.device), self.config.target, self.config.gamma)
 
-    def _fold(self, task: str) -> int:
-        """Which critic judges a task, and is fitted without it."""
-        return int(draw(f"{self.config.seed} {task}") * self.config.folds)
+    def _fold(self, name: str) -> int:
+        """Which critic judges a try, and is fitted without it."""
+        return int(draw(f"{self.config.seed} {name}") * self.config.folds)
 
     def _save(self) -> None:
         parts = {"critic": self.critics.state_dict(), "optimizer": self.optimizer.state_dict()}
