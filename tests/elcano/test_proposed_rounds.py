@@ -66,7 +66,7 @@ def test_a_proposer_and_an_evaluator_are_in_the_loop(tmp_path: Path) -> None:
     assert tasks and all(task.eval is None for task in tasks)
     verdicts = [json.loads(path.read_text()) for path in run_dir.glob("one/trajectories/*/outcome.json")]
     assert {verdict["judge"] for verdict in verdicts} <= {"pae", "noisy"}  # noisy: one that was turned round
-    assert any(verdict["raw"].endswith("SUCCESS") for verdict in verdicts)
+    assert any("SUCCESS" in verdict["raw"] for verdict in verdicts)
     assert (run_dir / "one" / "policy" / "model.safetensors").exists()
 
 
