@@ -67,6 +67,7 @@ VARIANTS = {
     "digiq-monte_carlo": Variant("digiq", round={"critic": "monte_carlo"}, against="digiq"),
     "grpo-trajectory": Variant("grpo", "normalizer=trajectory", against="grpo"),
     "grpo-constant": Variant("grpo", "normalizer=constant", against="grpo"),
+    "webrl-released": Variant("webrl", "mode=released", against="webrl"),
     "webrl-curriculum": Variant("webrl", phases=2),
     "webrl-fixed": Variant("webrl", round=FIXED, phases=2, against="webrl-curriculum"),
     "webrl-no_window": Variant("webrl", "window_low=0,window_high=1e300", phases=2, against="webrl-curriculum"),

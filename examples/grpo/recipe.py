@@ -14,6 +14,6 @@ LEARNING = Path(__file__).resolve().parent.parent / "quickstart" / "learning.py"
 
 def recipe() -> Recipe:
     """Three rounds; tries are drawn from the model's own distribution, without top-k."""
-    training = {"lr": 1e-4, "lr_schedule": "constant", "lr_warmup_iters": 0, "seq_len": 4096}
+    training = {"lr_schedule": "constant", "lr_warmup_iters": 0, "seq_len": 4096}
     exploration = {"max_rerun_times": 5, "top_k": 0}
     return load_recipe(LEARNING, algorithm="grpo", tasks=[(1,), (2,), (3,)], training=training, exploration=exploration)
