@@ -72,7 +72,7 @@ def test_ablations_change_one_thing(compare) -> None:
 def small(recipe: Recipe) -> Recipe:
     """Three steps a try and verdicts that are turned round by chance, as the policy solves nothing."""
     brief = {"max_iter": 3, "num_sessions": 2}
-    noisy = {**brief, "judge": "finished", "eval_noise": 0.4, "max_rerun_times": 3}
+    noisy = {**brief, "judge": "finished", "eval_noise": 0.4, "max_rerun_times": 5}
     return dataclasses.replace(
         recipe,
         rounds=[small_round(recipe.name, round) for round in recipe.rounds],
