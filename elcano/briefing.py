@@ -57,7 +57,8 @@ def _round(recipe: Recipe, round: Round) -> str:
     how = f", {'' if recipe.exploration.all_tries else 'up to '}{tries} tries each," if tries > 1 else ""
     learned = "from what a judge calls solved" if algorithm == "sft" else f"by {algorithm}"
     corrected = ", from what the teacher would have done in the rest" if round.corrections else ""
-    again = f", again from {round.il_share:.3g} of the teacher's" if recipe.rounds[0].agent == "teacher" else ""
+    imitated = recipe.rounds[0].agent == "teacher" and round.il_share > 0
+    again = f", again from {f'{round.il_share:.3g} of' if round.il_share < 1 else 'all'} the teacher's" * imitated
     mean = f"; {round.before_share:.3g} of the weights before stay in it" if round.before_share else ""
     return f"the policy explores {num_tasks} others{how} and learns {learned}{corrected}{again}{mean}"
 

@@ -170,7 +170,10 @@ class Recipe(Checked):
         for path in [self.starting_policy, *(path for paths in tasks for path in paths)]:
             if not path.exists():
                 raise UserError(f"recipe {self.name}: {path} does not exist")
-        num_tasks = count_tasks(self.test_tasks)
+        try:
+            num_tasks = count_tasks(self.test_tasks)
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(f"recipe {self.name}: the test tasks cannot be read: {error}") from None
         if (self.num_test_tasks or 0) > num_tasks:
             raise UserError(
                 f"recipe {self.name}: num_test_tasks is {self.num_test_tasks}, but there are {num_tasks} test tasks"

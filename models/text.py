@@ -71,11 +71,16 @@ def _special(tokenizer: Any) -> re.Pattern[str]:
     return re.compile("|".join(map(re.escape, sorted(tokens, key=len, reverse=True))) or "(?!)")
 
 
+@functools.lru_cache(maxsize=8)
+def _begins(tokenizer: Any) -> tuple[str, ...]:
+    """What a text begins with that has its first tokens: bos, or all that the tokenizer adds (GLM's are two)."""
+    added = "".join(tokenizer.convert_ids_to_tokens(tokenizer("").input_ids))
+    return tuple(filter(None, (tokenizer.bos_token, added)))
+
+
 def tokenize(tokenizer: Any, text: str) -> Tokenized:
-    """As the processor does; a template that writes the first token itself gets no second one."""
-    bos = tokenizer.bos_token
-    special = not (bos and text.startswith(bos))
-    encoded = tokenizer(text, add_special_tokens=special, return_offsets_mapping=True)
+    """As the processor does; a template that writes the first tokens itself gets no second ones."""
+    encoded = tokenizer(text, add_special_tokens=not text.startswith(_begins(tokenizer)), return_offsets_mapping=True)
     ids, offsets = encoded["input_ids"], encoded["offset_mapping"]
     length = 1 + max((index for index, (_, end) in enumerate(offsets) if end == len(text)), default=-1)
     return Tokenized(text, ids[:length], [start for start, _ in offsets[:length]])

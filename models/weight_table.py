@@ -18,6 +18,8 @@ LANGUAGE = "language_model."
 """What stands before every key of the language model in a Megatron checkpoint."""
 VALUE_HEADS = LANGUAGE + "value_heads."
 """And of what a critic has beside the table's weights; a head's name follows, which is that of its column."""
+JOINED_GATE = ".gate_up_proj."
+"""In Hugging Face's name of a tensor that holds a gate and its up projection."""
 EMBEDDING, OUTPUT_LAYER = LANGUAGE + "embedding.word_embeddings.weight", LANGUAGE + "output_layer.weight"
 
 
@@ -73,9 +75,9 @@ def language_weights(
 
 def with_joined_gate(weights: Iterable[Weight]) -> list[Weight]:
     """`weights` of a model that has the gate and its up projection in one tensor, `gate_up_proj`."""
-    gate, joined = ".gate_proj.", ".gate_up_proj."
+    gate = ".gate_proj."
     return [
-        dataclasses.replace(weight, hf=(weight.hf[0].replace(gate, joined),), join=_join_one, split=_split_one)
+        dataclasses.replace(weight, hf=(weight.hf[0].replace(gate, JOINED_GATE),), join=_join_one, split=_split_one)
         if gate in weight.hf[0]
         else weight
         for weight in weights

@@ -9,7 +9,7 @@ values are written as they are. A killed command is given again, and goes on.
 
 A few hundred tries are soon known by heart: their values are then their outcomes, and their advantages nothing.
 --folds 5 fits five critics, each without a fifth of the tries, and takes a try's values from the one that has not seen
-it, but has seen others of its task (cross-fitting: Chernozhukov et al. 2018, arXiv 1608.00060).
+it (cross-fitting: Chernozhukov et al. 2018, arXiv 1608.00060); of tries that none has seen, the mean of all five.
 """
 
 import dataclasses
@@ -72,8 +72,9 @@ class FeatureCriticConfig(Checked):
 
     def fitting(self) -> dict[str, Any]:
         """What a critic's weights depend on, beside the data and the policy."""
-        own = ("target", "gamma", "tau", "lr", "train_iters", "batch_size", "width", "folds", "seed")
-        return {name: getattr(self, name) for name in own}
+        own = ("target", "gamma", "tau", "lr", "train_iters", "batch_size", "width", "seed")
+        several = {"folds": self.folds} if self.folds > 1 else {}  # files from before there were folds have none
+        return {**{name: getattr(self, name) for name in own}, **several}
 
 
 def main(config: FeatureCriticConfig) -> None:
@@ -116,6 +117,7 @@ class Fitting:
         self.critics = torch.nn.ModuleList(critics).to(self.device)
         self.optimizer = torch.optim.Adam(self.critics.parameters(), lr=config.lr)
         self.generator, self.step = torch.Generator().manual_seed(config.seed), 0
+        self.seen: set[str] = set()  # tries
         if config.critic.exists():
             self._load()
 
@@ -128,18 +130,17 @@ class Fitting:
             print(f"{config.critic}: fitted already")
         else:
             self._fit(trajectories, transitions(trajectories, states, actions))
-        folds = [self._fold(each.id) for each in trajectories]
+        lengths = [len(each.keys) for each in trajectories]
+        own = torch.from_numpy(np.repeat([self._fold(each.id) for each in trajectories], lengths))
+        seen = torch.from_numpy(np.repeat([each.id in self.seen for each in trajectories], lengths))
         found = [critic.cpu().values(states, actions, config.target) for critic in self.critics]
-        own = torch.from_numpy(np.repeat(folds, [len(each.keys) for each in trajectories]))[None]
-        return {name: torch.stack([values[name] for values in found]).gather(0, own)[0] for name in found[0]}
+        values = {name: torch.stack([each[name] for each in found]) for name in found[0]}  # [folds, n]
+        return {name: torch.where(seen, each.gather(0, own[None])[0], each.mean(0)) for name, each in values.items()}
 
     def _fit(self, trajectories: Sequence[RewardedTrajectory], data: Transitions) -> None:
         config = self.config
-        folds = np.repeat([self._fold(each.id) for each in trajectories], [each.num_steps for each in trajectories])
-        others = [np.flatnonzero((folds != fold) | (config.folds == 1)) for fold in range(config.folds)]
-        if not all(map(len, others)):
-            raise UserError(f"{config.dataset_path}: too few tries for {config.folds} folds; give a smaller --folds")
-        seen = [torch.from_numpy(steps) for steps in others]
+        self.seen = {each.id for each in trajectories}
+        seen = self._parts(trajectories)
         data = Transitions(*(tensor.to(self.device) for tensor in vars(data).values()))
         for critic in self.critics if self.step == 0 else ():
             critic.see(data)
@@ -156,6 +157,24 @@ class Fitting:
                 self._save()
                 progress(self.step, f"loss {loss.item() / config.folds:.4f}")
 
+    def _parts(self, trajectories: Sequence[RewardedTrajectory]) -> list[torch.Tensor]:
+        """The numbers of the steps that each critic is fitted to.
+
+        Raises:
+            UserError: a part has no success or no failure.
+        """
+        folds = [self._fold(each.id) for each in trajectories]
+        of_steps = np.repeat(folds, [each.num_steps for each in trajectories])
+        for fold in range(self.config.folds if self.config.folds > 1 else 0):
+            outcomes = {each.outcome > 0 for each, own in zip(trajectories, folds, strict=True) if own != fold}
+            if len(outcomes) < 2:
+                raise UserError(
+                    f"{self.config.dataset_path}: without a part of the tries the others have no success, or no "
+                    f"failure; give a smaller --folds than {self.config.folds}"
+                )
+        everything = self.config.folds == 1
+        return [torch.from_numpy(np.flatnonzero((of_steps != fold) | everything)) for fold in range(self.config.folds)]
+
     def _loss(self, critic: FeatureCritic, data: Transitions, steps: torch.Tensor) -> torch.Tensor:
         """Of a batch of these steps."""
         drawn = torch.randint(len(steps), (self.config.batch_size,), generator=self.generator)
@@ -168,6 +187,7 @@ class Fitting:
     def _save(self) -> None:
         parts = {"critic": self.critics.state_dict(), "optimizer": self.optimizer.state_dict()}
         state = {**parts, "generator": self.generator.get_state(), "step": self.step, "record": self.record}
+        state["seen"] = sorted(self.seen)
         temporary = self.config.critic.with_name(f".{self.config.critic.name}.partial")
         torch.save(state, temporary)
         temporary.replace(self.config.critic)
@@ -186,7 +206,11 @@ class Fitting:
             changed = []  # a critic that is fitted may be asked about other samples
         if changed:
             raise UserError(f"{path}: began with another {', '.join(changed)}; give another --critic, or remove it")
-        self.critics.load_state_dict(state["critic"])
+        weights = state["critic"]
+        if "mean" in weights:  # of the one critic that there was before there were folds
+            weights = {f"0.{name}": weight for name, weight in weights.items()}
+        self.critics.load_state_dict(weights)
+        self.seen = set(state.get("seen", ()))
         self.optimizer.load_state_dict(state["optimizer"])
         self.generator.set_state(state["generator"].cpu())
         self.step = step

@@ -35,7 +35,7 @@ def check_samples(
     reads as something else: these are tokenized from their text.
     """
     tokens, reads_images = _SampledTokens(hf_files), family(hf_files).reads_images
-    lengths = []
+    lengths: list[int] = []
     for entry in manifest["shards"]:
         for fields, num_images in _read_counts(folder / entry["url"]):
             marks = sum(turn["value"].count(IMAGE) for turn in fields["conversations"] if turn["from"] == "human")
@@ -49,10 +49,19 @@ def check_samples(
                 tokens.count(step)
                 if join and entry.get("split") != "val":
                     join.check(step["id"], step)
-                    lengths.append(step.get("prompt_tokens", 0) + len(step.get("token_ids") or ()))
-    if seq_len and join and join.reads_behavior:
+                    if join.reads_behavior:
+                        lengths.append(_length(step))
+    if seq_len:
         _check_lengths(folder, lengths, seq_len)
     tokens.report(folder)
+
+
+def _length(fields: dict[str, Any]) -> int:
+    """Tokens of prompt and reply, as the policy read and wrote them; without the prompt's where nobody counted them."""
+    num_prompt = fields.get("prompt_tokens", 0)
+    if type(num_prompt) is not int:
+        raise UserError(f"sample {fields['id']}: prompt_tokens is {num_prompt!r}, not a whole number")
+    return num_prompt + len(fields.get("token_ids") or ())
 
 
 def _check_lengths(folder: Path, lengths: list[int], seq_len: int) -> None:

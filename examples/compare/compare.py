@@ -7,7 +7,7 @@ first round of its examples/<algorithm>/recipe.py does, and is tested (seed-<n>/
 command goes on where it was stopped; with more seeds, algorithms or test tasks it does what is missing.
 
 The papers' ablations are algorithms, too, with a part changed (VARIANTS). WebRL's second phase has its own: each arm
-goes on from seed-<n>/webrl with as many tasks as the others.
+goes on from seed-<n>/webrl, with 75 tasks if that many evolve.
 
     python examples/compare/compare.py --algorithms digiq digiq-awr digiq-pg digiq-monte_carlo
     python examples/compare/compare.py --algorithms webrl-curriculum webrl-fixed webrl-no_window
@@ -147,6 +147,8 @@ def carry_out(plans: dict[tuple[str, int], Recipe], output_dir: Path, executor: 
             explore(recipe, folder / ROLLOUTS, executor)
             share(folder / ROLLOUTS, folder / name)
         try:
+            if f"{first}, seed {seed}" in failures:
+                raise UserError(f"{first} failed, from which {name} goes on")
             if first:
                 go_on(folder / first, folder / name)
             train_and_test(recipe, folder / name, executor)
@@ -185,14 +187,21 @@ def needed_by(name: str) -> str:
 
 
 def go_on(first: Path, run_dir: Path) -> None:
-    """Begin a run with hard links to another, all but its recipe."""
-    if run_dir.exists():
-        return
+    """Begin a run with hard links to another, all but its recipe and its logs, which grow in place.
+
+    Raises:
+        UserError: the first phase has no end, or the run has begun after another one.
+    """
     if not (first / "stages" / f"{AFTER}.test.json").exists():
         raise UserError(f"{first.name} did not end, from which {run_dir.name} goes on")
+    mark = Path("stages") / f"{AFTER}.train.json"
+    if run_dir.exists():
+        if (run_dir / mark).read_bytes() != (first / mark).read_bytes():
+            raise UserError(f"{run_dir} goes on from another {first.name}; delete that folder to start over")
+        return
     begun = run_dir.with_name(f".{run_dir.name}.partial")
     shutil.rmtree(begun, ignore_errors=True)
-    shutil.copytree(first, begun, copy_function=os.link, ignore=shutil.ignore_patterns("recipe.json"))
+    shutil.copytree(first, begun, copy_function=os.link, ignore=shutil.ignore_patterns("recipe.json", "logs"))
     begun.rename(run_dir)
 
 

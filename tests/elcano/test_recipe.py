@@ -183,6 +183,14 @@ def test_a_recipe_that_breaks_names_its_line_however_its_path_is_typed(tmp_path,
             load_recipe(path)
 
 
+def test_test_tasks_that_cannot_be_read_are_said(tmp_path: Path) -> None:
+    recipe = load_recipe(ROOT / "examples" / "quickstart" / "recipe.py")
+    (tmp_path / "latin.jsonl").write_bytes(b"\xe9")
+    for tasks in (tmp_path, tmp_path / "latin.jsonl"):
+        with pytest.raises(UserError, match="recipe quickstart: the test tasks cannot be read"):
+            dataclasses.replace(recipe, test_tasks=tasks).check_files()
+
+
 def test_more_test_tasks_than_there_are_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUM_TEST_TASKS", "301")
     with pytest.raises(UserError, match="num_test_tasks is 301, but there are 300 test tasks"):

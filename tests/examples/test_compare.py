@@ -69,6 +69,27 @@ def test_ablations_change_one_thing(compare) -> None:
     assert compare.needed_by("webrl-fixed") == "webrl" and not compare.needed_by("digiq-awr")
 
 
+def test_an_arm_goes_on_from_its_own_first_phase(compare, tmp_path: Path) -> None:
+    first, arm = tmp_path / "webrl", tmp_path / "webrl-fixed"
+    for folder in ("stages", "learned/logs", "learned/policy"):
+        (first / folder).mkdir(parents=True)
+    (first / "recipe.json").write_text("{}")
+    (first / "learned" / "logs" / "score.log").write_text("grows")
+    (first / "learned" / "policy" / "config.json").write_text("{}")
+    with pytest.raises(UserError, match="webrl did not end, from which webrl-fixed goes on"):
+        compare.go_on(first, arm)
+    for stage in ("train", "test"):
+        (first / "stages" / f"learned.{stage}.json").write_text("1")
+    for _ in range(2):
+        compare.go_on(first, arm)
+    assert (arm / "learned" / "policy" / "config.json").samefile(first / "learned" / "policy" / "config.json")
+    assert not (arm / "recipe.json").exists() and not (arm / "learned" / "logs").exists()
+    (first / "stages" / "learned.train.json").unlink()
+    (first / "stages" / "learned.train.json").write_text("2")
+    with pytest.raises(UserError, match="webrl-fixed goes on from another webrl; delete that folder to start over"):
+        compare.go_on(first, arm)
+
+
 def small(recipe: Recipe) -> Recipe:
     """Three steps a try and verdicts that are turned round by chance, as the policy solves nothing."""
     brief = {"max_iter": 3, "num_sessions": 2}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from tokenizers.processors import TemplateProcessing
 from transformers import AutoModelForCausalLM
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
@@ -16,6 +17,7 @@ from models import registry
 from models.image_settings import ImageSettings
 from models.language import rotary_share
 from models.processor import describe, load_processor, write_image_settings
+from models.text import tokenize
 from server.engine import Engine, EngineConfig
 from server.prompt import build_prompt
 from server.sampling import SamplingParams
@@ -24,6 +26,7 @@ from tests import tiny
 from tests.conftest import ROOT
 from tests.server.helpers import observation
 from tests.tiny import text_only
+from tests.tiny.idefics2 import make_tokenizer
 from tests.training.conftest import train
 from tests.training.test_train_llava import LR, STEPS, PlainLoop
 from toolkits.model_checkpoints_convertor.convert import Config, main
@@ -115,6 +118,19 @@ def test_glm_4_has_its_published_size_and_turns_half_of_a_head() -> None:
     [count] = count_parameters(hf, Layout())
     assert count.total == 9_399_951_360
     assert rotary_share(hf) == 0.5
+
+
+def test_what_a_template_begins_with_is_not_added_again() -> None:
+    """GLM-4's tokenizer adds two tokens, and its template writes them, too."""
+    tokenizer = make_tokenizer()
+    tokenizer.add_special_tokens({"additional_special_tokens": ["[gMASK]", "<sop>", "<|user|>"]})
+    ids = {token: tokenizer.convert_tokens_to_ids(token) for token in ("[gMASK]", "<sop>", "<|user|>")}
+    tokenizer.bos_token = None
+    backend, begin = tokenizer.backend_tokenizer, [("[gMASK]", ids["[gMASK]"]), ("<sop>", ids["<sop>"])]
+    backend.post_processor = TemplateProcessing(single="[gMASK]:0 <sop>:0 $A:0", special_tokens=begin)
+    whole = [ids["[gMASK]"], ids["<sop>"], ids["<|user|>"]]
+    assert tokenizer("[gMASK]<sop><|user|>").input_ids == [*whole[:2], *whole]
+    assert tokenize(tokenizer, "[gMASK]<sop><|user|>").ids == whole == tokenize(tokenizer, "<|user|>").ids
 
 
 def test_images_are_refused_in_one_line(llama: Path, tmp_path: Path) -> None:

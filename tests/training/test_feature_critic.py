@@ -14,12 +14,12 @@ import torch
 from pyarrow import parquet
 
 from common.errors import UserError
-from data.columns import digest_of, write_columns
-from data.shard import read_manifest
+from data.columns import ColumnFiles, digest_of, write_columns
+from data.shard import Sample, read_manifest
 from tests import tiny
 from tests.conftest import ROOT
 from tests.training.rewarded import trajectory
-from tests.training.test_make_columns import LENGTHS, SOLVED, tries
+from tests.training.test_make_columns import tries
 from training.algorithms.digiq import q_targets
 from training.feature_critic import FEATURES, FeatureCriticConfig, main, transitions
 from training.feature_networks import FeatureCritic
@@ -156,20 +156,29 @@ def test_monte_carlo_finds_outcomes_and_instructions(tmp_path: Path) -> None:
         assert [row["value_1"], row["q_2"], row["instruction_value"]] == pytest.approx([solved] * 3, abs=0.2), key
 
 
+HALF = {(task, run) for task in "AB" for run in (0, 2, 4)}
+
+
+def ten_tries(solved: set[tuple[str, int]]) -> list[Sample]:
+    """Five of each of two tasks, of two steps each."""
+    lengths = dict.fromkeys(((task, run) for task in "AB" for run in range(5)), 2)
+    return tiny.tries(lengths, solved, num_words=5, with_images=False)
+
+
 def test_a_try_is_judged_by_the_critic_that_has_not_seen_it(tmp_path: Path) -> None:
     """Its own values stay to the bit when it ends otherwise; those that the others have change."""
     options, found = {"target": "monte_carlo", "lr": 3e-3, "train_iters": 50, "width": 8, "folds": 2}, []
-    for name, solved in (("one", SOLVED), ("other", SOLVED | {("A", 1)})):
-        shards = tiny.build_dataset(tmp_path / name, tiny.tries(LENGTHS, solved, num_words=5, with_images=False))
+    for name, solved in (("one", HALF), ("other", HALF | {("A", 1)})):
+        shards = tiny.build_dataset(tmp_path / name, ten_tries(solved))
         features, output = features_of(shards, tmp_path / f"{name}.features.parquet"), tmp_path / f"{name}.parquet"
         main(FeatureCriticConfig(shards, features, tmp_path / f"{name}.pt", output, **options))
         found.append({key: (row["value_1"], row["q_2"], row["instruction_value"]) for key, row in rows(output).items()})
     same = {key for key in found[0] if found[0][key] == found[1][key]}
     assert {key for key in found[0] if "A--00001--run1" in key} <= same < found[0].keys()
-    few = {key: LENGTHS[key] for key in (("A", 0), ("A", 1))}
-    shards = tiny.build_dataset(tmp_path / "few", tiny.tries(few, SOLVED, num_words=5, with_images=False))
+    few = {("A", 0): 3, ("A", 1): 2}
+    shards = tiny.build_dataset(tmp_path / "few", tiny.tries(few, {("A", 0)}, num_words=5, with_images=False))
     features = features_of(shards, tmp_path / "few.features.parquet")
-    with pytest.raises(UserError, match="too few tries for 2 folds; give a smaller --folds"):
+    with pytest.raises(UserError, match="no success, or no failure; give a smaller --folds than 2"):
         for seed in range(20):  # until both fall into one
             main(
                 FeatureCriticConfig(
@@ -178,10 +187,11 @@ def test_a_try_is_judged_by_the_critic_that_has_not_seen_it(tmp_path: Path) -> N
             )
 
 
-def test_a_killed_command_goes_on_and_writes_the_same(tmp_path: Path) -> None:
-    shards = dataset(tmp_path)
+@pytest.mark.parametrize("folds", [1, 2])
+def test_a_killed_command_goes_on_and_writes_the_same(tmp_path: Path, folds: int) -> None:
+    shards = tiny.build_dataset(tmp_path / "shards", ten_tries(HALF))
     features = features_of(shards, tmp_path / "features.parquet")
-    flags = {"dataset_path": shards, "features": features, "train_iters": 2000, "width": 16}
+    flags = {"dataset_path": shards, "features": features, "train_iters": 2000, "width": 16, "folds": folds}
 
     def start(name: str) -> subprocess.Popen[str]:
         places = {"critic": tmp_path / f"{name}.pt", "output": tmp_path / f"{name}.parquet"}
@@ -247,3 +257,30 @@ def test_bad_input_is_one_line(tmp_path: Path) -> None:
         with pytest.raises(UserError, match=message):
             main(config)
     assert not output.exists() and critic.read_bytes() == b"no critic"
+
+
+def test_what_no_critic_has_seen_is_judged_by_all(tmp_path: Path) -> None:
+    """And one of before there were folds goes on."""
+    shards, options = tiny.build_dataset(tmp_path / "shards", ten_tries(HALF)), {"train_iters": 20, "width": 4}
+    features, critic = features_of(shards, tmp_path / "features.parquet"), tmp_path / "critic.pt"
+    main(FeatureCriticConfig(shards, features, critic, tmp_path / "q.parquet", **options, folds=2))
+    unseen = tiny.build_dataset(tmp_path / "unseen", tiny.tries({("C", 0): 1}, set(), num_words=5, with_images=False))
+    own, output = features_of(unseen, tmp_path / "unseen.parquet"), tmp_path / "q_unseen.parquet"
+    main(FeatureCriticConfig(unseen, own, critic, output, **options, folds=2))
+    columns = ColumnFiles([own], (), FEATURES)
+    [key] = rows(output)
+    state, action = (torch.from_numpy(columns.of_tokens(name, key))[None] for name in FEATURES)
+    critics, weights = [], torch.load(critic, weights_only=True)["critic"]
+    for fold in range(2):
+        critics.append(FeatureCritic(3, 4))
+        critics[-1].load_state_dict({name[2:]: value for name, value in weights.items() if name.startswith(f"{fold}.")})
+    said = [one.values(state, action, "td")["q_1"].item() for one in critics]
+    assert said[0] != said[1] and rows(output)[key]["q_1"] == pytest.approx(sum(said) / 2, rel=1e-6)
+
+    main(FeatureCriticConfig(shards, features, tmp_path / "one.pt", tmp_path / "one.parquet", **options))
+    state = torch.load(tmp_path / "one.pt", weights_only=True)
+    del state["seen"]
+    state["critic"] = {name.removeprefix("0."): value for name, value in state["critic"].items()}
+    torch.save(state, tmp_path / "old.pt")
+    main(FeatureCriticConfig(shards, features, tmp_path / "old.pt", tmp_path / "old.parquet", **options))
+    assert rows(tmp_path / "old.parquet") == rows(tmp_path / "one.parquet")

@@ -11,6 +11,7 @@ from transformers import AutoModelForCausalLM
 
 from common.errors import UserError
 from common.files import write_json
+from data.checkpoint_folder import find_weights
 from models import registry
 from models.processor import load_processor
 from tests import tiny
@@ -19,6 +20,7 @@ from tests.training import test_critic, test_grpo_run
 from tests.training.conftest import convert, train
 from tests.training.test_score import score
 from toolkits.model_checkpoints_convertor.lora import Adapter, write_peft_adapter
+from toolkits.model_checkpoints_convertor.torch_dist_weights import TorchDistReader
 from training.dataset import tokenize
 from training.encoding import ConversationEncoder
 from training.make_columns import MakeColumnsConfig
@@ -105,6 +107,10 @@ def test_a_peft_adapter_is_scored_beside_its_base_as_merged(policy: Path, shards
     rows = score(beside, shards, tmp_path / "scores.parquet", token_logprobs="true", tp=2)
     expected = reference(merged, shards)
     check_scores(rows, expected, 1e-4)
+    again = convert("hf2mg", beside, tmp_path / "again", model="", lora="apart")
+    one, other = (TorchDistReader(find_weights(folder)[0]) for folder in (beside, again))
+    adapters = [key for key in one.keys() if ".lora_" in key]  # noqa: SIM118 (not a dict)
+    assert adapters and all(one.read(key).equal(other.read(key)) for key in adapters)
     plain = reference(policy, shards)
     assert max(abs(one - other) for name in plain for one, other in zip(plain[name], expected[name], strict=True)) > 0.1
 

@@ -17,7 +17,7 @@ from common.errors import UserError
 from common.files import read_json, write_json
 from data.adapter_record import AdapterRecord, read_adapter_record, write_adapter_record
 from models.family import Family
-from models.weight_table import LANGUAGE, Weight, find_spelling, join_rows
+from models.weight_table import JOINED_GATE, LANGUAGE, Weight, find_spelling, join_rows
 from toolkits.model_checkpoints_convertor.hf_weights import open_file
 from toolkits.model_checkpoints_convertor.row_moves import Move
 from toolkits.model_checkpoints_convertor.sources import Source, TorchDistParts
@@ -53,8 +53,8 @@ def _pair(weight: Weight) -> tuple[Weight, Weight]:
 
     if is_joined_gate(weight):
         return (
-            dataclasses.replace(weight, megatron=f"{stem}lora_a", join=_twice),
-            dataclasses.replace(weight, megatron=f"{stem}lora_b", split=_apart),
+            dataclasses.replace(weight, megatron=f"{stem}lora_a", join=join_rows),
+            dataclasses.replace(weight, megatron=f"{stem}lora_b", join=join_rows, split=_split_b),
         )
     return (
         dataclasses.replace(weight, megatron=f"{stem}lora_a", join=join_rows, split=split_a),
@@ -64,17 +64,20 @@ def _pair(weight: Weight) -> tuple[Weight, Weight]:
 
 def is_joined_gate(weight: Weight) -> bool:
     """Whether Hugging Face has a gate and its up projection in one tensor, too."""
-    return weight.megatron.endswith("linear_fc1.weight") and len(weight.hf) == 1
+    return JOINED_GATE in weight.hf[0]
 
 
-def _twice(parts: Sequence[torch.Tensor], config: Any) -> torch.Tensor:
-    """One A of both, as the A of each."""
-    return join_rows([parts[0], parts[0]], config)
-
-
-def _apart(tensor: torch.Tensor, config: Any) -> Sequence[torch.Tensor]:
-    """B of the gate in the first columns, B of the up projection in the others."""
+def _split_b(tensor: torch.Tensor, config: Any) -> Sequence[torch.Tensor]:
+    """B of the gate in the first columns, B of the up projection in the others; A has the rows of both."""
     return (torch.block_diag(*tensor.chunk(2)),)
+
+
+def _of_both(pair: tuple[torch.Tensor, torch.Tensor], rank: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """The gate's (A, B) and the up projection's, of one tensor's: PEFT's, of one A, or what `_split_b` made."""
+    a, (of_gate, of_up) = pair[0], pair[1].chunk(2)
+    if a.size(0) == rank:
+        return [(a, of_gate), (a, of_up)]
+    return [(a[:rank], of_gate[:, :rank]), (a[rank:], of_up[:, rank:])]
 
 
 def read_megatron_adapter(weights: Path, family: Family, config: Any, alpha: float | None) -> Adapter | None:
@@ -106,12 +109,15 @@ def write_megatron_adapter(
 ) -> None:
     """Add the adapters to a `torch_dist` checkpoint in `folder`; `UserError` unless every projection has one."""
     num_layers = config.get_text_config().num_hidden_layers
-    for pair in adapter_table(family, config):
-        for side, weight in enumerate(pair):
-            missing = [name for name in weight.hf if name not in adapter.pairs]
-            if missing:
-                raise UserError(f"the adapter has none for {missing[0]}; training adapts all projections: merge it")
-            tensor = weight.join([adapter.pairs[name][side] for name in weight.hf], config)
+    for weights in adapter_table(family, config):
+        missing = [name for name in weights[0].hf if name not in adapter.pairs]
+        if missing:
+            raise UserError(f"the adapter has none for {missing[0]}; training adapts all projections: merge it")
+        pairs = [adapter.pairs[name] for name in weights[0].hf]
+        if is_joined_gate(weights[0]):
+            pairs = _of_both(pairs[0], adapter.rank)
+        for weight, parts in zip(weights, zip(*pairs, strict=True), strict=True):
+            tensor = weight.join(parts, config)
             writer.write(Entry(weight.megatron, tensor.to("meta"), weight.layer, num_layers), tensor)
     write_adapter_record(AdapterRecord(adapter.rank, adapter.alpha), folder)
 
