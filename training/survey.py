@@ -46,18 +46,23 @@ def check_samples(
             if num_images > image_num:
                 raise UserError(f"sample {fields['id']}: {num_images} images, more than IMAGE_NUM={image_num}")
             for step in split_steps(fields):
-                tokens.count(step)
+                is_unlike = tokens.count(step)
                 if join and entry.get("split") != "val":
                     join.check(step["id"], step)
                     if join.reads_behavior:
-                        lengths.append(_length(step))
+                        lengths.append(_length_of_sampled(step, is_unlike))
     if seq_len:
         _check_lengths(folder, lengths, seq_len)
     tokens.report(folder)
 
 
-def _length(fields: dict[str, Any]) -> int:
+def _length_of_sampled(fields: dict[str, Any], is_unlike: bool) -> int:
     """Tokens of prompt and reply, as the policy read and wrote them; without the prompt's where nobody counted them."""
+    if is_unlike:
+        raise UserError(
+            f"sample {fields['id']}: its tokens say another reply under this tokenizer, so the log-probabilities that "
+            "the algorithm needs are not of it; leave it out"
+        )
     num_prompt = fields.get("prompt_tokens", 0)
     if type(num_prompt) is not int:
         raise UserError(f"sample {fields['id']}: prompt_tokens is {num_prompt!r}, not a whole number")
@@ -81,15 +86,19 @@ class _SampledTokens:
         self._hf_files, self._tokenizer, self._images = hf_files, None, None
         self.num, self.num_unlike = 0, 0
 
-    def count(self, fields: dict[str, Any]) -> None:
+    def count(self, fields: dict[str, Any]) -> bool:
+        """Whether it holds tokens, and these say another reply."""
         try:
             sampled = SampledReply.of(fields)
         except UserError as error:
             raise UserError(f"sample {fields['id']}: {error}") from None
-        if sampled:
-            self._load()
-            self.num += 1
-            self.num_unlike += not sampled.says(self._tokenizer, fields["conversations"][-1]["value"], self._images)
+        if not sampled:
+            return False
+        self._load()
+        is_unlike = not sampled.says(self._tokenizer, fields["conversations"][-1]["value"], self._images)
+        self.num += 1
+        self.num_unlike += is_unlike
+        return is_unlike
 
     def _load(self) -> None:
         if self._tokenizer is None:

@@ -128,6 +128,13 @@ def test_log_probabilities_of_a_prompt_that_would_be_cut_are_refused_before_trai
         UserError, match="2 samples have up to 2091 tokens, more than SEQ_LEN=2048; the algorithm needs"
     ):
         check_samples(*told, ColumnJoin(Grpo()), 2048)
+    drawn["prompt_tokens"] = 100
+    anew = Sample(
+        "x", SAMPLE.conversations, SAMPLE.images, {**drawn, "token_ids": ids[:-4], "logprobs": [-1.0] * len(ids[:-4])}
+    )
+    shards = tiny.build_dataset(tmp_path / "anew", [anew])
+    with pytest.raises(UserError, match="sample x: its tokens say another reply under this tokenizer"):
+        check_samples(shards, read_manifest(shards), 3, policy, ColumnJoin(Grpo()), 2048)
     broken = Sample("x", SAMPLE.conversations, SAMPLE.images, {**drawn, "prompt_tokens": "2000"})
     shards = tiny.build_dataset(tmp_path / "broken", [broken])
     with pytest.raises(UserError, match="sample x: prompt_tokens is '2000', not a whole number"):
