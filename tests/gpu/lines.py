@@ -166,7 +166,8 @@ def small_recipe(folder: Path) -> Path:
         "    rounds = [dataclasses.replace(one, tasks=HERE / f'{one.name}.jsonl', training=training)\n"
         "        for one in full.rounds[:2]]\n"
         "    few = {'max_iter': 3, 'num_sessions': 2}\n"
-        "    return dataclasses.replace(full, test_tasks=HERE / 'test.jsonl', rounds=rounds, training=training,\n"
+        "    return dataclasses.replace(full, test_tasks=HERE / 'test.jsonl', num_test_tasks=None,\n"
+        "        rounds=rounds, training=training,\n"
         "        teacher=dataclasses.replace(full.teacher, **few), testing=dataclasses.replace(full.testing, **few),\n"
         "        exploration=dataclasses.replace(full.exploration, **few, max_rerun_times=1))\n"
     )

@@ -124,5 +124,5 @@ def test_a_wrong_layout_is_refused(options: dict[str, int], message: str) -> Non
 
 
 def test_an_unknown_shape_is_refused_with_those_known() -> None:
-    with pytest.raises(UserError, match="one of idefics2-8b"):
+    with pytest.raises(UserError, match=r"one of .*idefics2-8b"):
         print_plan(Config(Path("none"), Path("nowhere")))
