@@ -71,10 +71,10 @@ class RaggedStep:
         """query [1, heads, tokens, head_dim], key and value [1, kv_heads, tokens, head_dim] of the new tokens ->
         [1, tokens, heads, head_dim]; the keys and values are stored on the way."""
         output = query.new_empty(1, query.shape[2], query.shape[1], value.shape[3])
-        begin = self.num_decoding
+        begin = 0 if self._one_by_one else self.num_decoding
         if begin:
             output[0, :begin] = self._decode(layer, query[0, :, :begin], key[0, :, :begin], value[0, :, :begin], scale)
-        for chunk, mask in zip(self.chunks, self._chunk_masks, strict=True):
+        for chunk, mask in zip(self._own_chunks, self._chunk_masks, strict=True):
             new = slice(begin, begin + chunk.length)
             keys, values = self.slots.layers[layer][:, chunk.row, :, : chunk.end]  # [kv_heads, end, head_dim]
             keys[:, chunk.start :], values[:, chunk.start :] = key[0, :, new], value[0, :, new]
@@ -112,6 +112,17 @@ class RaggedStep:
     def _device(self) -> torch.device:
         return self.slots.device
 
+    @property
+    def _one_by_one(self) -> bool:
+        """On a CPU, where a call of the kernel costs little and padding costs as much as what it stands beside, replies
+        attend like prompts: each to its own length, with its own number of queries."""
+        return self._device.type == "cpu"
+
+    @property
+    def _own_chunks(self) -> Sequence[Chunk]:
+        """Those with a call of the kernel for each."""
+        return (*self.decoding, *self.chunks) if self._one_by_one else self.chunks
+
     @cached_property
     def _decode_index(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
         """Of each new token of the decoding rows: its row, its number within the row's tokens, its position; and
@@ -134,9 +145,9 @@ class RaggedStep:
     def _chunk_masks(self) -> list[torch.Tensor | None]:
         """[length, end] each, or None where plain causal attention says the same."""
         masks: list[torch.Tensor | None] = []
-        for chunk in self.chunks:
+        for chunk in self._own_chunks:
             windowed = self.sliding_window is not None and chunk.end > self.sliding_window
-            if chunk.start == 0 and not windowed:
+            if (chunk.start == 0 or chunk.length == 1) and not windowed:
                 masks.append(None)
             else:
                 own = torch.arange(chunk.start, chunk.end, device=self._device)
