@@ -64,7 +64,7 @@ class Config(TrainingOptions, Places):
         """What a run cannot change before its end: the order of its samples, the form of its optimizer's state, the
         weights that it leaves alone, and what its loss is made of."""
         shards = [checksum(shard)[1] for shard in manifest["shards"] if shard.get("split", "train") == "train"]
-        names = ("global_batch_size", "seed", "pr")
+        names = ("global_batch_size", "group_by_length", "seed", "pr")
         trainable = dataclasses.asdict(self.trainable)
         del trainable["value_heads"]  # `algorithm` names them
         return {

@@ -6,6 +6,7 @@ a replica reads the json members and the images' headers, from which it estimate
 and tokenizes its own. The loader's state can be saved and restored exactly.
 """
 
+import random
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -35,6 +36,7 @@ from training.collate import Share, TokenizedSample
 from training.columns import ColumnJoin, SampleColumns
 from training.cost import CostModel
 from training.encoding import ConversationEncoder
+from training.packing import like_with_like
 from training.pictures import FilePart, read_picture
 from training.sampled import SampledReply
 from training.share_bytes import to_bytes
@@ -115,9 +117,18 @@ class ShareEncoder(DefaultTaskEncoder):
     cookers = (Cooker(_read_sample),)
     decoder = None
 
-    def __init__(self, cost_model: CostModel, join: ColumnJoin, folder: Path, replica: int, num_replicas: int) -> None:
+    def __init__(
+        self,
+        cost_model: CostModel,
+        join: ColumnJoin,
+        folder: Path,
+        global_batch_size: int,
+        replica: int,
+        num_replicas: int,
+    ) -> None:
         super().__init__()
         self.cost_model, self.join, self.index = cost_model, join, ShardIndex(folder)
+        self.global_batch_size = global_batch_size
         self.replica, self.num_replicas = replica, num_replicas
 
     def build_train_datasets(self, *, datasets: list[Any], **options: Any) -> SavableDataset[Any]:
@@ -127,17 +138,23 @@ class ShareEncoder(DefaultTaskEncoder):
         return super().build_train_datasets(datasets=datasets, **options)
 
     def select_samples_to_pack(self, samples: list[RawSample]) -> list[list[RawSample]]:
-        """A full buffer is a global batch; it stays together."""
-        return [samples]
+        """A full buffer is a global batch, or several by length, whose order its samples' keys draw."""
+        if len(samples) <= self.global_batch_size:
+            return [samples]
+        batches = like_with_like(self.cost_model.costs(self._stored(samples)), self.global_batch_size)
+        random.Random(" ".join(raw.__key__ for raw in samples)).shuffle(batches)
+        return [[samples[index] for index in batch] for batch in batches]
 
     @stateless
     def pack_selected_samples(self, samples: list[RawSample]) -> EncodedShare:
-        batch = [
+        share = tokenize_share(self.cost_model, self._stored(samples), self.replica, self.num_replicas, self.join)
+        return EncodedShare.derive_from(samples[0], content=to_bytes(share))
+
+    def _stored(self, samples: list[RawSample]) -> list[StoredSample]:
+        return [
             StoredSample(raw.fields, partial(self.index.find_images, raw.shard, raw.__key__, raw.fields))
             for raw in samples
         ]
-        share = tokenize_share(self.cost_model, batch, self.replica, self.num_replicas, self.join)
-        return EncodedShare.derive_from(samples[0], content=to_bytes(share))
 
 
 def _is_json(part: str) -> bool:
@@ -145,9 +162,13 @@ def _is_json(part: str) -> bool:
 
 
 def build_loader(
-    folder: Path, share_encoder: ShareEncoder, global_batch_size: int, num_workers: int, seed: int
+    folder: Path,
+    share_encoder: ShareEncoder,
+    group_by_length: int,
+    num_workers: int,
+    seed: int,
 ) -> SavableDataLoader[EncodedShare]:
-    """An endless loader of this replica's shares of global batches."""
+    """An endless loader of this replica's shares of global batches, of which `group_by_length` are made together."""
     worker_config = WorkerConfig(
         rank=0,
         world_size=1,
@@ -159,7 +180,7 @@ def build_loader(
         folder,
         worker_config=worker_config,
         batch_size=None,
-        packing_buffer_size=global_batch_size,
+        packing_buffer_size=share_encoder.global_batch_size * group_by_length,
         shuffle_buffer_size=None,
         max_samples_per_sequence=1,  # shards are indexed: every sample is drawn on its own, a full shuffle
         task_encoder=share_encoder,

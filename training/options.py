@@ -59,6 +59,9 @@ class TrainingOptions(ModelOptions):
 
     global_batch_size: Annotated[int, at_least(1)] = 64
     """Samples of one optimizer step, over all data-parallel ranks."""
+    group_by_length: Annotated[int, at_least(1)] = 1
+    """Optimizer steps whose samples are drawn together and go to them by length, like with like, so that replicas wait
+    less for each other and less is padded; 1: each step as it is drawn."""
     lr: Annotated[float, at_least(0)] = 1e-5
     """Highest learning rate."""
     min_lr: Annotated[float, at_least(0)] = 1e-6

@@ -26,6 +26,12 @@ def deal_out(costs: Sequence[float], num_shares: int, same_count: bool) -> list[
     return [sorted(share) for share in shares]
 
 
+def like_with_like(costs: Sequence[float], size: int) -> list[list[int]]:
+    """Batches of `size` samples of like cost, cheapest first; for each the positions of its samples in `costs`."""
+    ordered = sorted(range(len(costs)), key=lambda index: (costs[index], index))
+    return [ordered[start : start + size] for start in range(0, len(ordered), size)]
+
+
 def batch_by_length(lengths: Sequence[int], batch_size: int, multiple: int = 1) -> list[list[int]]:
     """Micro-batches of `batch_size` samples, shortest first, so that little is padded.
 

@@ -130,10 +130,10 @@ def build_feed(config: Config, cost_model: CostModel, algorithm: Algorithm, coll
     replica, loader = Replica.own(place.data_rank), None
     if replica.reads:
         join = ColumnJoin(algorithm, config.column_paths)
-        share_encoder = ShareEncoder(cost_model, join, config.dataset_path, place.data_rank, place.data_size)
+        sizes = (config.global_batch_size, place.data_rank, place.data_size)
+        share_encoder = ShareEncoder(cost_model, join, config.dataset_path, *sizes)
         num_loaders = config.num_loaders(read_manifest(config.dataset_path)["num_samples"])
-        sizes = (config.global_batch_size, num_loaders, config.seed)
-        loader = build_loader(config.dataset_path, share_encoder, *sizes)
+        loader = build_loader(config.dataset_path, share_encoder, config.group_by_length, num_loaders, config.seed)
     return Feed(loader, replica, collator, config.num_workers)
 
 

@@ -35,11 +35,13 @@ class Reader:
         self.images, self.vision = ImageEncoder(processor, self.hf), kind.vision_side(self.hf)
         self.encoder = ConversationEncoder(processor, self.images, 4096, 3, "answer")
 
-    def feed(self, folder: Path, place: Place, num_workers: int = 0, **options: object) -> Feed:
+    def feed(
+        self, folder: Path, place: Place, num_workers: int = 0, group_by_length: int = 1, **options: object
+    ) -> Feed:
         options = {"batch_size": 2, "seq_len": 1024, "pad_multiple": 8, **options}
         costs = CostModel(self.encoder, self.hf.text_config, self.vision, True, bool(options.get("packing")))
-        shares = ShareEncoder(costs, ColumnJoin(Sft()), folder, place.data_rank, place.data_size)
-        loader = build_loader(folder, shares, GLOBAL_BATCH, num_workers, seed=1)
+        shares = ShareEncoder(costs, ColumnJoin(Sft()), folder, GLOBAL_BATCH, place.data_rank, place.data_size)
+        loader = build_loader(folder, shares, group_by_length, num_workers, seed=1)
         collator = Collator(place, self.images, pixel_queue=PixelQueue(num_workers), **options)
         return Feed(loader, Replica([0]), collator, num_workers)
 
@@ -66,6 +68,12 @@ def keys(batches: list[MicroBatch]) -> list[str]:
     return [key for batch in batches for key in batch.keys]
 
 
+def spread(step: OptimizerStep) -> int:
+    """How much longer a step's longest sample is than its shortest."""
+    lengths = [length for batch in step.micro_batches for length in batch.lengths]
+    return max(lengths) - min(lengths)
+
+
 @pytest.mark.parametrize("packing", [False, True])
 def test_one_pass_reads_every_sample_once(reader: Reader, shards: Path, packing: bool) -> None:
     seen = keys(reader.batches(shards, 4, place(), packing=packing))
@@ -80,6 +88,22 @@ def test_each_step_is_the_same_samples_however_many_replicas(reader: Reader, sha
         assert sorted(whole.keys) == sorted(key for part in parts for key in keys(part.micro_batches))
         assert packing or len({sum(len(batch.keys) for batch in part.micro_batches) for part in parts}) == 1
         assert all(part.keys == whole.keys for part in parts)
+
+
+@pytest.mark.parametrize("packing", [False, True])
+def test_steps_by_length_are_the_same_samples_like_with_like(reader: Reader, shards: Path, packing: bool) -> None:
+    """Four steps of six are drawn together; each of them then holds neighbors in length, and no order of lengths."""
+    drawn = reader.steps(shards, 4, place(), packing=packing, batch_size=1)
+    grouped = reader.steps(shards, 4, place(), packing=packing, batch_size=1, group_by_length=4)
+    replicas = [reader.steps(shards, 4, place(rank, 2), packing=packing, group_by_length=4) for rank in range(2)]
+    assert sorted(key for step in drawn for key in step.keys) == sorted(key for step in grouped for key in step.keys)
+    for step, *parts in zip(grouped, *replicas, strict=True):
+        assert sorted(step.keys) == sorted(key for part in parts for key in keys(part.micro_batches))
+    if not packing:
+        spreads = [sum(map(spread, steps)) for steps in (drawn, grouped)]
+        assert spreads[1] < spreads[0] / 2
+        means = [sum(batch.lengths[0] for batch in step.micro_batches) for step in grouped]
+        assert means not in (sorted(means), sorted(means, reverse=True))
 
 
 def test_a_step_is_cut_into_micro_batches_of_similar_length(reader: Reader, shards: Path) -> None:
@@ -143,17 +167,17 @@ def test_images_that_samples_share_are_read_as_their_own(reader: Reader, tmp_pat
             assert own.num_units == other.num_units and own.pixels["pixel_values"].equal(other.pixels["pixel_values"])
 
 
-@pytest.mark.parametrize("num_workers", [0, 1])
+@pytest.mark.parametrize(("num_workers", "group_by_length"), [(0, 1), (1, 1), (0, 2), (1, 2)])
 def test_a_restored_loader_continues_where_it_was(
-    reader: Reader, shards: Path, num_workers: int, tmp_path: Path
+    reader: Reader, shards: Path, num_workers: int, group_by_length: int, tmp_path: Path
 ) -> None:
     """Also on another number of replicas: the state is the same for all."""
-    feed = reader.feed(shards, place(), num_workers)
+    feed = reader.feed(shards, place(), num_workers, group_by_length)
     for _ in range(3):
         feed.take()
     torch.save(to_plain(feed.save_state_rank()), tmp_path / "state.pt")
     expected = [feed.take().keys for _ in range(4)]
-    restarted = reader.feed(shards, place(1, 2), num_workers)
+    restarted = reader.feed(shards, place(1, 2), num_workers, group_by_length)
     restarted.restore_state_rank(from_plain(torch.load(tmp_path / "state.pt", weights_only=True)))
     assert [restarted.take().keys for _ in range(4)] == expected
 
