@@ -31,6 +31,19 @@ def brief(recipe: Recipe, done: Mapping[str, float], here_s: float) -> list[str]
     return lines
 
 
+def left(recipe: Recipe, done: Mapping[str, float]) -> str:
+    """A line about how long the stages that are not `done` take at the pace of those that are; empty when nothing is
+    left, or nobody has measured this recipe."""
+    if not (recipe.reference and done):
+        return ""
+    measured = read_json(recipe.reference)
+    left_s = expected_s(recipe, measured, done)
+    expected_so_far_s = expected_s(recipe, measured, {}) - left_s
+    if not left_s or not expected_so_far_s:
+        return ""
+    return f"about {duration(left_s * sum(done.values()) / expected_so_far_s)} left at this pace"
+
+
 def expected_s(recipe: Recipe, measured: Mapping, done: Mapping[str, float]) -> float:
     """Seconds of the stages that are not done, from those of an earlier run (a `summary.json`); a round that it did not
     have takes as long as its last one."""

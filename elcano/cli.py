@@ -15,7 +15,7 @@ from common import cli
 from common.command_line import read
 from common.defaults import short
 from common.errors import UserError
-from elcano.briefing import brief, machine_s
+from elcano.briefing import brief, left, machine_s
 from elcano.console import console
 from elcano.executors.executor import load_executor
 from elcano.folders import at_work, describe_folder, is_run, working_in
@@ -102,12 +102,15 @@ def _run(command: Run) -> int:
         try:
             for result in run_rounds(recipe, run_dir, executor):
                 results.append(result)
-                write_report(run_dir, results, Logbook(run_dir).seconds(), here_s)
+                done = Logbook(run_dir).seconds()
+                write_report(run_dir, results, done, here_s)
                 if len(results) == 1 and (task := failed(run_dir, result)):
                     picture = film(executor, run_dir, result.name, task)
                     console.print(
                         f"{result.success_rate:.1%} solved; how it fails at {task}: {short(picture)}", soft_wrap=True
                     )
+                if pace := left(recipe, done):
+                    console.print(pace)
         except KeyboardInterrupt:
             console.print("interrupted; what is complete is kept, and the same command continues")
             raise

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from common.files import read_json, write_json
-from elcano.briefing import brief, expected_s
+from elcano.briefing import brief, expected_s, left
 from elcano.recipe import load_recipe
 from tests.conftest import ROOT
 
@@ -32,6 +32,14 @@ def test_it_is_scaled_to_this_machine_where_the_other_one_is_known(tmp_path):
     assert "about 64 min on this machine" in brief(recipe, {}, here_s=0.3)[-1]
     write_json(tmp_path / "summary.json", MEASURED)
     assert "about 21 min on the machine where it was measured" in brief(recipe, {}, here_s=0.3)[-1]
+
+
+def test_what_is_left_is_told_by_the_pace_so_far(tmp_path):
+    """A short measurement can be wrong; stages that are done cannot."""
+    recipe = dataclasses.replace(load_recipe(QUICKSTART), reference=tmp_path / "summary.json")
+    write_json(tmp_path / "summary.json", MEASURED)
+    assert left(recipe, {"untrained/test": 90.0}) == "about 30 min left at this pace"  # 1220 s at 1.5 times
+    assert left(recipe, {}) == left(dataclasses.replace(recipe, reference=None), {"untrained/test": 90.0}) == ""
 
 
 def test_the_quickstart_names_a_run_that_was_measured():
