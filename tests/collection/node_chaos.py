@@ -8,6 +8,7 @@ between them. While they do, a collector is killed; then a node with all that ru
 link of another is cut, which joins again, too.
 """
 
+import collections
 import contextlib
 import dataclasses
 import itertools
@@ -169,6 +170,12 @@ class Run:
         """How often."""
         return self._said.read_text().count(words)
 
+    def taken_twice(self) -> list[str]:
+        """Trajectories whose outcome was said more than once."""
+        said = collections.Counter(re.findall(r"^(\S+): ", self._said.read_text(), re.MULTILINE))
+        names = {folder.name for folder in list_trajectories(self.results)}
+        return [name for name, times in said.items() if times > 1 and name in names]
+
     def joined(self, node: int) -> int:
         """How often a collector of this node began."""
         return len(re.findall(rf"node {self._machines.address(node)}: \d+ sessions", self._said.read_text()))
@@ -199,17 +206,26 @@ class Run:
         return round(time.monotonic() - self.began, 1)
 
 
-def _collect_twice(config: Config, machines: Machines, folder: Path) -> dict[str, Any]:
-    tasks = [task for name in ("test", "test-2") for task in read_tasks(ROOT / "data" / "tasks" / f"{name}.jsonl")]
-    write_tasks(folder / "tasks.jsonl", tasks[: config.num_tasks])
+def begin_machines(machines: Machines) -> None:
+    """The teacher, on the first node; websites and Ray on all."""
     server = ["environments/sites/expert/server.py", "--host", machines.address(1), "--port", _TEACHER_PORT]
     machines.begin(1, sys.executable, *server, output="teacher")
     for node in NODES:
         machines.start(node)
+
+
+def ray_flags(machines: Machines, num_sessions: int) -> list[object]:
+    """For a collection over all nodes."""
+    return ["--ray_address", f"{machines.address(1)}:{_RAY_PORT}", "--num_sessions", num_sessions]
+
+
+def _collect_twice(config: Config, machines: Machines, folder: Path) -> dict[str, Any]:
+    tasks = [task for name in ("test", "test-2") for task in read_tasks(ROOT / "data" / "tasks" / f"{name}.jsonl")]
+    write_tasks(folder / "tasks.jsonl", tasks[: config.num_tasks])
+    begin_machines(machines)
     one = Run(machines, folder, "one", "--num_sessions", config.num_sessions)
     report: dict[str, Any] = {"one_machine_s": one.end()}
-    nodes = ["--ray_address", f"{machines.address(1)}:{_RAY_PORT}", "--num_sessions", config.num_sessions]
-    three = Run(machines, folder, "three", *nodes)
+    three = Run(machines, folder, "three", *ray_flags(machines, config.num_sessions))
     report |= _disturb(three, machines, config.num_tasks)
     report["three_nodes_s"] = three.end()
     report["joined_s"] = {
