@@ -84,6 +84,8 @@ def measure(config: Config, hf: Any, rank: int, world_size: int) -> RankMemory:
             chunk.config.bias_activation_fusion = True  # as on a GPU
         built = meter.live
         optimizer = build_optimizer(config, chunks)
+        for group in optimizer.param_groups:
+            group["fused"] = None  # as on a GPU, whose default `_use_gpu_kernels` sets
         scheduler = build_scheduler(config, optimizer, train_iters=100)
         states = meter.live - built
         gradients = sum(buffer.grad_data.nbytes for chunk in chunks for buffer in _buffers(chunk))
