@@ -26,6 +26,7 @@ log = logging.getLogger("elcano.server")
 _PAUSE_S = 5.0
 _DRAIN_S = 900.0  # longer than a request may take by default
 _HEALTH_S = 30.0  # a replica that does not even say how it is for so long counts as stuck
+_END_S = 30.0
 CONNECT_S = 5.0  # where nobody takes a connection for so long, nobody is
 
 
@@ -44,8 +45,8 @@ class Process(Protocol):
     def kill(self) -> None:
         """End it at once."""
 
-    def wait(self) -> object:
-        """Until it has ended."""
+    def wait(self, timeout: float) -> object:
+        """Until it has ended; where that takes longer than `timeout` seconds, any exception."""
 
 
 class Child(subprocess.Popen):
@@ -133,10 +134,14 @@ class Replica:
             patience.reschedule(0)
 
     def stop(self) -> None:
-        """Let it finish what is under way."""
+        """End it; what is under way was awaited already, so one that takes long hangs."""
         if self.process is not None:
             self.process.terminate()
-            self.process.wait()
+            try:
+                self.process.wait(_END_S)
+            except Exception as error:
+                log.error("a replica does not end, and is killed: %r", error)
+            self.process.kill()
 
 
 class Fleet:
@@ -191,6 +196,8 @@ class Fleet:
                     await self._examine(replica, client)
             except Exception as error:  # whatever it is, the next round tries again
                 log.error("a replica did not start: %r", error)
+                if not replica.url and replica.dismissed_at is None:  # it lives, and nobody would ask it again
+                    replica.kill()
 
     async def _examine(self, replica: Replica, client: httpx.AsyncClient) -> None:
         """End what is dead inside or stuck; dismiss what changed its weights behind our back."""

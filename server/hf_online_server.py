@@ -183,7 +183,7 @@ def serve_replicas(config: ServerConfig, folder: Path, listener: socket.socket) 
     from server.fleet import Fleet
     from server.replicas import create_router_app
 
-    arguments = [*sys.argv[1:], "--served_model_name", config.served_model_name or folder.resolve().name]
+    arguments = [*sys.argv[1:], f"--served_model_name={config.served_model_name or folder.resolve().name}"]
     if config.ray_address:
         replicas, key = replicas_on_nodes(config, arguments)
     else:
@@ -217,7 +217,7 @@ def replicas_on_nodes(config: ServerConfig, arguments: list[str]) -> tuple[list[
     prepare(config.ray_address, said)
     from common.ray_cluster import cluster  # only now: Ray reads its settings as it is imported
     from server.fleet import Replica, replica_command
-    from server.node_process import NodeProcess, needs_of, room
+    from server.node_process import NodeProcess, free_room, needs_of, room
 
     cluster.join(config.ray_address, said)
     end_at_sigterm()  # Ray has its own way
@@ -228,6 +228,9 @@ def replicas_on_nodes(config: ServerConfig, arguments: list[str]) -> tuple[list[
         raise UserError(
             f"{said}: its nodes have room for {fit} replicas of {each} each, not --replicas {config.replicas}"
         )
+    if (free := free_room(needs)) < config.replicas:
+        line = f"{said}: at most {free} of {config.replicas} replicas find room now; waiting until others give it back"
+        print(line, file=sys.stderr, flush=True)
     key = key_of(config) or secrets.token_urlsafe(24)
     threads = threads or str(needs["num_cpus"] or "")
     launch = partial(NodeProcess, needs=needs, variables={"ELCANO_API_KEY": key, "OMP_NUM_THREADS": threads})

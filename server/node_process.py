@@ -62,11 +62,10 @@ class NodeProcess:
         """As `Process`."""
         ray.kill(self._keeper)
 
-    def wait(self) -> None:
+    def wait(self, timeout: float) -> None:
         """As `Process`."""
-        with contextlib.suppress(RayError):
-            ray.get(self._ended)
-        self.kill()
+        with contextlib.suppress(RayActorError, RayTaskError):
+            ray.get(self._ended, timeout=timeout)
 
 
 class _Keeper:
@@ -121,6 +120,12 @@ def room(needs: Mapping[str, float]) -> int:
     what = "num_gpus" if needs["num_gpus"] else "num_cpus"
     has = {"num_gpus": lambda node: node.num_gpus, "num_cpus": lambda node: node.num_cores}[what]
     return sum(int(has(node) // needs[what]) for node in cluster.nodes())
+
+
+def free_room(needs: Mapping[str, float]) -> int:
+    """For how many of them there may be room now; at most, since nodes have parts of it."""
+    what, resource = ("num_gpus", "GPU") if needs["num_gpus"] else ("num_cpus", "CPU")
+    return int(cluster.num_free(resource) // needs[what])
 
 
 def needs_of(device: str, threads: int) -> dict[str, int]:

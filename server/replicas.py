@@ -151,7 +151,7 @@ def create_router_app(
 
     @app.api_route("/{path:path}", methods=["GET", "POST"])
     async def forward(path: str, request: fastapi.Request) -> Response:
-        if httpx.URL(f"http://replica/{path}").path != f"/{path}":  # /./reload would reach one replica's /reload
+        if not _is_plain(path):  # /./reload would reach one replica's /reload
             raise HTTPException(404)
         body = await request.body()
         session = session_of(request.headers, body) if body else None
@@ -165,6 +165,14 @@ def create_router_app(
         return _unavailable()
 
     return app
+
+
+def _is_plain(path: str) -> bool:
+    """Whether a replica is asked for just this path."""
+    try:
+        return httpx.URL(f"http://replica/{path}").path == f"/{path}"
+    except httpx.InvalidURL:
+        return False
 
 
 async def _answer(

@@ -59,6 +59,11 @@ def nodes() -> list[Node]:
     ]
 
 
+def num_free(resource: str) -> float:
+    """Of what Ray counts by this name (`CPU`, `GPU`), what nobody on the whole cluster has taken."""
+    return ray.available_resources().get(resource, 0.0)
+
+
 def own_node() -> str:
     """The id of the node that this process runs on."""
     return ray.get_runtime_context().get_node_id()

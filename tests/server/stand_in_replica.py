@@ -2,20 +2,25 @@
 
     python stand_in_replica.py STATE [flags] --model_name_or_path FOLDER
 
-While the folder STATE holds a file `refuse` it has no memory for a reload, while it holds `status` that is its health.
+While the folder STATE holds a file `refuse` it has no memory for a reload, while it holds `status` that is its health,
+and one that begins while it holds `silent` never answers.
 """
 
 import json
 import sys
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 state, folder = Path(sys.argv[1]), Path(sys.argv[-1])
 version = (folder / "version").read_text()
+silent = (state / "silent").exists()
 
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
+        if silent:
+            time.sleep(600)
         health = (state / "status").read_text() if (state / "status").exists() else "ok"
         counts = dict.fromkeys(("num_waiting", "num_running", "num_finished"), 0)
         self.answer({"status": health, "weights_version": version, **counts}, 200 if health == "ok" else 503)

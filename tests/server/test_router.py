@@ -109,7 +109,7 @@ def test_a_reload_that_fails_everywhere_changes_nothing(served: Served) -> None:
 
 def test_no_way_to_reload_leads_past_the_router(served: Served) -> None:
     body = {"model_name_or_path": str(served.folder("new"))}
-    for path in ("/%2e/reload", "/x/%2e%2e/reload"):
+    for path in ("/%2e/reload", "/x/%2e%2e/reload", "/reload%7f", "/%00reload"):
         assert served.client.post(path, json=body).status_code == 404
     assert served.health() == ("ok", "old@1") and served.replies() == {"old@1"}
 
@@ -129,6 +129,30 @@ def test_a_dismissed_replica_that_hangs_is_killed(served: Served, monkeypatch: p
     os.kill(process.pid, signal.SIGSTOP)
     first.dismiss()
     wait_for(lambda: first.process is not process and served.health() == ("ok", "old@1"))
+
+
+def test_a_replica_that_is_silent_after_its_start_is_begun_again(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fleet_module, "_HEALTH_S", 1.0)
+    (served.states[0] / "silent").touch()
+    first = served.fleet.replicas[0]
+    dead = first.process
+    dead.kill()
+    wait_for(lambda: first.process is not dead)
+    silent = first.process
+    wait_for(lambda: first.process is not silent)
+    (served.states[0] / "silent").unlink()
+    wait_for(lambda: served.health() == ("ok", "old@1"))
+
+
+def test_a_replica_that_hangs_at_the_end_is_killed(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet_module, "_END_S", 0.5)
+    replica = served.fleet.replicas[0]
+    process = replica.process
+    os.kill(process.pid, signal.SIGSTOP)
+    replica.stop()
+    assert process.wait(5) == -signal.SIGKILL
 
 
 def test_requests_to_a_replica_that_is_killed_wait_no_longer() -> None:
