@@ -1,5 +1,6 @@
 """`elcano plan`: read what was measured, plan, print."""
 
+from elcano.console import console
 from elcano.planning.measured import read_run
 from elcano.planning.options import PlanConfig
 from elcano.planning.plan import Planner
@@ -15,7 +16,11 @@ def plan(config: PlanConfig) -> None:
     """
     planner = Planner(load_recipe(config.recipe), read_run(config.measured), config)
     if len(config.nodes) > 1:
-        print_sizes([planner.explore(nodes) for nodes in config.nodes], config)
+        sizes = []
+        for nodes in config.nodes:
+            console.print(f"simulating {nodes} nodes ...")  # minutes for 10,000 sessions
+            sizes.append(planner.explore(nodes))
+        print_sizes(sizes, config)
         return
     stages = list(planner.plan(config.nodes[0]))
     print_stages(stages, config.nodes[0])

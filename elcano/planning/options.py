@@ -9,6 +9,8 @@ import tyro
 from common.errors import UserError
 from common.limits import Checked, above, at_least
 
+MOST_NODES, MOST_SESSIONS = 4096, 100_000
+
 
 @dataclass(frozen=True, kw_only=True)
 class PlanConfig(Checked):
@@ -54,3 +56,9 @@ class PlanConfig(Checked):
     def check_together(self) -> None:
         if not self.nodes or min(self.nodes) < 1:
             raise UserError("--nodes: give one number or several, at least 1 each")
+        if max(self.nodes) > MOST_NODES:
+            raise UserError(f"--nodes {max(self.nodes)}: at most {MOST_NODES}; every session on them is simulated")
+        if max(self.nodes) * self.sessions > MOST_SESSIONS:
+            raise UserError(
+                f"--sessions {self.sessions} on each of {max(self.nodes)} nodes: at most {MOST_SESSIONS} in all"
+            )

@@ -76,7 +76,10 @@ class Planner:
         explored = [stage for stage in self.run.browsing.values() if stage.name.endswith("/explore")]
         like = [stage.name.partition("/")[0] for stage in explored if stage.agent == round.agent]
         if not like:
-            raise UserError(f"--measured {self.run.folder}: it has explored with no {round.agent}, as {name} does")
+            raise UserError(
+                f"--measured {self.run.folder}: no {round.agent} explores there, but one does in {name} of "
+                f"{self.config.recipe}; give a run that has such a round"
+            )
         return like[-1]
 
     def _kinds(self, known: str) -> list[str]:

@@ -13,6 +13,8 @@ from elcano.planning.simulation import SPENT
 _WAITS = {"page": "page", "reply": "own reply", "server": "server", "cores": "cores", "collector": "collector"}
 _WAITS |= {"seat": "seat", "site": "site", "driver": "driver"}
 
+_WIDE = 160  # columns, where nobody's terminal has a width
+
 
 def print_stages(stages: Sequence[PlannedStage], nodes: int) -> None:
     """Each stage with its seconds; of those that browse, what their sessions waited for."""
@@ -25,7 +27,7 @@ def print_stages(stages: Sequence[PlannedStage], nodes: int) -> None:
     for stage in stages:
         table.add_row(stage.name, duration(stage.seconds), *_browsing(stage))
     table.add_row("[bold]all[/bold]", duration(sum(stage.seconds for stage in stages)))
-    console.print(table)
+    console.print(table, width=None if console.is_terminal else _WIDE)
 
 
 def _browsing(stage: PlannedStage) -> list[str]:
@@ -77,7 +79,7 @@ def print_sizes(stages: Sequence[PlannedStage], config: PlanConfig) -> None:
             f"{first.steps_per_s:.1f}",
             first.what,
         )
-    console.print(table)
+    console.print(table, width=None if console.is_terminal else _WIDE)
     for stage in stages:
         for line in _broken(stage, config):
             console.print(f"{stage.setting.nodes} nodes break: {line}", soft_wrap=True, markup=False)

@@ -196,7 +196,7 @@ def test_a_run_that_was_started_again_has_two_attempts(run_dir: Path) -> None:
 
 def test_the_command(run_dir: Path, tmp_path: Path) -> None:
     done = _plan(QUICKSTART, "--measured", run_dir)
-    assert done.returncode == 2 and "explored with no policy" in done.stderr and done.stderr.count("\n") == 1
+    assert done.returncode == 2 and "no policy explores there" in done.stderr and done.stderr.count("\n") == 1
     recipe = tmp_path / "recipe.py"
     recipe.write_text(
         "import dataclasses\nfrom pathlib import Path\nfrom elcano.recipe import load_recipe\n"
@@ -218,6 +218,8 @@ def test_the_command(run_dir: Path, tmp_path: Path) -> None:
         (["--measured", "RUN", "--stages", "IL/walk"], "has measured untrained/test, IL/explore, IL/test"),
         (["--measured", "RUN", "--nodes", "0"], "--nodes"),
         (["--measured", "RUN", "--nodes", "many"], "many"),
+        (["--measured", "RUN", "--nodes", "1", "5000"], "--nodes 5000: at most 4096"),
+        (["--measured", "RUN", "--nodes", "4000", "--sessions", "1000"], "at most 100000 in all"),
         (["--measured", "RUN", "--server_speed", "0"], "server_speed"),
         ([], "--measured must be given"),
     ],
