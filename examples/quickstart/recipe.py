@@ -9,9 +9,9 @@ The first is the quick form; the same command with more in front of it goes on w
 
 import dataclasses
 import os
-from pathlib import Path
 
 from collection.config.commands import ExplorationConfig, RunConfig
+from common.defaults import ROOT, STARTING_POLICY
 from common.errors import UserError
 from elcano.devices import num_gpus
 from elcano.recipe import Recipe, Round
@@ -19,8 +19,7 @@ from elcano.resources import Needs, Resources
 from server.config import ServerConfig
 from training.options import TrainingOptions
 
-HERE = Path(__file__).resolve().parent
-TASKS = HERE.parent.parent / "data" / "tasks"
+TASKS = ROOT / "data" / "tasks"
 BROWSING = {"max_iter": 8, "max_attached_imgs": 1, "num_sessions": 16, "judge": "oracle"}
 
 
@@ -54,7 +53,7 @@ def recipe() -> Recipe:
     }
     return Recipe(
         name="quickstart",
-        starting_policy=HERE / "starting_policy" / "weights",
+        starting_policy=STARTING_POLICY,
         test_tasks=(TASKS / "test.jsonl", TASKS / "test-2.jsonl"),
         num_test_tasks=_number("NUM_TEST_TASKS", 75),
         controls=_switch("CONTROLS"),
@@ -69,7 +68,7 @@ def recipe() -> Recipe:
         testing=RunConfig(**BROWSING),
         serving=ServerConfig(dtype="float32", max_batch_size=16, max_new_tokens=128),
         training=training,
-        reference=HERE.parent.parent / "docs" / "quickstart_summary.json",
+        reference=ROOT / "docs" / "quickstart_summary.json",
         needs=Needs(serving=Resources(num_cores=1)),
     )
 

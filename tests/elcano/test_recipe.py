@@ -130,8 +130,8 @@ def test_what_a_round_says_is_checked_as_the_recipe_is():
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("batch_size=2 ", "batch_sise=2 ", "line 30: TypeError: .*batch_sise"),
-        ("def recipe() ->", "def recipe( ->", "line 27: SyntaxError"),
+        ("batch_size=2 ", "batch_sise=2 ", "line 29: TypeError: .*batch_sise"),
+        ("def recipe() ->", "def recipe( ->", "line 26: SyntaxError"),
         ("return Recipe(", "return dict(", "defines no recipe"),
     ],
 )
