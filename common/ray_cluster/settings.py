@@ -22,6 +22,7 @@ def prepare(address: str, said: str) -> None:
     if not find_spec("ray"):
         raise UserError(f"{said}: Ray is not installed here; run: pip install -e '{ROOT}[ray]'")
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")  # of what was given up; what counts is told in our words
     if not is_own(address):
         _check_answers(address, said)
         os.environ.setdefault(_MODE, "token")
@@ -54,7 +55,7 @@ def _check_answers(address: str, said: str) -> None:
     host, _, port = address.rpartition(":")
     if address == "auto":
         return
-    if "://" in address or not host or not port.isdigit():
+    if "://" in address or not host or not (port.isascii() and port.isdigit()):
         raise UserError(f"{said}: start the run on a node of the cluster, and give its address as HOST:PORT")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_S).close()
