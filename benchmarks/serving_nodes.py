@@ -20,6 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Literal
 
 import httpx
 
@@ -53,6 +54,8 @@ class Config:
     """Requests of each in a turn."""
     prompt_tokens: int = 1000
     """Of a request, about."""
+    on: Literal["nodes", "machine"] = "nodes"
+    """Whether Ray places the replicas, which wants a core for each, or they are processes of one server."""
     output: str = ""
     """A JSON file for the numbers."""
 
@@ -95,7 +98,8 @@ def replicas(config: Config) -> dict[str, dict[str, list[float]]]:
         numbers = range(turn * config.agents, (turn + 1) * config.agents)
         walks = [agent(number, config.steps, config.prompt_tokens, model, last_n=3) for number in numbers]
         for number in (1, config.replicas):
-            with served("--ray_address", "local", "--replicas", str(number)) as url:
+            where = ["--ray_address", "local"] if config.on == "nodes" else []
+            with served(*where, "--replicas", str(number)) as url:
                 rate, share = walked(url, walks)
             sides = found.setdefault(str(number), {"requests_per_s": [], "from_cache": []})
             sides["requests_per_s"].append(rate)

@@ -37,13 +37,14 @@ def allow_many_descriptors() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def reach_own_hosts_directly() -> None:
-    """Ask no proxy for this machine, in this process and its children: chromedriver, services and endpoints are on it.
+def reach_own_hosts_directly(*others: str) -> None:
+    """Ask no proxy for this machine, in this process and its children: chromedriver, services and endpoints are on it;
+    nor for `others`.
 
     Clusters set http_proxy, and urllib, httpx and Selenium mind it unless no_proxy names a host.
     """
     present = (os.environ.get("no_proxy") or os.environ.get("NO_PROXY", "")).split(",")
-    names = list(dict.fromkeys(name for name in (*map(str.strip, present), *_OWN_HOSTS) if name))
+    names = list(dict.fromkeys(name for name in (*map(str.strip, present), *_OWN_HOSTS, *others) if name))
     os.environ["no_proxy"] = os.environ["NO_PROXY"] = "*" if "*" in names else ",".join(names)
 
 

@@ -5,6 +5,7 @@ Running the same command again continues where the run stood, whatever killed it
 
 import dataclasses
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -17,7 +18,7 @@ from common.defaults import short
 from common.errors import UserError
 from elcano.briefing import brief, left, machine_s
 from elcano.console import console
-from elcano.executors.executor import load_executor
+from elcano.executors.executor import Executor, load_executor
 from elcano.folders import at_work, describe_folder, is_run, working_in
 from elcano.pictures import failed, film, learned
 from elcano.planning.options import PlanConfig
@@ -39,6 +40,8 @@ class Run:
     """Where everything of the run is kept."""
     executor: str = "local"
     """Where its commands run: a file's name in elcano/executors/, `local`, `slurm` or `ray`."""
+    address: str = ""
+    """HOST:PORT of the Ray cluster; else RAY_ADDRESS, or a Ray of its own on this machine."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,6 +64,8 @@ class Try:
     """The run's folder."""
     executor: str = "local"
     """Where its commands run."""
+    address: str = ""
+    """HOST:PORT of the Ray cluster, as of `run`."""
     web: str = "shop"
     """Where it begins: one of the embedded websites (shop, encyclopedia, forum, timetable, gallery), or an address."""
 
@@ -92,7 +97,7 @@ def _typed() -> list[str]:
 
 
 def _run(command: Run) -> int:
-    recipe, executor = load_recipe(command.recipe), load_executor(command.executor)
+    recipe, executor = load_recipe(command.recipe), _executor(command)
     run_dir = command.output_dir.resolve()
     with working_in(run_dir):
         remember_recipe(recipe, run_dir)
@@ -127,6 +132,18 @@ def _run(command: Run) -> int:
     return 0
 
 
+def _executor(command: Run | Try) -> Executor:
+    """Asked to end, it leaves nothing running, as after Ctrl-C."""
+    if command.address and command.executor != "ray":
+        raise UserError(f"--address {command.address}: it is where --executor ray finds its cluster")
+    if command.address:
+        os.environ["RAY_ADDRESS"] = command.address
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as after nohup
+            signal.signal(number, lambda number, _: sys.exit(128 + number))
+    return load_executor(command.executor)
+
+
 def _plan(command: PlanConfig) -> int:
     from elcano.planning.command import plan  # runs the collector's own schedule, which other commands need not load
 
@@ -135,7 +152,7 @@ def _plan(command: PlanConfig) -> int:
 
 
 def _try(command: Try) -> int:
-    recipe, executor = load_recipe(command.recipe), load_executor(command.executor)
+    recipe, executor = load_recipe(command.recipe), _executor(command)
     try_task(recipe, command.output_dir.resolve(), executor, command.task, command.web)
     return 0
 

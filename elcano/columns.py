@@ -102,9 +102,12 @@ def _said(stages: "Stages", round: Round, shards: Path) -> dict[str, str]:
 
 
 def _call(stages: "Stages", round: Round, command: str, said: dict[str, str]) -> None:
-    """A command of training/ with its variables."""
+    """A command of training/ with its variables, on one node with what each of training's has."""
     words, log = ["bash", f"training/{command}.sh"], stages.log(round.name, command)
-    stages.executor.run(Command(words, log, said), stages.recipe.needs.training)
+    needs = stages.recipe.needs.training
+    if needs.num_nodes > 1:
+        said, needs = {**said, "DP": ""}, dataclasses.replace(needs, num_nodes=1)
+    stages.executor.run(Command(words, log, said), needs)
 
 
 def _draw_candidates(stages: "Stages", round: Round, policy: Path, shards: Path) -> Path:

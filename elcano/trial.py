@@ -35,12 +35,13 @@ def try_task(recipe: Recipe, run_dir: Path, executor: Executor, ques: str, web: 
     task = Task(file.stem, ques, web if "://" in web else _address(web))
     write_tasks(file, [task])
     folder = output_dir / folder_name(task.id)
+    own = f"{NAME}/{task.id}"  # two of them at once end nothing of each other
     stages = Stages(recipe, run_dir, Logbook(run_dir), executor)
-    with stages.websites(NAME) as port, stages.policy(NAME, policy) as url, _said(folder / "steps.jsonl"):
+    with stages.websites(own) as port, stages.policy(own, policy) as url, _said(folder / "steps.jsonl"):
         [there] = move_sites([task], port)
         _say(f"the policy of {name} on {there.web}: {printable(ques)}")
         config = dataclasses.replace(recipe.testing, api_localhost=(url,), temperature=0, judge="none")
-        stages.browse(NAME, config, file, output_dir, port)
+        stages.browse(own, config, file, output_dir, port)
     ended = read_json(folder / "trajectory.json")
     _say(f"it ended: {ended['status']}, answer: {printable(str(ended.get('answer')))}")
     _say(f"look: elcano view {short(run_dir)} (set {NAME}, {folder.name})")

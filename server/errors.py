@@ -57,9 +57,9 @@ async def no_such_url(request: fastapi.Request, error: HTTPException) -> JSONRes
     return refusal(UserError(f"{request.method} {request.url.path}: {error.detail}"), kind, error.headers)
 
 
-def error_event(error: Exception) -> str:
-    """A server-sent event for a stream that broke."""
-    kind = next(kind for one, kind in KINDS.items() if isinstance(error, one))
+def error_event(error: Exception, kind: Kind | None = None) -> str:
+    """A server-sent event for a stream that broke; its kind is that of the error's class if not given."""
+    kind = kind or next(kind for one, kind in KINDS.items() if isinstance(error, one))
     return f"data: {json.dumps(_body(error, kind))}\n\n"
 
 

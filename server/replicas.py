@@ -20,7 +20,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from starlette.exceptions import HTTPException
 
 from common.errors import UserError
-from server.errors import KINDS, Kind, no_such_url, refusal
+from server.errors import KINDS, Kind, error_event, no_such_url, refusal
 from server.fleet import CONNECT_S, Fleet, Replica
 from server.metrics import ReplicasMetrics, render
 from server.service import ReloadingError
@@ -28,8 +28,11 @@ from server.streaming import ClientGoneError, Stream, unless_gone
 
 log = logging.getLogger("elcano.server")
 
+_DOWN, _IS_DOWN = "this replica is down; try again", Kind(503, "server_error")
 _REPLY_HEADERS = ("content-type", "retry-after", "www-authenticate")
 _MAX_SESSIONS = 100_000
+_MOST_OF_NAME = 500
+"""Characters of what names an episode."""
 _PATIENCE_S = 30.0
 _HEALTH_S = 10.0
 
@@ -67,16 +70,16 @@ def session_of(headers: Any, body: bytes) -> str | None:
     """What names the episode: the header X-Session-Id, `/predict`'s id, OpenAI's prompt_cache_key or user, or else how
     its task begins."""
     if headers.get("x-session-id"):
-        return headers["x-session-id"]
+        return headers["x-session-id"][:_MOST_OF_NAME]
     try:
         fields = json.loads(body)
         named = fields.get("id") or fields.get("prompt_cache_key") or fields.get("user")
         if named:
-            return str(named)
+            return str(named)[:_MOST_OF_NAME]
         turns = fields.get("conversations") or fields.get("messages")
         content = next(turn["content"] for turn in turns if turn["role"] == "user")
         text = content if isinstance(content, str) else next(part["text"] for part in content if part.get("text"))
-        return text.split("\n", 1)[0][:500]
+        return text.split("\n", 1)[0][:_MOST_OF_NAME]
     except Exception:  # whatever is wrong with it, the replica will say so
         return None
 
@@ -189,7 +192,7 @@ async def _answer(
                 held.push_async_callback(answer.aclose)
                 kept = {name: answer.headers[name] for name in _REPLY_HEADERS if name in answer.headers}
                 if kept.get("content-type", "").startswith("text/event-stream"):
-                    return Stream(answer.aiter_raw(), held.pop_all().aclose, answer.status_code, kept)
+                    return Stream(_events(answer, replica), held.pop_all().aclose, answer.status_code, kept)
                 content = b"".join([piece async for piece in answer.aiter_raw()])
         except ClientGoneError as error:
             return refusal(error, KINDS[ClientGoneError])
@@ -200,6 +203,22 @@ async def _answer(
             replica.notice_end()
             return _unavailable()
         return Response(content, answer.status_code, kept)
+
+
+async def _events(answer: httpx.Response, replica: Replica) -> AsyncIterator[bytes]:
+    """What the replica sends, and an error where it sends no more before its end."""
+    pieces = answer.aiter_raw()
+    try:
+        while True:
+            async with replica.awaited():
+                piece = await anext(pieces, b"")
+            if not piece:
+                return
+            yield piece
+    except (httpx.HTTPError, TimeoutError) as error:
+        log.error("a replica failed: %r", error)
+        replica.notice_end()
+        yield error_event(UserError(_DOWN), _IS_DOWN).encode()
 
 
 async def _ask_all(
@@ -216,4 +235,4 @@ async def _ask_all(
 
 
 def _unavailable() -> JSONResponse:
-    return refusal(UserError("this replica is down; try again"), Kind(503, "server_error"), {"retry-after": "5"})
+    return refusal(UserError(_DOWN), _IS_DOWN, {"retry-after": "5"})

@@ -24,7 +24,7 @@ from collection.campaign.options import downloads_of, make_pace, make_policy, nu
 from collection.campaign.pacing import Pace
 from collection.campaign.progress import CampaignProgress
 from collection.campaign.schedule import Schedule
-from collection.campaign.taking import Collector, Join, LostError, Taker, Try
+from collection.campaign.taking import Collector, Join, LostError, NeverTakenError, Taker, Try
 from collection.config.commands import CollectionConfig
 from collection.judges import Judge
 from collection.judges.judging import is_judge_fault, judge_once
@@ -34,8 +34,11 @@ from common.errors import UserError
 from common.files import read_json
 from data.outcome import Outcome, Verdict
 from data.task import Task
-from data.trajectory import INVALID, folder_name, is_complete, read_outcome
+from data.trajectory import INVALID, folder_name, is_complete, read_outcome, write_outcome
+from data.trajectory_writer import TrajectoryWriter
 from environments.world import World
+
+MAX_LOSSES = 3  # of one task with the collector that took it
 
 
 async def collect(
@@ -120,6 +123,7 @@ class Campaign:
     progress: CampaignProgress
     all_tries: bool = False
     retries: Counter[str] = field(default_factory=Counter, init=False)
+    losses: Counter[str] = field(default_factory=Counter, init=False)
 
     def __post_init__(self) -> None:
         self._downloads = downloads_of(self.config)
@@ -146,11 +150,28 @@ class Campaign:
             again = False
             try:
                 again = await self._work_on(collector, number, task)
-            except LostError:
-                again = True
+            except LostError as lost:
+                again = isinstance(lost, NeverTakenError) or self._is_tried_again(task)
                 return
             finally:
                 await self.schedule.done(task, again)
+
+    def _is_tried_again(self, task: Task) -> bool:
+        """A task whose collectors die, for lack of memory say, ends as invalid, until the next start."""
+        self.losses[task.id] += 1
+        if self.losses[task.id] < MAX_LOSSES:
+            return True
+        folders = {run: self.config.output_dir / folder_name(task.id, run) for run in self.runs}
+        run = next((run for run, folder in folders.items() if not _is_kept(folder)), self.runs[0])
+        shutil.rmtree(folders[run], ignore_errors=True)
+        reason = f"collector: {MAX_LOSSES} died while they took it"
+        writer = TrajectoryWriter(folders[run], task, {}, "", run)
+        writer.finish(INVALID, reason=reason)
+        writer.close()
+        write_outcome(folders[run], Outcome(Verdict.INVALID, reason))
+        self.progress.say(f"{folders[run].name}: invalid, {reason}")
+        self.progress.task_done(Verdict.INVALID)
+        return False
 
     async def _work_on(self, collector: Collector, session: int, task: Task) -> bool:
         """All tries of a task; whether a fault of its last one should be tried again later."""
@@ -191,8 +212,12 @@ class Campaign:
         shutil.rmtree(downloads, ignore_errors=True)
         wanted = dataclasses.replace(wanted, contaminated_by=self._backends.contaminated_by(wanted.task))
         self._backends.begin(wanted.task)
-        with self.progress.active():
-            taken = await collector.take(session, wanted, folder, downloads)
+        try:
+            with self.progress.active():
+                taken = await collector.take(session, wanted, folder, downloads)
+        except LostError:  # what it had changed by then stays changed
+            await self._backends.after(wanted.task)
+            raise
         self.progress.say(f"{folder.name}: {taken.said}")
 
 

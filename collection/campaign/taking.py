@@ -47,14 +47,19 @@ class Try:
 
 @dataclass(frozen=True)
 class Taken:
-    """What came of a try."""
+    """What came of a try. `page_fault`: its website did not answer, or its page broke."""
 
     said: str
     num_steps: int
+    page_fault: bool = False
 
 
 class LostError(Exception):
     """A collector is gone, with what it was taking."""
+
+
+class NeverTakenError(LostError):
+    """It was gone before."""
 
 
 class Collector(Protocol):
@@ -117,7 +122,7 @@ class Taker:
             writer.finish(INVALID, reason=reason)
             write_outcome(folder, Outcome(Verdict.INVALID, reason))
             self._count(fault, task, environment)
-            return Taken(f"invalid, {reason}", len(writer.steps))
+            return Taken(f"invalid, {reason}", len(writer.steps), isinstance(fault, PageError))
         finally:
             if writer is not None:
                 writer.close()

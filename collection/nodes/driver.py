@@ -18,12 +18,13 @@ import ray
 from ray.exceptions import RayActorError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from collection.campaign.pacing import Pace
-from collection.campaign.taking import Join, LostError, Taken, Try
+from collection.campaign.pacing import Pace, site_of
+from collection.campaign.taking import Join, LostError, NeverTakenError, Taken, Try
 from collection.config.commands import CollectionConfig
 from collection.endpoints.keys import base_key
-from collection.nodes.node import DOWNLOADS, Node, Refused, Setting, Turns
+from collection.nodes.node import DOWNLOADS, KEYS, Node, Refused, Setting, Turns, sources
 from collection.nodes.pieces import AHEAD, write
+from collection.nodes.reach import Reach
 from common.defaults import ROOT
 from common.errors import UserError
 from common.key_flags import ENDPOINT_KEY
@@ -32,13 +33,20 @@ from data.task import Task
 from environments.world import World
 
 ARRIVING = ".arriving"
+_LAST = "trajectory.json"
+"""Of a trajectory that is complete."""
+_MOST_SAID = 300
+"""Characters of what an actor died of."""
 _POLL_S = 1.0
 _MAX_DEATHS = 3
 _PAUSE_S = 5.0
 """Before a collector is begun again; by then it may be known that its node has died, too."""
 _MOST_CALLS = 100_000
 """More than sessions: those of an actor wait for each other beyond it."""
-_KEYS = ("ELCANO_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", ENDPOINT_KEY)
+_BEGUN_S = 300.0
+"""A collector that has not begun by then never will."""
+_PING_S = 120.0
+"""One that lives answers within a moment, on a starved machine within seconds."""
 _WORKER = {"RAY_kill_child_processes_on_worker_exit": "0"}
 """Else Ray ends the watchdog of a collector that dies, and sets its browsers free."""
 
@@ -59,8 +67,8 @@ async def on_nodes(
     if seen:
         seen.touch()
     turns = _turns(config.site_interval_s) if config.site_interval_s else None
-    setting = Setting(dataclasses.replace(config, api_key=""), world, tasks, str(Path.cwd()), seen, turns)
-    variables = {name: os.environ[name] for name in _KEYS if name in os.environ}
+    setting = Setting(dataclasses.replace(config, api_key=""), world, tasks, str(Path.cwd()), seen, turns, sources())
+    variables = {name: os.environ[name] for name in KEYS if name in os.environ}
     if key := base_key(config.api_key):
         variables[ENDPOINT_KEY] = key
     nodes = _Nodes(setting, variables, arriving, pace, say)
@@ -91,6 +99,7 @@ class _Nodes:
         self._keepers: dict[str, asyncio.Task] = {}
         self._collectors: dict[str, NodeCollector] = {}
         self._refusal = ""
+        self._reach = Reach()
 
     async def join(self, add: Callable[["NodeCollector"], None]) -> None:
         while True:
@@ -122,19 +131,20 @@ class _Nodes:
         while deaths < _MAX_DEATHS and not reason:
             actor = ray.remote(Node).options(**_there(node.id), runtime_env={"env_vars": _WORKER}).remote()
             is_shared = self._is_shared or node.id == self._own_node
-            collector = NodeCollector(actor, node.address, self._arriving, is_shared, self._pace)
+            collector = NodeCollector(actor, node.address, self._arriving, is_shared, self._pace, self._reach)
             self._collectors[node.id] = collector
             await collector.begin(self._setting, self._variables)
             if collector.num_sessions:
                 self._say(f"node {node.address}: {collector.num_sessions} sessions")
                 add(collector)
-            reason = await collector.ended
+            reason = await collector.watch()
             deaths = 0 if collector.has_taken else deaths + 1
             if not reason:
                 if collector.num_sessions:
                     self._say(f"node {node.address}: its collector died; others take what it was taking")
                 await asyncio.sleep(_PAUSE_S)
-        self._refusal = f"node {node.address}: {reason or f'its collector died {deaths} times in a row'}"
+        died = f"its collector died {deaths} times in a row, the last time of: {collector.died_of}"
+        self._refusal = f"node {node.address}: {reason or died}"
         self._say(f"left out: {self._refusal}")
 
 
@@ -142,15 +152,19 @@ class NodeCollector:
     """A node's collector as the driver sees it (`collection.campaign.taking.Collector`). `ended` is why it refused to
     go on, "" when it died."""
 
-    def __init__(self, actor: Any, address: str, arriving: Path, is_shared: bool, pace: Pace) -> None:
-        self.address, self.num_sessions, self.has_taken = address, 0, False
+    def __init__(self, actor: Any, address: str, arriving: Path, is_shared: bool, pace: Pace, reach: Reach) -> None:
+        self.address, self.num_sessions, self.has_taken, self.died_of = address, 0, False, ""
+        self._reach = reach
         self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._actor, self._arriving, self._is_shared, self._pace = actor, arriving, is_shared, pace
 
     async def begin(self, setting: ray.ObjectRef, variables: dict[str, str]) -> None:
         """It has sessions then, or has ended."""
         try:
-            said = await self._actor.begin.remote(setting, variables)
+            said = await asyncio.wait_for(_answer(self._actor.begin.remote(setting, variables)), _BEGUN_S)
+        except TimeoutError:
+            self.end(f"its collector did not begin within {_BEGUN_S:.0f} s")
+            return
         except RayError as error:
             self._end_by(error)
             return
@@ -159,23 +173,43 @@ class NodeCollector:
         else:
             self.num_sessions = said
 
+    async def watch(self) -> str:
+        """Until it has ended; why. One that lives and does nothing more is ended."""
+        while not self.ended.done():
+            await asyncio.wait([self.ended], timeout=_PING_S)
+            if self.ended.done():
+                break
+            try:
+                await asyncio.wait_for(_answer(self._actor.ping.remote()), _PING_S)
+            except TimeoutError:
+                self.died_of = f"no answer for {_PING_S:.0f} s"
+                self.end()
+            except RayError as error:
+                self._end_by(error)
+        return self.ended.result()
+
     async def take(self, session: int, wanted: Try, folder: Path, downloads: Path) -> Taken:
         """As `Collector`."""
         if self.ended.done():
-            raise LostError
+            raise NeverTakenError
         arriving = self._arriving / wanted.name / secrets.token_hex(4)  # a node that is cut off may go on writing there
         shutil.rmtree(arriving.parent, ignore_errors=True)
         try:
             arriving.mkdir(parents=True)
             taken = await self._receive(session, wanted, arriving)
-            if (arriving / DOWNLOADS).exists():
-                shutil.move(arriving / DOWNLOADS, downloads)
-            (arriving / wanted.name).rename(folder)
+            if not (arriving / wanted.name / _LAST).exists():
+                self.end("writes where this command does not read")
+                raise LostError
+            await asyncio.to_thread(_put, arriving, wanted.name, folder, downloads)
         except OSError as error:
             raise UserError(f"{folder} cannot be written: {error}; what is complete is kept") from error
         finally:
             await asyncio.to_thread(shutil.rmtree, arriving.parent, ignore_errors=True)
-        self.has_taken = True
+        self.has_taken, site = True, site_of(wanted.task)
+        if not taken.page_fault:
+            self._reach.opened(self, site)
+        elif self._reach.failed(self, site):
+            self.end("websites do not open there that others have opened meanwhile")
         for _ in range(taken.num_steps):
             self._pace.count_step()
         return taken
@@ -203,10 +237,25 @@ class NodeCollector:
 
     def _end_by(self, error: RayError) -> None:
         """It died, or has a fault of our own, which it would have again."""
+        self.died_of = " ".join(str(error).split())[:_MOST_SAID]
         if isinstance(error, RayActorError) and error.actor_init_failed:
             self.end(f"cannot load the collector in {ROOT}; all nodes need the same Elcano there")
         else:
             self.end(f"{type(error.cause).__name__}: {error.cause}" if isinstance(error, RayTaskError) else "")
+
+
+def _put(arriving: Path, name: str, folder: Path, downloads: Path) -> None:
+    """A trajectory where it belongs, and on the disk before that."""
+    if (arriving / DOWNLOADS).exists():
+        shutil.move(arriving / DOWNLOADS, downloads)
+    with open(arriving / name / _LAST, "rb") as file:
+        os.fsync(file.fileno())
+    (arriving / name).rename(folder)
+
+
+async def _answer(reference: Any) -> Any:
+    """What Ray can be asked for is awaitable, and no coroutine."""
+    return await reference
 
 
 def _there(node: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import hashlib
 import itertools
 import os
 import shutil
@@ -15,12 +16,15 @@ from collection.campaign.pacing import Pace
 from collection.campaign.taking import Taken, Taker, Try
 from collection.config.commands import CollectionConfig
 from collection.nodes.pieces import Piece, batches
+from common.defaults import ROOT
 from common.errors import UserError
+from common.key_flags import ENDPOINT_KEY
 from common.processes import allow_many_descriptors, reach_own_hosts_directly
 from data.task import Task
 from environments.browser.reaper import Reaper
 from environments.world import World
 
+KEYS = ("ELCANO_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", ENDPOINT_KEY)
 DOWNLOADS = "downloads"
 """Beside the trajectory's folder in what comes of a try."""
 
@@ -28,7 +32,7 @@ DOWNLOADS = "downloads"
 @dataclasses.dataclass(frozen=True)
 class Setting:
     """What all nodes are told. `seen` is a file of the output folder, where nodes share that; `turns` is the actor that
-    gives out the turns on websites, where they have to wait for one."""
+    gives out the turns on websites, where they have to wait for one; `sources` is the driver's own digest."""
 
     config: CollectionConfig
     world: World
@@ -36,6 +40,7 @@ class Setting:
     folder: str
     seen: Path | None
     turns: Any
+    sources: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,6 +48,15 @@ class Refused:
     """Why nothing can be collected on this node."""
 
     reason: str
+
+
+def sources() -> str:
+    """A digest of the code that collects."""
+    digest = hashlib.sha256()
+    for room in ("collection", "common", "data", "environments"):
+        for path in sorted((ROOT / room).rglob("*.py")):
+            digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
 
 
 class Node:
@@ -53,7 +67,9 @@ class Node:
         self._numbers = itertools.count()
 
     async def begin(self, setting: Setting, variables: dict[str, str]) -> int | Refused:
-        """How many sessions it has. `variables` are keys."""
+        """How many sessions it has. `variables` are all keys and addresses of endpoints, whatever its own shell had."""
+        for name in KEYS:
+            os.environ.pop(name, None)
         os.environ.update(variables)
         with contextlib.suppress(OSError):  # where the user's relative paths lead somewhere
             os.chdir(setting.folder)
@@ -70,6 +86,9 @@ class Node:
     async def take(self, session: int, wanted: Try, place: Path | None) -> AsyncIterator[list[Piece] | Taken | Refused]:
         """The try's trajectory, in a folder of its name, and its downloads: in `place`, else piece by piece; at the end
         what is said of it."""
+        if place is not None and not place.is_dir():
+            yield Refused(f"does not see {place.parent.parent.parent}, where this command writes")
+            return
         with self._folder(place) as folder:
             try:
                 taken = await self._taker.take(session, wanted, folder / wanted.name, folder / DOWNLOADS)
@@ -80,8 +99,13 @@ class Node:
                 yield batch
             yield taken
 
+    async def ping(self) -> None:
+        """Nothing but an answer."""
+
     async def _open(self, setting: Setting) -> Taker:
         config, tasks = setting.config, setting.tasks
+        if setting.sources != sources():
+            raise UserError(f"has another version of Elcano in {ROOT}")
         if setting.seen and not setting.seen.exists():
             raise UserError(f"does not see {config.output_dir}, which --shared_output_dir says that it does")
         if config.upload_dir is not None and not config.upload_dir.is_dir():

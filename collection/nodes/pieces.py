@@ -1,5 +1,6 @@
 """A folder's files in batches of bounded size, however many files it has and however large they are."""
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -13,12 +14,12 @@ Piece = tuple[str, bytes]
 
 
 def batches(folder: Path) -> Iterator[list[Piece]]:
-    """All files, one after another."""
+    """All files, one after another; without downloads that Chromium deletes meanwhile, as it was still at them."""
     batch: list[Piece] = []
     room = BATCH_BYTES
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         name, is_new = str(path.relative_to(folder)), True
-        with open(path, "rb") as file:
+        with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
             while (data := file.read(room)) or is_new:
                 batch.append((name, data))
                 room, is_new = room - len(data), False

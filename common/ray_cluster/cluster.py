@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import psutil
 import ray
-from ray.exceptions import AuthenticationError
+from ray.exceptions import AuthenticationError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from common.defaults import ROOT
@@ -18,6 +18,9 @@ from common.ray_cluster.settings import is_own, with_token
 
 _OBJECT_STORE_BYTES = 100 << 20
 """Commands exchange files, not Ray's objects."""
+_ANSWER_S = 60.0
+_MOST_SAID = 300
+_PUBLIC = "ELCANO_PUBLIC_RAY"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,7 +79,7 @@ def _start(said: str) -> None:
             break
         except Exception as error:
             if is_last:
-                raise UserError(f"{said}: Ray does not start on this machine: {_first_line(error)}") from None
+                raise UserError(f"{said}: Ray does not start on this machine: {_one_line(error)}") from None
     if open_ports := _listened_beyond_loopback():
         ray.shutdown()
         raise UserError(
@@ -97,14 +100,39 @@ def _connect(address: str, said: str) -> None:
                 f"{said}: it wants another token; put the one that it was started with into a file of mode 600, and "
                 f"name that by RAY_AUTH_TOKEN_PATH"
             ) from None
-        raise UserError(f"{said}: {_first_line(error)}") from None
-    own = NodeAffinitySchedulingStrategy(own_node(), soft=False)
-    if with_token() and not ray.get(ray.remote(with_token).options(num_cpus=0, scheduling_strategy=own).remote()):
+        raise UserError(f"{said}: {_one_line(error)}") from None
+    if with_token() and (open_nodes := _without_token()):
         ray.shutdown()
         raise UserError(
-            f"{said}: it asks nobody for a token, so whoever reaches its ports runs commands as you; start its nodes "
-            f"with RAY_AUTH_MODE=token (or, in a network of yours alone, this run with RAY_AUTH_MODE=disabled)"
+            f"{said}: {', '.join(open_nodes)} asks nobody for a token, so whoever reaches its ports runs commands "
+            f"as you; start its nodes with RAY_AUTH_MODE=token (or, in a network of yours alone, this run with "
+            f"RAY_AUTH_MODE=disabled)"
         )
+    if public := sorted({node.address for node in nodes() if _is_public(node.address)}):
+        ray.shutdown()
+        raise UserError(
+            f"{said}: its nodes talk over {', '.join(public)}, which the internet may reach, and its token and your "
+            f"keys go over the network in the clear; start its nodes in a private network (ray start "
+            f"--node-ip-address), or set {_PUBLIC}=true where a firewall keeps all others out"
+        )
+
+
+def _without_token() -> list[str]:
+    """Addresses of nodes whose processes, such as the head's, were started without token authentication."""
+    asked = {}
+    for node in nodes():
+        there = NodeAffinitySchedulingStrategy(node.id, soft=False)
+        asked[ray.remote(with_token).options(num_cpus=0, scheduling_strategy=there).remote()] = node.address
+    answered, _ = ray.wait(list(asked), num_returns=len(asked), timeout=_ANSWER_S)
+    found = []
+    for one in answered:
+        with contextlib.suppress(RayError):  # a node that died meanwhile
+            found += [] if ray.get(one) else [asked[one]]
+    return sorted(set(found))
+
+
+def _is_public(address: str) -> bool:
+    return ipaddress.ip_address(address).is_global and os.environ.get(_PUBLIC, "").lower() != "true"
 
 
 def _common() -> dict[str, object]:
@@ -143,5 +171,5 @@ def _is_loopback(address: str) -> bool:
     return (getattr(found, "ipv4_mapped", None) or found).is_loopback
 
 
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:_MOST_SAID] or type(error).__name__

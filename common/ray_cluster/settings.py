@@ -59,5 +59,5 @@ def _check_answers(address: str, said: str) -> None:
         raise UserError(f"{said}: start the run on a node of the cluster, and give its address as HOST:PORT")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_S).close()
-    except (OSError, OverflowError) as error:
+    except (OSError, OverflowError, UnicodeError) as error:
         raise UserError(f"{said}: nothing answers there ({error})") from None

@@ -111,8 +111,10 @@ def wait_until_healthy(poll: Callable[[], int | None], url: str, log: Path) -> N
 
 
 def last_words(log: Path) -> str:
-    """The last `error: ...` line of a log, else its last line that is not blank."""
+    """The last `error: ...` line of a log's last command, else its last line that is not blank."""
     with open(log, errors="replace") as file:
         lines = [line.strip() for line in deque(file, maxlen=200) if line.strip()]
+    if begins := [number for number, line in enumerate(lines) if line.startswith("$ ")]:
+        lines = lines[begins[-1] + 1 :]
     errors = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
     return (errors or lines or ["no output"])[-1]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from common import progress
 from common.errors import UserError
+from common.processes import reach_own_hosts_directly
 from common.ray_cluster.settings import is_own, prepare
 from elcano.console import console, live_line
 from elcano.executors.executor import ADDRESS, Command
@@ -56,7 +57,8 @@ class Executor:
             deadline = time.monotonic() + resources.time_h * 3600 if resources.time_h else float("inf")
             try:
                 for place, told in zip(places, _meeting(places), strict=True):
-                    place.begin(command, {**self._variables, progress.VARIABLE: str(report), **told})
+                    begun = dataclasses.replace(command, variables={**command.variables, **told})
+                    place.begin(begun, {**self._variables, progress.VARIABLE: str(report)})
                 with live_line() as show:
                     while (code := _polled_together(places)) is None:
                         show(progress.read(report))
@@ -86,6 +88,8 @@ class Executor:
             host = _LOOP if on_loopback else place.address
             port = place.free_port(wanted_port if on_loopback else 0, host)
             started, url = _limited(command(host, port), resources), f"http://{host}:{port}"
+            reach_own_hosts_directly(host)
+            self._variables |= {name: os.environ[name] for name in ("no_proxy", "NO_PROXY")}
             try:
                 place.begin(started, self._variables)
                 wait_until_healthy(lambda: _polled(place, started), url + health, started.log)

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from common import progress
 from common.errors import UserError
-from common.processes import free_port
+from common.processes import free_port, reach_own_hosts_directly
 from elcano.console import console, live_line
 from elcano.executors.executor import ADDRESS, Command
 from elcano.executors.local import END_TIMEOUT_S, START_TIMEOUT_S, last_words
@@ -98,7 +98,13 @@ class Executor:
         file.write_text(text)
         with open(command.log, "a") as log:
             log.write(f"$ {command.typed}\n")
-        job = jobs.submit(file, {_KEY: self._key})
+        try:
+            job = jobs.submit(file, {_KEY: self._key})
+        except BaseException:  # it may be there although its number was not heard
+            with contextlib.suppress(UserError):
+                for job in filter(None, [jobs.under_way(mark(command.log)).get(job_name(command.log))]):
+                    jobs.cancel(job)
+            raise
         self._submitted.add(job)
         return job
 
@@ -184,7 +190,9 @@ def _wait_until_healthy(job: str, port: int, health: str, host: str, log: Path) 
             if state.name != "RUNNING":
                 continue
             deadline = deadline or time.monotonic() + START_TIMEOUT_S
-            url = f"http://{host or jobs.address(state.node)}:{port}"
+            there = host or jobs.address(state.node)
+            reach_own_hosts_directly(there)
+            url = f"http://{there}:{port}"
             with contextlib.suppress(urllib.error.URLError, OSError), urllib.request.urlopen(url + health, timeout=5):
                 return url
             if time.monotonic() > deadline:

@@ -39,7 +39,7 @@ def _browsing(stage: PlannedStage) -> list[str]:
         str(setting.sessions),
         str(setting.replicas),
         f"{found.steps_per_s:.1f}",
-        *(f"{100 * found.waits[what] / all_s:.0f}" for what in _WAITS),
+        *(str(round(100 * found.waits[what] / all_s)) for what in _WAITS),
         f"{found.server_busy:.0%}",
         f"{found.cores_busy:.0%}",
     ]

@@ -30,7 +30,9 @@ class NodeCommand:
             self._process = child.begin(command, {**environment, "CUDA_VISIBLE_DEVICES": gpus})
 
     def poll(self, timeout_s: float) -> int | None:
-        """Its exit code as soon as it has ended; None when it has not within the time."""
+        """Its exit code as soon as it has ended, 0 where none has begun; None when it has not within the time."""
+        if not self._process:
+            return 0
         try:
             return self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:

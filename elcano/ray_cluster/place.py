@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator
 
 import ray
-from ray.exceptions import ActorUnavailableError, RayActorError
+from ray.exceptions import ActorUnavailableError, ActorUnschedulableError, RayActorError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from common.defaults import ROOT
@@ -62,6 +62,8 @@ class Place:
                 raise UserError(
                     f"was ended with its place on {self.address}: {what}; the same command continues"
                 ) from None
+            except RayTaskError as error:
+                raise UserError(f"cannot run on {self.address}: {error.cause}") from None
 
 
 @contextlib.contextmanager
@@ -79,8 +81,8 @@ def placed(needs: Resources, node: str, beside: list[Place]) -> Iterator[Place]:
             waits = True
         try:
             found = ray.get(asked)
-        except RayActorError as error:
-            if error.actor_init_failed:
+        except (RayActorError, ActorUnschedulableError) as error:
+            if getattr(error, "actor_init_failed", False):
                 raise UserError(
                     f"a node of the Ray cluster cannot read Elcano at {ROOT}; nodes share its files"
                 ) from None

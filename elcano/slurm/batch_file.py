@@ -2,10 +2,12 @@
 
 import hashlib
 import os
+import re
 import shlex
 from pathlib import Path
 
 from common.defaults import ROOT
+from common.errors import UserError
 from elcano.executors.executor import ADDRESS, Command
 from elcano.resources import Resources
 
@@ -17,13 +19,18 @@ SETTINGS = {
     "qos": "SBATCH_QOS",
     "time": "SBATCH_TIMELIMIT",
 }
-"""What a recipe leaves open, people set in SLURM's own variables; sbatch would prefer these to the file's lines."""
+"""What a recipe leaves open, people set in SLURM's own variables."""
+_ALWAYS = ("job-name", "output", "open-mode", "chdir", "export", "signal", "no-requeue", "requeue")
+PREFERRED = {*SETTINGS.values(), *(f"SBATCH_{name.upper().replace('-', '_')}" for name in _ALWAYS), "SLURM_EXPORT_ENV"}
+"""Variables that sbatch and srun would prefer to the file's own lines: `SBATCH_EXPORT=NONE` would keep the servers' key
+from them."""
 _OWN_ADDRESS = '$(scontrol show node --oneliner "$SLURMD_NODENAME" | sed "s/.* NodeAddr=\\([^ ]*\\) .*/\\1/")'
 _MEET = [  # the batch step runs on the first node
     f"export CHIEF_IP={_OWN_ADDRESS}",
     "export HOST_NUM=$SLURM_NNODES MASTER_PORT=$((20000 + SLURM_JOB_ID % 12768))",
 ]
-_ONE_EACH = "srun --kill-on-bad-exit=1 bash -c 'INDEX=$SLURM_NODEID exec \"$@\"' bash"
+_CORES = "${SLURM_CPUS_PER_TASK:+--cpus-per-task=$SLURM_CPUS_PER_TASK}"  # srun takes one since SLURM 22.05
+_ONE_EACH = f"srun --kill-on-bad-exit=1 {_CORES} bash -c 'INDEX=$SLURM_NODEID exec \"$@\"' bash"
 _ASKED = "trap 'scancel --signal=TERM \"$SLURM_JOB_ID\"' TERM"  # srun answers SIGTERM by killing what it started
 _UNTIL_ENDED = ["until wait $!; code=$?; ! kill -0 $! 2>/dev/null; do :; done", "exit $code"]
 
@@ -90,7 +97,13 @@ def _asked(resources: Resources) -> dict[str, str]:
 
 
 def _value(value: str) -> str:
-    return f'"{value}"' if " " in value else value
+    """As sbatch reads it, which knows quotes, backslashes and comments. `UserError` for what no line can hold."""
+    if not value.isprintable():
+        raise UserError(f"--executor slurm: no sbatch file can hold {value!r}; choose another name for it")
+    if re.fullmatch(r"[\w/.:@%+,=-]*", value):
+        return value
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def _quoted(word: str) -> str:

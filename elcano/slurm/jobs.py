@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from common.errors import UserError
-from elcano.slurm.batch_file import SETTINGS
+from elcano.slurm.batch_file import PREFERRED
 
 _ENDED = "BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED REVOKED TIMEOUT".split()
 _NEVER_STARTS = (
@@ -52,7 +52,7 @@ UNKNOWN = JobState("UNKNOWN", "SLURM does not answer")
 
 def submit(file: Path, variables: dict[str, str]) -> str:
     """The job's id; it gets this process's variables and `variables`. `UserError` with SLURM's words when refused."""
-    own = {name: value for name, value in os.environ.items() if name not in SETTINGS.values() and not _of_a_job(name)}
+    own = {name: value for name, value in os.environ.items() if name not in PREFERRED and not _of_a_job(name)}
     done = _said(["sbatch", "--parsable", str(file)], {**own, **variables})
     if done.returncode:
         raise UserError(f"SLURM refuses the job: {_complaint(done)} (file: {file})")

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from common.errors import UserError
 from elcano.executors.executor import ADDRESS, Command
 from elcano.resources import ANY, Resources
+from elcano.slurm import jobs
 from elcano.slurm.batch_file import batch_file, job_name
 from tests.conftest import ROOT
 
@@ -51,14 +53,39 @@ def test_it_is_a_script_that_does_the_same(tmp_path: Path) -> None:
     assert done.stdout == f"{words}|two 'words'|3\n", done.stderr
 
 
+def test_a_folder_of_any_name_is_one_value_and_a_line_break_is_refused(tmp_path: Path) -> None:
+    for name, written in (("it#1", '"{}"'), ("it's", '"{}"'), ("a b", '"{}"'), ("plain-1_2", "{}")):
+        log = tmp_path / name / "x.log"
+        assert asked(batch_file(Command(["true"], log), ANY))["output"] == written.format(log)
+    log = tmp_path / 'a"b\\c' / "x.log"
+    assert asked(batch_file(Command(["true"], log), ANY))["output"] == f'"{tmp_path}/a\\"b\\\\c/x.log"'
+    with pytest.raises(UserError, match="no sbatch file can hold"):
+        batch_file(Command(["true"], tmp_path / "a\nb" / "x.log"), ANY)
+
+
+def test_variables_that_sbatch_prefers_to_the_file_stay_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    heard = tmp_path / "heard"
+    sbatch = tmp_path / "sbatch"
+    sbatch.write_text(f"#!/bin/bash\nenv > {heard}\necho 7\n")
+    sbatch.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    for name in ("SBATCH_EXPORT", "SBATCH_JOB_NAME", "SBATCH_PARTITION", "SLURM_EXPORT_ENV", "SBATCH_RESERVATION"):
+        monkeypatch.setenv(name, "NONE")
+    assert jobs.submit(tmp_path / "x.sbatch", {"KEY": "k"}) == "7"
+    own = dict(line.split("=", 1) for line in heard.read_text().splitlines() if "=" in line)
+    assert own["KEY"] == "k" and [name for name in own if name.startswith(("SBATCH_", "SLURM_"))] == [
+        "SBATCH_RESERVATION"
+    ]
+
+
 def test_of_several_nodes_each_learns_its_number(tmp_path: Path) -> None:
     """With stand-ins for what SLURM sets, and for `srun`, which begins the command on each."""
     command = Command([sys.executable, "-c", SAYS.replace("NAME", "INDEX"), "a b", "$HOME"], tmp_path / "x.log")
     text = batch_file(command, Resources(num_nodes=2))
     assert asked(text).items() >= {"nodes": "2", "ntasks-per-node": "1"}.items()
     assert "export CHIEF_IP=$(scontrol " in text and "HOST_NUM=$SLURM_NNODES" in text
-    begins = 'srun() { shift; "$@"; }\n' + text[text.index("trap ") :]
-    environment = {**os.environ, "SLURM_NODEID": "1", "OMP_NUM_THREADS": "1"}
+    begins = 'srun() { [ "$2" = --cpus-per-task=4 ] && shift 2 && "$@"; }\n' + text[text.index("trap ") :]
+    environment = {**os.environ, "SLURM_NODEID": "1", "SLURM_CPUS_PER_TASK": "4", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(["bash", "-c", begins], capture_output=True, text=True, env=environment)
     assert done.stdout == "['a b', '$HOME']|1|1\n", done.stderr
 

@@ -42,6 +42,7 @@ def test_without_ray_it_is_said_in_one_line(tmp_path: Path) -> None:
         ("no.such.host.invalid:6379", "nothing answers there"),
         ("ray://127.0.0.1:10001", "start the run on a node of the cluster, and give its address as HOST:PORT"),
         ("head", "HOST:PORT"),
+        ("10.0.0..1:6379", "nothing answers there"),
         ("127.0.0.1:\N{SUPERSCRIPT TWO}", "HOST:PORT"),
     ],
 )

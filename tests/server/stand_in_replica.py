@@ -2,8 +2,8 @@
 
     python stand_in_replica.py STATE [flags] --model_name_or_path FOLDER
 
-While the folder STATE holds a file `refuse` it has no memory for a reload, while it holds `status` that is its health,
-and one that begins while it holds `silent` never answers.
+A POST to /stream is answered by one event, and nothing more. While STATE holds a file `refuse` it has no memory for a
+reload, while it holds `status` that is its health, and one that begins while it holds `silent` never answers.
 """
 
 import json
@@ -18,6 +18,8 @@ silent = (state / "silent").exists()
 
 
 class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
     def do_GET(self) -> None:
         if silent:
             time.sleep(600)
@@ -32,6 +34,14 @@ class Handler(BaseHTTPRequestHandler):
             if (state / "refuse").exists():
                 return self.answer({}, 503)
             version = (Path(body["model_name_or_path"]) / "version").read_text()
+        if self.path == "/stream":
+            self.send_response(200)
+            self.send_header("content-type", "text/event-stream")
+            self.send_header("transfer-encoding", "chunked")
+            self.end_headers()
+            self.wfile.write(b"9\r\ndata: 1\n\n\r\n")
+            self.wfile.flush()
+            time.sleep(600)
         self.answer({"weights_version": version})
 
     def answer(self, body: dict, status: int = 200) -> None:

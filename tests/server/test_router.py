@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -152,7 +154,22 @@ def test_a_replica_that_hangs_at_the_end_is_killed(served: Served, monkeypatch: 
     process = replica.process
     os.kill(process.pid, signal.SIGSTOP)
     replica.stop()
-    assert process.wait(5) == -signal.SIGKILL
+    assert process.wait(5) < 0
+
+
+def test_a_stream_whose_replica_is_killed_ends_with_an_error(served: Served) -> None:
+    def kill_soon() -> None:
+        wait_for(lambda: any(replica._awaited for replica in served.fleet.replicas))
+        time.sleep(0.5)
+        for replica in served.fleet.replicas:
+            os.kill(replica.process.pid, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_soon)
+    killer.start()
+    answer = served.client.post("/stream", json={"id": "episode"})
+    killer.join()
+    first, last = answer.text.strip().split("\n\n")
+    assert first == "data: 1" and "this replica is down" in last
 
 
 def test_requests_to_a_replica_that_is_killed_wait_no_longer() -> None:
@@ -258,6 +275,7 @@ def test_what_names_an_episode() -> None:
     assert named({"id": "taskShop--3"}) == "taskShop--3"
     assert named({"user": "u", "messages": []}) == "u"
     assert named({"id": "x"}, x_session_id="y") == "y"
+    assert len(named({"id": "x" * 10**6})) < 1000 > len(named({}, x_session_id="x" * 10**6))
     first = {"role": "user", "content": "Find it.\nOBSERVATION:\n<image>\n[1] link"}
     later = {"role": "user", "content": "Find it.\nOBSERVATION: screenshot omitted, accessibility tree omitted."}
     assert named({"conversations": [first]}) == named({"conversations": [later, first]}) == "Find it."

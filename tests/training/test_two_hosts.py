@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from common.errors import UserError
+from common.flags import variables
 from elcano.executors.executor import Command, load_executor
 from elcano.resources import Resources
 from tests import tiny
@@ -22,6 +23,7 @@ from tests.elcano import ray_nodes, slurm_cluster
 from tests.elcano.captain import captain
 from tests.namespaces import Host, can_make_hosts, hosts
 from tests.training.script import Run, metrics, wait_until_gone
+from training.options import TrainingOptions
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 FLAGS = {
@@ -162,16 +164,17 @@ def test_an_executor_trains_on_two_nodes(
 ) -> None:
     request.getfixturevalue(cluster)
     paths = {"DATASET_PATH": shards, "PRETRAIN_CHECKPOINT_PATH": megatron, "OUTPUT_BASEPATH": tmp_path / "two"}
-    variables = {name: str(value) for name, value in {**paths, "HOST_GPU_NUM": 1}.items()}
+    said = variables(TrainingOptions(tp=1))  # as a run's, which names each option, HOST_NUM, too
+    said |= {name: str(value) for name, value in {**paths, "HOST_GPU_NUM": 1}.items()}
     words = [text for flag, value in FLAGS.items() for text in (f"--{flag}", str(value))]
     monkeypatch.setenv("PYTHON", sys.executable)
     script = str(ROOT / "training" / "train_idefics2.sh")
     log = tmp_path / "logs" / "train.log"
     executor, needs = load_executor(name), Resources(num_nodes=2, num_cores=1)
     with pytest.raises(UserError, match=r"ended with code \d+: .*TP=3 needs 3 devices"):
-        executor.run(Command(["bash", script, *words, "--tp", "3"], log, variables), needs)
+        executor.run(Command(["bash", script, *words, "--tp", "3"], log, said), needs)
     log.unlink()
-    executor.run(Command(["bash", script, *words], log, variables), needs)
+    executor.run(Command(["bash", script, *words], log, said), needs)
     assert len(metrics(log.read_text())) == 6
     check_same_steps(log.read_text(), one_host)
     with pytest.raises(UserError, match=r"num_nodes=3|job \d+"):
