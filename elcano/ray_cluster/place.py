@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import ray
 from ray.exceptions import ActorUnavailableError, ActorUnschedulableError, RayActorError, RayTaskError
-from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy, PlacementGroupSchedulingStrategy
 
 from common.defaults import ROOT
 from common.errors import UserError
@@ -18,6 +19,8 @@ from elcano.resources import Resources
 
 _PLACED_S = 15.0
 """An actor is there within seconds; after so many it waits for others to end."""
+_SOME = 0.001
+"""Cores of a bundle that asks for none, as Ray has no empty one."""
 
 
 class Place:
@@ -67,11 +70,13 @@ class Place:
 
 
 @contextlib.contextmanager
-def placed(needs: Resources, node: str, beside: list[Place]) -> Iterator[Place]:
-    """A place on a node that has what is needed, or on `node`. It waits until others have made room; `UserError` where
-    those `beside`, which stay while it waits, would have to, and where no node would do."""
+def placed(
+    needs: Resources, node: str, beside: list[Place], within: PlacementGroupSchedulingStrategy | None = None
+) -> Iterator[Place]:
+    """A place on a node that has what is needed, on `node`, or `within` a bundle. It waits until others have made room;
+    `UserError` where those `beside`, which stay while it waits, would have to, and where no node would do."""
     check_fits(needs, node, beside)
-    actor = ray.remote(NodeCommand).options(**_options(needs, node)).remote()
+    actor = ray.remote(NodeCommand).options(**_options(needs, node, within)).remote()
     try:
         asked, waits = actor.node.remote(), False
         while not ray.wait([asked], timeout=_PLACED_S)[0]:
@@ -94,17 +99,37 @@ def placed(needs: Resources, node: str, beside: list[Place]) -> Iterator[Place]:
 
 @contextlib.contextmanager
 def placed_together(needs: Resources, node: str, beside: list[Place]) -> Iterator[list[Place]]:
-    """As `placed`, on as many nodes as are needed: `UserError` where fewer would do."""
+    """As `placed`, on as many nodes as are needed, all or none of which are taken: `UserError` where fewer would do."""
     with contextlib.ExitStack() as stack:
-        where = [node]
-        if needs.num_nodes > 1:
-            where = [found.id for found in nodes() if _suits(needs, found)][: needs.num_nodes]
-            if len(where) < needs.num_nodes:
-                raise UserError(
-                    f"{len(where)} nodes of the Ray cluster have {described(needs)}, not num_nodes={needs.num_nodes}; "
-                    f"with fewer in the recipe's needs training goes on from its checkpoint"
-                )
-        yield [stack.enter_context(placed(needs, one, beside)) for one in where]
+        if needs.num_nodes == 1:
+            yield [stack.enter_context(placed(needs, node, beside))]
+            return
+        group = stack.enter_context(_bundles(needs))
+        within = [PlacementGroupSchedulingStrategy(group, index) for index in range(needs.num_nodes)]
+        yield [stack.enter_context(placed(needs, "", beside, one)) for one in within]
+
+
+@contextlib.contextmanager
+def _bundles(needs: Resources) -> Iterator[PlacementGroup]:
+    """Room on `num_nodes` nodes at the same time, when others have made it."""
+    fit = sum(_suits(needs, found) for found in nodes())
+    if fit < needs.num_nodes:
+        raise UserError(
+            f"{fit} nodes of the Ray cluster have {described(needs)}, not num_nodes={needs.num_nodes}; "
+            f"with fewer in the recipe's needs training goes on from its checkpoint"
+        )
+    asked = {"CPU": needs.num_cores or _SOME, "GPU": needs.num_gpus, "memory": needs.memory_gib << 30}
+    bundle = {name: number for name, number in asked.items() if number}
+    labels = [{"partition": needs.partition}] * needs.num_nodes if needs.partition else None
+    group = placement_group([bundle] * needs.num_nodes, "STRICT_SPREAD", bundle_label_selector=labels)
+    try:
+        if not group.wait(_PLACED_S):
+            console.print(f"  waiting for {needs.num_nodes} nodes with {described(needs)}")
+            while not group.wait(_PLACED_S):
+                pass
+        yield group
+    finally:
+        remove_placement_group(group)
 
 
 def check_fits(needs: Resources, node: str, beside: list[Place]) -> None:
@@ -143,10 +168,12 @@ def _has(node: Node) -> str:
     return f"{node.num_cores:.0f} cores, {node.num_gpus:.0f} GPUs, {node.memory_gib:.0f} GiB{label}"
 
 
-def _options(needs: Resources, node: str) -> dict[str, object]:
+def _options(needs: Resources, node: str, within: PlacementGroupSchedulingStrategy | None) -> dict[str, object]:
     """What the recipe leaves open takes nothing of what Ray counts."""
-    where = {"scheduling_strategy": NodeAffinitySchedulingStrategy(node, soft=False)} if node else {}
-    if needs.partition and not node:
+    where = (
+        {"scheduling_strategy": within or NodeAffinitySchedulingStrategy(node, soft=False)} if within or node else {}
+    )
+    if needs.partition and not where:
         where = {"label_selector": {"partition": needs.partition}}
     return {
         "num_cpus": needs.num_cores,
