@@ -39,10 +39,11 @@ def test_an_address_is_for_ray_alone(tmp_path: Path) -> None:
 
 
 _RUNS = """
-import sys
+import signal, sys
 from pathlib import Path
 from elcano.cli import Run, _executor
 from elcano.executors.executor import Command
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # also where the tests run under nohup
 says = "trap 'echo saved; exit 0' TERM; echo begun; sleep 60 & wait"
 _executor(Run(Path("recipe.py"))).run(Command(["bash", "-c", says], Path(sys.argv[1])))
 """

@@ -357,8 +357,11 @@ def test_nothing_of_our_environment_reaches_what_meets_websites(
         with gate_for(servers[0]) as gate:
             async with Fleet(1, True, Viewport(), flags=gate.flags()) as fleet, fleet.page(0, tmp_path) as page:
                 assert "fine" in await open_and_press(page, f"{servers[0].url}/fine")
-                children = psutil.Process().children(recursive=True)
-                return {str(child.cmdline()): Path(f"/proc/{child.pid}/environ").read_bytes() for child in children}
+                known = {}
+                for child in psutil.Process().children(recursive=True):
+                    with contextlib.suppress(psutil.Error, OSError):  # one that has ended meanwhile
+                        known[str(child.cmdline())] = Path(f"/proc/{child.pid}/environ").read_bytes()
+                return known
 
     with served("environments.sites"):
         known = asyncio.run(go())
