@@ -28,7 +28,7 @@ try:
     from common.files import read_json
     from common.flags import narrowed
     from common.key_flags import hide_keys
-    from common.processes import allow_many_descriptors, listen
+    from common.processes import allow_many_descriptors, listen, num_cores
     from data.checkpoint_folder import is_megatron
     from models.registry import NAMES
     from server.config import ServerConfig
@@ -195,7 +195,8 @@ def serve_replicas(config: ServerConfig, folder: Path, listener: socket.socket) 
 
 
 def replicas_here(config: ServerConfig, arguments: list[str]) -> list["Replica"]:
-    """On this machine, each with a GPU of its own where there are any."""
+    """On this machine, each with a GPU of its own where there are any, else with its part of the cores: threads that
+    compete for them wait for each other at each layer."""
     import torch
 
     from server.fleet import Replica, replica_command
@@ -205,6 +206,8 @@ def replicas_here(config: ServerConfig, arguments: list[str]) -> list["Replica"]
         device = "cuda" if torch.cuda.is_available() else "cpu"
     if device == "cuda" and torch.cuda.device_count() < config.replicas:
         raise UserError(f"--replicas {config.replicas}: there are only {torch.cuda.device_count()} GPUs")
+    if device == "cpu":
+        os.environ.setdefault("OMP_NUM_THREADS", str(max(1, num_cores() // config.replicas)))
     devices = [f"cuda:{number}" if device == "cuda" else device for number in range(config.replicas)]
     return [Replica(replica_command(arguments, "--host", "127.0.0.1", "--device", one)) for one in devices]
 

@@ -17,8 +17,11 @@ import pytest
 from fastapi.testclient import TestClient
 
 from common.errors import UserError
+from common.processes import num_cores
 from server import fleet as fleet_module
+from server.config import ServerConfig
 from server.fleet import Fleet, Replica
+from server.hf_online_server import replicas_here
 from server.replicas import Router, create_router_app, session_of
 from tests import tiny
 from tests.server.helpers import RunningServer, wait_for
@@ -284,3 +287,11 @@ def test_what_names_an_episode() -> None:
     for broken in ({}, [], 3, {"messages": 3}, {"messages": [{"role": "user"}]}):
         assert named(broken) is None
     assert session_of({}, b"{") is None
+
+
+def test_replicas_on_a_cpu_share_its_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three with two threads each on two cores answered a seventh of the requests of one."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "")  # put back in the end
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    assert len(replicas_here(ServerConfig(device="cpu", replicas=2), [])) == 2
+    assert os.environ["OMP_NUM_THREADS"] == str(max(1, num_cores() // 2))
