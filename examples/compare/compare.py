@@ -2,9 +2,10 @@
 
     POLICY=runs/quickstart/IL/policy python examples/compare/compare.py --output_dir runs/compare --num_test_tasks 300
 
-The policy is tested and explores once a seed (seed-<n>/rollouts). Each algorithm then trains on what was found, as the
-first round of its examples/<algorithm>/recipe.py does, and is tested (seed-<n>/<algorithm>, a run's folder). The same
-command goes on where it was stopped; with more seeds, algorithms or test tasks it does what is missing.
+The policy is tested once (start), as the same policy does the same on the same tasks, and explores once a seed
+(seed-<n>/rollouts). Each algorithm then trains on what was found, as the first round of its
+examples/<algorithm>/recipe.py does, and is tested (seed-<n>/<algorithm>, a run's folder). The same command goes on
+where it was stopped; with more seeds, algorithms or test tasks it does what is missing.
 
 The papers' ablations are algorithms, too, with a part changed (VARIANTS). WebRL's second phase has its own: each arm
 goes on from seed-<n>/webrl, with 75 tasks if that many evolve.
@@ -144,8 +145,9 @@ def carry_out(plans: dict[tuple[str, int], Recipe], output_dir: Path, executor: 
         folder = output_dir / f"seed-{seed}"
         first = needed_by(name)
         if not first:
-            explore(recipe, folder / ROLLOUTS, executor)
-            share(folder / ROLLOUTS, folder / name)
+            begin(recipe, output_dir / BEFORE, folder / ROLLOUTS, executor)
+            share(output_dir / BEFORE, f"{BEFORE}.test", f"{BEFORE}/test", folder / name)
+            share(folder / ROLLOUTS, f"{AFTER}.explore", f"{AFTER}/trajectories", folder / name)
         try:
             if f"{first}, seed {seed}" in failures:
                 raise UserError(f"{first} failed, from which {name} goes on")
@@ -158,27 +160,32 @@ def carry_out(plans: dict[tuple[str, int], Recipe], output_dir: Path, executor: 
     return report(plans, output_dir, failures)
 
 
-def explore(recipe: Recipe, run_dir: Path, executor: Executor) -> None:
-    """What is the same for all algorithms: the policy tested, and its rollouts."""
+def begin(recipe: Recipe, tested: Path, explored: Path, executor: Executor) -> None:
+    """What is the same for all algorithms: the policy tested, the same for all seeds, too, and its rollouts."""
     of_both = dataclasses.replace(recipe.training, algorithm="filtered_bc")  # any that learns from both outcomes
     round = Round(AFTER, recipe.rounds[0].tasks, agent="policy", training=of_both)
-    shared = dataclasses.replace(recipe, name=ROLLOUTS, rounds=[round])
-    stages = Stages(shared, run_dir, Logbook(run_dir), executor)
-    remember_recipe(shared, run_dir)
-    stages.test(BEFORE, recipe.starting_policy)
-    stages.explore(round, recipe.starting_policy)
+    as_tested = dataclasses.replace(
+        recipe, name=BEFORE, rounds=[], exploration=dataclasses.replace(recipe.exploration, seed=None)
+    )
+    as_explored = dataclasses.replace(recipe, name=ROLLOUTS, rounds=[round])
+    for shared, run_dir in ((as_tested, tested), (as_explored, explored)):
+        stages = Stages(shared, run_dir, Logbook(run_dir), executor)
+        remember_recipe(shared, run_dir)
+        if shared.rounds:
+            stages.explore(round, recipe.starting_policy)
+        else:
+            stages.test(BEFORE, recipe.starting_policy)
 
 
-def share(rollouts: Path, run_dir: Path) -> None:
-    """Hard links to what `explore` left behind; a stage is marked when all of it is there."""
-    for stage, folder in ((f"{BEFORE}.test", f"{BEFORE}/test"), (f"{AFTER}.explore", f"{AFTER}/trajectories")):
-        done, mark = (each / "stages" / f"{stage}.json" for each in (rollouts, run_dir))
-        if mark.exists() and mark.read_bytes() == done.read_bytes():
-            continue
-        shutil.rmtree(run_dir / folder, ignore_errors=True)
-        shutil.copytree(rollouts / folder, run_dir / folder, copy_function=os.link)
-        mark.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(done, mark)
+def share(of: Path, stage: str, folder: str, run_dir: Path) -> None:
+    """Hard links to what a stage of another run left behind; it is marked when all of it is there."""
+    done, mark = (each / "stages" / f"{stage}.json" for each in (of, run_dir))
+    if mark.exists() and mark.read_bytes() == done.read_bytes():
+        return
+    shutil.rmtree(run_dir / folder, ignore_errors=True)
+    shutil.copytree(of / folder, run_dir / folder, copy_function=os.link)
+    mark.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(done, mark)
 
 
 def needed_by(name: str) -> str:
@@ -216,8 +223,7 @@ def train_and_test(recipe: Recipe, run_dir: Path, executor: Executor) -> None:
 
 def report(plans: dict[tuple[str, int], Recipe], output_dir: Path, failures: dict[str, str]) -> int:
     """The table, `comparison.json` and `comparison.png`."""
-    seeds = list(dict.fromkeys(seed for _, seed in plans))
-    policies = {"start": [Result.read(output_dir / f"seed-{seed}" / ROLLOUTS, BEFORE) for seed in seeds]}
+    policies = {BEFORE: [Result.read(output_dir / BEFORE, BEFORE)]}
     for (name, seed), recipe in plans.items():
         if f"{name}, seed {seed}" not in failures:
             result = Result.read(output_dir / f"seed-{seed}" / name, recipe.rounds[-1].name)
@@ -228,17 +234,17 @@ def report(plans: dict[tuple[str, int], Recipe], output_dir: Path, failures: dic
         table.add_column(title)
     for name, results in policies.items():
         mean = mean_of(results)
-        others = [other for other in ("start", VARIANTS.get(name, Variant(name)).against) if other in policies]
+        others = [other for other in (BEFORE, VARIANTS.get(name, Variant(name)).against) if other in policies]
         changes = {
             other: compare(mean_of(policies[other]).outcomes, mean.outcomes) for other in others if other != name
         }
         low, high = mean.interval
         rates = [result.success_rate for result in results]
-        against = {other: dataclasses.asdict(change) for other, change in changes.items()}
+        against = {other: change and dataclasses.asdict(change) for other, change in changes.items()}
         told[name] = {**mean.to_json(), "rates": rates, "against": against}
         success = f"{mean.success_rate:.1%} ({', '.join(f'{100 * rate:.0f}' for rate in rates)})"
         shown = (str(len(results)), success, f"{100 * low:.0f}-{100 * high:.0f}", f"{mean.mean_steps:.1f}")
-        lines = [said(change) if other == "start" else f"{other}: {said(change)}" for other, change in changes.items()]
+        lines = [said(change) if other == BEFORE else f"{other}: {said(change)}" for other, change in changes.items()]
         table.add_row(name, *shown, "\n".join(lines))
     console.print(table)
     for what, line in failures.items():

@@ -144,6 +144,8 @@ def test_all_of_them_learn_from_one_exploration(compare, tmp_path: Path) -> None
     assert all(
         policy["num_tasks"] == 3 and policy["against"]["start"]["num_tasks"] == 3 for policy in list(told.values())[1:]
     )
+    tests = [output_dir / "start", *(output_dir / "seed-2" / name for name in config.algorithms)]
+    assert len({(run / "start" / "test" / "summary.json").stat().st_ino for run in tests}) == 1
     found = [
         next((output_dir / "seed-2" / name).glob("learned/trajectories/*/trajectory.json"))
         for name in told
