@@ -1,7 +1,10 @@
 """Convert a checkpoint between Hugging Face (safetensors), Megatron (`torch_dist`) and OpenWebVoyager's Megatron.
 
+LLaVA's own layout (liuhaotian's folders, PAE's `model.pt`) is read, too.
+
     python toolkits/model_checkpoints_convertor/convert.py --direction hf2mg --load_path HF_DIR --save_path MEGATRON_DIR
     python toolkits/model_checkpoints_convertor/convert.py --direction mg2hf --load_path MEGATRON_DIR --save_path HF_DIR
+    python toolkits/model_checkpoints_convertor/convert.py --direction mg2hf --load_path LLAVA --config_path HF_DIR ...
 
 What `load_path` is, is seen from what lies in it; hf2mg also turns one Megatron format into the other. In one process,
 without a GPU, a few tensors in memory at a time. A `torch_dist` checkpoint fits every tensor- and pipeline-parallel
@@ -43,6 +46,7 @@ from toolkits.model_checkpoints_convertor.lora import (
     write_megatron_adapter,
     write_peft_adapter,
 )
+from toolkits.model_checkpoints_convertor.original_llava import OriginalLlavaSource, find_original_llava
 from toolkits.model_checkpoints_convertor.output_folder import complete_folder
 from toolkits.model_checkpoints_convertor.sources import HfSource, OverlaidSource, Source, TorchDistSource
 from toolkits.model_checkpoints_convertor.verify import verify
@@ -60,7 +64,7 @@ class Options:
     TARGET_CKPT_PATH for --save_path, CONFIG_PATH, dtype; FORMAT=legacy with TP and EXTRA_VOCAB_SIZE."""
 
     load_path: Path
-    """A Hugging Face folder, a Megatron checkpoint folder, or one iteration in it."""
+    """A Hugging Face folder, a Megatron checkpoint folder or one iteration in it, or LLaVA's own layout."""
     save_path: Path | None = None
     """The folder to make; a checkpoint that is there already is replaced."""
     dtype: Literal["auto", "bf16", "fp16", "fp32"] = "auto"
@@ -83,7 +87,7 @@ class Options:
     lora: Literal["merged", "apart"] = "merged"
     """Adapters are merged into the weights; or stay apart: beside them in torch_dist, in a PEFT folder from mg2hf."""
     lora_alpha: float | None = None
-    """Alpha of a Megatron checkpoint's adapters, where it has no adapter.json."""
+    """Alpha of a Megatron checkpoint's adapters, where it has no adapter.json, and of those in PAE's model.pt."""
     image_recipe: ImageRecipe = "published"
     """What a released idefics2 is to see: its files say that images are split into 5, and have no elcano.json beside
     them. published: what OpenWebVoyager trained with, `--image_size 980 --do_image_splitting False`; keep: what its
@@ -149,6 +153,8 @@ def open_checkpoint(path: Path, hf_files: Path | None = None) -> Source:
     """
     if legacy := find_legacy_weights(path):
         return LegacySource(legacy[0], hf_files or legacy[1])
+    if original := find_original_llava(path):
+        return OriginalLlavaSource(original, hf_files)
     if (path / "config.json").exists() and read_tracker(path) is None:
         return HfSource(path)
     weights, found = find_weights(path)
@@ -176,6 +182,8 @@ def _open(config: Config) -> tuple[Source, Adapter | None]:
         raise UserError(f"{config.load_path}: not a Megatron checkpoint, but Hugging Face's; convert it with hf2mg.sh")
     if config.adapter_path:
         return source, read_peft_adapter(config.adapter_path, source)
+    if isinstance(source, OriginalLlavaSource):
+        return source, source.adapter(config.lora_alpha)
     if not isinstance(source, (TorchDistSource, OverlaidSource)):
         return source, None
     adapter = read_megatron_adapter(source.weights, source.family, source.config, config.lora_alpha)

@@ -13,6 +13,7 @@ from common.files import read_json
 from data.checkpoint_folder import find_weights, read_tracker
 from toolkits.model_checkpoints_convertor.hf_weights import open_file, open_hf_folder
 from toolkits.model_checkpoints_convertor.legacy_weights import find_legacy_weights, open_ranks
+from toolkits.model_checkpoints_convertor.original_llava import find_original_llava
 from toolkits.model_checkpoints_convertor.torch_dist_weights import TorchDistReader
 
 _ADAPTER = "adapter_model.safetensors"
@@ -24,7 +25,7 @@ def describe(path: Path) -> str:
     Raises:
         UserError: there is no checkpoint at `path`, or it is damaged.
     """
-    if not path.is_dir():
+    if not path.exists():
         raise UserError(f"{path}: no such checkpoint folder")
     title, tensors, hf_files = _open(path)
     groups = Counter((_general(name), tuple(tensor.shape), tensor.dtype) for name, tensor in tensors)
@@ -46,6 +47,13 @@ def _open(path: Path) -> tuple[str, list[tuple[str, torch.Tensor]], Path]:
         return f"{legacy[0]}: legacy Megatron, TP={len(ranks)}; rank 0:", _meta(ranks[0].items()), legacy[1]
     if (path / _ADAPTER).exists():
         return f"{path}: PEFT adapter", _meta(open_file(path / _ADAPTER).items()), path
+    if original := find_original_llava(path):
+        stored = open_file(original) if original.is_file() else open_hf_folder(original)
+        return (
+            f"{original}: LLaVA's own layout",
+            _meta(stored.items()),
+            original if original.is_dir() else original.parent,
+        )
     if (path / "config.json").exists() and read_tracker(path) is None:
         return f"{path}: Hugging Face", _meta(open_hf_folder(path).items()), path
     weights, hf_files = find_weights(path)

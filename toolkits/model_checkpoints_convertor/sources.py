@@ -15,7 +15,7 @@ from toolkits.model_checkpoints_convertor.row_moves import Move, moves, whole
 from toolkits.model_checkpoints_convertor.stored_tensor import meta
 from toolkits.model_checkpoints_convertor.torch_dist_weights import TorchDistReader
 
-_BUFFERS = ("rotary_emb.inv_freq", "embeddings.position_ids")
+BUFFERS = ("rotary_emb.inv_freq", "embeddings.position_ids")
 """Old checkpoints hold them; models compute them."""
 
 
@@ -53,7 +53,7 @@ class HfSource:
         if missing:
             raise UserError(f"{folder}: has no tensor {missing[0]} (and {len(missing) - 1} more are missing)")
         unknown = sorted(set(stored) - set(spelled.values()) - self._ignored())
-        unknown = [name for name in unknown if not name.endswith(_BUFFERS)]
+        unknown = [name for name in unknown if not name.endswith(BUFFERS)]
         if unknown:
             raise UserError(f"{folder}: has {unknown[0]}, which a {self.family.name} of its config.json has not")
         self._stored = {name: stored[spelling] for name, spelling in spelled.items() if spelling}
