@@ -25,7 +25,7 @@ from common.errors import UserError
 from common.files import parse_json
 from data.terminal import print_table
 
-ID, DIGEST = "id", "digest"
+ID, DIGEST, REWARD = "id", "digest", "reward"
 
 
 def digest_of(conversations: Sequence[Mapping[str, str]]) -> str:
@@ -60,11 +60,19 @@ class ColumnFiles:
         """Whether a file has column `name`."""
         return name in self._tables
 
-    def check(self, sample_id: str, conversations: Sequence[Mapping[str, str]]) -> None:
-        """`UserError` where a file that says for which samples it was made has none that is this one."""
-        for table in {table.path: table for table in self._tables.values() if table.has_digest}.values():
-            if table.value(DIGEST, sample_id).as_py() != digest_of(conversations):
+    def check(self, sample_id: str, fields: Mapping[str, Any]) -> None:
+        """`UserError` where a file that says for which samples it was made, or by which verdicts, has none that is this
+        one; `fields` is the sample's json member."""
+        for table in {table.path: table for table in self._tables.values()}.values():
+            if table.says(DIGEST) and table.value(DIGEST, sample_id).as_py() != digest_of(fields["conversations"]):
                 raise UserError(f"{table.path}: sample {sample_id} said something else there; make it of these shards")
+            if table.says(REWARD) and not fields.get("candidate") and REWARD in fields:
+                then, now = table.value(REWARD, sample_id).as_py(), fields[REWARD]
+                if then != now:
+                    raise UserError(
+                        f"{table.path}: sample {sample_id} earned {then:g} there, and {now:g} now; make it of these "
+                        "shards"
+                    )
 
     def made_of(self, name: str) -> dict[str, Any]:
         """The record of the file that has column `name`."""
@@ -92,8 +100,8 @@ class _Table:
     """Some columns of one file."""
 
     def __init__(self, path: Path, names: list[str], per_token: Collection[str]) -> None:
-        self.path, self.has_digest = path, DIGEST in names_in(path)
-        kept = [*names, DIGEST] if self.has_digest else names
+        self.path = path
+        kept = list(dict.fromkeys([*names, *(name for name in (DIGEST, REWARD) if name in names_in(path))]))
         table = parquet.read_table(path, columns=[ID, *kept]).combine_chunks()
         for name in names:
             kind = table.schema.field(name).type
@@ -107,6 +115,10 @@ class _Table:
             twice = next(sample_id for row, sample_id in enumerate(ids) if self._rows[sample_id] != row)
             raise UserError(f"{path}: sample {twice} has two rows")
         self._columns = {name: table.column(name).chunk(0) for name in kept} if ids else {}
+
+    def says(self, name: str) -> bool:
+        """Whether it has this column."""
+        return name in self._columns
 
     def value(self, name: str, sample_id: str) -> Any:
         """A pyarrow scalar."""

@@ -24,7 +24,7 @@ def with_weight(samples: Sequence[Sample], path: Path, is_held_out: Callable[[Sa
     for sample in samples:
         if not is_held_out(sample):
             for step in _steps(sample):
-                files.check(step["id"], step["conversations"])
+                files.check(step["id"], step)
     kept = [
         sample
         for sample in samples

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from data.columns import ColumnFiles
 from training.algorithms.algorithm import Algorithm, Number
 
 BEHAVIOR = "behavior_logprobs"
+_OPTION = re.compile(r"(\w+)=('[^']*'|[^,()]+)")
+"""In what a dataclass says of itself."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,7 +31,7 @@ class ColumnJoin:
 
     def __init__(self, algorithm: Algorithm, paths: Sequence[Path] = ()) -> None:
         """`UserError` for files that are none, or a column of tokens that no file has."""
-        self.needs = algorithm.needs
+        self.needs, self._algorithm = algorithm.needs, algorithm
         self._makes_its_own = type(algorithm).columns is not Algorithm.columns
         self.files = ColumnFiles(paths, self.needs.per_sample, self.needs.per_token)
         for name in self.needs.per_token:
@@ -52,7 +55,7 @@ class ColumnJoin:
     def check(self, sample_id: str, fields: Mapping[str, Any]) -> None:
         """What can be known without tokenizing: `UserError` where `of` would raise one, but for lengths, and where a
         file was made for another sample of this id."""
-        self.files.check(sample_id, fields.get("conversations", ()))
+        self.files.check(sample_id, fields)
         self.numbers(sample_id, fields)
         for name in self.needs.per_token:
             if name in self.files:
@@ -61,16 +64,24 @@ class ColumnJoin:
                 raise UserError(f"sample {sample_id}: the algorithm needs {name}, and nothing says them")
 
     def check_maker(self, algorithm: str) -> None:
-        """`UserError` where make_columns.sh made a file for another algorithm than the one of this name: two may call
-        different things `advantage`. One that makes no columns, such as weighted_sft, takes anybody's."""
+        """`UserError` where make_columns.sh made a file for another algorithm than the one of this name, or with other
+        options of it: two may call different things `advantage`. One that makes no columns, such as weighted_sft, takes
+        anybody's."""
         for name in self.needs.per_sample:
             if self._makes_its_own and name in self.files:
                 made = self.files.made_of(name).get("algorithm")
-                maker = made.partition(":")[0] if isinstance(made, str) else ""
+                maker, _, how = made.partition(": ") if isinstance(made, str) else ("", "", "")
                 if maker not in ("", algorithm):
                     raise UserError(
                         f"column {name} of COLUMN_FILES was made for ALGORITHM={maker}, not for {algorithm}; "
                         f"make it with make_columns.sh --algorithm {algorithm}"
+                    )
+                then, now = dict(_OPTION.findall(how)), dict(_OPTION.findall(str(self._algorithm)))
+                if changed := [option for option, value in then.items() if now.get(option, value) != value]:
+                    told = ", ".join(f"{option}={then[option]}, not {now[option]}" for option in changed)
+                    raise UserError(
+                        f"column {name} of COLUMN_FILES was made with {told}; give make_columns.sh the same "
+                        "ALGORITHM_OPTIONS as the training"
                     )
 
     def check_policy(self, digest: str) -> None:

@@ -38,6 +38,11 @@ class RewardedTrajectory:
         return self.columns[name]
 
     @property
+    def earned(self) -> np.ndarray:
+        """[n]: the reward of each sample's step."""
+        return self.rewards[self.steps - self.steps[0]]
+
+    @property
     def num_steps(self) -> int:
         """h"""
         return len(self.rewards)
@@ -52,9 +57,9 @@ def read_experience(folder: Path, files: ColumnFiles, columns: Sequence[str]) ->
     """
     tries: dict[str, list[tuple[RewardedStep, str, str]]] = collections.defaultdict(list)
     for sample in read_in_order(folder, splits=("train",)):
-        step, said = RewardedStep.of(sample.id, sample.fields), sample.fields["conversations"]
-        files.check(sample.id, said)
-        tries[step.trajectory].append((step, sample.id, digest_of(said)))
+        step = RewardedStep.of(sample.id, sample.fields)
+        files.check(sample.id, sample.fields)
+        tries[step.trajectory].append((step, sample.id, digest_of(sample.fields["conversations"])))
     return [_trajectory(name, tries[name], files, columns) for name in sorted(tries)]
 
 
@@ -88,7 +93,10 @@ def _check_steps(name: str, everything: Sequence[RewardedStep], taken: Sequence[
     if numbers != expected or {step.step for step in everything} != set(expected):
         raise UserError(f"trajectory {name}: has the steps {_listed(numbers)}, each of which it should have once")
     if [step.done for step in taken] != [False] * (len(taken) - 1) + [True]:
-        raise UserError(f"trajectory {name}: its last step, {numbers[-1]}, is not where it ended; give all its samples")
+        raise UserError(
+            f"trajectory {name}: its last step, {numbers[-1]}, is not where it ended; give all its samples (those of a "
+            "_filter file are torn apart: give what it was filtered from)"
+        )
     if len({(step.task, step.group) for step in everything}) > 1:
         raise UserError(f"trajectory {name}: its samples name several tasks or groups")
 

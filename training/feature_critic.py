@@ -28,7 +28,7 @@ from common.files import file_digest
 from common.limits import Checked, above, at_least, between
 from common.progress import Reporter
 from common.seeds import draw
-from data.columns import ColumnFiles, is_written, print_columns, read_record, write_columns
+from data.columns import REWARD, ColumnFiles, is_written, print_columns, read_record, write_columns
 from data.shard import read_manifest
 from training.algorithms.critic import check_outcomes
 from training.config import parse_with_environment
@@ -94,10 +94,12 @@ def main(config: FeatureCriticConfig) -> None:
     states, actions = (torch.from_numpy(np.stack([files.of_tokens(name, key) for key in keys])) for name in FEATURES)
     values = Fitting(config, record, states.size(1)).finish(trajectories, states, actions)
     digests = [digest for trajectory in trajectories for digest in trajectory.digests]
-    columns = {"id": keys, "digest": digests, **{name: value.tolist() for name, value in values.items()}}
+    rewards = np.concatenate([trajectory.earned for trajectory in trajectories])
+    numbers = {REWARD: rewards, **values}
+    columns = {"id": keys, "digest": digests, **{name: value.tolist() for name, value in numbers.items()}}
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     texts = {"id": pyarrow.string(), "digest": pyarrow.string()}
-    schema = pyarrow.schema({**texts, **dict.fromkeys(values, pyarrow.float64())})
+    schema = pyarrow.schema({**texts, **dict.fromkeys(numbers, pyarrow.float64())})
     write_columns(config.output, [rows], schema, made_of)
     print_columns(config.output)
 
@@ -117,7 +119,7 @@ class Fitting:
         self.critics = torch.nn.ModuleList(critics).to(self.device)
         self.optimizer = torch.optim.Adam(self.critics.parameters(), lr=config.lr)
         self.generator, self.step = torch.Generator().manual_seed(config.seed), 0
-        self.seen: set[str] = set()  # tries
+        self.seen: dict[str, float | None] = {}  # outcomes, by try; None in files of before they were kept
         if config.critic.exists():
             self._load()
 
@@ -126,6 +128,7 @@ class Fitting:
     ) -> dict[str, torch.Tensor]:
         """[n] by column, after the last step; `states`, `actions` [n, h] are the features of all samples in order."""
         config = self.config
+        self._check_outcomes(trajectories)
         if self.step == config.train_iters:
             print(f"{config.critic}: fitted already")
         else:
@@ -139,7 +142,7 @@ class Fitting:
 
     def _fit(self, trajectories: Sequence[RewardedTrajectory], data: Transitions) -> None:
         config = self.config
-        self.seen = {each.id for each in trajectories}
+        self.seen = {each.id: each.outcome for each in trajectories}
         seen = self._parts(trajectories)
         data = Transitions(*(tensor.to(self.device) for tensor in vars(data).values()))
         for critic in self.critics if self.step == 0 else ():
@@ -156,6 +159,15 @@ class Fitting:
             if self.step % _SAVED_EVERY == 0 or self.step == config.train_iters:
                 self._save()
                 progress(self.step, f"loss {loss.item() / config.folds:.4f}")
+
+    def _check_outcomes(self, trajectories: Sequence[RewardedTrajectory]) -> None:
+        """`UserError` where a try that was fitted to has another outcome now."""
+        for each in trajectories:
+            if (then := self.seen.get(each.id)) is not None and then != each.outcome:
+                raise UserError(
+                    f"{self.config.critic}: was fitted to an outcome of {then:g} of {each.id}, which is "
+                    f"{each.outcome:g} now; give another --critic, or remove it"
+                )
 
     def _parts(self, trajectories: Sequence[RewardedTrajectory]) -> list[torch.Tensor]:
         """The numbers of the steps that each critic is fitted to.
@@ -187,7 +199,7 @@ class Fitting:
     def _save(self) -> None:
         parts = {"critic": self.critics.state_dict(), "optimizer": self.optimizer.state_dict()}
         state = {**parts, "generator": self.generator.get_state(), "step": self.step, "record": self.record}
-        state["seen"] = sorted(self.seen)
+        state["seen"] = self.seen
         temporary = self.config.critic.with_name(f".{self.config.critic.name}.partial")
         torch.save(state, temporary)
         temporary.replace(self.config.critic)
@@ -210,7 +222,8 @@ class Fitting:
         if "mean" in weights:  # of the one critic that there was before there were folds
             weights = {f"0.{name}": weight for name, weight in weights.items()}
         self.critics.load_state_dict(weights)
-        self.seen = set(state.get("seen", ()))
+        seen = state.get("seen", {})
+        self.seen = seen if isinstance(seen, dict) else dict.fromkeys(seen)
         self.optimizer.load_state_dict(state["optimizer"])
         self.generator.set_state(state["generator"].cpu())
         self.step = step

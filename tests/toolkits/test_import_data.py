@@ -158,8 +158,8 @@ def test_webrl(tmp_path: Path) -> None:
         f"Round 1\n\n{user}<html>1\n\n{assistant}"
     )
     steps = [
-        {"observation": first, "action": action, "task": "Find it", "reward": 1, "trajectory_reward": 1},
-        {"observation": second, "action": "exit()", "rank_score": torch.tensor([0.75]), "reward": 1},
+        {"observation": first, "action": action, "task": "Find it", "reward": 1, "done": False, "trajectory_reward": 1},
+        {"observation": second, "action": "exit()", "rank_score": torch.tensor([0.75]), "reward": 1, "done": True},
     ]
     torch.save([steps], tmp_path / "a.pt")
     torch.save(steps, tmp_path / "a_filter.pt")
@@ -176,7 +176,11 @@ def test_webrl(tmp_path: Path) -> None:
         samples = imported(tmp_path, "webrl", tmp_path / f"{name}.pt", tmp_path)
         assert [[turn["value"] for turn in sample["conversations"]] for sample in samples] == expected
         assert ids is None or [sample["id"] for sample in samples] == ids
-        assert samples[1]["rank_score"] == 0.75 and samples[0]["task"] == "Find it" == samples[0]["group"]
+        assert [sample["reward"] for sample in samples] == [0, 1]
+        assert samples[1]["rank_score"] == 0.75 and (samples[0]["task"], samples[0]["group"]) == (
+            "Find it",
+            "Find it--r02",
+        )
 
 
 def test_pae(tmp_path: Path) -> None:

@@ -207,7 +207,8 @@ def test_webrl_replays_steps_of_earlier_successes_that_are_neither_obvious_nor_a
         for task, run, outcome in (("A", 0, 0.0), ("A", 1, 1.0), ("A", 2, 1.0), ("B", 0, 1.0))
     ]
     short = {name: column[:1] for name, column in values.items()}
-    new = dataclasses.replace(trajectory("C", 0, 0.0, 1, perplexity=perplexity[:1], **short), group="C--00001--r02")
+    new = trajectory("C", 0, 0.0, 1, perplexity=perplexity[:1], **short)
+    new = dataclasses.replace(new, id="C--00001--run0--r02", group="the words of an imported task")
     weights = [made["weight"].tolist() for made in algorithms.load("webrl", "replay=4").columns([*earlier, new])]
     assert weights == [[0, 0, 0, 0], [0, 1, 1, 0], [0, 0, 0, 0], [0, 1, 1, 0], [1]]
     fewer = algorithms.load("webrl", "replay=2").columns([*earlier, new])

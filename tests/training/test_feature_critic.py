@@ -236,6 +236,27 @@ def test_a_fitted_critic_is_asked_about_other_samples_but_of_its_own_policy(
     assert capsys.readouterr().out.splitlines()[-1] == f"{tmp_path / 'q.parquet'}: complete"
 
 
+def test_a_critic_of_other_verdicts_is_one_line(tmp_path: Path) -> None:
+    shards, critic = dataset(tmp_path), tmp_path / "critic.pt"
+    features, options = features_of(shards, tmp_path / "features.parquet"), {"train_iters": 20, "width": 4}
+    main(FeatureCriticConfig(shards, features, critic, tmp_path / "q.parquet", **options))
+    turned = [
+        Sample(s.id, s.conversations, [], {**s.extra, "reward": 1 - s.extra["reward"]}) if s.extra["done"] else s
+        for s in tries()
+    ]
+    again = tiny.build_dataset(tmp_path / "again", turned)
+    message = (
+        r"critic\.pt: was fitted to an outcome of [01] of \S+, which is [01] now; give another --critic, or remove it"
+    )
+    with pytest.raises(UserError, match=message):
+        main(FeatureCriticConfig(again, features, critic, tmp_path / "no.parquet", **options))
+    half = {**torch.load(critic, weights_only=True), "step": 10}
+    torch.save(half, critic)
+    with pytest.raises(UserError, match=message):
+        main(FeatureCriticConfig(again, features, critic, tmp_path / "no.parquet", **options))
+    assert not (tmp_path / "no.parquet").exists()
+
+
 def test_bad_input_is_one_line(tmp_path: Path) -> None:
     shards, critic, output = dataset(tmp_path), tmp_path / "critic.pt", tmp_path / "q.parquet"
     features = features_of(shards, tmp_path / "features.parquet")

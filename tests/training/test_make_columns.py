@@ -205,6 +205,37 @@ def test_values_of_other_samples_with_the_same_ids_are_named(shards: Path, tmp_p
     assert not (tmp_path / "out.parquet").exists()
 
 
+def test_verdicts_that_were_given_anew_are_named(shards: Path, tmp_path: Path) -> None:
+    main(MakeColumnsConfig(shards, tmp_path / "values.parquet"))
+    turned = [
+        dataclasses.replace(sample, extra={**sample.extra, "reward": 1 - sample.extra["reward"]})
+        if sample.extra["done"]
+        else sample
+        for sample in tries()
+    ]
+    again, files = tiny.build_dataset(tmp_path / "again", turned), str(tmp_path / "values.parquet")
+    message = r"values\.parquet: sample \S+ earned [01] there, and [01] now; make it of these shards"
+    with pytest.raises(UserError, match=message):
+        main(MakeColumnsConfig(again, tmp_path / "out.parquet", "webrl", column_files=files))
+    assert not (tmp_path / "out.parquet").exists()
+    join = ColumnJoin(Named(), [tmp_path / "values.parquet"])
+    last = next(sample for sample in turned if sample.extra["done"])
+    with pytest.raises(UserError, match=message):
+        join.check(last.id, {**last.extra, "conversations": last.conversations})
+    other = {**last.extra, "conversations": last.conversations, "candidate": 1}
+    join.check(last.id, other)  # what else it might have done earned nothing
+
+
+def test_columns_of_other_options_are_named(shards: Path, tmp_path: Path) -> None:
+    main(MakeColumnsConfig(shards, tmp_path / "grpo.parquet", "grpo", "normalizer=constant"))
+    paths = [tmp_path / "grpo.parquet"]
+    ColumnJoin(algorithms.load("grpo", "normalizer=constant"), paths).check_maker("grpo")
+    with pytest.raises(
+        UserError, match=r"was made with normalizer='constant', not 'trajectory'; give make_columns\.sh"
+    ):
+        ColumnJoin(algorithms.load("grpo", "normalizer=trajectory"), paths).check_maker("grpo")
+
+
 def test_monte_carlo_values_stand_where_no_file_has_any(shards: Path, tmp_path: Path) -> None:
     main(MakeColumnsConfig(shards, tmp_path / "values.parquet"))
     files = str(tmp_path / "values.parquet")

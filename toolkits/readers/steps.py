@@ -5,7 +5,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from common.errors import UserError
-from data.rewarded_step import place_fields
+from data.rewarded_step import place_fields, round_of
 from toolkits.torch_file import plain, read_torch_file
 
 RL_COLUMNS = ("reward", "done", "trajectory_reward", "mc_return", "rank_score", "task", "action_list")
@@ -57,9 +57,12 @@ def rl_columns(where: str, step: dict[str, Any]) -> dict[str, Any]:
 
 
 def rewarded(where: str, step: dict[str, Any], identifier: str) -> dict[str, Any]:
-    """The step's columns, and where it stands: tries are of one group when they have the task's words in common."""
-    columns = rl_columns(where, step)
-    return place_fields(identifier) | ({"group": columns["task"]} if "task" in columns else {}) | columns
+    """The step's columns, and where it stands: tries of a round are of one group when they have the task's words in
+    common."""
+    columns, place = rl_columns(where, step), place_fields(identifier)
+    if "task" in columns:
+        place["group"] = f"{columns['task']}--r{round_of(place['trajectory']):02d}"
+    return place | columns
 
 
 def sample_id(source: str, number: int, round_id: int, step: int) -> str:

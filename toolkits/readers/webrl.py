@@ -1,7 +1,8 @@
 """WebRL's processed steps (`*.pt` of its process_data.py, also the shuffled `_filter` ones), as samples without images.
 
 An observation is a whole Llama-3 prompt, `Task Instruction: ...`, then rounds of user and assistant text between header
-marks. The marks become turns, so that any model's chat template can stand in their place.
+marks. The marks become turns, so that any model's chat template can stand in their place. Their `reward` is the whole
+trajectory's, on each of its steps: it counts on the last one alone, as everywhere here.
 """
 
 import re
@@ -22,7 +23,10 @@ def read_webrl(path: Path, image_dir: Path, round_id: int) -> Iterator[dict[str,
         step = trajectory[index - 1]
         turns = [*split_prompt(where, text_field(where, step, "observation")), text_field(where, step, "action")]
         identifier = sample_id(path.stem, number, round_id, index)
-        yield record(identifier, [], turns, rewarded(where, step, identifier))
+        fields = rewarded(where, step, identifier)
+        if not fields.get("done") and "reward" in fields:
+            fields["reward"] = 0.0
+        yield record(identifier, [], turns, fields)
 
 
 def split_prompt(where: str, prompt: str) -> list[str]:

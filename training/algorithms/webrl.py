@@ -76,7 +76,7 @@ class WebRl(Algorithm):
         return found
 
     def _weights(self, trajectories: Sequence[RewardedTrajectory]) -> list[np.ndarray]:
-        rounds = np.array([round_of(trajectory.group) for trajectory in trajectories])
+        rounds = np.array([round_of(trajectory.id) for trajectory in trajectories])
         is_new = rounds == rounds.max()
         inside, chosen = [], set()
         for trajectory, new in zip(trajectories, is_new, strict=True):
