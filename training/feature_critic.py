@@ -117,7 +117,7 @@ class Fitting:
         torch.manual_seed(config.seed)
         critics = (FeatureCritic(num_features, config.width) for _ in range(config.folds))
         self.critics = torch.nn.ModuleList(critics).to(self.device)
-        self.optimizer = torch.optim.Adam(self.critics.parameters(), lr=config.lr)
+        self.optimizer = torch.optim.Adam(self.critics.parameters(), lr=config.lr, fused=True)
         self.generator, self.step = torch.Generator().manual_seed(config.seed), 0
         self.seen: dict[str, float | None] = {}  # outcomes, by try; None in files of before they were kept
         if config.critic.exists():
@@ -153,7 +153,7 @@ class Fitting:
             self.optimizer.zero_grad()
             loss.backward()
             self.optimizer.step()
-            for critic in self.critics:
+            for critic in self.critics if config.target == "td" else ():
                 critic.follow(config.tau)
             self.step += 1
             if self.step % _SAVED_EVERY == 0 or self.step == config.train_iters:

@@ -30,6 +30,7 @@ from common.errors import UserError
 from common.files import write_json
 from common.limits import Checked, at_least
 from common.significance import compare
+from data.trajectory import list_trajectories
 from elcano.console import console
 from elcano.executors.executor import Executor, load_executor
 from elcano.folders import working_in
@@ -229,8 +230,12 @@ def report(plans: dict[tuple[str, int], Recipe], output_dir: Path, failures: dic
             result = Result.read(output_dir / f"seed-{seed}" / name, recipe.rounds[-1].name)
             policies.setdefault(name, []).append(result)
     told: dict[str, dict] = {}
+    tries = {
+        name: sum(num_tries(output_dir / f"seed-{seed}" / name) for other, seed in plans if other == name)
+        for name, _ in plans
+    }
     table = Table(title="Success on the test tasks", caption="points (95 %), tasks won:lost, p of the exact sign test")
-    for title in ("algorithm", "seeds", "success", "95 %", "steps", "against start, on the same tasks"):
+    for title in ("algorithm", "seeds", "tries", "success", "95 %", "steps", "against start, on the same tasks"):
         table.add_column(title)
     for name, results in policies.items():
         mean = mean_of(results)
@@ -241,9 +246,15 @@ def report(plans: dict[tuple[str, int], Recipe], output_dir: Path, failures: dic
         low, high = mean.interval
         rates = [result.success_rate for result in results]
         against = {other: change and dataclasses.asdict(change) for other, change in changes.items()}
-        told[name] = {**mean.to_json(), "rates": rates, "against": against}
+        told[name] = {**mean.to_json(), "rates": rates, "against": against, "tries": tries.get(name, 0)}
         success = f"{mean.success_rate:.1%} ({', '.join(f'{100 * rate:.0f}' for rate in rates)})"
-        shown = (str(len(results)), success, f"{100 * low:.0f}-{100 * high:.0f}", f"{mean.mean_steps:.1f}")
+        shown = (
+            str(len(results)),
+            str(tries.get(name, 0)),
+            success,
+            f"{100 * low:.0f}-{100 * high:.0f}",
+            f"{mean.mean_steps:.1f}",
+        )
         lines = [said(change) if other == BEFORE else f"{other}: {said(change)}" for other, change in changes.items()]
         table.add_row(name, *shown, "\n".join(lines))
     console.print(table)
@@ -252,6 +263,11 @@ def report(plans: dict[tuple[str, int], Recipe], output_dir: Path, failures: dic
     write_json(output_dir / "comparison.json", {"policies": told, "failures": failures})
     draw(output_dir / "comparison.png", told)
     return 1 if failures else 0
+
+
+def num_tries(run_dir: Path) -> int:
+    """Trajectories that a run learned from, of all its rounds."""
+    return sum(len(list_trajectories(run_dir / name / "trajectories")) for name in (AFTER, SECOND))
 
 
 def draw(path: Path, told: dict[str, dict]) -> None:

@@ -38,6 +38,7 @@ def test_digirls_step_advantage_is_doubly_robust() -> None:
 def test_webrls_advantage_is_mixed() -> None:
     """Halves of the TD errors and of (0.8, 0.5, 0.1)."""
     assert close(webrl.mixed_advantage(REWARDS, 1.0, VALUES, 0.5), [0.55, 0.45, 0.1])
+    assert close(webrl.mixed_advantage(REWARDS, 1.0, VALUES, 0.25), [0.675, 0.475, 0.1])  # 0.25 of TD errors
     assert close(webrl.released_advantage(1.0, VALUES, 0.9), [1.0, 1.0, 1.0])
     assert close(webrl.released_advantage(0.0, VALUES, 0.9), [1.0, 1.0, -0.6])
 
@@ -70,6 +71,21 @@ def test_the_best_tenth_of_many_successes() -> None:
     outcomes = (np.arange(100) < 40).astype(float)
     surprising = outcomes - np.arange(100) / 100
     assert np.flatnonzero(keep_best(surprising, outcomes, 0.9)).tolist() == list(range(10))
+
+
+def test_digirl_asks_the_smaller_twin_the_instruction_at_first_and_the_horizon() -> None:
+    """V is 0.8, then 0.6: the success has the advantages 0.5 + 0.5 * (0.6 - 0.8) = 0.4 and 1. Of three, the one that
+    nobody expected when it began is kept."""
+    values = {"value_1": np.array([0.8, 0.9]), "value_2": np.array([0.95, 0.6])}
+    guesses = ([0.9, 0.1], [0.9, 0.1], [0.1, 0.9])
+    tries = [
+        trajectory("A", run, 1.0, 2, **values, instruction_value=np.array(each)) for run, each in enumerate(guesses)
+    ]
+    found = algorithms.load("digirl", "quantile=0.8").columns(tries)
+    assert [made["share"].tolist() for made in found] == [[0, 0], [0, 0], [1, 1]]
+    assert close(found[2]["advantage"], [0.4, 1.0])
+    for horizon, weight in ((2, [0, 1]), (3, [1, 1])):
+        assert weights("digirl", f"quantile=0.8,horizon={horizon}", tries)[2] == weight
 
 
 def test_pae_keeps_the_shortest_fifth_of_a_tasks_successes() -> None:

@@ -17,13 +17,14 @@ from data.columns import ColumnFiles, read_record
 from data.shard import Sample
 from tests import tiny
 from tests.conftest import ROOT
+from tests.training.rewarded import trajectory
 from toolkits import inspect_columns
 from training import algorithms
 from training.algorithms.algorithm import Needs, Number
 from training.algorithms.sft import Sft
 from training.columns import ColumnJoin
 from training.experience import read_experience
-from training.make_columns import MakeColumnsConfig, main
+from training.make_columns import MakeColumnsConfig, main, monte_carlo_values
 
 
 @dataclasses.dataclass(frozen=True)
@@ -234,6 +235,12 @@ def test_columns_of_other_options_are_named(shards: Path, tmp_path: Path) -> Non
         UserError, match=r"was made with normalizer='constant', not 'trajectory'; give make_columns\.sh"
     ):
         ColumnJoin(algorithms.load("grpo", "normalizer=trajectory"), paths).check_maker("grpo")
+
+
+def test_a_try_without_others_is_expected_to_do_as_all_others_do() -> None:
+    alone, failed, solved = trajectory("A", 0, 1.0, 1), trajectory("B", 0, 0.0, 1), trajectory("B", 1, 1.0, 1)
+    found = monte_carlo_values([alone, failed, solved])
+    assert [of_it["value_1"].item() for of_it in found] == [0.5, 1.0, 0.0]
 
 
 def test_monte_carlo_values_stand_where_no_file_has_any(shards: Path, tmp_path: Path) -> None:
