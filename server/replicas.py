@@ -182,7 +182,8 @@ async def _answer(
     client: httpx.AsyncClient, replica: Replica, request: fastapi.Request, path: str, body: bytes
 ) -> Response:
     """What the replica says to it, or that it is down; raises httpx's error where it takes no connection."""
-    headers = {"content-type": request.headers.get("content-type", "application/json")}
+    content_type = request.headers.get("content-type", "application/json")
+    headers = {"content-type": content_type.encode("latin-1")}  # the bytes that came
     outgoing = client.build_request(request.method, f"{replica.url}/{path}", content=body, headers=headers)
     async with contextlib.AsyncExitStack() as held:
         held.enter_context(replica.busy())

@@ -42,7 +42,7 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(b"9\r\ndata: 1\n\n\r\n")
             self.wfile.flush()
             time.sleep(600)
-        self.answer({"weights_version": version})
+        self.answer({"weights_version": version, "content_type": self.headers["content-type"]})
 
     def answer(self, body: dict, status: int = 200) -> None:
         content = json.dumps(body).encode()

@@ -192,6 +192,12 @@ def test_requests_to_a_replica_that_is_killed_wait_no_longer() -> None:
     assert [type(error) for error in asyncio.run(all_end())] == [TimeoutError, TimeoutError]
 
 
+def test_a_content_type_of_any_bytes_is_passed_on(served: Served) -> None:
+    headers = {"content-type": b"application/json; x=\xc3\xa9"}
+    answer = served.client.post("/predict", content=b'{"id": "episode"}', headers=headers)
+    assert answer.json() == {"weights_version": "old@1", "content_type": "application/json; x=\xc3\xa9"}
+
+
 @pytest.mark.parametrize("status", ["dead", "stuck"])
 def test_a_replica_that_is_dead_inside_or_stuck_is_started_again(served: Served, status: str) -> None:
     first = served.fleet.replicas[0].process
