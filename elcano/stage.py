@@ -21,8 +21,15 @@ class Logbook:
 
     def seconds(self) -> dict[str, float]:
         """Seconds by stage, in the order they finished. A stage that was killed counts its last attempt only."""
+        return {note["stage"]: note["seconds"] for note in self._notes()}
+
+    def finished_at(self) -> dict[str, float]:
+        """When each stage finished, seconds since 1970."""
+        return {note["stage"]: note["finished_at"] for note in self._notes()}
+
+    def _notes(self) -> list[dict[str, Any]]:
         notes = [_note(path) for path in self.folder.glob("*.json")]
-        return {note["stage"]: note["seconds"] for note in sorted(notes, key=lambda note: note["finished_at"])}
+        return sorted(notes, key=lambda note: note["finished_at"])
 
     @contextlib.contextmanager
     def stage(self, name: str, extent: str = "") -> Iterator[bool]:

@@ -21,6 +21,12 @@ from elcano.stage import Logbook
 
 FOLDERS = {"explore": "trajectories", "test": "test"}
 _QUIET_S = 5.0  # without a trajectory under way: the collector had stopped, and was started again later
+_COARSE_S = 2.0
+"""File systems round times, by up to 2 s."""
+_MOST_SHORT = 0.05
+"""Of trajectories that seem shorter than their steps: a clock was set back meanwhile."""
+_CLOCKS_S = 60.0
+"""By so much clocks of two machines may differ."""
 _ITERATION = re.compile(r" iteration (\d+)/\d+ \|.*\| ([\d.]+) s \(")
 
 
@@ -120,7 +126,8 @@ def read_run(folder: Path) -> MeasuredRun:
     """
     if not is_run(folder):
         raise UserError(f"--measured {folder}: not a run's folder; {describe_folder(folder)}")
-    recipe, seconds = read_json(folder / "recipe.json"), Logbook(folder).seconds()
+    logbook, recipe = Logbook(folder), read_json(folder / "recipe.json")
+    seconds, finished_at = logbook.seconds(), logbook.finished_at()
     rounds = {round["name"]: round for round in recipe["rounds"]}
     browsing, training = {}, {}
     for stage, spent in seconds.items():
@@ -129,6 +136,7 @@ def read_run(folder: Path) -> MeasuredRun:
             agent = rounds[name]["agent"] if kind == "explore" else "policy"
             episodes = sorted(_episodes(folder / name / FOLDERS[kind]), key=lambda episode: episode.began_at)
             if episodes:
+                _check_times(folder / name / FOLDERS[kind], episodes, finished_at[stage])
                 num_tasks = _count_tasks(folder / name / FOLDERS[kind])
                 browsing[stage] = Browsing(stage, agent, spent, num_tasks, tuple(episodes))
         elif kind == "train" and (log := folder / name / "logs" / "train.log").exists():
@@ -143,6 +151,22 @@ def read_run(folder: Path) -> MeasuredRun:
 def span_s(episodes: Sequence[Episode]) -> float:
     """Seconds from the first's begin to the last's end."""
     return max(episode.ended_at for episode in episodes) - min(episode.began_at for episode in episodes)
+
+
+def _check_times(folder: Path, episodes: Sequence[Episode], finished_at: float) -> None:
+    """`UserError` where times cannot be those of when files were written: as a copy has them."""
+    is_later = min(episode.ended_at for episode in episodes) > finished_at + _CLOCKS_S
+    num_short = sum(episode.ended_at - episode.began_at + _COARSE_S < _spent_s(episode) for episode in episodes)
+    if is_later or num_short > _MOST_SHORT * len(episodes):
+        raise UserError(
+            f"--measured: in {folder} the files' times, which say when steps were taken, were lost; "
+            f"copy the run again with cp -a or rsync -a"
+        )
+
+
+def _spent_s(episode: Episode) -> float:
+    """What the collector counted itself."""
+    return episode.open_s + sum(step.observe_s + step.reply_s + step.act_s for step in episode.steps)
 
 
 def _episodes(folder: Path) -> Iterator[Episode]:

@@ -78,5 +78,5 @@ def test_a_download_that_chromium_deletes_meanwhile_is_left_out(tmp_path: Path) 
     sent = batches(tmp_path)
     first = next(sent)
     (tmp_path / "b.crdownload").unlink()
-    names = [name for batch in [first, *sent] for name, _ in batch]
+    names = [name for batch in [first, *sent] for name, *_ in batch]
     assert set(names) == {"a.zip", "c.zip"}

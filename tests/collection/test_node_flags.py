@@ -64,8 +64,10 @@ def test_files_come_through_in_bounded_pieces(tmp_path: Path) -> None:
     }
     for name, content in contents.items():
         (sent / name).write_bytes(content)
+        os.utime(sent / name, (1_700_000_000, 1_700_000_000))
     for batch in batches(sent):
-        assert sum(len(data) for _, data in batch) <= BATCH_BYTES
+        assert sum(len(data) for _, data, _ in batch) <= BATCH_BYTES
         write(arrived, batch)
     found = {str(path.relative_to(arrived)): path.read_bytes() for path in arrived.rglob("*") if path.is_file()}
     assert found == contents
+    assert {(arrived / name).stat().st_mtime for name in contents} == {1_700_000_000}

@@ -4,6 +4,8 @@ import asyncio
 import dataclasses
 import os
 import random
+import re
+import shutil
 import subprocess
 import sys
 import time
@@ -12,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from common.errors import UserError
+from common.files import read_json, write_json
 from data.task import Task
 from elcano.planning.clock import run_virtually
 from elcano.planning.limits import limits
@@ -173,6 +176,26 @@ def test_speeds_are_found_again(run_dir: Path) -> None:
     assert found.a_step().work_s == pytest.approx(WORK_S, rel=0.01)
     assert found.a_step().delay_s == pytest.approx(DELAY_S, rel=0.1)
     assert found.start_s == pytest.approx(START_S) and found.mb_a_step == pytest.approx(0.001, rel=0.5)
+
+
+@pytest.mark.parametrize("seconds_between", [0.0, 0.05])
+def test_a_copy_without_file_times_is_refused(run_dir: Path, tmp_path: Path, seconds_between: float) -> None:
+    """As `cp -r` makes it, long after the stage ended; and as a stage whose note is as new as the copy."""
+    run = tmp_path / "run"
+    shutil.copytree(run_dir, run)  # with times
+    read_run(run)
+    note = run / "stages" / "IL.test.json"
+    copied_at = time.time()
+    if seconds_between:
+        write_json(note, {**read_json(note), "finished_at": copied_at + 3600})
+    files = sorted(path for path in (run / "IL" / "test").rglob("*") if path.is_file())
+    for number, path in enumerate(files):
+        os.utime(path, (0, copied_at + number * seconds_between))
+    if not seconds_between:
+        for path in run.glob("IL/test/*/steps.jsonl"):  # quicker than file systems tell times apart
+            path.write_text(re.sub(r"_s\": [\d.]+", '_s": 0.1', path.read_text()))
+    with pytest.raises(UserError, match=r"test the files' times, .* were lost; copy the run again with cp -a"):
+        read_run(run)
 
 
 def test_a_stage_is_predicted_by_another(run_dir: Path) -> None:
