@@ -1,16 +1,13 @@
 """What Ray is told by variables, which it reads as it is imported: those of this process, and of what it starts."""
 
-import atexit
 import os
 import secrets
-import shutil
 import socket
-import tempfile
 from importlib.util import find_spec
-from pathlib import Path
 
 from common.defaults import ROOT
 from common.errors import UserError
+from common.ray_cluster.folder import make_folder
 
 _MODE = "RAY_AUTH_MODE"
 _CONNECT_S = 5.0
@@ -28,8 +25,7 @@ def prepare(address: str, said: str) -> None:
         os.environ.setdefault(_MODE, "token")
         os.environ.setdefault("RAY_NUM_REDIS_GET_RETRIES", "3")  # a second each, also where a token is refused
         return
-    folder = Path(tempfile.mkdtemp(prefix="elcano-ray-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    folder = make_folder()
     token = folder / "token"
     with open(os.open(token, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(secrets.token_hex(32))
