@@ -18,8 +18,9 @@ from pathlib import Path
 
 from collection.agent.policy import Policy
 from collection.campaign.accounting import check_action_space, note_tasks
+from collection.campaign.arriving import remove_left
 from collection.campaign.backends import Backends
-from collection.campaign.lease import leases
+from collection.campaign.lease import Leases, leases
 from collection.campaign.options import downloads_of, make_pace, make_policy, num_sessions
 from collection.campaign.pacing import Pace
 from collection.campaign.progress import CampaignProgress
@@ -66,7 +67,8 @@ async def collect(
     try:
         await policy.check()
         with leases(config.output_dir) as held:
-            async with _collectors(config, world, tasks, policy, pace, progress.say) as join:
+            remove_left(config.output_dir, held)
+            async with _collectors(config, world, tasks, policy, pace, held, progress.say) as join:
                 note_tasks(config.output_dir, tasks)
                 schedule = Schedule(tasks, held, config.site_concurrency)
                 await Campaign(config, world, schedule, runs, judge, join, progress, all_tries).run()
@@ -87,6 +89,7 @@ def _collectors(
     tasks: Sequence[Task],
     policy: Policy,
     pace: Pace,
+    held: Leases,
     say: Callable[[str], None],
 ) -> AbstractAsyncContextManager[Join]:
     """This process, or the nodes of a cluster."""
@@ -94,7 +97,7 @@ def _collectors(
         return _this_process(config, world, tasks, policy, pace)
     from collection.nodes.driver import on_nodes  # Ray is there only where it is wanted
 
-    return on_nodes(config, world, tasks, pace, say)
+    return on_nodes(config, world, tasks, pace, held, say)
 
 
 @contextlib.asynccontextmanager

@@ -18,6 +18,8 @@ import ray
 from ray.exceptions import RayActorError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from collection.campaign.arriving import arriving_in, probe
+from collection.campaign.lease import Leases
 from collection.campaign.pacing import Pace, site_of
 from collection.campaign.taking import Join, LostError, NeverTakenError, Taken, Try
 from collection.config.commands import CollectionConfig
@@ -32,7 +34,6 @@ from common.ray_cluster import cluster
 from data.task import Task
 from environments.world import World
 
-ARRIVING = ".arriving"
 _LAST = "trajectory.json"
 """Of a trajectory that is complete."""
 _MOST_SAID = 300
@@ -55,31 +56,29 @@ Say = Callable[[str], None]
 
 @contextlib.asynccontextmanager
 async def on_nodes(
-    config: CollectionConfig, world: World, tasks: Sequence[Task], pace: Pace, say: Say
+    config: CollectionConfig, world: World, tasks: Sequence[Task], pace: Pace, held: Leases, say: Say
 ) -> AsyncIterator[Join]:
     """What begins a collector on each node that is there, and on each that joins later, until the block ends.
 
     It raises `UserError` when none is left that can collect.
     """
-    arriving = config.output_dir.absolute() / ARRIVING
-    arriving.mkdir(parents=True, exist_ok=True)
-    seen = arriving / f"probe-{secrets.token_hex(4)}" if config.shared_output_dir else None
-    if seen:
-        seen.touch()
-    turns = _turns(config.site_interval_s) if config.site_interval_s else None
-    setting = Setting(dataclasses.replace(config, api_key=""), world, tasks, str(Path.cwd()), seen, turns, sources())
-    variables = {name: os.environ[name] for name in KEYS if name in os.environ}
-    if key := base_key(config.api_key):
-        variables[ENDPOINT_KEY] = key
-    nodes = _Nodes(setting, variables, arriving, pace, say)
-    try:
+    with contextlib.ExitStack() as stack:
+        arriving = stack.enter_context(arriving_in(config.output_dir))
+        seen = stack.enter_context(probe(arriving, held)) if config.shared_output_dir else None
+        turns = _turns(config.site_interval_s) if config.site_interval_s else None
+        setting = Setting(
+            dataclasses.replace(config, api_key=""), world, tasks, str(Path.cwd()), seen, turns, sources()
+        )
+        nodes = _Nodes(setting, _keys(config), arriving, pace, say)
+        stack.callback(nodes.close)
         yield nodes.join
-    finally:
-        nodes.close()
-        if seen:
-            seen.unlink(missing_ok=True)
-        with contextlib.suppress(OSError):  # another driver's trajectories arrive there
-            arriving.rmdir()
+
+
+def _keys(config: CollectionConfig) -> dict[str, str]:
+    """All keys and addresses of endpoints that nodes need, as variables."""
+    variables = {name: os.environ[name] for name in KEYS if name in os.environ}
+    key = base_key(config.api_key)
+    return {**variables, ENDPOINT_KEY: key} if key else variables
 
 
 def _turns(interval_s: float) -> Any:

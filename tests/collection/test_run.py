@@ -193,8 +193,10 @@ def test_killed_and_started_again_nothing_is_lost_repeated_or_left_running(
     assert all((collector.results / name / "trajectory.json").stat().st_ino == inode for name, inode in before.items())
     assert all(len(read_trajectory(folder).steps) == 4 for folder in collector.complete())
     num_requests = len(site.requests)
+    (collector.results / ".arriving" / "taskT--3" / "0a1b").mkdir(parents=True)  # from another node
     assert collector.run(tasks, api_localhost=f"{url}/predict").returncode == 0
     assert len(site.requests) == num_requests  # nothing was left to do
+    assert not (collector.results / ".arriving").exists()
 
 
 def test_collectors_share_an_output_folder_and_never_take_a_task_twice(
