@@ -31,9 +31,10 @@ def working_in(run_dir: Path) -> Iterator[None]:
     """The folder is there, and no other command's while the block runs; `UserError` where it cannot be."""
     try:
         run_dir.mkdir(parents=True, exist_ok=True)
+        lock = open(run_dir / ".lock", "w")  # noqa: SIM115, closed below
     except OSError as error:
-        raise UserError(f"{run_dir}: {error.strerror}; give a folder as --output_dir") from error
-    with open(run_dir / ".lock", "w") as lock:
+        raise UserError(f"{run_dir}: {error.strerror}; give a folder that can be written as --output_dir") from error
+    with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

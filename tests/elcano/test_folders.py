@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from common.errors import UserError
 from common.progress import Progress
-from elcano.folders import at_work, describe_folder
+from elcano.folders import at_work, describe_folder, working_in
 
 
 @pytest.mark.parametrize(
@@ -60,3 +61,8 @@ def test_a_run_under_way_says_at_what(tmp_path: Path) -> None:
         os.utime(report, (0, 0))
         assert at_work(run) == "what has not said anything yet"
     assert at_work(run) == ""
+
+
+def test_a_folder_that_cannot_be_written_is_told() -> None:
+    with pytest.raises(UserError, match=r"^/proc: .*; give a folder that can be written as --output_dir$"):
+        working_in(Path("/proc")).__enter__()
