@@ -11,6 +11,11 @@ from common.ray_cluster.folder import make_folder
 
 _MODE = "RAY_AUTH_MODE"
 _CONNECT_S = 5.0
+_ANSWER_S = 10.0
+_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
+"""Of an HTTP/2 client: the preface and an empty SETTINGS frame (RFC 9113, 3.4)."""
+_SETTINGS_TYPE, _TYPE_AT = 4, 3
+"""What a server sends first is a frame of this type, whose fourth byte says so; Ray's speak gRPC, so HTTP/2."""
 
 
 def prepare(address: str, said: str) -> None:
@@ -54,6 +59,26 @@ def _check_answers(address: str, said: str) -> None:
     if "://" in address or not host or not (port.isascii() and port.isdigit()):
         raise UserError(f"{said}: start the run on a node of the cluster, and give its address as HOST:PORT")
     try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_S).close()
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_S) as there:
+            may_be_ray = _is_encrypted() or _speaks_http2(there)
     except (OSError, OverflowError, UnicodeError) as error:
         raise UserError(f"{said}: nothing answers there ({error})") from None
+    if not may_be_ray:
+        raise UserError(f"{said}: what answers there is no Ray; give the head's address, at the port of its ray start")
+
+
+def _speaks_http2(there: socket.socket) -> bool:
+    there.settimeout(_ANSWER_S)
+    answer = b""
+    try:
+        there.sendall(_GREETING)
+        while len(answer) <= _TYPE_AT and (more := there.recv(_TYPE_AT + 1 - len(answer))):
+            answer += more
+    except OSError:  # silent, or cut off
+        return False
+    return len(answer) > _TYPE_AT and answer[_TYPE_AT] == _SETTINGS_TYPE
+
+
+def _is_encrypted() -> bool:
+    """Then what it says is not for us to read."""
+    return os.environ.get("RAY_USE_TLS", "0").lower() in ("1", "true")

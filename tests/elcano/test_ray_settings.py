@@ -1,12 +1,19 @@
 """What `--executor ray` says and sets before there is any Ray."""
 
+import contextlib
 import os
+import socket
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from common.errors import UserError
+from common.ray_cluster import settings
+from common.ray_cluster.settings import prepare
 from tests.conftest import ROOT
 from tests.elcano.ray_nodes import NEEDS_RAY
 
@@ -50,6 +57,42 @@ def test_an_address_without_a_cluster_is_refused(address: str, says: str) -> Non
     done = started(SETS, RAY_ADDRESS=address)
     last = done.stderr.splitlines()[-1]
     assert last.startswith(f"common.errors.UserError: --executor ray: RAY_ADDRESS={address}: ") and says in last
+
+
+@contextlib.contextmanager
+def answering(answer: bytes) -> Iterator[str]:
+    """The address of one that says this to whoever connects, and nothing more."""
+    taken: list[socket.socket] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    taken.append(server.accept()[0])
+                    taken[-1].sendall(answer)
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+        server.shutdown(socket.SHUT_RDWR)
+    for connection in taken:
+        connection.close()
+
+
+@NEEDS_RAY
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\0\0\0", b"\0\0\0\7\0\0\0\0\0"])
+def test_what_answers_and_is_no_ray_is_refused_soon(answer: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray would try for two minutes, and then name another address."""
+    monkeypatch.setattr(settings, "_ANSWER_S", 0.5)
+    with answering(answer) as address, pytest.raises(UserError, match=f"^--at {address}: what answers there is no Ray"):
+        prepare(address, f"--at {address}")
+
+
+@NEEDS_RAY
+def test_a_server_of_http2_may_be_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("RAY_AUTH_MODE", "RAY_NUM_REDIS_GET_RETRIES", "RAY_USAGE_STATS_ENABLED"):
+        monkeypatch.setenv(name, "token")  # put back in the end
+    with answering(b"\0\0\x12\4\0\0\0\0\0") as address:
+        prepare(address, "")
 
 
 @NEEDS_RAY
