@@ -98,6 +98,7 @@ def _typed() -> list[str]:
 
 def _run(command: Run) -> int:
     recipe, executor = load_recipe(command.recipe), _executor(command)
+    executor.check(recipe.needs)
     run_dir = command.output_dir.resolve()
     with working_in(run_dir):
         remember_recipe(recipe, run_dir)

@@ -34,6 +34,10 @@ class Needs(Checked):
     converting: Resources = ANY
     training: Resources = ANY
 
+    def by_kind(self) -> dict[str, Resources]:
+        """All of them, by the name that errors say."""
+        return {f"needs.{field.name}": getattr(self, field.name) for field in dataclasses.fields(self)}
+
     def check_together(self) -> None:
         for name in ("browsing", "serving", "converting"):
             if getattr(self, name).num_nodes > 1:

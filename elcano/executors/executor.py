@@ -12,7 +12,7 @@ from typing import Protocol
 
 from common.errors import UserError
 from elcano import executors
-from elcano.resources import ANY, Resources
+from elcano.resources import ANY, Needs, Resources
 
 ADDRESS = "NODE_ADDRESS"
 """Stands in a command's words for the address of a node that is not known yet."""
@@ -39,7 +39,12 @@ class Command:
 
 
 class Executor(Protocol):
-    """Both raise `UserError` for a command that fails; its line names the log and has the command's own last words."""
+    """`run` and `service` raise `UserError` for a command that fails; its line names the log and has the command's own
+    last words."""
+
+    def check(self, needs: Needs) -> None:
+        """At a run's start: `UserError` for what no machine that is there could ever give, which would be told hours
+        later else, when its command's turn comes."""
 
     def run(self, command: Command, resources: Resources = ANY) -> None:
         """Return when the command has ended; one that is still running when this is interrupted is asked to end."""

@@ -19,7 +19,7 @@ from elcano.child import begin, kill
 from elcano.console import console, live_line
 from elcano.devices import visible_gpus
 from elcano.executors.executor import Command
-from elcano.resources import ANY, Resources
+from elcano.resources import ANY, Needs, Resources
 
 START_TIMEOUT_S = 300.0
 END_TIMEOUT_S = 300.0
@@ -31,12 +31,15 @@ class Executor:
     """The cores that a command needs are the threads it computes with, the GPUs those it sees: the first of this
     machine's. Nothing is reserved: a command and the services beside it may share them."""
 
+    def check(self, needs: Needs) -> None:
+        """As `elcano.executors.executor.Executor`."""
+        for kind, resources in needs.by_kind().items():
+            _check_nodes(resources)
+            _check_gpus(resources, kind)
+
     def run(self, command: Command, resources: Resources = ANY) -> None:
         """As `elcano.executors.executor.Executor`."""
-        if resources.num_nodes > 1:
-            raise UserError(
-                f"needs.training: num_nodes={resources.num_nodes}, but this machine is one; use --executor slurm or ray"
-            )
+        _check_nodes(resources)
         command = _limited(command, resources)
         console.print(f"  [dim]$ {command.typed}[/dim]\n  [dim]log: {command.log}[/dim]", soft_wrap=True)
         report = command.log.with_suffix(".progress.json")
@@ -73,14 +76,24 @@ class Executor:
             _end(process, timeout_s=10)
 
 
+def _check_nodes(resources: Resources) -> None:
+    if resources.num_nodes > 1:
+        raise UserError(
+            f"needs.training: num_nodes={resources.num_nodes}, but this machine is one; use --executor slurm or ray"
+        )
+
+
+def _check_gpus(resources: Resources, what: str = "a command") -> None:
+    if (num_gpus := len(visible_gpus())) < resources.num_gpus:
+        raise UserError(f"{what} needs {resources.num_gpus} GPUs, and {num_gpus} are visible on this machine")
+
+
 def _limited(command: Command, resources: Resources) -> Command:
     """The command with the variables that keep it to its resources."""
     limits = {"OMP_NUM_THREADS": str(resources.num_cores)} if resources.num_cores else {}
     if resources.num_gpus:
-        gpus = visible_gpus()
-        if len(gpus) < resources.num_gpus:
-            raise UserError(f"a command needs {resources.num_gpus} GPUs, and {len(gpus)} are visible on this machine")
-        limits["CUDA_VISIBLE_DEVICES"] = ",".join(gpus[: resources.num_gpus])
+        _check_gpus(resources)
+        limits["CUDA_VISIBLE_DEVICES"] = ",".join(visible_gpus()[: resources.num_gpus])
     return dataclasses.replace(command, variables={**limits, **command.variables})
 
 

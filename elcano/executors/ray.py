@@ -16,7 +16,7 @@ from common.ray_cluster.settings import is_own, prepare
 from elcano.console import console, live_line
 from elcano.executors.executor import ADDRESS, Command
 from elcano.executors.local import END_TIMEOUT_S, last_words, wait_until_healthy
-from elcano.resources import ANY, Resources
+from elcano.resources import ANY, Needs, Resources
 
 if TYPE_CHECKING:
     from elcano.ray_cluster.place import Place
@@ -42,9 +42,14 @@ class Executor:
         from elcano.ray_cluster import place
 
         cluster.join(address, said)
-        self._own_node, self._placed, self._placed_together = cluster.own_node(), place.placed, place.placed_together
+        self._own_node, self._check_needs = cluster.own_node(), place.check_needs
+        self._placed, self._placed_together = place.placed, place.placed_together
         self._node = ""  # of the services that listen on loopback: what uses them runs there
         self._services: list[Place] = []
+
+    def check(self, needs: Needs) -> None:
+        """As `elcano.executors.executor.Executor`, by the nodes that are there; others may join later."""
+        self._check_needs(needs)
 
     def run(self, command: Command, resources: Resources = ANY) -> None:
         """As `elcano.executors.executor.Executor`."""

@@ -25,7 +25,7 @@ from common.processes import free_port, reach_own_hosts_directly
 from elcano.console import console, live_line
 from elcano.executors.executor import ADDRESS, Command
 from elcano.executors.local import END_TIMEOUT_S, START_TIMEOUT_S, last_words
-from elcano.resources import ANY, Resources
+from elcano.resources import ANY, Needs, Resources
 from elcano.slurm import jobs
 from elcano.slurm.batch_file import batch_file, job_name, mark
 from elcano.slurm.jobs import JobState
@@ -48,6 +48,9 @@ class Executor:
         self._submitted: set[str] = set()
         self._node = ""  # of the services that listen on loopback: what uses them runs there
         self._key = os.environ.get(_KEY) or secrets.token_urlsafe(24)  # others on the cluster reach the servers
+
+    def check(self, needs: Needs) -> None:
+        """Nothing: what a cluster has, and whose it is, SLURM says of each job that is submitted."""
 
     def run(self, command: Command, resources: Resources = ANY) -> None:
         """As `elcano.executors.executor.Executor`."""

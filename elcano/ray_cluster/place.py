@@ -15,10 +15,11 @@ from common.ray_cluster.cluster import Node, nodes
 from elcano.console import console
 from elcano.executors.executor import Command
 from elcano.ray_cluster.node_command import NodeCommand
-from elcano.resources import Resources
+from elcano.resources import Needs, Resources
 
 _PLACED_S = 15.0
 """An actor is there within seconds; after so many it waits for others to end."""
+_NO_LIMITS = "no limits"
 _SOME = 0.001
 """Cores of a bundle that asks for none, as Ray has no empty one."""
 
@@ -112,12 +113,8 @@ def placed_together(needs: Resources, node: str, beside: list[Place]) -> Iterato
 @contextlib.contextmanager
 def _bundles(needs: Resources) -> Iterator[PlacementGroup]:
     """Room on `num_nodes` nodes at the same time, when others have made it."""
-    fit = sum(_suits(needs, found) for found in nodes())
-    if fit < needs.num_nodes:
-        raise UserError(
-            f"{fit} nodes of the Ray cluster have {described(needs)}, not num_nodes={needs.num_nodes}; "
-            f"with fewer in the recipe's needs training goes on from its checkpoint"
-        )
+    if missing := _missing_nodes(needs):
+        raise UserError(f"{missing}; with fewer in the recipe's needs training goes on from its checkpoint")
     asked = {"CPU": needs.num_cores or _SOME, "GPU": needs.num_gpus, "memory": needs.memory_gib << 30}
     bundle = {name: number for name, number in asked.items() if number}
     labels = [{"partition": needs.partition}] * needs.num_nodes if needs.partition else None
@@ -130,6 +127,31 @@ def _bundles(needs: Resources) -> Iterator[PlacementGroup]:
         yield group
     finally:
         remove_placement_group(group)
+
+
+def check_needs(needs: Needs) -> None:
+    """`UserError` for what no node that is there could ever take."""
+    for kind, asked in needs.by_kind().items():
+        try:
+            if asked.num_nodes == 1:
+                check_fits(asked, "", [])
+            elif missing := _missing_nodes(asked):
+                raise UserError(missing)
+        except UserError as error:
+            raise UserError(
+                f"{kind}: {error}; start such nodes before the run, or ask for less in the recipe"
+            ) from None
+
+
+def _missing_nodes(needs: Resources) -> str:
+    """What is said where fewer nodes than are needed would do."""
+    fit = sum(_suits(needs, found) for found in nodes())
+    if fit >= needs.num_nodes:
+        return ""
+    if described(needs) == _NO_LIMITS:
+        return f"the Ray cluster has {fit} {'node' if fit == 1 else 'nodes'}, not num_nodes={needs.num_nodes}"
+    have = "1 node of the Ray cluster has" if fit == 1 else f"{fit} nodes of the Ray cluster have"
+    return f"{have} {described(needs)}, not num_nodes={needs.num_nodes}"
 
 
 def check_fits(needs: Resources, node: str, beside: list[Place]) -> None:
@@ -147,7 +169,7 @@ def described(needs: Resources) -> str:
     """Such as `4 cores, 1 GPUs`."""
     asked = [(needs.num_cores, "cores"), (needs.num_gpus, "GPUs"), (needs.memory_gib, "GiB")]
     said = [f"{number} {unit}" for number, unit in asked if number]
-    return ", ".join([*said, *([f"the label partition={needs.partition}"] if needs.partition else [])]) or "no limits"
+    return ", ".join([*said, *([f"the label partition={needs.partition}"] if needs.partition else [])]) or _NO_LIMITS
 
 
 def _suits(needs: Resources, node: Node) -> bool:
