@@ -1,6 +1,7 @@
 """The sbatch file of a command: what a person can read, change and submit by hand."""
 
 import hashlib
+import math
 import os
 import re
 import shlex
@@ -69,10 +70,15 @@ def batch_file(command: Command, resources: Resources, node: str = "") -> str:
 
 
 def _options(log: Path, num_nodes: int) -> dict[str, str]:
-    output = str(log.resolve()).replace("%", "%%")
+    output = str(log.resolve())
+    if "\\" in output:  # SLURM itself reads them once more in the pattern of a file's name
+        raise UserError(
+            f"--executor slurm: SLURM writes no log below a folder with a backslash in its name ({output}); "
+            f"give another --output_dir"
+        )
     return {
         "job-name": job_name(log),
-        "output": output,
+        "output": output.replace("%", "%%"),
         "open-mode": "append",
         "chdir": str(ROOT),
         "export": "ALL",
@@ -89,7 +95,7 @@ def _asked(resources: Resources) -> dict[str, str]:
         "cpus-per-task": resources.num_cores,
         "gpus-per-node": resources.num_gpus,
         "mem": f"{resources.memory_gib}G" if resources.memory_gib else "",
-        "time": round(resources.time_h * 60),
+        "time": max(1, math.ceil(resources.time_h * 60)) if resources.time_h else 0,  # 0 would be no limit
         "partition": resources.partition,
     }
     own = {name: os.environ.get(variable, "") for name, variable in SETTINGS.items()}

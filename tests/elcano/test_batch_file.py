@@ -44,6 +44,11 @@ def test_it_asks_for_what_the_recipe_and_the_person_say(tmp_path: Path, monkeypa
     assert asked(batch_file(command, ANY, "n7"))["nodelist"] == "n7"
 
 
+def test_a_time_of_less_than_a_minute_is_no_time_without_end(tmp_path: Path) -> None:
+    for hours, minutes in ((1e-5, "1"), (1.01, "61"), (2.3, "138")):
+        assert asked(batch_file(Command(["true"], tmp_path / "x.log"), Resources(time_h=hours)))["time"] == minutes
+
+
 def test_it_is_a_script_that_does_the_same(tmp_path: Path) -> None:
     words = ["a b", "", 'x"y$HOME', "it's", "*"]
     command = Command([sys.executable, "-c", SAYS, *words], tmp_path / "x.log", {"NAME": "two 'words'"})
@@ -57,8 +62,10 @@ def test_a_folder_of_any_name_is_one_value_and_a_line_break_is_refused(tmp_path:
     for name, written in (("it#1", '"{}"'), ("it's", '"{}"'), ("a b", '"{}"'), ("plain-1_2", "{}")):
         log = tmp_path / name / "x.log"
         assert asked(batch_file(Command(["true"], log), ANY))["output"] == written.format(log)
-    log = tmp_path / 'a"b\\c' / "x.log"
-    assert asked(batch_file(Command(["true"], log), ANY))["output"] == f'"{tmp_path}/a\\"b\\\\c/x.log"'
+    log = tmp_path / 'a"b' / "x.log"
+    assert asked(batch_file(Command(["true"], log), ANY))["output"] == f'"{tmp_path}/a\\"b/x.log"'
+    with pytest.raises(UserError, match=r"no log below a folder with a backslash in its name .*; give another"):
+        batch_file(Command(["true"], tmp_path / "a\\b" / "x.log"), ANY)
     with pytest.raises(UserError, match="no sbatch file can hold"):
         batch_file(Command(["true"], tmp_path / "a\nb" / "x.log"), ANY)
 
