@@ -43,9 +43,7 @@ def opened(config: Flags, embedded_tasks: Path) -> Iterator[tuple[Flags, World, 
     taken = choose_settings(config.env, offered)
     _check_used(config, taken)
     world = make_world(config.env, **taken)
-    if config.ray_address and not config.dry_run:
-        _join_cluster(config.ray_address)
-    with contextlib.nullcontext(world.note) if config.dry_run else world.serve() as note:
+    with _used_cluster(config), contextlib.nullcontext(world.note) if config.dry_run else world.serve() as note:
         tasks = asyncio.run(world.tasks())
         if "env_tasks" not in taken:
             tasks = _only(config.env_tasks, tasks)
@@ -54,13 +52,21 @@ def opened(config: Flags, embedded_tasks: Path) -> Iterator[tuple[Flags, World, 
         yield config, world, tasks
 
 
-def _join_cluster(address: str) -> None:
-    """Before there is an event loop, whose signals Ray would take over."""
-    said = f"--ray_address {address}"
+@contextlib.contextmanager
+def _used_cluster(config: CollectionConfig) -> Iterator[None]:
+    """The one that the flags name, if they do. Before there is an event loop, whose signals Ray would take over."""
+    if not config.ray_address or config.dry_run:
+        yield
+        return
+    address, said = config.ray_address, f"--ray_address {config.ray_address}"
     prepare(address, said)
     from common.ray_cluster import cluster  # only now: Ray reads its settings as it is imported
 
     cluster.join(address, said)
+    try:
+        yield
+    finally:
+        cluster.leave()
 
 
 def _check_used(config: CollectionConfig, taken: dict[str, Any]) -> None:

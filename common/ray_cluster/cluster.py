@@ -1,10 +1,12 @@
 """The Ray cluster at an address, or else one of this machine alone, which ends with this process."""
 
+import atexit
 import contextlib
 import dataclasses
 import ipaddress
 import logging
 import os
+import signal
 from collections.abc import Iterator
 
 import psutil
@@ -44,6 +46,13 @@ def join(address: str, said: str) -> None:
         _start(said)
     else:
         _connect(address, said)
+    atexit.register(leave)  # before Ray's own way, which another Ctrl-C interrupts
+
+
+def leave() -> None:
+    """At a command's end: Ctrl-C does nothing from here on, as all that is left takes seconds."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ray.shutdown()
 
 
 def nodes() -> list[Node]:

@@ -95,6 +95,25 @@ def test_a_server_of_http2_may_be_ray(monkeypatch: pytest.MonkeyPatch) -> None:
         prepare(address, "")
 
 
+INTERRUPTED = """
+import os, ray, signal
+from common.ray_cluster import cluster
+
+def shutdown():
+    os.kill(os.getpid(), signal.SIGINT)
+    print("shut down")
+
+ray.shutdown, cluster._start = shutdown, lambda said: None
+cluster.join("", "")
+"""
+
+
+@NEEDS_RAY
+def test_another_ctrl_c_at_the_end_interrupts_nothing() -> None:
+    done = started(INTERRUPTED)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "shut down\n", "")
+
+
 @NEEDS_RAY
 def test_a_cluster_of_its_own_has_a_token_that_only_this_user_reads() -> None:
     script = SETS + (
