@@ -17,7 +17,7 @@ _CHARACTERS = 44  # of a line under one
 
 
 def contact_sheet(trace: dict[str, Any], screenshots: Sequence[Path]) -> bytes:
-    """A PNG of what `make_traces.trace` gives."""
+    """A PNG of what `make_traces.trace` gives, of at least one step."""
     across = min(NUM_ACROSS, len(screenshots))
     down = -(-len(screenshots) // across)
     width, height = across * (WIDTH + MARGIN) + MARGIN, HEIGHT + _NUM_LINES * LINE + MARGIN

@@ -11,6 +11,8 @@ For each trajectory that the columns tell something of, without columns for all,
                    columns {name: number}, candidates [{reply, action, columns}] where these were drawn
     <name>.png     a contact sheet: the screenshots in order, under each the action and its numbers, and the candidate
                    that is learned in its place
+
+A trajectory without a step, which a fault ended before the first, has neither; it is told and passed over.
 """
 
 import dataclasses
@@ -55,19 +57,23 @@ def main(config: Config) -> None:
     folders = [folder for folder in list_trajectories(config.result_dir) if is_complete(folder)]
     if config.tasks:
         folders = [folder for folder in folders if split_folder_name(folder.name)[0] in config.tasks]
-    count = 0
+    if not folders:
+        raise UserError(f"{config.result_dir}: holds no complete trajectory of {', '.join(config.tasks) or 'any task'}")
+    count, with_steps = 0, []
     for folder in folders:
         trajectory = read_trajectory(folder)
+        if not trajectory.steps:
+            print(f"{folder.name}: has no step, so no trace ({trajectory.reason or trajectory.status})")
+            continue
+        with_steps.append(sample_id(trajectory, config.round_id, 1))
         made = trace(trajectory, config.round_id, rows, config.output_dir)
         if not rows or any(step["columns"] for step in made["steps"]):
             count += 1
             write_json(config.output_dir / f"{folder.name}.json", made)
             screenshots = [trajectory.screenshot(step.number) for step in trajectory.steps]
             write_atomic(config.output_dir / f"{folder.name}.png", contact_sheet(made, screenshots), flush=False)
-    if not folders:
-        raise UserError(f"{config.result_dir}: holds no complete trajectory of {', '.join(config.tasks) or 'any task'}")
-    if not count:
-        some = sample_id(trajectory, config.round_id, 1)
+    if with_steps and not count:
+        some = with_steps[-1]
         raise UserError(f"{config.result_dir}: no file of columns has a row for {some}; give the samples' --round_id")
     print(f"{config.output_dir}: traces of {count} of {len(folders)} trajectories")
 

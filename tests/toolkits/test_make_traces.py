@@ -9,6 +9,8 @@ from PIL import Image
 from pyarrow import parquet
 
 from common.errors import UserError
+from data.outcome import Verdict
+from data.trajectory import INVALID
 from tests.toolkits.trajectories import write_trajectory
 from toolkits.contact_sheet import HEIGHT, MARGIN, WIDTH
 from toolkits.make_traces import Config, main
@@ -62,3 +64,17 @@ def test_without_columns_there_are_pictures_all_the_same(tmp_path: Path) -> None
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["taskShop--4.json", "taskShop--4.png"]
     with pytest.raises(UserError, match="holds no complete trajectory of Shop--5"):
         main(Config(tmp_path / "trajectories", tmp_path / "out", tasks=("Shop--5",)))
+
+
+def test_a_trajectory_without_a_step_is_told_and_stops_no_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results, out = tmp_path / "trajectories", tmp_path / "out"
+    write_trajectory(results, "Shop--2", num_steps=0, status=INVALID, verdict=Verdict.INVALID)
+    write_trajectory(results, "Shop--3", num_steps=2)
+    main(Config(results, out))
+    assert sorted(path.name for path in out.iterdir()) == ["taskShop--3.json", "taskShop--3.png"]
+    told = capsys.readouterr().out
+    assert "taskShop--2: has no step, so no trace (invalid)" in told and "traces of 1 of 2 trajectories" in told
+    main(Config(results, out, tasks=("Shop--2",)))
+    assert "traces of 0 of 1 trajectories" in capsys.readouterr().out
