@@ -57,6 +57,40 @@ def test_an_option_that_an_algorithm_does_not_have_is_refused() -> None:
         algorithms.load("sft", "beta=1")
 
 
+OUT_OF_RANGE = [
+    ("digirl", "lam=-0.1", "lam must be 0 to 1, not -0.1"),
+    ("digirl", "horizon=0", "horizon must be at least 1, not 0"),
+    ("digirl", "quantile=1.5", "quantile must be 0 to 1, not 1.5"),
+    ("filtered_bc", "rule=quantile,quantile=-1", "quantile must be 0 to 1, not -1.0"),
+    ("pae", "shortest=2", "shortest must be 0 to 1, not 2.0"),
+    ("pae", "shortest=0", "shortest must be above 0, not 0.0"),
+    ("pae", "trajectories=0", "trajectories must be at least 1, not 0"),
+    ("pae", "seed=-1", "seed must be at least 0, not -1"),
+    ("webrl", "beta=0", "beta must be above 0, not 0.0"),
+    ("webrl", "lam=7", "lam must be 0 to 1, not 7.0"),
+    ("webrl", "gamma=1.1", "gamma must be 0 to 1, not 1.1"),
+    ("webrl", "replay=-2", "replay must be at least 0, not -2.0"),
+    ("webrl", "window_low=2,window_high=1", "window_low=2.0 must be below window_high=1.0"),
+    ("webrl", "beta=nan", "beta must be a finite number, not nan"),
+    ("grpo", "clip_low=0", "clip_low must be above 0, not 0.0"),
+    ("grpo", "clip_high=-0.2", "clip_high must be above 0, not -0.2"),
+    ("grpo", "dual_clip=0.5", r"dual_clip must be 0 \(none\) or above 1, not 0.5"),
+    ("grpo", "drop_above=0", "drop_above must be above 0, not 0.0"),
+    ("digiq", "loss=awr,temperature=0", "temperature must be above 0, not 0.0"),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "message"), OUT_OF_RANGE)
+def test_an_option_out_of_its_range_is_named(name: str, options: str, message: str) -> None:
+    with pytest.raises(UserError, match=f"^ALGORITHM_OPTIONS={options} of {name}: {message}$"):
+        algorithms.load(name, options)
+
+
+@pytest.mark.parametrize("options", ["dual_clip=0", "dual_clip=3"])
+def test_a_dual_clip_may_be_off(options: str) -> None:
+    assert algorithms.load("grpo", options)
+
+
 def test_sft_counts_every_sample_alike() -> None:
     """Token means 1 and 1.5; the second sample weighs half, and the mean is over two samples all the same."""
     batch = tokens(weight=[1.0, 0.5])

@@ -8,6 +8,7 @@ import importlib
 
 from common.command_line import read
 from common.errors import UserError
+from common.limits import deferred
 from training.algorithm_names import check_name
 from training.algorithms.algorithm import Algorithm
 
@@ -16,7 +17,7 @@ def load(name: str, options: str = "") -> Algorithm:
     """The algorithm `name` with its own `options`: `clip_low=0.2,clip_high=0.28`.
 
     Raises:
-        UserError: there is no such algorithm, or an option is not NAME=VALUE, or not one of its own.
+        UserError: there is no such algorithm; an option is not NAME=VALUE, not one of its own, or out of its range.
     """
     check_name(name)
     path = name if "." in name else f"{__name__}.{name}"
@@ -31,4 +32,10 @@ def load(name: str, options: str = "") -> Algorithm:
             raise UserError(f"ALGORITHM_OPTIONS={options}: {option!r} is not NAME=VALUE")
         arguments += [f"--{key}", value]
     own = ", ".join(field.name for field in dataclasses.fields(kind)) or "none"
-    return read(kind, arguments, f"ALGORITHM_OPTIONS={options} of {name}", hint=f"its options: {own}")
+    said = f"ALGORITHM_OPTIONS={options} of {name}"
+    with deferred():
+        chosen = read(kind, arguments, said, hint=f"its options: {own}")
+    try:
+        return dataclasses.replace(chosen)
+    except UserError as error:
+        raise UserError(f"{said}: {error}") from None

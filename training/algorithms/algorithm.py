@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from common.errors import UserError
+from common.limits import Checked
 from training.experience import RewardedTrajectory
 
 Mode = Literal["paper", "released"]
@@ -95,12 +96,15 @@ class PredictedTokens:
         return values.new_zeros(len(self.num_tokens)).index_add(0, self.spread(numbers), values)
 
 
-class Algorithm(abc.ABC):
-    """A frozen dataclass whose fields are its own options, with defaults (`ALGORITHM_OPTIONS=name=value,...`).
+class Algorithm(Checked, abc.ABC):
+    """A frozen dataclass whose fields are its own options (`ALGORITHM_OPTIONS=name=value,...`), each with a default and
+    its limits (common/limits.py): `lam: Annotated[float, between(0, 1)] = 0.5`.
 
     The loss of an optimizer step is the sum of `token_losses` over all predicted tokens of its global batch, divided by
     the sum of `shares` over all its samples; the trainer sees to it in every layout, padded or packed.
     """
+
+    spelled = str
 
     @property
     @abc.abstractmethod

@@ -21,12 +21,13 @@ Source: Digi-Q (arXiv 2502.15760), digiq/trainer.py.
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 import numpy as np
 import torch
 
 from common.errors import UserError
+from common.limits import above
 from training.algorithms.algorithm import Algorithm, BatchColumns, Mode, Needs, Number, PredictedTokens
 from training.algorithms.digirl import clamped_likelihood
 from training.experience import RewardedTrajectory
@@ -44,7 +45,7 @@ class DigiQ(Algorithm):
     loss: Literal["best_of_n", "awr", "pg"] = "best_of_n"
     threshold: float = 0.1
     """0.1 for AitW general, 0.05 for web shopping in the paper."""
-    temperature: float = 0.01
+    temperature: Annotated[float, above(0)] = 0.01
     """Of awr."""
     mode: Mode = "paper"
 

@@ -18,12 +18,13 @@ V is the smaller of two heads, 0 after the last step. Source: DigiRL (arXiv 2406
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import torch
 
 from common.errors import UserError
+from common.limits import at_least, between
 from data.rewarded_step import discounted_returns
 from training.algorithms.algorithm import BatchColumns, Mode, Needs, Number, PredictedTokens
 from training.algorithms.weighted_sft import WeightedSft
@@ -35,10 +36,10 @@ from training.experience import RewardedTrajectory
 class DigiRl(WeightedSft):
     """Columns: advantage, weight (1 of a step that is kept), share (1 of every step of a kept trajectory)."""
 
-    lam: float = 0.5
-    horizon: int = 20
+    lam: Annotated[float, between(0, 1)] = 0.5
+    horizon: Annotated[int, at_least(1)] = 20
     """Steps that an agent may take: 10 or 20 in the paper."""
-    quantile: float = 0.9
+    quantile: Annotated[float, between(0, 1)] = 0.9
     """Trajectories below it are left out."""
     curriculum: Literal["instruction", "outcome"] = "instruction"
     """What the quantile is of: A_instr, or the outcome alone, which needs no instruction_value."""

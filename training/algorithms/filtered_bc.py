@@ -13,12 +13,13 @@ likelihood (digirl.py).
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import torch
 
 from common.errors import UserError
+from common.limits import between
 from training.algorithms.algorithm import Mode, PredictedTokens
 from training.algorithms.digirl import clamped_likelihood
 from training.algorithms.weighted_sft import WeightedSft
@@ -31,7 +32,7 @@ class FilteredBc(WeightedSft):
     """Columns: weight, 1 of every step of a kept trajectory."""
 
     rule: Literal["success", "quantile", "all"] = "success"
-    quantile: float = 0.9
+    quantile: Annotated[float, between(0, 1)] = 0.9
     mode: Mode = "paper"
 
     def columns(self, trajectories: Sequence[RewardedTrajectory]) -> list[dict[str, np.ndarray]]:

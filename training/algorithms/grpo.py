@@ -21,14 +21,17 @@ dual_clip=3, normalizer=constant, ratio=decoupled); decoupled ratios: arXiv 2110
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import torch
 
 from common.errors import UserError
+from common.limits import Limit, above
 from training.algorithms.algorithm import Algorithm, BatchColumns, Needs, Number, PredictedTokens
 from training.experience import RewardedTrajectory, by_group
+
+_DUAL_CLIP = Limit("0 (none) or above 1", lambda value: value == 0 or value > 1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,12 +39,12 @@ class Grpo(Algorithm):
     """Columns: advantage, weight (0 of what a group that was dropped has, else 1)."""
 
     normalizer: Literal["none", "trajectory", "constant"] = "none"
-    clip_low: float = 0.2
-    clip_high: float = 0.28
-    dual_clip: float = 3.0
+    clip_low: Annotated[float, above(0)] = 0.2
+    clip_high: Annotated[float, above(0)] = 0.28
+    dual_clip: Annotated[float, _DUAL_CLIP] = 3.0
     """0: none."""
     ratio: Literal["behavior", "decoupled"] = "behavior"
-    drop_above: float = 5.0
+    drop_above: Annotated[float, above(0)] = 5.0
     mean: Literal["sample", "token"] = "sample"
 
     @property

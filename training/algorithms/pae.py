@@ -12,10 +12,12 @@ Source: PAE (arXiv 2412.13194), algorithms/utils.py.
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
 
 from common.errors import UserError
+from common.limits import above, at_least, between
 from training.algorithms.weighted_sft import WeightedSft
 from training.experience import RewardedTrajectory, by_task
 
@@ -24,11 +26,11 @@ from training.experience import RewardedTrajectory, by_task
 class Pae(WeightedSft):
     """Columns: weight, 1 of every step of a trajectory that was drawn."""
 
-    shortest: float = 0.2
+    shortest: Annotated[float, above(0), between(0, 1)] = 0.2
     """Part of a task's successes that is kept, by length."""
-    trajectories: int = 1024
+    trajectories: Annotated[int, at_least(1)] = 1024
     """Trajectories of a round's training, at most."""
-    seed: int = 0
+    seed: Annotated[int, at_least(0)] = 0
 
     def columns(self, trajectories: Sequence[RewardedTrajectory]) -> list[dict[str, np.ndarray]]:
         kept = np.zeros(len(trajectories), bool)

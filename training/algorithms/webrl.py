@@ -28,12 +28,14 @@ Source: WebRL (arXiv 2411.02337), webrl/trainer.py.
 import dataclasses
 import math
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
 import torch
 from torch.nn.functional import smooth_l1_loss
 
 from common.errors import UserError
+from common.limits import above, at_least, between
 from data.rewarded_step import discounted_returns, round_of
 from training.algorithms.algorithm import Algorithm, BatchColumns, Mode, Needs, Number, PredictedTokens
 from training.estimators import td_errors
@@ -44,17 +46,22 @@ from training.experience import RewardedTrajectory
 class WebRl(Algorithm):
     """Columns: advantage, weight with replay; `reference_logprobs` are of the policy that the phase began with."""
 
-    beta: float = 1.0
-    lam: float = 0.5
-    gamma: float = 0.9
+    beta: Annotated[float, above(0)] = 1.0
+    lam: Annotated[float, between(0, 1)] = 0.5
+    gamma: Annotated[float, between(0, 1)] = 0.9
     """Discount of the returns of the released mode."""
     mode: Mode = "paper"
-    replay: float = 0.0
+    replay: Annotated[float, at_least(0)] = 0.0
     """Steps of earlier rounds for each new one, at most; 2 in the paper. 0: all samples count."""
     window_low: float = 1 / 0.95
     window_high: float = 1 / 0.5
-    seed: int = 0
+    seed: Annotated[int, at_least(0)] = 0
     """Of the draw of what is replayed."""
+
+    def check_together(self) -> None:
+        super().check_together()
+        if self.window_low >= self.window_high:
+            raise UserError(f"window_low={self.window_low} must be below window_high={self.window_high}")
 
     @property
     def needs(self) -> Needs:
@@ -67,12 +74,12 @@ class WebRl(Algorithm):
 
     def columns(self, trajectories: Sequence[RewardedTrajectory]) -> list[dict[str, np.ndarray]]:
         found = [{"advantage": self._advantage(trajectory)} for trajectory in trajectories]
-        every = np.concatenate([columns["advantage"] for columns in found])
-        if not (every.any() if self.mode == "paper" else (every > 0).any()):
-            raise UserError(f"no step of {len(found)} trajectories is better than expected; there is nothing to learn")
         if self.replay:
             for columns, weight in zip(found, self._weights(trajectories), strict=True):
                 columns["weight"] = weight
+        counted = np.concatenate([columns["advantage"] * columns.get("weight", 1.0) for columns in found])
+        if not (counted.any() if self.mode == "paper" else (counted > 0).any()):
+            raise UserError(f"no step of {len(found)} trajectories is better than expected; there is nothing to learn")
         return found
 
     def _weights(self, trajectories: Sequence[RewardedTrajectory]) -> list[np.ndarray]:
