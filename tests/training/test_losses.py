@@ -47,6 +47,26 @@ def test_the_regressions_gradient(advantage: float, beta: float) -> None:
     assert slope(0.3, advantage, options)[0] == pytest.approx((beta * 0.3 - advantage) ** 2 / (2 * beta), abs=1e-6)
 
 
+@pytest.mark.parametrize("mode", ["paper", "released"])
+def test_webrls_loss_with_replay_is_a_mean_over_what_counts(mode: str) -> None:
+    """As if the samples of weight 0 were not there: neither in the sum nor in what it is divided by."""
+    logprobs = torch.tensor([-1.0, -0.5, -2.0, -0.1, -0.2, -0.3, -1.5, -0.7], requires_grad=True)
+    referred = {"reference_logprobs": torch.full((8,), -0.6)}
+    tokens = batch(logprobs, referred, advantage=[1.0, 0.5, 0.8, 0.3], weight=[0.0, 1.0, 1.0, 0.0])
+    loss = loss_of("webrl", f"mode={mode},replay=2", tokens)
+    loss.backward()
+    fewer = BatchColumns(
+        torch.tensor([1, 3]),
+        {"advantage": torch.tensor([0.5, 0.8]), "weight": torch.ones(2)},
+        {"reference_logprobs": torch.full((4,), -0.6)},
+    )
+    alone = logprobs.detach()[2:6].requires_grad_()
+    expected = loss_of("webrl", f"mode={mode}", PredictedTokens(alone, fewer))
+    expected.backward()
+    assert loss.item() == pytest.approx(expected.item()) and expected.item() > 0
+    assert logprobs.grad.tolist() == pytest.approx([0.0, 0.0, *alone.grad.tolist(), 0.0, 0.0])
+
+
 @pytest.mark.parametrize(("reference", "beta"), [(math.log(0.5), 1.0), (math.log(0.9), 5.0)])
 def test_the_released_regression_is_filtered_imitation_with_a_trust_region(reference: float, beta: float) -> None:
     """-clip(1 - beta rho, 0, 1) for good actions, beta larger where the reference is sure; nothing for bad ones."""
