@@ -72,8 +72,11 @@ def beginnings(result_dir: Path) -> dict[str, Trajectory]:
 
 
 def site(web: str) -> str:
-    """An address's host, whatever its port: that of embedded websites differs from run to run."""
-    return urlsplit(web).hostname or web
+    """An address's host and port: WebArena's sites are ports of one host. Of a name below `localhost` the host alone:
+    the port of embedded websites differs from run to run."""
+    parts = urlsplit(web)
+    host = parts.hostname or ""
+    return host if host.endswith(".localhost") else parts.netloc.rpartition("@")[2].lower() or web
 
 
 if __name__ == "__main__":

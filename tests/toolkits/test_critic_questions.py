@@ -49,3 +49,16 @@ def test_a_task_that_nobody_tried_is_shown_on_its_sites_first_page(tmp_path: Pat
     write_tasks(tmp_path / "tasks.jsonl", tasks[1:])
     with pytest.raises(UserError, match="no trajectory began on a site of"):
         make_task_samples.main(make_task_samples.Config(*paths))
+
+
+def test_ports_of_one_host_are_sites_of_their_own(tmp_path: Path) -> None:
+    """As WebArena's are: a shopping page says nothing of what a task on the forum is worth."""
+    shop, forum, git = (f"http://webarena.org:{port}/" for port in (7770, 9999, 8023))
+    write_trajectory(tmp_path / "results", "Shop--3", num_steps=2, web=shop)
+    write_trajectory(tmp_path / "results", "Forum--4", num_steps=3, web=forum)
+    tasks = [Task("Forum--9", "Post.", f"{forum}f/books"), Task("Git--1", "Star.", git), Task("Shop--9", "Buy.", shop)]
+    write_tasks(tmp_path / "tasks.jsonl", tasks)
+    paths = (tmp_path / "tasks.jsonl", tmp_path / "results", tmp_path / "images", tmp_path / "samples.json")
+    make_task_samples.main(make_task_samples.Config(*paths))
+    shown = {sample["id"]: sample["images"] for sample in read_json(tmp_path / "samples.json")}
+    assert shown == {"Forum--9--r00--step01": ["Forum--4.png"], "Shop--9--r00--step01": ["Shop--3.png"]}

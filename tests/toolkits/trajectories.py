@@ -24,10 +24,11 @@ def write_trajectory(
     num_steps: int = 4,
     status: str | None = FINISHED,
     verdict: Verdict | None = Verdict.SUCCESS,
+    web: str = "http://shop.localhost:7070/",
 ) -> Path:
     """A trajectory folder; `status` None leaves it as a crash would, `verdict` None unjudged."""
     folder = results / folder_name(task_id, run)
-    task = Task(id=task_id, ques="Find a shoe.", web="http://shop.localhost:7070/")
+    task = Task(id=task_id, ques="Find a shoe.", web=web)
     writer = TrajectoryWriter(folder, task, provenance={}, system_prompt="You browse.", run=run)
     for number in range(1, num_steps + 1):
         action = "ANSWER; blue" if number == num_steps else f"Click [{number}]"
