@@ -9,7 +9,8 @@ The server is asked with each training sample's own conversation. One row a samp
     candidates             replies, no two of the same action, none of the action that was taken
     candidate_token_ids    their tokens as they were drawn
 
-A reply that the action parser does not take is drawn again, twice at most, so that a step has at most N - 1 of them.
+A reply that the parser of `--action_space` does not take is drawn again, twice at most, so that a step has at most
+N - 1 of them. Where it takes no reply at all nothing is written: the policy speaks another action space.
 What is drawn depends on the seed, the sample and the weights alone: a command that was killed goes on where it stopped,
 and leaves the same file. `toolkits/convert_to_tar_data.py --candidates` makes samples of them.
 """
@@ -17,13 +18,14 @@ and leaves the same file. `toolkits/convert_to_tar_data.py --candidates` makes s
 import asyncio
 import base64
 import contextlib
+import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow
 
-from collection.agent.policy import PolicyError, Sampling
+from collection.agent.policy import Completion, PolicyError, Sampling
 from collection.agent.predict_policy import PredictPolicy
 from collection.config.commands import CandidatesConfig
 from common.cli import run
@@ -33,8 +35,13 @@ from common.flags import narrowed
 from common.progress import Reporter
 from common.seeds import derive_seed
 from common.spool import Spool
-from data.action import Action, ActionError, parse_reply
+from data.action import ActionError
+from data.action_spaces import NUMBERS, action_space
+from data.action_spaces.space import ActionSpace
 from data.columns import check_record, digest_of, is_written, write_columns
+from data.images import opened
+from data.point_action import AnyAction
+from data.screen import Screen
 from data.shard import Sample, read_manifest, read_shard
 
 MAX_ATTEMPTS = 3
@@ -68,6 +75,7 @@ async def draw_all(config: CandidatesConfig) -> None:
         "policy": version,
         "num_candidates": config.num_candidates,
         "sampling": config.asked(config.seed),
+        **({} if config.action_space == NUMBERS else {"action_space": config.action_space}),
     }
     if is_written(config.output, record):
         return
@@ -88,40 +96,61 @@ async def draw_all(config: CandidatesConfig) -> None:
     await asyncio.gather(*(work() for _ in range(config.num_sessions)))
     await policy.close()
     rows = [{"id": key, **spool.entries[key]} for key in order]
+    num_drawn, num_unread = (config.num_candidates - 1) * len(rows), sum(row.get("num_unread", 0) for row in rows)
+    if rows and num_unread == num_drawn:
+        spool.remove()
+        raise UserError(
+            f"{config.dataset_path}: none of {num_drawn} replies is an action of --action_space {config.action_space}; "
+            "give the one that the policy speaks"
+        )
     write_columns(config.output, [rows], _SCHEMA, record)
     spool.remove()
     count = sum(len(row["candidates"]) for row in rows)
     print(f"{config.output}: {count} candidates beside the actions of {len(rows)} steps, drawn by {version or 'it'}")
+    if num_unread:
+        print(f"{num_unread} of {num_drawn} were no action of {config.action_space} in {MAX_ATTEMPTS} attempts")
 
 
 async def draw(policy: PredictPolicy, sample: Sample, config: CandidatesConfig, version: str) -> dict[str, Any]:
-    """A sample's row, without its id."""
+    """A sample's row, without its id, and how many replies were no action."""
     *asked, taken = sample.conversations
+    space = action_space(config.action_space)
+    screen = screen_of(sample, space)
     request = {
         "conversations": [{"role": _ROLES[turn["from"]], "content": turn["value"]} for turn in asked],
         "images": [base64.b64encode(image).decode() for image in sample.images],
     }
-    known, found = [action_of(taken["value"])], []
+    known, found, num_unread = [actions_of(taken["value"], space, screen)], [], 0
     for number in range(1, config.num_candidates):
         for attempt in range(MAX_ATTEMPTS):
-            try:
-                seed = derive_seed(config.seed or 0, sample.id, number, attempt)
-                completion = await policy.answer(sample.id, request, seed)
-            except PolicyError as error:
-                raise UserError(f"sample {sample.id}: {error}") from None
-            if completion.weights_version != version:
-                changed = f"changed from {version} to {completion.weights_version}"
-                raise UserError(f"the server's weights {changed}; give it the first again and this command")
-            if (action := action_of(completion.text)) is not None:
+            seed = derive_seed(config.seed or 0, sample.id, number, attempt)
+            completion = await _answer(policy, sample, request, seed, version)
+            if (actions := actions_of(completion.text, space, screen)) is not None:
                 break
-        if action is not None and action not in known:
-            known.append(action)
+        num_unread += actions is None
+        if actions is not None and actions not in known:
+            known.append(actions)
             found.append(completion)
     return {
         "digest": digest_of(sample.conversations),
         "candidates": [completion.text for completion in found],
         "candidate_token_ids": [completion.token_ids for completion in found],
+        "num_unread": num_unread,
     }
+
+
+async def _answer(
+    policy: PredictPolicy, sample: Sample, request: dict[str, Any], seed: int, version: str
+) -> Completion:
+    """One reply; `UserError` where there is none, or it is of other weights than `version`."""
+    try:
+        completion = await policy.answer(sample.id, request, seed)
+    except PolicyError as error:
+        raise UserError(f"sample {sample.id}: {error}") from None
+    if completion.weights_version != version:
+        changed = f"changed from {version} to {completion.weights_version}"
+        raise UserError(f"the server's weights {changed}; give it the first again and this command")
+    return completion
 
 
 def _begun(drawn: Path) -> dict[str, Any]:
@@ -131,12 +160,23 @@ def _begun(drawn: Path) -> dict[str, Any]:
     return {}
 
 
-def action_of(reply: str) -> Action | None:
+def actions_of(reply: str, space: ActionSpace, screen: Screen | None) -> tuple[AnyAction, ...] | None:
     """What a reply does; None when the parser does not take it."""
     try:
-        return parse_reply(reply).action
+        return space.parse(reply, screen).actions
     except ActionError:
         return None
+
+
+def screen_of(sample: Sample, space: ActionSpace) -> Screen | None:
+    """What a space with coordinates points on: the sample's newest screenshot, as if it were the viewport, whose size
+    samples do not tell; points are only compared here."""
+    if space.scale is None:
+        return None
+    if not sample.images:
+        raise UserError(f"sample {sample.id}: shows no screenshot, on which --action_space {space.name} points")
+    with opened(io.BytesIO(sample.images[-1])) as image:
+        return Screen(image.size, image.size)
 
 
 def _steps(config: CandidatesConfig, manifest: dict[str, Any]) -> Iterator[Sample]:

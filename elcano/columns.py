@@ -11,11 +11,12 @@ What an algorithm reads is known to these commands alone; here it is a name.
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from collection.config.commands import CandidatesConfig
 from common.flags import flags, variables
 from elcano.executors.executor import Command, python
-from elcano.recipe import Round
+from elcano.recipe import Recipe, Round
 
 if TYPE_CHECKING:
     from elcano.rounds import Stages
@@ -110,11 +111,16 @@ def _call(stages: "Stages", round: Round, command: str, said: dict[str, str]) ->
     stages.executor.run(Command(words, log, said), needs)
 
 
+def candidates_of(recipe: Recipe, round: Round, **own: Any) -> CandidatesConfig:
+    """How a round's candidates are drawn: read as the policy spoke when it explored."""
+    return dataclasses.replace(round.candidates, **own, action_space=recipe.exploration.action_space)
+
+
 def _draw_candidates(stages: "Stages", round: Round, policy: Path, shards: Path) -> Path:
     output = stages.run_dir / round.name / "candidates.parquet"
     with stages.logbook.stage(f"{round.name}/candidates") as needed:
         if needed:
             with stages.policy(round.name, policy) as url:
-                config = dataclasses.replace(round.candidates, dataset_path=shards, output=output, api_localhost=(url,))
+                config = candidates_of(stages.recipe, round, dataset_path=shards, output=output, api_localhost=(url,))
                 stages.run(python("collection/sample_candidates.py", *flags(config)), round.name, "candidates")
     return output

@@ -31,7 +31,7 @@ _OWN = {
     "serving": ("model_name_or_path", "host", "port", "api_key", "image_recipe"),
     "training": ("dry_run", "column_files"),
     "representation": ("dry_run", "column_files", "algorithm", "algorithm_options"),
-    "candidates": ("dataset_path", "output", "api_localhost"),
+    "candidates": ("dataset_path", "output", "api_localhost", "action_space"),
 }
 """What a run sets itself, by part; keys come from the environment, never from a recipe."""
 _MAY_CHANGE = {"num_test_tasks", "controls", "looks", "reference", "needs"}

@@ -12,6 +12,7 @@ from collection.config.network import NetworkFlags
 from collection.config.tasks import TaskFlags
 from common.errors import UserError
 from common.limits import at_least, between
+from data.action_spaces import NUMBERS, action_space
 from data.sampling import SamplingRequest
 
 
@@ -61,8 +62,14 @@ class CandidatesConfig(SamplingRequest):
     """URL of the /predict of a server that holds the policy, or several of them."""
     num_candidates: Annotated[int, between(2, 64)] = 16
     """N of a step, with the action that was taken."""
+    action_space: str = NUMBERS
+    """How the policy says what it does, as when the trajectories were collected (docs/action_spaces.md)."""
     num_sessions: Annotated[int, at_least(1)] = 16
     """Samples that are asked about at the same time."""
+
+    def check_together(self) -> None:
+        super().check_together()
+        action_space(self.action_space)  # there is one of this name
 
 
 @dataclass(frozen=True, kw_only=True)

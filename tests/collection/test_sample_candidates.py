@@ -1,11 +1,13 @@
 """sample_candidates.py as a user runs it: over a real server, killed in the middle; its file as Digi-Q takes it."""
 
+import itertools
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,9 @@ import pytest
 from pyarrow import parquet
 
 from collection.config.commands import CandidatesConfig
-from collection.sample_candidates import action_of, main
+from collection.sample_candidates import actions_of, main, screen_of
 from common.errors import UserError
+from data.action_spaces import NUMBERS, action_space
 from data.columns import read_record
 from data.rewarded_step import reward_fields
 from data.shard import Sample, read_manifest, read_shard
@@ -145,6 +148,61 @@ def test_bad_input_is_one_line_and_nothing_is_overwritten(tmp_path: Path) -> Non
     assert not (tmp_path / "more").exists()
 
 
+def clicked(x: int) -> str:
+    call = {"name": "computer_use", "arguments": {"action": "left_click", "coordinate": [x, 200]}}
+    return f"<tool_call>\n{json.dumps(call)}\n</tool_call>"
+
+
+SPOKEN = {
+    "webrl": ('do(action="Click", element="3")', 'exit(message="blue")'),
+    "qwen_computer_use": (clicked(100), clicked(300)),
+}
+
+
+@pytest.mark.parametrize("space", SPOKEN)
+def test_candidates_are_read_in_the_action_space_that_the_policy_speaks(space: str, tmp_path: Path) -> None:
+    """The same action twice is one candidate; what is none of it is drawn again."""
+    first, second = SPOKEN[space]
+    replies = itertools.cycle([first, "I would click.", second, first])
+    _, _, shards = tries(tmp_path, num_steps=1)
+    with answering(saying(lambda: next(replies))) as url:
+        config = {"dataset_path": shards, "api_localhost": (f"{url}/predict",), "num_candidates": 4, "num_sessions": 1}
+        main(CandidatesConfig(**config, output=tmp_path / "candidates.parquet", action_space=space))
+    rows = parquet.read_table(tmp_path / "candidates.parquet").to_pylist()
+    assert [row["candidates"] for row in rows] == [[first, second]] * 2
+    assert read_record(tmp_path / "candidates.parquet")["action_space"] == space
+
+
+def test_where_no_reply_is_an_action_it_is_said_and_nothing_is_written(tmp_path: Path) -> None:
+    _, _, shards = tries(tmp_path, num_steps=1)
+    before = sorted(tmp_path.iterdir())
+    with answering(saying(lambda: SPOKEN["webrl"][0])) as url:
+        config = {"dataset_path": shards, "api_localhost": (f"{url}/predict",), "num_candidates": 4}
+        said = "none of 6 replies is an action of --action_space webvoyager; give the one that the policy speaks"
+        with pytest.raises(UserError, match=said):
+            main(CandidatesConfig(**config, output=tmp_path / "candidates.parquet"))
+    assert sorted(tmp_path.iterdir()) == before
+    with pytest.raises(UserError, match="there is no action space 'clicks'; known are"):
+        CandidatesConfig(**config, action_space="clicks")
+
+
+def test_coordinates_need_a_screenshot(tmp_path: Path) -> None:
+    sample = Sample("Shop--00001--r02--step01", [{"from": "human", "value": "Go."}], [])
+    with pytest.raises(UserError, match="step01: shows no screenshot, on which --action_space qwen_computer_use poin"):
+        screen_of(sample, action_space("qwen_computer_use"))
+
+
+def saying(reply: Callable[[], str]) -> Callable[[Request], tuple[int, Any]]:
+    """A server whose policy says that."""
+
+    def answer(request: Request) -> tuple[int, Any]:
+        if request.method == "GET":
+            return (200, {"weights_version": "policy@1"}) if request.path == "/health" else (405, None)
+        return 200, {"text": reply(), "token_ids": [1], "weights_version": "policy@1"}
+
+    return answer
+
+
 def test_a_killed_command_goes_on_and_leaves_the_same_file(tmp_path: Path) -> None:
     """Over the real server and the shipped starting policy, which answers in the form that the parser takes."""
     _, _, shards = tries(tmp_path, num_steps=3)
@@ -168,5 +226,5 @@ def test_a_killed_command_goes_on_and_leaves_the_same_file(tmp_path: Path) -> No
     rows = parquet.read_table(output).to_pylist()
     assert len(rows) == 6 and any(row["candidates"] for row in rows)
     for row in rows:
-        actions = [action_of(reply) for reply in row["candidates"]]
-        assert None not in actions and action_of(TAKEN) not in actions
+        taken, *actions = (actions_of(reply, action_space(NUMBERS), None) for reply in (TAKEN, *row["candidates"]))
+        assert None not in actions and taken not in actions

@@ -10,6 +10,7 @@ import pytest
 from collection.config.commands import CandidatesConfig
 from common.errors import UserError
 from common.files import read_json, write_json
+from elcano.columns import candidates_of
 from elcano.recipe import load_recipe, remember_recipe
 from elcano.resources import Needs, Resources
 from elcano.rounds import draw_tasks
@@ -96,6 +97,14 @@ def test_what_a_run_sets_itself_no_recipe_may(part, values, said):
         dataclasses.replace(recipe, **{part: dataclasses.replace(getattr(recipe, part), **values)})
 
 
+def test_candidates_are_read_as_the_policy_spoke_when_it_explored():
+    recipe = load_recipe(QUICKSTART)
+    exploration = dataclasses.replace(recipe.exploration, action_space="webrl")
+    round = dataclasses.replace(recipe.rounds[1], candidates=CandidatesConfig(num_candidates=4))
+    drawn = candidates_of(dataclasses.replace(recipe, exploration=exploration), round, output=Path("drawn.parquet"))
+    assert (drawn.action_space, drawn.num_candidates, drawn.output) == ("webrl", 4, Path("drawn.parquet"))
+
+
 def test_what_only_an_algorithm_reads_is_refused_where_there_is_none():
     recipe = load_recipe(QUICKSTART)
     judged = dataclasses.replace(recipe.rounds[1], critic="td")
@@ -103,6 +112,8 @@ def test_what_only_an_algorithm_reads_is_refused_where_there_is_none():
         dataclasses.replace(recipe, rounds=[recipe.rounds[0], judged])
     with pytest.raises(UserError, match="round optim-1: candidates cannot set output, which a run sets itself"):
         dataclasses.replace(judged, candidates=CandidatesConfig(output=Path("mine.parquet")))
+    with pytest.raises(UserError, match="candidates cannot set action_space, which a run sets itself"):
+        dataclasses.replace(judged, candidates=CandidatesConfig(action_space="webrl"))
     options = dataclasses.replace(recipe.training, algorithm="digiq", column_files="mine.parquet")
     with pytest.raises(UserError, match="recipe quickstart: training cannot set column_files"):
         dataclasses.replace(recipe, training=options)
