@@ -115,6 +115,15 @@ def test_pae_filters_by_task_and_draws_without_replacement() -> None:
     assert weights("pae", "trajectories=1,seed=3", tries) == drawn[3]
 
 
+def test_pae_draws_anew_in_each_round() -> None:
+    """With the same seed: of what the first round collected the second, which adds a failure, draws others."""
+    first = [trajectory(f"{task:02d}", 0, 1.0, 1) for task in range(30)]
+    newer = dataclasses.replace(trajectory("Z", 0, 0.0, 1), id="Z--00001--run0--r02")
+    drawn = [weights("pae", "trajectories=5", tries)[:30] for tries in (first, [*first, newer])]
+    assert drawn[0] != drawn[1] and drawn[0] == weights("pae", "trajectories=5", first)
+    assert [sum(map(sum, one)) for one in drawn] == [5, 5]
+
+
 def test_filtered_behavior_cloning() -> None:
     tries = [trajectory("A", number, float(number == 4), 2) for number in range(20)]
     expected = [[float(number == 4)] * 2 for number in range(20)]

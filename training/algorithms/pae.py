@@ -1,11 +1,11 @@
 """PAE: imitate the shortest successes of each task, over everything that was collected so far.
 
     keep = outcome > 0 and h <= P20 of the lengths of the task's successes
-    D    = `trajectories` of the kept ones, drawn without replacement by `seed`
+    D    = `trajectories` of the kept ones, drawn without replacement by `seed` and the newest round's number
     L    = - sum_{j in D} (1/n_j) sum_i log pi(a_ji | s_j, a_j<i) / |D's steps|
 
 The reply is trained whole, its thought with its action. A task with one success keeps it. The buffer grows by giving
-the shards of all rounds; each round draws with its own seed.
+the shards of all rounds; each round makes a draw of its own.
 
 Source: PAE (arXiv 2412.13194), algorithms/utils.py.
 """
@@ -18,6 +18,8 @@ import numpy as np
 
 from common.errors import UserError
 from common.limits import above, at_least, between
+from common.seeds import derive_seed
+from data.rewarded_step import round_of
 from training.algorithms.weighted_sft import WeightedSft
 from training.experience import RewardedTrajectory, by_task
 
@@ -31,6 +33,7 @@ class Pae(WeightedSft):
     trajectories: Annotated[int, at_least(1)] = 1024
     """Trajectories of a round's training, at most."""
     seed: Annotated[int, at_least(0)] = 0
+    """Of the draws of all rounds."""
 
     def columns(self, trajectories: Sequence[RewardedTrajectory]) -> list[dict[str, np.ndarray]]:
         kept = np.zeros(len(trajectories), bool)
@@ -40,7 +43,8 @@ class Pae(WeightedSft):
             kept[numbers] = shortest_successes(lengths, outcomes, self.shortest)
         if not kept.any():
             raise UserError(f"none of {len(kept)} trajectories succeeded; there is nothing to imitate")
-        drawn = draw(np.flatnonzero(kept), self.trajectories, self.seed)
+        newest = max(round_of(trajectory.id) for trajectory in trajectories)
+        drawn = draw(np.flatnonzero(kept), self.trajectories, derive_seed(self.seed, "pae", newest))
         return [
             {"weight": np.full(trajectory.num_steps, float(number in drawn))}
             for number, trajectory in enumerate(trajectories)
