@@ -3,6 +3,8 @@
     python toolkits/import_data.py --format digiq --input_files webshop.pt --image_dir images --save_json_file web.json
     python toolkits/import_data.py --format pae --input_files train_trajectories.pt --image_dir pae --result_dir runs/a
     python toolkits/import_data.py --format digiq --input_files webshop.pt --image_dir images --result_dir runs/b
+    python toolkits/import_data.py --format digiq --input_files webshop.pt --image_dir images \
+        --save_json_file web.json --features features.parquet --candidates candidates.parquet
 
 | format             | from                                                        | to           |
 |--------------------|-------------------------------------------------------------|--------------|
@@ -14,10 +16,12 @@
 
 OpenWebVoyager's trajectories and sample JSON need no import: they are ours. Samples go on to convert_to_tar_data.py,
 with `--image_dirs` as `--image_dir` here; rewards and returns travel with them. Trajectories go on to
-convert_trajectories_to_json.py, and open in `elcano view`. Output appears only when all input was good.
+convert_trajectories_to_json.py, and open in `elcano view`. Output appears only when all input was good. What Digi-Q's
+files keep of features and other actions goes into files of its own: toolkits/readers/features.py.
 """
 
 import dataclasses
+import functools
 import json
 import shutil
 from collections.abc import Callable, Iterator
@@ -28,6 +32,7 @@ from common import cli
 from common.errors import UserError
 from common.files import write_atomic
 from toolkits.readers.digirl import import_digirl, read_digirl
+from toolkits.readers.features import Kept, check_kept, write_candidates, write_features
 from toolkits.readers.llava import read_llava
 from toolkits.readers.pae import import_pae
 from toolkits.readers.released_tar import read_released_tar
@@ -60,12 +65,24 @@ class Config:
     """The sample file to write."""
     result_dir: str = ""
     """The folder of trajectory folders to make, for `pae`; for `digirl` and `digiq` in place of a sample file."""
+    features: str = ""
+    """The Parquet file to write of the features that samples of `digirl` and `digiq` have; none: they are left out."""
+    candidates: str = ""
+    """The Parquet file to write of the other actions that samples of `digiq` have; none: they stay in `action_list`."""
     round_id: int = 1
     """Written into the ids of samples that have none."""
+
+    @property
+    def wanted(self) -> frozenset[str]:
+        """`features`, `candidates` or both."""
+        return frozenset(name for name in ("features", "candidates") if getattr(self, name))
 
 
 def main(config: Config) -> None:
     """Import, then say what was read."""
+    if config.wanted and (config.format not in ("digirl", "digiq") or config.result_dir):
+        flag = f"--{min(config.wanted)}"
+        raise UserError(f"{flag} is of the samples of digirl and digiq; give it with --save_json_file and one of these")
     if config.format == "pae" or (config.format in _FOLDERS and config.result_dir):
         count, target, what = to_trajectories(config), config.result_dir, "trajectories"
     else:
@@ -78,16 +95,34 @@ def to_samples(config: Config) -> int:
     if not config.save_json_file:
         raise UserError(f"--save_json_file is missing; {config.format} gives samples")
     records: dict[str, dict[str, Any]] = {}
+    kept = Kept(config.wanted)
+    reader = _READERS[config.format]
+    if reader is read_digirl:
+        reader = functools.partial(read_digirl, kept=kept)
     for file in config.input_files:
-        for record in _READERS[config.format](Path(file), Path(config.image_dir), config.round_id):
+        for record in reader(Path(file), Path(config.image_dir), config.round_id):
             check_record(file, record)
             if record["id"] in records:
                 raise UserError(f"{file}: sample {record['id']} occurs twice")
             records[record["id"]] = record
     if not records:
         raise UserError(f"{', '.join(config.input_files)}: no samples")
+    _write_kept(config, kept)
     write_atomic(Path(config.save_json_file), json.dumps(list(records.values()), indent=2))
     return len(records)
+
+
+def _write_kept(config: Config, kept: Kept) -> None:
+    """The files of features and candidates that are wanted; what else there is, is told."""
+    check_kept(kept, config.input_files)
+    if config.features:
+        count = write_features(Path(config.features), kept.steps, config.input_files)
+        print(f"{config.features}: features of {count} samples and candidates")
+    if config.candidates:
+        count = write_candidates(Path(config.candidates), kept.steps, config.input_files)
+        print(f"{config.candidates}: {count} candidates beside the actions of {len(kept.steps)} steps")
+    for name in sorted(kept.left_out):
+        print(f"the files hold {name}, too; --{name} FILE keeps them")
 
 
 def to_trajectories(config: Config) -> int:

@@ -22,6 +22,8 @@ STORAGES = {
     "ByteStorage": "uint8", "BoolStorage": "bool",
 }  # fmt: skip
 """What torch.save calls the memory of each of torch's types; also for readers of checkpoints."""
+_MOST_REPEATED = 1 << 20
+"""Numbers of a tensor that `expand` made: a few bytes of a file could else stand for any number of them."""
 _PLAIN_DTYPE = re.compile(r"[<>|=]?(?:[biufc]\d+|[SU]\d+|\?)")
 
 
@@ -84,6 +86,8 @@ class _StorageType:
 class _Array:
     """What numpy's pickles build: made empty, then told its shape and bytes."""
 
+    value = numpy.zeros(0)
+
     def __setstate__(self, state: Any) -> None:
         _, shape, dtype, fortran, content = state
         order = "F" if fortran else "C"
@@ -111,16 +115,30 @@ def _encode(text: str, encoding: str) -> bytes:
     return text.encode("latin1")
 
 
+def _no_bytes(*content: Any) -> bytes:
+    """How the pickles of torch.save write `b""`, which an empty array holds."""
+    if content:
+        refuse("builtins", "bytes")
+    return b""
+
+
 def _tensor(storage: numpy.ndarray, offset: int, size: tuple, stride: tuple, *_: Any) -> numpy.ndarray:
-    if min((offset, *size, *stride), default=0) < 0 or math.prod(size) > storage.size or len(size) != len(stride):
+    count, is_repeated = math.prod(size), 0 in stride
+    if min((offset, *size, *stride), default=0) < 0 or len(size) != len(stride):
         raise UserError("a tensor does not fit its storage")
+    if count > (_MOST_REPEATED if is_repeated else storage.size):
+        raise UserError(f"a tensor of {count} numbers does not fit its storage, which has {storage.size}")
+    if not count:
+        return numpy.zeros(size, storage.dtype)
     strides = [step * storage.itemsize for step in stride]
-    return numpy.ndarray(size, storage.dtype, storage, offset * storage.itemsize, strides).copy()
+    view = numpy.ndarray(size, storage.dtype, storage, offset * storage.itemsize, strides)
+    return view if is_repeated else view.copy()
 
 
 _GLOBALS: dict[tuple[str, str], Any] = {
     ("collections", "OrderedDict"): collections.OrderedDict,
     ("_codecs", "encode"): _encode,
+    **{(module, "bytes"): _no_bytes for module in ("builtins", "__builtin__")},
     ("numpy", "ndarray"): _Array,
     ("numpy", "dtype"): _DType,
     ("torch._utils", "_rebuild_tensor_v2"): _tensor,
@@ -136,8 +154,13 @@ def _find(module: str, name: str) -> Any:
 
 def plain(value: Any) -> Any:
     """An array of `read_torch_file` as nested lists, one of a single number as that number."""
-    if isinstance(value, _Array):
-        value = value.value
-    if isinstance(value, numpy.ndarray):
-        return value.item() if value.size == 1 else value.tolist()
-    return value
+    found = as_array(value)
+    if found is None:
+        return value
+    return found.item() if found.size == 1 else found.tolist()
+
+
+def as_array(value: Any) -> numpy.ndarray | None:
+    """An array or a tensor of `read_torch_file`; None for anything else."""
+    found = value.value if isinstance(value, _Array) else value
+    return found if isinstance(found, numpy.ndarray) else None

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from data.task import Task
+from toolkits.readers.features import Kept, actions_of, stored_step
 from toolkits.readers.folders import ForeignStep, write_folder
 from toolkits.readers.steps import (
     enumerate_steps,
@@ -23,8 +24,8 @@ from toolkits.readers.steps import (
 )
 
 
-def read_digirl(path: Path, image_dir: Path, round_id: int) -> Iterator[dict[str, Any]]:
-    """One sample a step: the observation text with its screenshot, and the raw action."""
+def read_digirl(path: Path, image_dir: Path, round_id: int, kept: Kept | None = None) -> Iterator[dict[str, Any]]:
+    """One sample a step: the observation text with its screenshot, and the raw action. `kept` receives the rest."""
     for where, number, index, trajectory in enumerate_steps(path):
         step = trajectory[index - 1]
         image = _image(where, image_dir, trajectory, index)
@@ -32,7 +33,13 @@ def read_digirl(path: Path, image_dir: Path, round_id: int) -> Iterator[dict[str
             continue
         turns = (f"<image>\n{_observation(where, step)}", text_field(where, step, "action"))
         identifier = sample_id(path.stem, number, round_id, index)
-        yield record(identifier, [image], turns, rewarded(where, step, identifier))
+        listed = {"action_list": actions_of(where, step)} if "action_list" in step else {}
+        made = record(identifier, [image], turns, rewarded(where, {**step, **listed}, identifier))
+        if kept is not None:
+            kept.add(stored_step(where, step, made))
+            if "candidates" in kept.wanted:
+                made.pop("action_list", None)  # each candidate's sample would repeat it
+        yield made
 
 
 def import_digirl(path: Path, image_dir: Path, out_dir: Path, first: int = 1) -> int:
