@@ -20,7 +20,6 @@ from data.task import read_tasks, write_tasks
 from tests.conftest import ROOT
 
 RECIPE = """
-import dataclasses
 from pathlib import Path
 from collection.config.commands import CandidatesConfig, ExplorationConfig, RunConfig
 from elcano.recipe import Recipe, Round
@@ -50,13 +49,12 @@ def recipe():
     )
 """
 WEIGHTS = ROOT / "examples" / "quickstart" / "starting_policy" / "weights"
-DIGIQ = (
+DIGIQ = (  # features of the policy itself: a representation needs actions that change a screen, and untrained it has none
     'algorithm="digiq", algorithm_options="threshold=-1"',
-    'critic="td", candidates=CandidatesConfig(num_candidates=3), '
-    'representation=dataclasses.replace(training, algorithm="sft", algorithm_options="")',
+    'critic="td", candidates=CandidatesConfig(num_candidates=3)',
 )
 CASES = {
-    "digiq": (DIGIQ, ("candidates", "representation", "columns", "train")),
+    "digiq": (DIGIQ, ("candidates", "columns", "train")),
     "webrl": (('algorithm="webrl"', ""), ("columns", "train")),
     "grpo": (('algorithm="grpo", algorithm_options="ratio=decoupled"', ""), ("columns",)),
 }

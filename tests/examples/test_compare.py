@@ -103,13 +103,13 @@ def small(recipe: Recipe) -> Recipe:
 
 
 def small_round(name: str, round: Round) -> Round:
+    """Without Digi-Q's representation: the untrained policy does nothing that changes a screen."""
     training = dataclasses.replace(round.training, train_iters=2, train_epochs=0, save_interval=1)
     options = {"digiq": "threshold=-1", "digirl": "horizon=100,curriculum=outcome,quantile=0"}
     options = options.get(name, training.algorithm_options)
     drawn = CandidatesConfig(num_candidates=2) if round.candidates else None
-    answering = dataclasses.replace(training, algorithm="sft", algorithm_options="") if round.representation else None
     training = dataclasses.replace(training, algorithm_options=options)
-    return dataclasses.replace(round, training=training, candidates=drawn, representation=answering)
+    return dataclasses.replace(round, training=training, candidates=drawn, representation=None)
 
 
 class Stopping:
