@@ -49,7 +49,7 @@ def recipe():
     )
 """
 WEIGHTS = ROOT / "examples" / "quickstart" / "starting_policy" / "weights"
-DIGIQ = (  # features of the policy itself: a representation needs actions that change a screen, and untrained it has none
+DIGIQ = (  # features of the policy itself: a representation needs actions that change a screen, which it has none of
     'algorithm="digiq", algorithm_options="threshold=-1"',
     'critic="td", candidates=CandidatesConfig(num_candidates=3)',
 )
