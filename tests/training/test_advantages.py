@@ -246,7 +246,7 @@ def test_webrl_has_nothing_to_learn_where_what_is_good_is_not_replayed() -> None
     """The earlier round's success lies outside the window, and the new round's steps are not better than expected."""
     values = {"value_1": np.full(2, 0.5), "value_2": np.full(2, 0.5), "perplexity": np.full(2, 9.0)}
     earlier = trajectory("A", 0, 1.0, 2, **values)
-    new = dataclasses.replace(trajectory("C", 0, 0.0, 2, **values), group="C--00001--r02")
+    new = dataclasses.replace(trajectory("C", 0, 0.0, 2, **values), id="C--00001--run0--r02", group="C--00001--r02")
     with pytest.raises(UserError, match="no step of 2 trajectories is better than expected"):
         algorithms.load("webrl", "mode=released,replay=2").columns([earlier, new])
 
