@@ -38,6 +38,10 @@ class Command:
         return any(ADDRESS in word for word in self.words)
 
 
+class LostError(UserError):
+    """A command ended because its node, or what kept it there, died."""
+
+
 class Executor(Protocol):
     """`run` and `service` raise `UserError` for a command that fails; its line names the log and has the command's own
     last words."""

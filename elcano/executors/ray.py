@@ -14,7 +14,7 @@ from common.errors import UserError
 from common.processes import reach_own_hosts_directly
 from common.ray_cluster.settings import is_own, prepare
 from elcano.console import console, live_line
-from elcano.executors.executor import ADDRESS, Command
+from elcano.executors.executor import ADDRESS, Command, LostError
 from elcano.executors.local import END_TIMEOUT_S, last_words, wait_until_healthy
 from elcano.resources import ANY, Needs, Resources
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _KEY = "ELCANO_API_KEY"
 _LOOP = "127.0.0.1"
 _POLL_S = 0.5
+_MOST_LOSSES = 3
+"""After so many in a row it is no accident."""
 
 
 class Executor:
@@ -43,7 +45,7 @@ class Executor:
 
         cluster.join(address, said)
         self._own_node, self._check_needs = cluster.own_node(), place.check_needs
-        self._placed, self._placed_together = place.placed, place.placed_together
+        self._placed, self._placed_together, self._num_fitting = place.placed, place.placed_together, place.num_fitting
         self._node = ""  # of the services that listen on loopback: what uses them runs there
         self._services: list[Place] = []
 
@@ -52,7 +54,20 @@ class Executor:
         self._check_needs(needs)
 
     def run(self, command: Command, resources: Resources = ANY) -> None:
-        """As `elcano.executors.executor.Executor`."""
+        """As `elcano.executors.executor.Executor`. When a node or a worker dies, the command is begun again and goes on
+        from what it saved; on fewer nodes, where fewer are left."""
+        for _ in range(_MOST_LOSSES - 1):
+            try:
+                self._run(command, resources)
+                return
+            except LostError as error:
+                console.print(f"  {error}", markup=False, soft_wrap=True)
+                left = max(1, min(resources.num_nodes, self._num_fitting(resources)))
+                console.print(f"  begun again, on {left} {'node' if left == 1 else 'nodes'}")
+                resources = dataclasses.replace(resources, num_nodes=left)
+        self._run(command, resources)
+
+    def _run(self, command: Command, resources: Resources) -> None:
         command = _limited(command, resources)
         console.print(f"  [dim]$ {command.typed}[/dim]\n  [dim]log: {command.log}[/dim]", soft_wrap=True)
         report = command.log.with_suffix(".progress.json")
@@ -69,9 +84,11 @@ class Executor:
                         show(progress.read(report))
                         if time.monotonic() > deadline:
                             raise UserError(f"was ended after its {resources.time_h:g} h; the same command continues")
+                if code:
+                    _check_there(places)
             except UserError as error:
                 _end(places)
-                raise UserError(f"{what} {error} (log: {command.log})") from None
+                raise type(error)(f"{what} {error} (log: {command.log})") from None
             except BaseException:
                 console.print(
                     "  stopping: waiting until the command above has saved its work; Ctrl-C again stops it at once"
@@ -126,6 +143,12 @@ def _polled_together(places: list["Place"]) -> int | None:
     codes = [place.poll(_POLL_S / len(places)) for place in places]
     failed = [code for code in codes if code]
     return failed[0] if failed else None if None in codes else 0
+
+
+def _check_there(places: list["Place"]) -> None:
+    """`LostError` where one is gone: the others failed for want of it."""
+    for place in places:
+        place.poll(0.0)
 
 
 def _end(places: list["Place"]) -> None:

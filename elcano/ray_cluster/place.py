@@ -13,7 +13,7 @@ from common.defaults import ROOT
 from common.errors import UserError
 from common.ray_cluster.cluster import Node, nodes
 from elcano.console import console
-from elcano.executors.executor import Command
+from elcano.executors.executor import Command, LostError
 from elcano.ray_cluster.node_command import NodeCommand
 from elcano.resources import Needs, Resources
 
@@ -25,7 +25,7 @@ _SOME = 0.001
 
 
 class Place:
-    """`UserError` from each call when the actor is gone, which a killed node or worker is the reason for."""
+    """`LostError` from each call when the actor is gone, which a killed node or worker is the reason for."""
 
     def __init__(self, actor: ray.actor.ActorHandle, node: str, needs: Resources) -> None:
         self._actor, self.node, self.needs = actor, node, needs
@@ -63,7 +63,7 @@ class Place:
             except RayActorError:
                 alive = any(found.id == self.node for found in nodes())
                 what = "the worker process that kept it has died" if alive else "the node is gone"
-                raise UserError(
+                raise LostError(
                     f"was ended with its place on {self.address}: {what}; the same command continues"
                 ) from None
             except RayTaskError as error:
@@ -145,13 +145,18 @@ def check_needs(needs: Needs) -> None:
 
 def _missing_nodes(needs: Resources) -> str:
     """What is said where fewer nodes than are needed would do."""
-    fit = sum(_suits(needs, found) for found in nodes())
+    fit = num_fitting(needs)
     if fit >= needs.num_nodes:
         return ""
     if described(needs) == _NO_LIMITS:
         return f"the Ray cluster has {fit} {'node' if fit == 1 else 'nodes'}, not num_nodes={needs.num_nodes}"
     have = "1 node of the Ray cluster has" if fit == 1 else f"{fit} nodes of the Ray cluster have"
     return f"{have} {described(needs)}, not num_nodes={needs.num_nodes}"
+
+
+def num_fitting(needs: Resources) -> int:
+    """Nodes that are there and have what is needed of one."""
+    return sum(_suits(needs, found) for found in nodes())
 
 
 def check_fits(needs: Resources, node: str, beside: list[Place]) -> None:
