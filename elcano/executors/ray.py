@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _KEY = "ELCANO_API_KEY"
 _LOOP = "127.0.0.1"
 _POLL_S = 0.5
+_WITHOUT_A_RANK_S = 30.0
+"""Ranks that have lost one save nothing more; torchrun may wait for it for five minutes."""
 _MOST_LOSSES = 3
 """After so many in a row it is no accident."""
 
@@ -87,7 +89,7 @@ class Executor:
                 if code:
                     _check_there(places)
             except UserError as error:
-                _end(places)
+                _end(places, _WITHOUT_A_RANK_S if isinstance(error, LostError) else END_TIMEOUT_S)
                 raise type(error)(f"{what} {error} (log: {command.log})") from None
             except BaseException:
                 console.print(
@@ -151,10 +153,10 @@ def _check_there(places: list["Place"]) -> None:
         place.poll(0.0)
 
 
-def _end(places: list["Place"]) -> None:
+def _end(places: list["Place"], timeout_s: float = END_TIMEOUT_S) -> None:
     """The ranks of a training end together: the first one that is asked tells the others."""
     for place in places:
-        place.end(END_TIMEOUT_S)
+        place.end(timeout_s)
 
 
 def _limited(command: Command, resources: Resources) -> Command:

@@ -59,13 +59,13 @@ def slurm_nodes(tmp_path: Path) -> Iterator[None]:
 
 
 @pytest.fixture
-def rays_nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def rays_nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[ray_nodes.Cluster]:
     if not find_spec("ray"):  # not imported yet: it reads its settings then
         pytest.skip("Ray is not installed: pip install -e '.[ray]'")
     with ray_nodes.cluster() as started:
         for name, value in started.variables.items():
             monkeypatch.setenv(name, value)
-        yield
+        yield started
         if "ray" in sys.modules:
             sys.modules["ray"].shutdown()
 
@@ -215,6 +215,32 @@ def test_ctrl_c_saves_on_both_nodes_and_the_same_command_goes_on(
     rest = log.read_text().removeprefix(first)
     assert len(metrics(rest)) == 6 - len(metrics(first))
     check_same_steps(rest, one_host)
+
+
+def test_under_ray_training_goes_on_by_itself_when_a_node_dies(
+    rays_nodes: ray_nodes.Cluster,
+    shards: Path,
+    megatron: Path,
+    tmp_path: Path,
+    spawn: Callable[..., subprocess.Popen],
+) -> None:
+    """From the last checkpoint, on the node that is left."""
+    paths = {"dataset_path": shards, "pretrain_checkpoint_path": megatron, "output_basepath": tmp_path / "two"}
+    longer = {"train_iters": 40, "save_interval": 5}
+    flags = {**FLAGS, **paths, **longer, "host_gpu_num": 1}
+    words = [str(word) for flag, value in flags.items() for word in (f"--{flag}", value)]
+    script, log = str(ROOT / "training" / "train_idefics2.sh"), tmp_path / "logs" / "train.log"
+    env = {**os.environ, "PYTHON": sys.executable}
+    run = spawn("-c", captain("ray", num_nodes=2), log, "bash", script, *words, env=env, stdout=subprocess.PIPE)
+    deadline = time.monotonic() + 300
+    while not (log.exists() and "saved " in log.read_text()):
+        assert run.poll() is None and time.monotonic() < deadline, log.exists() and log.read_text()
+        time.sleep(0.05)
+    rays_nodes.kill(ray_nodes.NODES[1])
+    said, _ = run.communicate(timeout=300)
+    assert run.returncode == 0, said
+    assert "begun again, on 1 node" in said and len(metrics(log.read_text())) == 40
+    check_same_steps(log.read_text(), Run(shards, megatron, tmp_path / "one", tp=1, dp=1, **longer).finish())
 
 
 def test_this_machine_alone_is_one_node(tmp_path: Path) -> None:
