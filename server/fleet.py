@@ -14,11 +14,12 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import httpx
 
 from common.errors import UserError
+from common.files import parse_json
 from common.processes import die_with_parent
 
 log = logging.getLogger("elcano.server")
@@ -27,6 +28,8 @@ _PAUSE_S = 5.0
 _DRAIN_S = 900.0  # longer than a request may take by default
 _HEALTH_S = 30.0  # a replica that does not even say how it is for so long counts as stuck
 _END_S = 30.0
+COUNTS = ("num_waiting", "num_running", "num_finished")
+"""Of requests, in what a replica says of its health."""
 CONNECT_S = 5.0  # where nobody takes a connection for so long, nobody is
 
 
@@ -227,10 +230,21 @@ class Fleet:
 async def _state(client: httpx.AsyncClient, url: str) -> tuple[str, str]:
     """How a replica is, and its weights version."""
     try:
-        health = (await client.get(f"{url}/health")).json()
-        return health["status"], health["weights_version"]
-    except (httpx.HTTPError, ValueError, KeyError):
-        return "silent", ""
+        health = said_health(await client.get(f"{url}/health"))
+    except httpx.HTTPError:
+        health = None
+    return (health["status"], health["weights_version"]) if health else ("silent", "")
+
+
+def said_health(answer: httpx.Response) -> dict[str, Any] | None:
+    """What a replica says of itself; None where that is something else, as from one that is broken."""
+    try:
+        health = parse_json(answer.content)
+    except ValueError:
+        return None
+    kinds = {"status": str, "weights_version": str, **dict.fromkeys(COUNTS, int)}
+    known = isinstance(health, dict) and all(isinstance(health.get(name), kind) for name, kind in kinds.items())
+    return health if known else None
 
 
 def replica_command(arguments: Sequence[str], *flags: str) -> list[str]:

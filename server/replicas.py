@@ -21,7 +21,7 @@ from starlette.exceptions import HTTPException
 
 from common.errors import UserError
 from server.errors import KINDS, Kind, error_event, no_such_url, refusal
-from server.fleet import CONNECT_S, Fleet, Replica
+from server.fleet import CONNECT_S, COUNTS, Fleet, Replica, said_health
 from server.metrics import ReplicasMetrics, render
 from server.service import ReloadingError
 from server.streaming import ClientGoneError, Stream, unless_gone
@@ -111,8 +111,8 @@ def create_router_app(
     @app.get("/health")
     async def health() -> JSONResponse:
         states = await _ask_all(client, replicas, "GET", "/health", timeout=_HEALTH_S)
-        found = [state.json() for state in states if state is not None]
-        totals = {name: sum(one[name] for one in found) for name in ("num_waiting", "num_running", "num_finished")}
+        found = [health for state in states if state is not None and (health := said_health(state))]
+        totals = {name: sum(one[name] for one in found) for name in COUNTS}
         versions = sorted({one["weights_version"] for one in found})
         num_ok = sum(one["status"] == "ok" for one in found)
         all_well = num_ok == len(replicas) and versions == [fleet.version]

@@ -3,7 +3,8 @@
     python stand_in_replica.py STATE [flags] --model_name_or_path FOLDER
 
 A POST to /stream is answered by one event, and nothing more. While STATE holds a file `refuse` it has no memory for a
-reload, while it holds `status` that is its health, and one that begins while it holds `silent` never answers.
+reload, while it holds `status` that is its health, while it holds `health` that is all that it says of its health, and
+one that begins while it holds `silent` never answers.
 """
 
 import json
@@ -23,6 +24,8 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if silent:
             time.sleep(600)
+        if (state / "health").exists():
+            return self.answer(json.loads((state / "health").read_text()))
         health = (state / "status").read_text() if (state / "status").exists() else "ok"
         counts = dict.fromkeys(("num_waiting", "num_running", "num_finished"), 0)
         self.answer({"status": health, "weights_version": version, **counts}, 200 if health == "ok" else 503)
@@ -42,9 +45,10 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(b"9\r\ndata: 1\n\n\r\n")
             self.wfile.flush()
             time.sleep(600)
-        self.answer({"weights_version": version, "content_type": self.headers["content-type"]})
+        heard = {"content_type": self.headers["content-type"]} if self.path == "/predict" else {}
+        self.answer({"weights_version": version, **heard})
 
-    def answer(self, body: dict, status: int = 200) -> None:
+    def answer(self, body: object, status: int = 200) -> None:
         content = json.dumps(body).encode()
         self.send_response(status)
         self.send_header("content-length", str(len(content)))

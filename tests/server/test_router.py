@@ -198,6 +198,16 @@ def test_a_content_type_of_any_bytes_is_passed_on(served: Served) -> None:
     assert answer.json() == {"weights_version": "old@1", "content_type": "application/json; x=\xc3\xa9"}
 
 
+@pytest.mark.parametrize("health", ["[]", "null", "{}", '{"status": "ok", "weights_version": "old@1"}'])
+def test_a_replica_whose_health_is_no_health_is_started_again(served: Served, health: str) -> None:
+    first = served.fleet.replicas[0].process
+    (served.states[0] / "health").write_text(health)
+    wait_for(lambda: served.health() == ("degraded", "old@1"))
+    wait_for(lambda: first.poll() is not None)
+    (served.states[0] / "health").unlink()
+    served.wait_whole("old@1")
+
+
 @pytest.mark.parametrize("status", ["dead", "stuck"])
 def test_a_replica_that_is_dead_inside_or_stuck_is_started_again(served: Served, status: str) -> None:
     first = served.fleet.replicas[0].process
