@@ -7,9 +7,10 @@ from typing import Annotated
 import tyro
 
 from common.errors import UserError
-from common.limits import Checked, above, at_least
+from common.limits import Checked, above, at_least, between
 
-MOST_NODES, MOST_SESSIONS = 4096, 100_000
+MOST_NODES, MOST_SESSIONS, MOST_TASKS = 4096, 100_000, 1_000_000
+_SPEEDS = between(0.001, 1000)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,13 +38,13 @@ class PlanConfig(Checked):
     """Of each node; 0: not looked at."""
     sessions: Annotated[int, at_least(0)] = 0
     """Browsers (sessions) of each node; 0: as the recipe says, or else 8 a core."""
-    replicas: Annotated[int, at_least(0)] = 0
+    replicas: Annotated[int, between(0, MOST_SESSIONS)] = 0
     """Inference servers over all nodes; 0: one a GPU, or without GPUs on each node what the recipe says."""
-    server_speed: Annotated[float, above(0)] = 1.0
+    server_speed: Annotated[float, _SPEEDS] = 1.0
     """How many times as fast one server is as the measured one."""
-    training_speed: Annotated[float, above(0)] = 1.0
+    training_speed: Annotated[float, _SPEEDS] = 1.0
     """How many times as fast one rank of training is."""
-    tasks: Annotated[int, at_least(0)] = 0
+    tasks: Annotated[int, between(0, MOST_TASKS)] = 0
     """Tasks of each exploration; 0: as the recipe says. For steady figures give several for each session."""
     mb_a_session: Annotated[float, above(0)] = 250.0
     """Memory of a browser's session: 63 on the embedded websites, 250 on real ones (docs/fleet.md)."""
@@ -58,7 +59,12 @@ class PlanConfig(Checked):
             raise UserError("--nodes: give one number or several, at least 1 each")
         if max(self.nodes) > MOST_NODES:
             raise UserError(f"--nodes {max(self.nodes)}: at most {MOST_NODES}; every session on them is simulated")
-        if max(self.nodes) * self.sessions > MOST_SESSIONS:
-            raise UserError(
-                f"--sessions {self.sessions} on each of {max(self.nodes)} nodes: at most {MOST_SESSIONS} in all"
-            )
+        check_size(max(self.nodes), self.sessions, self.replicas)
+
+
+def check_size(nodes: int, sessions: int, replicas: int) -> None:
+    """`UserError` for more than can be simulated: `sessions` of each node, `replicas` in all."""
+    if nodes * sessions > MOST_SESSIONS:
+        raise UserError(f"--sessions {sessions} on each of {nodes} nodes: at most {MOST_SESSIONS} in all; give fewer")
+    if replicas > MOST_SESSIONS:
+        raise UserError(f"--replicas {replicas}: at most {MOST_SESSIONS}; without it there is one for each GPU")

@@ -9,7 +9,7 @@ from common.errors import UserError
 from common.processes import num_cores
 from data.task import Task, read_tasks
 from elcano.planning.measured import FOLDERS, MeasuredRun
-from elcano.planning.options import PlanConfig
+from elcano.planning.options import PlanConfig, check_size
 from elcano.planning.simulation import Collected, Setting, simulate
 from elcano.planning.speeds import ServerSpeed, StageSpeed, fit
 from elcano.recipe import Recipe, Round, files
@@ -114,14 +114,16 @@ class Planner:
         explores = name.endswith("/explore")
         how = (recipe.teacher if round.agent == "teacher" else recipe.exploration) if explores else recipe.testing
         cores, serving = config.cores or self._cores, recipe.serving
-        sessions = nodes * (config.sessions or how.num_sessions or SESSIONS_PER_CORE * cores)
-        is_taught = explores and round.agent == "teacher"
+        of_each = config.sessions or how.num_sessions or SESSIONS_PER_CORE * cores
+        replicas = config.replicas or nodes * (config.gpus or serving.replicas)
+        check_size(nodes, of_each, replicas)
+        sessions, is_taught = nodes * of_each, explores and round.agent == "teacher"
         return Setting(
             nodes=nodes,
             cores=cores,
             sessions=sessions,
             seats=how.max_busy_pages or BUSY_PAGES_PER_CORE * cores,
-            replicas=1 if is_taught else config.replicas or nodes * (config.gpus or serving.replicas),
+            replicas=1 if is_taught else replicas,
             max_batch_size=sessions if is_taught else serving.max_batch_size,
             max_queue=0 if is_taught else serving.max_queue,
             tries=how.max_rerun_times if explores else 1,

@@ -19,6 +19,7 @@ from data.task import Task
 from elcano.planning.clock import run_virtually
 from elcano.planning.limits import limits
 from elcano.planning.measured import read_run, span_s
+from elcano.planning.options import check_size
 from elcano.planning.simulation import Server, Setting, simulate
 from elcano.planning.speeds import EpisodeCost, Part, ServerSpeed, StageSpeed, StepCost, fit
 from elcano.planning.station import Station
@@ -226,6 +227,10 @@ def test_the_command(run_dir: Path, tmp_path: Path) -> None:
         f"def recipe():\n    known = load_recipe(Path({str(QUICKSTART)!r}))\n"
         "    return dataclasses.replace(known, rounds=known.rounds[:1], num_test_tasks=30)\n"
     )
+    many = _plan(recipe, "--measured", run_dir, "--gpus", "100001")
+    assert many.returncode == 2 and "--replicas 100001: at most 100000" in many.stderr and many.stderr.count("\n") == 1
+    with pytest.raises(UserError, match="--sessions 8000000 on each of 4 nodes: at most 100000 in all"):
+        check_size(nodes=4, sessions=8_000_000, replicas=4)
     one = _plan(recipe, "--measured", run_dir, "--measured_cores", "2")
     assert one.returncode == 0 and all(
         word in one.stdout for word in ("untrained/test", "IL/explore", "all", "servers")
@@ -244,6 +249,9 @@ def test_the_command(run_dir: Path, tmp_path: Path) -> None:
         (["--measured", "RUN", "--nodes", "1", "5000"], "--nodes 5000: at most 4096"),
         (["--measured", "RUN", "--nodes", "4000", "--sessions", "1000"], "at most 100000 in all"),
         (["--measured", "RUN", "--server_speed", "0"], "server_speed"),
+        (["--measured", "RUN", "--server_speed", "1e-300"], "--server_speed must be 0.001 to 1000, not 1e-300"),
+        (["--measured", "RUN", "--tasks", "1000000000"], "--tasks must be 0 to 1000000, not 1000000000"),
+        (["--measured", "RUN", "--replicas", "1000000000"], "--replicas must be 0 to 100000, not 1000000000"),
         ([], "--measured must be given"),
     ],
 )
