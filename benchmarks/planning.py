@@ -17,7 +17,8 @@ from common import cli
 from common.command_line import read
 from common.errors import UserError
 from data.task import Task
-from elcano.planning.measured import Browsing, MeasuredRun, read_run, span_s
+from elcano.planning.episodes import span_s
+from elcano.planning.measured import Browsing, MeasuredRun, read_run
 from elcano.planning.simulation import Setting, simulate
 from elcano.planning.speeds import StageSpeed, fit
 

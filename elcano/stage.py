@@ -55,6 +55,7 @@ class Logbook:
 def _note(path: Path) -> dict[str, Any]:
     """What a complete stage left; `UserError` where it is something else."""
     note = read_json(path)
-    if not (isinstance(note, dict) and {"stage", "seconds", "finished_at"} <= note.keys()):
+    kinds = {"stage": str, "seconds": (int, float), "finished_at": (int, float)}
+    if not (isinstance(note, dict) and all(isinstance(note.get(name), kind) for name, kind in kinds.items())):
         raise UserError(f"{path}: not the note of a complete stage; delete it, and elcano run does the stage again")
     return note

@@ -1,61 +1,22 @@
-"""What a run's folder tells of time: seconds of stages, of each step of each trajectory, of training's steps.
-
-A trajectory's screenshot is written when its step's request goes out, so its file's time and `timings_s` together say
-when everything happened.
-"""
+"""What a run's folder tells of time: seconds of stages, of each step of each trajectory, of training's steps."""
 
 import dataclasses
 import functools
 import math
-import os
 import re
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from common.files import parse_json, read_json, read_lines
-from data.trajectory import INVALID, list_trajectories, read_outcome
+from common.files import read_json, read_lines
+from data.trajectory import list_trajectories
 from elcano.folders import describe_folder, is_run
+from elcano.planning.episodes import Episode, intact, read_episodes, span_s
 from elcano.stage import Logbook
 
 FOLDERS = {"explore": "trajectories", "test": "test"}
 _QUIET_S = 5.0  # without a trajectory under way: the collector had stopped, and was started again later
-_COARSE_S = 2.0
-"""File systems round times, by up to 2 s."""
-_MOST_SHORT = 0.05
-"""Of trajectories that seem shorter than their steps: a clock was set back meanwhile."""
-_CLOCKS_S = 60.0
-"""By so much clocks of two machines may differ."""
 _ITERATION = re.compile(r" iteration (\d+)/\d+ \|.*\| ([\d.]+) s \(")
-
-
-@dataclasses.dataclass(frozen=True)
-class StepTimes:
-    """Seconds of a step's parts, and when (seconds since 1970) its request went out."""
-
-    observe_s: float
-    reply_s: float
-    act_s: float
-    asked_at: float
-
-
-@dataclasses.dataclass(frozen=True)
-class Episode:
-    """A trajectory's times; `web` is where it began, `num_bytes` the size of its folder."""
-
-    web: str
-    open_s: float
-    steps: tuple[StepTimes, ...]
-    ended_at: float
-    success: bool
-    num_bytes: int
-
-    @property
-    def began_at(self) -> float:
-        """When its page began to load, seconds since 1970."""
-        first = self.steps[0]
-        return first.asked_at - first.observe_s - self.open_s
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,76 +89,30 @@ def read_run(folder: Path) -> MeasuredRun:
         raise UserError(f"--measured {folder}: not a run's folder; {describe_folder(folder)}")
     logbook, recipe = Logbook(folder), read_json(folder / "recipe.json")
     seconds, finished_at = logbook.seconds(), logbook.finished_at()
-    rounds = {round["name"]: round for round in recipe["rounds"]}
     browsing, training = {}, {}
     for stage, spent in seconds.items():
         name, _, kind = stage.partition("/")
-        if kind in FOLDERS and (folder / name / FOLDERS[kind]).is_dir():
-            agent = rounds[name]["agent"] if kind == "explore" else "policy"
-            episodes = sorted(_episodes(folder / name / FOLDERS[kind]), key=lambda episode: episode.began_at)
+        if kind in FOLDERS and (trajectories := folder / name / FOLDERS[kind]).is_dir():
+            episodes = read_episodes(trajectories, finished_at[stage])
             if episodes:
-                _check_times(folder / name / FOLDERS[kind], episodes, finished_at[stage])
-                num_tasks = _count_tasks(folder / name / FOLDERS[kind])
-                browsing[stage] = Browsing(stage, agent, spent, num_tasks, tuple(episodes))
+                agent = _round(folder, recipe, name)["agent"] if kind == "explore" else "policy"
+                browsing[stage] = Browsing(stage, agent, spent, _count_tasks(trajectories), episodes)
         elif kind == "train" and (log := folder / name / "logs" / "train.log").exists():
-            options = (rounds.get(name) or rounds[name.removesuffix("-control")])["training"] or recipe["training"]
-            if found := _training(log, spent, options):
+            options = _round(folder, recipe, name)["training"] or recipe["training"]
+            with intact(log):
+                found = _training(log, spent, options)
+            if found:
                 training[name] = found
     if not browsing:
         raise UserError(f"--measured {folder}: no stage of it has browsed to its end yet")
     return MeasuredRun(folder, recipe, seconds, browsing, training)
 
 
-def span_s(episodes: Sequence[Episode]) -> float:
-    """Seconds from the first's begin to the last's end."""
-    return max(episode.ended_at for episode in episodes) - min(episode.began_at for episode in episodes)
-
-
-def _check_times(folder: Path, episodes: Sequence[Episode], finished_at: float) -> None:
-    """`UserError` where times cannot be those of when files were written: as a copy has them."""
-    is_later = min(episode.ended_at for episode in episodes) > finished_at + _CLOCKS_S
-    num_short = sum(episode.ended_at - episode.began_at + _COARSE_S < _spent_s(episode) for episode in episodes)
-    if is_later or num_short > _MOST_SHORT * len(episodes):
-        raise UserError(
-            f"--measured: in {folder} the files' times, which say when steps were taken, were lost; "
-            f"copy the run again with cp -a or rsync -a"
-        )
-
-
-def _spent_s(episode: Episode) -> float:
-    """What the collector counted itself."""
-    return episode.open_s + sum(step.observe_s + step.reply_s + step.act_s for step in episode.steps)
-
-
-def _episodes(folder: Path) -> Iterator[Episode]:
-    for trajectory in list_trajectories(folder):
-        entries = {entry.name: entry.stat() for entry in os.scandir(trajectory)}
-        if "trajectory.json" not in entries:
-            continue
-        summary = read_json(trajectory / "trajectory.json")
-        if summary["status"] == INVALID:
-            continue
-        lines = [parse_json(line) for line in read_lines(trajectory / "steps.jsonl")]
-        try:
-            steps = tuple(_step(line, entries) for line in lines)
-        except KeyError as missing:
-            raise UserError(f"{trajectory}: not as a collector left it, {missing} is missing") from None
-        if steps:
-            outcome = read_outcome(trajectory)
-            yield Episode(
-                summary["task"]["web"],
-                lines[0]["timings_s"].get("open_s", 0.0),
-                steps,
-                entries["trajectory.json"].st_mtime,
-                outcome is not None and outcome.success,
-                sum(entry.st_size for entry in entries.values()),
-            )
-
-
-def _step(line: dict[str, Any], entries: dict[str, os.stat_result]) -> StepTimes:
-    times = line["timings_s"]
-    asked_at = entries[f"screenshot{line['number']}.png"].st_mtime
-    return StepTimes(times["observe_s"], times["policy_s"], times["act_s"], asked_at)
+def _round(folder: Path, recipe: Any, name: str) -> dict[str, Any]:
+    """What the recipe says of a round, or of the one that a control is of; `UserError` where it is no run's recipe."""
+    with intact(folder / "recipe.json"):
+        rounds = {round["name"]: round for round in recipe["rounds"]}
+        return {**dict.fromkeys(("agent", "training")), **(rounds.get(name) or rounds[name.removesuffix("-control")])}
 
 
 def _count_tasks(folder: Path) -> int:

@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 import numpy
 
 from common.errors import UserError
-from elcano.planning.measured import Browsing, Episode, MeasuredRun, span_s
+from elcano.planning.episodes import Episode, intact, span_s
+from elcano.planning.measured import Browsing, MeasuredRun
 
 _MOST_LOAD = 0.9  # of the cores; beyond it the formula for sharing says "for ever"
 
@@ -201,8 +202,9 @@ def _under_way(attempt: Sequence[Episode]) -> tuple[numpy.ndarray, numpy.ndarray
 
 def _batching(run: MeasuredRun, agent: str) -> tuple[int, int | None]:
     """Replicas of the measured server, and how many replies each computes at once; of a teacher's nothing is known."""
-    serving: dict[str, Any] = run.recipe["serving"]
-    return (serving["replicas"], serving["max_batch_size"]) if agent == "policy" else (1, None)
+    with intact(run.folder / "recipe.json"):
+        serving: dict[str, Any] = run.recipe["serving"]
+        return (serving["replicas"], serving["max_batch_size"]) if agent == "policy" else (1, None)
 
 
 def _steps_per_s(stage: Browsing) -> float:

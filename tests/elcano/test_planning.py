@@ -17,8 +17,9 @@ from common.errors import UserError
 from common.files import read_json, write_json
 from data.task import Task
 from elcano.planning.clock import run_virtually
+from elcano.planning.episodes import span_s
 from elcano.planning.limits import limits
-from elcano.planning.measured import read_run, span_s
+from elcano.planning.measured import read_run
 from elcano.planning.options import check_size
 from elcano.planning.simulation import Server, Setting, simulate
 from elcano.planning.speeds import EpisodeCost, Part, ServerSpeed, StageSpeed, StepCost, fit
@@ -197,6 +198,34 @@ def test_a_copy_without_file_times_is_refused(run_dir: Path, tmp_path: Path, sec
             path.write_text(re.sub(r"_s\": [\d.]+", '_s": 0.1', path.read_text()))
     with pytest.raises(UserError, match=r"test the files' times, .* were lost; copy the run again with cp -a"):
         read_run(run)
+
+
+@pytest.mark.parametrize(
+    ("damaged", "content"),
+    [
+        ("IL/test/taskShop--7/steps.jsonl", '{"number": 1, "timings_s": {"obs'),
+        ("IL/test/taskShop--7/steps.jsonl", "[]"),
+        (
+            "IL/test/taskShop--7/steps.jsonl",
+            '{"number": 1, "timings_s": {"observe_s": 1, "policy_s": null}}',
+        ),
+        ("IL/test/taskShop--7/steps.jsonl", '{"number": 9, "timings_s": {"observe_s": 1, "policy_s": 1, "act_s": 1}}'),
+        ("IL/test/taskShop--7/trajectory.json", "[]"),
+        ("IL/test/taskShop--7/trajectory.json", '{"status": "finished"}'),
+        ("recipe.json", "[]"),
+        ("recipe.json", '{"rounds": []}'),
+        ("recipe.json", '{"rounds": [{"name": "IL", "agent": "teacher"}]}'),
+        ("stages/IL.test.json", '{"stage": "IL/test", "seconds": "many", "finished_at": 0}'),
+    ],
+)
+def test_a_damaged_file_is_named(run_dir: Path, tmp_path: Path, damaged: str, content: str) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(run_dir, run)
+    then = (run / damaged).stat().st_mtime
+    (run / damaged).write_text(content)
+    os.utime(run / damaged, (then, then))
+    with pytest.raises(UserError, match=re.escape(str(run / damaged))):
+        fit(read_run(run), ["IL/test"], CORES, core_s_a_step=WORK_S)
 
 
 def test_a_stage_is_predicted_by_another(run_dir: Path) -> None:
