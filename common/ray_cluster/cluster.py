@@ -110,15 +110,28 @@ def _connect(address: str, said: str) -> None:
                 f"name that by RAY_AUTH_TOKEN_PATH"
             ) from None
         raise UserError(f"{said}: {_one_line(error)}") from None
-    if with_token() and (open_nodes := _without_token()):
+    try:
+        _check_safe(said)
+    except UserError:
         ray.shutdown()
+        raise
+
+
+def _check_safe(said: str) -> None:
+    """`UserError` where others might run commands as this user, or read what is secret."""
+    open_nodes, silent = _without_token() if with_token() else ([], [])
+    if silent:
+        raise UserError(
+            f"{said}: {', '.join(silent)} did not say within {_ANSWER_S:.0f} s whether it asks for a token; end that "
+            f"node, or start again when it is less busy"
+        )
+    if open_nodes:
         raise UserError(
             f"{said}: {', '.join(open_nodes)} asks nobody for a token, so whoever reaches its ports runs commands "
             f"as you; start its nodes with RAY_AUTH_MODE=token (or, in a network of yours alone, this run with "
             f"RAY_AUTH_MODE=disabled)"
         )
     if public := sorted({node.address for node in nodes() if _is_public(node.address)}):
-        ray.shutdown()
         raise UserError(
             f"{said}: its nodes talk over {', '.join(public)}, which the internet may reach, and its token and your "
             f"keys go over the network in the clear; start its nodes in a private network (ray start "
@@ -126,18 +139,19 @@ def _connect(address: str, said: str) -> None:
         )
 
 
-def _without_token() -> list[str]:
-    """Addresses of nodes whose processes, such as the head's, were started without token authentication."""
+def _without_token() -> tuple[list[str], list[str]]:
+    """Addresses of nodes whose processes, such as the head's, were started without token authentication; and of those
+    that do not answer."""
     asked = {}
     for node in nodes():
         there = NodeAffinitySchedulingStrategy(node.id, soft=False)
         asked[ray.remote(with_token).options(num_cpus=0, scheduling_strategy=there).remote()] = node.address
-    answered, _ = ray.wait(list(asked), num_returns=len(asked), timeout=_ANSWER_S)
-    found = []
+    answered, unanswered = ray.wait(list(asked), num_returns=len(asked), timeout=_ANSWER_S)
+    alive, found = {node.address for node in nodes()}, []
     for one in answered:
         with contextlib.suppress(RayError):  # a node that died meanwhile
             found += [] if ray.get(one) else [asked[one]]
-    return sorted(set(found))
+    return sorted(set(found)), sorted({asked[one] for one in unanswered} & alive)
 
 
 def _is_public(address: str) -> bool:

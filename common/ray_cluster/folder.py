@@ -15,12 +15,19 @@ from typing import IO
 
 import psutil
 
+from common.errors import UserError
+
 _PREFIX = "elcano-ray-"
 _LOCK = "lock"
+_SOCKET = f"/{_PREFIX}xxxxxxxx/ray/session_2026-11-25_09-03-21_123456_{os.getpid()}/sockets/plasma_store"
+_MOST_BYTES = 107 - len(_SOCKET)
+"""Of the folder for temporary ones: Linux takes 107 for a socket's name."""
 
 
-def make_folder() -> Path:
-    """One that only this user reads, and that lasts as long as this process."""
+def make_folder(said: str) -> Path:
+    """One that only this user reads, and that lasts as long as this process. `UserError`, which begins with what the
+    user `said`, where its name would be too long."""
+    _check_length(said)
     _remove_left()
     while True:
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
@@ -28,6 +35,16 @@ def make_folder() -> Path:
             break
     atexit.register(_remove, folder, lock)
     return folder
+
+
+def _check_length(said: str) -> None:
+    """Ray's own complaint comes after it has tried twice, and names no folder that one could change."""
+    num_bytes = len(os.fsencode(tempfile.gettempdir()))
+    if num_bytes > _MOST_BYTES:
+        raise UserError(
+            f"{said}: the names of Ray's sockets would be too long below {tempfile.gettempdir()}; "
+            f"set TMPDIR to a shorter folder, of {_MOST_BYTES} bytes at most, such as /tmp"
+        )
 
 
 def _remove(folder: Path, lock: IO[str]) -> None:

@@ -10,6 +10,7 @@ from common.errors import UserError
 from common.ray_cluster.folder import make_folder
 
 _MODE = "RAY_AUTH_MODE"
+_MODES = ("token", "disabled")
 _CONNECT_S = 5.0
 _ANSWER_S = 10.0
 _GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
@@ -26,11 +27,11 @@ def prepare(address: str, said: str) -> None:
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")  # of what was given up; what counts is told in our words
     if not is_own(address):
+        _set_mode(said)
         _check_answers(address, said)
-        os.environ.setdefault(_MODE, "token")
         os.environ.setdefault("RAY_NUM_REDIS_GET_RETRIES", "3")  # a second each, also where a token is refused
         return
-    folder = make_folder()
+    folder = make_folder(said)
     token = folder / "token"
     with open(os.open(token, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(secrets.token_hex(32))
@@ -49,6 +50,14 @@ def is_own(address: str) -> bool:
 def with_token() -> bool:
     """Whether Ray asks for a token where this runs."""
     return os.environ.get(_MODE, "").lower() == "token"
+
+
+def _set_mode(said: str) -> None:
+    """With another one Ray ends this process."""
+    mode = os.environ.get(_MODE) or _MODES[0]
+    if mode.lower() not in _MODES:
+        raise UserError(f"{said}: {_MODE}={mode}: Ray knows {' and '.join(_MODES)}; unset it for a token")
+    os.environ[_MODE] = mode
 
 
 def _check_answers(address: str, said: str) -> None:

@@ -14,7 +14,7 @@ from common.errors import UserError
 from elcano import executors
 from elcano.resources import ANY, Needs, Resources
 
-ADDRESS = "NODE_ADDRESS"
+ADDRESS = "ELCANO_ADDRESS_OF_ITS_NODE"
 """Stands in a command's words for the address of a node that is not known yet."""
 
 

@@ -9,15 +9,22 @@ from pathlib import Path
 
 import pytest
 
+from common.errors import UserError
 from common.ray_cluster import folder as folder_module
 from common.ray_cluster.folder import make_folder
 from tests.conftest import ROOT
 
-MAKES = "from common.ray_cluster.folder import make_folder; print(make_folder(), flush=True); input()"
+MAKES = """
+from common.ray_cluster import folder
+folder._MOST_BYTES = 4096
+print(folder.make_folder(""), flush=True)
+input()
+"""
 
 
 @pytest.fixture
 def tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(folder_module, "_MOST_BYTES", 4096)  # no sockets are made here
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     return tmp_path
 
@@ -48,12 +55,12 @@ def test_that_of_a_killed_process_is_removed_by_the_next_and_no_other(tmp: Path,
     (folder / "token").write_text("secret")
     (tmp / "elcano-ray-link").symlink_to(tmp / "elsewhere")
     (tmp / "elsewhere").mkdir()
-    make_folder()
+    make_folder("")
     assert (folder / "token").exists()
     maker.kill()
     maker.wait()
     assert folder.exists()
-    make_folder()
+    make_folder("")
     assert not folder.exists() and (tmp / "elsewhere").exists() and (tmp / "elcano-ray-link").is_symlink()
     assert len(list(tmp.glob("elcano-ray-*"))) == 3  # the link and the two that this process made
 
@@ -62,10 +69,10 @@ def test_it_stays_while_processes_of_ray_still_end_there(tmp: Path) -> None:
     folder = tmp / "elcano-ray-killed"
     folder.mkdir()
     with subprocess.Popen([sys.executable, "-c", "input()", f"--session-dir={folder}"], stdin=subprocess.PIPE) as ray:
-        make_folder()
+        make_folder("")
         assert folder.exists()
         ray.communicate()
-    make_folder()
+    make_folder("")
     assert not folder.exists()
 
 
@@ -80,5 +87,12 @@ def test_one_that_another_takes_for_dead_is_not_used(tmp: Path, monkeypatch: pyt
         return made[-1]
 
     monkeypatch.setattr(tempfile, "mkdtemp", mkdtemp)
-    folder = make_folder()
+    folder = make_folder("")
     assert [str(folder)] == made[1:] and not Path(made[0]).exists()
+
+
+def test_a_name_that_is_too_long_for_sockets_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(f"/tmp{folder_module._SOCKET}") < 107
+    monkeypatch.setattr(tempfile, "tempdir", "/" + "x" * 60)
+    with pytest.raises(UserError, match=r"^--executor ray: the names .* set TMPDIR to a shorter folder"):
+        make_folder("--executor ray")

@@ -50,7 +50,7 @@ def test_a_time_of_less_than_a_minute_is_no_time_without_end(tmp_path: Path) -> 
 
 
 def test_it_is_a_script_that_does_the_same(tmp_path: Path) -> None:
-    words = ["a b", "", 'x"y$HOME', "it's", "*"]
+    words = ["a b", "", 'x"y$HOME', "it's", "*", "NODE_ADDRESS"]
     command = Command([sys.executable, "-c", SAYS, *words], tmp_path / "x.log", {"NAME": "two 'words'"})
     file = tmp_path / "x.sbatch"
     file.write_text(batch_file(command, Resources(num_cores=3)))

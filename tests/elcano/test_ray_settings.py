@@ -78,19 +78,25 @@ def answering(answer: bytes) -> Iterator[str]:
         connection.close()
 
 
+def _put_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `prepare` sets in this process, in the end."""
+    for name in ("AUTH_MODE", "NUM_REDIS_GET_RETRIES", "USAGE_STATS_ENABLED", "IGNORE_UNHANDLED_ERRORS"):
+        monkeypatch.setenv(f"RAY_{name}", "")
+
+
 @NEEDS_RAY
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\0\0\0", b"\0\0\0\7\0\0\0\0\0"])
 def test_what_answers_and_is_no_ray_is_refused_soon(answer: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ray would try for two minutes, and then name another address."""
     monkeypatch.setattr(settings, "_ANSWER_S", 0.5)
+    _put_back(monkeypatch)
     with answering(answer) as address, pytest.raises(UserError, match=f"^--at {address}: what answers there is no Ray"):
         prepare(address, f"--at {address}")
 
 
 @NEEDS_RAY
 def test_a_server_of_http2_may_be_ray(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("RAY_AUTH_MODE", "RAY_NUM_REDIS_GET_RETRIES", "RAY_USAGE_STATS_ENABLED"):
-        monkeypatch.setenv(name, "token")  # put back in the end
+    _put_back(monkeypatch)
     with answering(b"\0\0\x12\4\0\0\0\0\0") as address:
         prepare(address, "")
 
@@ -106,6 +112,29 @@ def shutdown():
 ray.shutdown, cluster._start = shutdown, lambda said: None
 cluster.join("", "")
 """
+
+
+@NEEDS_RAY
+def test_an_unknown_way_of_authentication_is_told() -> None:
+    last = started(SETS, RAY_ADDRESS="127.0.0.1:1", RAY_AUTH_MODE="banana").stderr.splitlines()[-1]
+    assert last.endswith(":1: RAY_AUTH_MODE=banana: Ray knows token and disabled; unset it for a token")
+
+
+SILENT = """
+from types import SimpleNamespace
+from common.ray_cluster import cluster
+
+task = SimpleNamespace(options=lambda **_: task, remote=lambda: "asked")
+cluster.ray = SimpleNamespace(remote=lambda _: task, wait=lambda asked, **_: ([], asked))
+cluster.nodes = lambda: [cluster.Node("a" * 56, "10.0.0.1", 4, 0, 8, "")]
+cluster._check_safe("--at 10.0.0.1:1")
+"""
+
+
+@NEEDS_RAY
+def test_a_node_that_does_not_say_whether_it_asks_for_a_token_is_not_trusted() -> None:
+    last = started(SILENT, RAY_AUTH_MODE="token").stderr.splitlines()[-1]
+    assert "--at 10.0.0.1:1: 10.0.0.1 did not say within 60 s whether it asks for a token; end that node" in last
 
 
 @NEEDS_RAY

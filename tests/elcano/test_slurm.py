@@ -15,6 +15,7 @@ import pytest
 from common.errors import UserError
 from common.files import read_json
 from data.task import read_tasks, write_tasks
+from elcano.executors.executor import ADDRESS as STANDS_FOR_ADDRESS
 from elcano.executors.executor import Command, load_executor
 from elcano.resources import Resources
 from tests.conftest import ROOT
@@ -168,7 +169,7 @@ def test_a_service_answers_at_its_nodes_address_and_ends_with_the_block(slurm: C
         assert url.startswith(f"http://{ADDRESS}:")
         assert urllib.request.urlopen(f"{url}/README.md").status == 200
         assert states(slurm) == ["RUNNING"]
-        assert "NODE_ADDRESS" in log.with_suffix(".sbatch").read_text()
+        assert STANDS_FOR_ADDRESS in log.with_suffix(".sbatch").read_text()
     assert not states(slurm)
     with (
         pytest.raises(UserError, match=r"a service ended with code 1: .*refused.* \(log"),
