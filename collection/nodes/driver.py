@@ -31,6 +31,7 @@ from common.defaults import ROOT
 from common.errors import UserError
 from common.key_flags import ENDPOINT_KEY
 from common.ray_cluster import cluster
+from common.ray_cluster.settings import is_own
 from data.task import Task
 from environments.world import World
 
@@ -38,7 +39,8 @@ _LAST = "trajectory.json"
 """Of a trajectory that is complete."""
 _MOST_SAID = 300
 """Characters of what an actor died of."""
-_POLL_S = 1.0
+_POLL_S, _OWN_POLL_S = 1.0, 30.0
+"""How often it is asked which nodes there are; none joins a cluster of our own."""
 _MAX_DEATHS = 3
 _PAUSE_S = 5.0
 """Before a collector is begun again; by then it may be known that its node has died, too."""
@@ -66,10 +68,10 @@ async def on_nodes(
         arriving = stack.enter_context(arriving_in(config.output_dir))
         seen = stack.enter_context(probe(arriving, held)) if config.shared_output_dir else None
         turns = _turns(config.site_interval_s) if config.site_interval_s else None
-        setting = Setting(
-            dataclasses.replace(config, api_key=""), world, tasks, str(Path.cwd()), seen, turns, sources()
-        )
-        nodes = _Nodes(setting, _keys(config), arriving, pace, say)
+        public = dataclasses.replace(config, api_key="")
+        setting = Setting(public, world, tasks, str(Path.cwd()), seen, turns, sources())
+        poll_s = _OWN_POLL_S if is_own(config.ray_address) else _POLL_S
+        nodes = _Nodes(setting, _keys(config), arriving, pace, say, poll_s)
         stack.callback(nodes.close)
         yield nodes.join
 
@@ -90,11 +92,13 @@ def _turns(interval_s: float) -> Any:
 class _Nodes:
     """`join` as `Join`."""
 
-    def __init__(self, setting: Setting, variables: dict[str, str], arriving: Path, pace: Pace, say: Say) -> None:
+    def __init__(
+        self, setting: Setting, variables: dict[str, str], arriving: Path, pace: Pace, say: Say, poll_s: float
+    ) -> None:
         self._setting, self._variables = ray.put(setting), variables
         self._arriving, self._is_shared = arriving, setting.seen is not None
         self._own_node = cluster.own_node()  # it sees the output folder as we do
-        self._pace, self._say = pace, say
+        self._pace, self._say, self._poll_s = pace, say, poll_s
         self._keepers: dict[str, asyncio.Task] = {}
         self._collectors: dict[str, NodeCollector] = {}
         self._refusal = ""
@@ -110,12 +114,20 @@ class _Nodes:
                     self._say(f"node {collector.address} is gone")
             for new in there.keys() - self._keepers.keys():
                 self._keepers[new] = asyncio.create_task(self._keep(there[new], add))
-            await asyncio.sleep(_POLL_S)
+            await self._until_looked_again()
             ended = [keeper for keeper in self._keepers.values() if keeper.done()]
             for keeper in ended:
                 keeper.result()
             if ended and len(ended) == len(self._keepers):
                 raise UserError(f"no node of the Ray cluster can collect: {self._refusal}")
+
+    async def _until_looked_again(self) -> None:
+        """Or until a keeper has ended."""
+        at_work = [keeper for keeper in self._keepers.values() if not keeper.done()]
+        if at_work:
+            await asyncio.wait(at_work, timeout=self._poll_s, return_when=asyncio.FIRST_COMPLETED)
+        elif not self._keepers:
+            await asyncio.sleep(self._poll_s)
 
     def close(self) -> None:
         """End all collectors, with their browsers."""

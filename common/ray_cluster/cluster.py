@@ -89,12 +89,21 @@ def _start(said: str) -> None:
         except Exception as error:
             if is_last:
                 raise UserError(f"{said}: Ray does not start on this machine: {_one_line(error)}") from None
+    _end_log_monitor()
     if open_ports := _listened_beyond_loopback():
         ray.shutdown()
         raise UserError(
             f"{said}: Ray would listen at {', '.join(open_ports)}, where other machines may reach it; start a "
             "cluster behind a firewall, and name that"
         )
+
+
+def _end_log_monitor() -> None:
+    """It reads what workers write, for drivers that show it; ours do not, and Ray has no setting for it."""
+    for process in psutil.Process().children():
+        with contextlib.suppress(psutil.Error):
+            if any(word.endswith("log_monitor.py") for word in process.cmdline()):
+                process.terminate()
 
 
 def _connect(address: str, said: str) -> None:

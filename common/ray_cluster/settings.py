@@ -11,6 +11,16 @@ from common.ray_cluster.folder import make_folder
 
 _MODE = "RAY_AUTH_MODE"
 _MODES = ("token", "disabled")
+_NOT_NEEDED = {
+    "prestart_worker_first_driver": "0",
+    "enable_metrics_collection": "0",
+    "event_stats": "0",
+    "task_events_report_interval_ms": "0",
+    "metrics_report_interval_ms": "3600000",
+    "raylet_report_resources_period_milliseconds": "1000",
+    "memory_monitor_refresh_ms": "0",  # it would kill commands before the machine is out of memory
+}
+"""Of Ray on one machine: workers in advance, figures and events that nobody reads (docs/nodes.md)."""
 _CONNECT_S = 5.0
 _ANSWER_S = 10.0
 _GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
@@ -38,6 +48,8 @@ def prepare(address: str, said: str) -> None:
     os.environ.pop("RAY_AUTH_TOKEN", None)
     os.environ.update({_MODE: "token", "RAY_AUTH_TOKEN_PATH": str(token), "RAY_TMPDIR": str(folder)})
     os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # on Linux, too, it makes Ray stay on loopback
+    for name, value in _NOT_NEEDED.items():
+        os.environ.setdefault(f"RAY_{name}", value)
     os.environ.setdefault("RAY_worker_niceness", "0")  # 15 by default: browsers and models would wait for all else
     os.environ.setdefault("RAY_raylet_start_wait_time_s", "60")  # 30 by default, which a busy machine exceeds
 

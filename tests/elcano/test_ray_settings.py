@@ -150,8 +150,13 @@ def test_a_cluster_of_its_own_has_a_token_that_only_this_user_reads() -> None:
         "print(os.environ['RAY_AUTH_MODE'], os.environ.get('RAY_AUTH_TOKEN'), len(open(path).read()), path)\n"
         "print(oct(os.stat(path).st_mode & 0o777), oct(os.stat(os.path.dirname(path)).st_mode & 0o777))"
     )
-    runs = [started(script, RAY_AUTH_MODE="disabled", RAY_AUTH_TOKEN="mine").stdout.split() for _ in range(2)]
+    script += "\nprint(os.environ['RAY_event_stats'], os.environ['RAY_memory_monitor_refresh_ms'])"
+    runs = [
+        started(script, RAY_event_stats="1", RAY_AUTH_MODE="disabled", RAY_AUTH_TOKEN="mine").stdout.split()
+        for _ in range(2)
+    ]
     for said in runs:
-        assert [*said[:3], *said[4:]] == ["token", "None", "64", "0o600", "0o700"]
+        assert [*said[:3], *said[4:6]] == ["token", "None", "64", "0o600", "0o700"]
+        assert said[6:] == ["1", "0"]  # what the user says of Ray, and what is not needed on one machine
     paths = [Path(said[3]) for said in runs]
     assert paths[0] != paths[1] and not any(path.parent.exists() for path in paths)
