@@ -20,6 +20,7 @@ from data.task import read_tasks, write_tasks
 from tests.conftest import ROOT
 
 RECIPE = """
+import dataclasses
 from pathlib import Path
 from collection.config.commands import CandidatesConfig, ExplorationConfig, RunConfig
 from elcano.recipe import Recipe, Round
