@@ -267,7 +267,8 @@ def report(plans: dict[tuple[str, int], Recipe], output_dir: Path, failures: dic
 
 def num_tries(run_dir: Path) -> int:
     """Trajectories that a run learned from, of all its rounds."""
-    return sum(len(list_trajectories(run_dir / name / "trajectories")) for name in (AFTER, SECOND))
+    folders = (run_dir / name / "trajectories" for name in (AFTER, SECOND))
+    return sum(len(list_trajectories(folder)) for folder in folders if folder.exists())
 
 
 def draw(path: Path, told: dict[str, dict]) -> None:
