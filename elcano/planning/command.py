@@ -18,7 +18,7 @@ def plan(config: PlanConfig) -> None:
     if len(config.nodes) > 1:
         sizes = []
         for nodes in config.nodes:
-            console.print(f"simulating {nodes} nodes ...")  # minutes for 10,000 sessions
+            console.print(f"simulating {nodes} {'node' if nodes == 1 else 'nodes'} ...")  # minutes for 10,000 sessions
             sizes.append(planner.explore(nodes))
         print_sizes(sizes, config)
         return
