@@ -64,14 +64,15 @@ class ColumnFiles:
         """`UserError` where a file that says for which samples it was made, or by which verdicts, has none that is this
         one; `fields` is the sample's json member."""
         for table in {table.path: table for table in self._tables.values()}.values():
-            if table.says(DIGEST) and table.value(DIGEST, sample_id).as_py() != digest_of(fields["conversations"]):
+            if table.says(DIGEST) and table.value(DIGEST, sample_id).as_py() != digest_of(
+                fields.get("conversations", ())
+            ):
                 raise UserError(f"{table.path}: sample {sample_id} said something else there; make it of these shards")
             if table.says(REWARD) and not fields.get("candidate") and REWARD in fields:
                 then, now = table.value(REWARD, sample_id).as_py(), fields[REWARD]
                 if then != now:
                     raise UserError(
-                        f"{table.path}: sample {sample_id} earned {then:g} there, and {now:g} now; make it of these "
-                        "shards"
+                        f"{table.path}: sample {sample_id} earned {then} there, and {now} now; make it of these shards"
                     )
 
     def made_of(self, name: str) -> dict[str, Any]:

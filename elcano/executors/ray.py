@@ -27,7 +27,7 @@ _POLL_S = 0.5
 _WITHOUT_A_RANK_S = 30.0
 """Ranks that have lost one save nothing more; torchrun may wait for it for five minutes."""
 _MOST_LOSSES = 3
-"""After so many in a row it is no accident."""
+"""So often a command is begun: after that it is no accident."""
 
 
 class Executor:

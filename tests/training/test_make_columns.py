@@ -215,7 +215,7 @@ def test_verdicts_that_were_given_anew_are_named(shards: Path, tmp_path: Path) -
         for sample in tries()
     ]
     again, files = tiny.build_dataset(tmp_path / "again", turned), str(tmp_path / "values.parquet")
-    message = r"values\.parquet: sample \S+ earned [01] there, and [01] now; make it of these shards"
+    message = r"values\.parquet: sample \S+ earned [01]\.0 there, and [01]\.0 now; make it of these shards"
     with pytest.raises(UserError, match=message):
         main(MakeColumnsConfig(again, tmp_path / "out.parquet", "webrl", column_files=files))
     assert not (tmp_path / "out.parquet").exists()
@@ -223,6 +223,10 @@ def test_verdicts_that_were_given_anew_are_named(shards: Path, tmp_path: Path) -
     last = next(sample for sample in turned if sample.extra["done"])
     with pytest.raises(UserError, match=message):
         join.check(last.id, {**last.extra, "conversations": last.conversations})
+    with pytest.raises(UserError, match=r"earned [01]\.0 there, and much now"):
+        join.check(last.id, {**last.extra, "conversations": last.conversations, "reward": "much"})
+    with pytest.raises(UserError, match="said something else there"):
+        join.check(last.id, {})
     other = {**last.extra, "conversations": last.conversations, "candidate": 1}
     join.check(last.id, other)  # what else it might have done earned nothing
 
