@@ -4,8 +4,9 @@
 
 The policy is tested once (start), as the same policy does the same on the same tasks, and explores once a seed
 (seed-<n>/rollouts). Each algorithm then trains on what was found, as the first round of its
-examples/<algorithm>/recipe.py does, and is tested (seed-<n>/<algorithm>, a run's folder). The same command goes on
-where it was stopped; with more seeds, algorithms or test tasks it does what is missing.
+examples/<algorithm>/recipe.py does, and is tested (seed-<n>/<algorithm>, a run's folder); what does not depend on the
+algorithm (samples, candidates, features, a critic's values) is made once. The same command goes on where it was
+stopped; with more seeds, algorithms or test tasks it does what is missing.
 
 The papers' ablations are algorithms, too, with a part changed (VARIANTS). WebRL's second phase has its own: each arm
 goes on from seed-<n>/webrl, with 75 tasks if that many evolve.
@@ -17,7 +18,7 @@ goes on from seed-<n>/webrl, with 75 tasks if that many evolve.
 import dataclasses
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -42,6 +43,15 @@ from elcano.stage import Logbook
 EXAMPLES = Path(__file__).resolve().parent.parent
 ALGORITHMS = ("sft", "filtered_bc", "pae", "digirl", "webrl", "digiq", "grpo")
 BEFORE, AFTER, SECOND, ROLLOUTS = "start", "learned", "second", "rollouts"
+DRAWN, CRITIC = ("candidates", "representation"), ("critic", "critic_folds", "critic_iters")
+PREPARED = {  # stages of a round before its algorithm matters, and what they leave behind
+    "select": ("samples.json", "images"),
+    "pack": ("shards",),
+    "hf2mg": ("megatron",),
+    "candidates": ("candidates.parquet",),
+    "pack-candidate-shards": ("candidate-shards",),
+    "representation": ("representation",),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -141,20 +151,24 @@ def changed(round: Round, variant: Variant) -> Round:
 def carry_out(plans: dict[tuple[str, int], Recipe], output_dir: Path, executor: Executor) -> int:
     """Run the plans, by (algorithm, seed); one that ends with a `UserError` leaves the others alone."""
     failures: dict[str, str] = {}
+    arms: dict[int, list[tuple[Recipe, Path]]] = {}  # that ended, by seed
     for (name, seed), recipe in plans.items():
         console.rule(f"{name}, seed {seed}")
         folder = output_dir / f"seed-{seed}"
         first = needed_by(name)
         if not first:
             begin(recipe, output_dir / BEFORE, folder / ROLLOUTS, executor)
-            share(output_dir / BEFORE, f"{BEFORE}.test", f"{BEFORE}/test", folder / name)
-            share(folder / ROLLOUTS, f"{AFTER}.explore", f"{AFTER}/trajectories", folder / name)
+            share(output_dir / BEFORE, f"{BEFORE}.test", [f"{BEFORE}/test"], folder / name)
+            share(folder / ROLLOUTS, f"{AFTER}.explore", [f"{AFTER}/trajectories"], folder / name)
+            take_over(recipe, arms.setdefault(seed, []), folder / name)
         try:
             if f"{first}, seed {seed}" in failures:
                 raise UserError(f"{first} failed, from which {name} goes on")
             if first:
                 go_on(folder / first, folder / name)
             train_and_test(recipe, folder / name, executor)
+            if not first:
+                arms[seed].append((recipe, folder / name))
         except UserError as error:
             failures[f"{name}, seed {seed}"] = str(error)
             console.print(f"{name}: {error}", markup=False, soft_wrap=True)
@@ -178,15 +192,51 @@ def begin(recipe: Recipe, tested: Path, explored: Path, executor: Executor) -> N
             stages.test(BEFORE, recipe.starting_policy)
 
 
-def share(of: Path, stage: str, folder: str, run_dir: Path) -> None:
+def share(of: Path, stage: str, paths: Sequence[str], run_dir: Path) -> None:
     """Hard links to what a stage of another run left behind; it is marked when all of it is there."""
     done, mark = (each / "stages" / f"{stage}.json" for each in (of, run_dir))
     if mark.exists() and mark.read_bytes() == done.read_bytes():
         return
-    shutil.rmtree(run_dir / folder, ignore_errors=True)
-    shutil.copytree(of / folder, run_dir / folder, copy_function=os.link)
+    for path in paths:
+        link(of / path, run_dir / path)
     mark.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(done, mark)
+
+
+def link(path: Path, to: Path) -> None:
+    """A hard link to a file, or to all files of a folder, in place of what is there."""
+    if path.is_dir():
+        shutil.rmtree(to, ignore_errors=True)
+        shutil.copytree(path, to, copy_function=os.link)
+    else:
+        to.parent.mkdir(parents=True, exist_ok=True)
+        to.unlink(missing_ok=True)
+        os.link(path, to)
+
+
+def take_over(recipe: Recipe, arms: Sequence[tuple[Recipe, Path]], run_dir: Path) -> None:
+    """Share what does not depend on the algorithm with an arm of the same seed that ended: samples, shards, candidates,
+    what features are taken from, features, and a critic with its values; as far as both rounds ask for the same."""
+
+    def asked(each: Recipe, *names: str) -> list:
+        return [getattr(each.rounds[0], name) for name in names]
+
+    def same_critic(each: Recipe) -> bool:
+        return asked(each, *CRITIC) == asked(recipe, *CRITIC)
+
+    alike = [arm for arm in arms if asked(arm[0], *DRAWN) == asked(recipe, *DRAWN)]
+    if not alike:
+        return
+    other, of = max(alike, key=lambda arm: same_critic(arm[0]))
+    for stage, paths in PREPARED.items():
+        done, mark = (each / "stages" / f"{AFTER}.{stage}.json" for each in (of, run_dir))
+        if done.exists() and not mark.exists():
+            share(of, f"{AFTER}.{stage}", [f"{AFTER}/{path}" for path in paths], run_dir)
+    if asked(recipe, "critic") != [""]:
+        for name in ("features.parquet", *(("critic.pt", "values.parquet") if same_critic(other) else ())):
+            done, own = (each / AFTER / "columns" / name for each in (of, run_dir))
+            if done.exists() and not own.exists():
+                link(done, own)
 
 
 def needed_by(name: str) -> str:

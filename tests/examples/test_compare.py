@@ -90,6 +90,42 @@ def test_an_arm_goes_on_from_its_own_first_phase(compare, tmp_path: Path) -> Non
         compare.go_on(first, arm)
 
 
+def test_what_no_algorithm_changes_is_made_once(compare, tmp_path: Path) -> None:
+    config = compare.Config()
+    recipes = {name: compare.plan(config, name, 1) for name in (*config.algorithms, *compare.VARIANTS)}
+    made = ["shards/0.tar", "columns/features.parquet", "columns/values.parquet", "columns/critic.pt"]
+    made += ["candidates.parquet", "columns/algorithm.parquet", "columns/logprobs.parquet", "policy/config.json"]
+
+    def arm(name: str) -> tuple[Recipe, Path]:
+        run_dir = tmp_path / name
+        for path in made if name != "sft" else made[:1]:
+            (run_dir / "learned" / path).parent.mkdir(parents=True, exist_ok=True)
+            (run_dir / "learned" / path).write_text(name)
+        (run_dir / "stages").mkdir()
+        for stage in ("pack", "columns", "train", *(["candidates"] if name == "digiq" else [])):
+            (run_dir / "stages" / f"learned.{stage}.json").write_text(name)
+        return recipes[name], run_dir
+
+    arms = [arm(name) for name in ("sft", "digirl", "digiq")]
+
+    def taken(name: str) -> dict[str, str]:
+        run_dir = tmp_path / f"new-{name}"
+        for _ in range(2):
+            compare.take_over(recipes[name], arms, run_dir)
+        files = [path for path in run_dir.rglob("*") if path.is_file()]
+        return {str(path.relative_to(run_dir)): path.read_text() for path in files}
+
+    shards = {"learned/shards/0.tar", "stages/learned.pack.json"}
+    assert taken("grpo") == dict.fromkeys(shards, "sft")
+    critic = {f"learned/{path}" for path in made[1:4]}
+    assert taken("webrl") == dict.fromkeys({*shards, *critic}, "digirl")
+    drawn = {*shards, "learned/candidates.parquet", "stages/learned.candidates.json"}
+    assert taken("digiq-awr") == dict.fromkeys({*drawn, *critic}, "digiq")
+    assert taken("digiq-monte_carlo") == dict.fromkeys({*drawn, "learned/columns/features.parquet"}, "digiq")
+    compare.take_over(recipes["webrl"], arms[:1], tmp_path / "new")
+    assert not (tmp_path / "new" / "learned" / "columns").exists(), "nothing to link of an arm without a critic"
+
+
 def small(recipe: Recipe) -> Recipe:
     """Three steps a try and verdicts that are turned round by chance, as the policy solves nothing."""
     brief = {"max_iter": 3, "num_sessions": 2}
@@ -162,6 +198,9 @@ def test_all_of_them_learn_from_one_exploration(compare, tmp_path: Path) -> None
     assert compare.carry_out(plans, output_dir, executor) == 0, read_json(output_dir / "comparison.json")["failures"]
     told = read_json(output_dir / "comparison.json")["policies"]
     assert list(told["digiq-awr"]["against"]) == ["start", "digiq"]
+    for one, other, path in (("digiq", "digiq-awr", "candidates.parquet"), ("digirl", "webrl", "columns/critic.pt")):
+        paths = [output_dir / "seed-2" / name / "learned" / path for name in (one, other)]
+        assert paths[0].samefile(paths[1]), path
     arm, first = output_dir / "seed-2" / "webrl-no_window", output_dir / "seed-2" / "webrl"
     policies = [run / "learned" / "policy" / "model.safetensors" for run in (arm, first)]
     assert policies[0].samefile(policies[1]) and (arm / "second" / "policy" / "model.safetensors").exists()
