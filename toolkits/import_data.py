@@ -33,6 +33,7 @@ from common.errors import UserError
 from common.files import write_atomic
 from toolkits.readers.digirl import import_digirl, read_digirl
 from toolkits.readers.features import Kept, check_kept, write_candidates, write_features
+from toolkits.readers.folders import Tries
 from toolkits.readers.llava import read_llava
 from toolkits.readers.pae import import_pae
 from toolkits.readers.released_tar import read_released_tar
@@ -136,16 +137,16 @@ def to_trajectories(config: Config) -> int:
     shutil.rmtree(temporary, ignore_errors=True)  # what a killed run left
     temporary.mkdir(parents=True)
     try:
-        count = 0
+        tries = Tries()
         for file in config.input_files:
-            count += _FOLDERS[config.format](Path(file), Path(config.image_dir), temporary, first=count + 1)
-        if not count:
+            _FOLDERS[config.format](Path(file), Path(config.image_dir), temporary, tries)
+        if not tries.count:
             raise UserError(f"{', '.join(config.input_files)}: no trajectories")
         shutil.rmtree(target, ignore_errors=True)
         temporary.rename(target)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-    return count
+    return tries.count
 
 
 if __name__ == "__main__":

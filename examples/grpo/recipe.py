@@ -5,11 +5,10 @@
 It starts from the quickstart's imitation policy, or from the Hugging Face folder that POLICY names.
 """
 
-from pathlib import Path
-
+from common.defaults import ROOT
 from elcano.recipe import Recipe, load_recipe
 
-LEARNING = Path(__file__).resolve().parent.parent / "quickstart" / "learning.py"
+LEARNING = ROOT / "examples" / "quickstart" / "learning.py"
 
 
 def recipe() -> Recipe:

@@ -6,12 +6,11 @@ It starts from the quickstart's imitation policy, or from the Hugging Face folde
 evaluator are the embedded stand-ins for models; tests are judged by the websites' ground truth.
 """
 
-from pathlib import Path
-
 from collection.config.proposals import ProposerFlags
+from common.defaults import ROOT
 from elcano.recipe import Recipe, load_recipe
 
-LEARNING = Path(__file__).resolve().parent.parent / "quickstart" / "learning.py"
+LEARNING = ROOT / "examples" / "quickstart" / "learning.py"
 
 
 def recipe() -> Recipe:

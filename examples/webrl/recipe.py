@@ -6,12 +6,12 @@ It starts from the quickstart's imitation policy, or from the Hugging Face folde
 """
 
 import dataclasses
-from pathlib import Path
 
 from collection.config.proposals import ProposerFlags
+from common.defaults import ROOT
 from elcano.recipe import Recipe, load_recipe
 
-LEARNING = Path(__file__).resolve().parent.parent / "quickstart" / "learning.py"
+LEARNING = ROOT / "examples" / "quickstart" / "learning.py"
 
 
 def recipe() -> Recipe:

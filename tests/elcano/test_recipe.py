@@ -17,6 +17,7 @@ from elcano.rounds import draw_tasks
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 QUICKSTART = ROOT / "examples" / "quickstart" / "recipe.py"
+LEARNING = QUICKSTART.with_name("learning.py")
 
 
 def test_the_quickstart_recipe_is_sound():
@@ -206,3 +207,30 @@ def test_more_test_tasks_than_there_are_is_said(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("NUM_TEST_TASKS", "301")
     with pytest.raises(UserError, match="num_test_tasks is 301, but there are 300 test tasks"):
         load_recipe(ROOT / "examples" / "quickstart" / "recipe.py")
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "training", "round", "message"),
+    [
+        ("digirl", {"algorithm_options": "nonsense=3"}, {}, "nonsense.*its options: lam, horizon"),
+        ("webrl", {"algorithm_options": "beta=0"}, {}, "beta must be above 0"),
+        ("grpo", {}, {"candidates": CandidatesConfig()}, "grpo takes no candidates"),
+        ("digiq", {}, {"critic": ""}, "digiq goes by Q; give critic='td'"),
+        ("digirl", {}, {"critic": "td"}, "digirl goes by an instruction's value; give critic='monte_carlo'"),
+        ("critic", {}, {}, "critic trains a critic, no policy"),
+        ("weighted_sft", {}, {}, "weighted_sft makes no columns of rewards"),
+    ],
+)
+def test_what_an_algorithm_refuses_is_said_before_anything_runs(
+    algorithm: str, training: dict, round: dict, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POLICY", str(ROOT / "examples" / "quickstart" / "starting_policy" / "weights"))
+    with pytest.raises(UserError, match=f"^recipe {algorithm}: round-1: .*{message}"):
+        load_recipe(LEARNING, algorithm=algorithm, training=training, **round)
+
+
+def test_a_copy_of_a_learning_recipe_works_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POLICY", str(ROOT / "examples" / "quickstart" / "starting_policy" / "weights"))
+    copy = tmp_path / "mine.py"
+    copy.write_text((ROOT / "examples" / "digirl" / "recipe.py").read_text())
+    assert load_recipe(copy).name == "digirl"

@@ -205,6 +205,9 @@ def test_pae(tmp_path: Path) -> None:
     assert (first.ques, first.web, first.answer) == ("Find a lamp.", "https://shop.example/", "7")
     assert first.outcome.verdict is Verdict.SUCCESS and second.outcome.verdict is Verdict.FAILURE
     assert first.trees == ["[0] link", "[1] link"]
+    assert [folder.name for folder in list_trajectories(results)] == ["taskShop--1--run0", "taskShop--1--run1"], (
+        "a group"
+    )
     config = convert_trajectories_to_json.Config(
         str(results), str(tmp_path / "images"), str(tmp_path / "samples.json"), only_success=True, num_workers=1
     )

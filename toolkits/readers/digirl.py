@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from data.task import Task
 from toolkits.readers.features import Kept, actions_of, stored_step
-from toolkits.readers.folders import ForeignStep, write_folder
+from toolkits.readers.folders import ForeignStep, Tries, write_folder
 from toolkits.readers.steps import (
     enumerate_steps,
     find_image,
@@ -42,15 +41,12 @@ def read_digirl(path: Path, image_dir: Path, round_id: int, kept: Kept | None = 
         yield made
 
 
-def import_digirl(path: Path, image_dir: Path, out_dir: Path, first: int = 1) -> int:
-    """Write `out_dir/task<file>--<number>`, counting from `first`, for every trajectory that has such steps.
-
-    Returns how many.
+def import_digirl(path: Path, image_dir: Path, out_dir: Path, tries: Tries) -> None:
+    """Write `out_dir/task<file>--<number>--run<try>` for every trajectory that has such steps.
 
     Raises:
         UserError: naming file, trajectory and step.
     """
-    count = 0
     for number, trajectory in enumerate(read_trajectory_list(path), start=1):
         where, steps = f"{path}: trajectory {number}", []
         for index, step in enumerate(trajectory, start=1):
@@ -62,11 +58,9 @@ def import_digirl(path: Path, image_dir: Path, out_dir: Path, first: int = 1) ->
         if not steps:
             continue
         ques = trajectory[0].get("task") or steps[0].tree.rpartition("Goal: ")[2]
-        task = Task(id=f"{path.stem}--{first + count}", ques=text_field(where, {"task": ques}, "task"), web="android")
+        placed = tries.add(path.stem, text_field(where, {"task": ques}, "task"), "android")
         rewards = [trajectory[-1].get("trajectory_reward", 0), *(step.get("reward", 0) for step in trajectory)]
-        write_folder(where, out_dir, task, "DigiRL", steps, rewards)
-        count += 1
-    return count
+        write_folder(where, out_dir, *placed, "DigiRL", steps, rewards)
 
 
 def _image(where: str, image_dir: Path, trajectory: list[dict[str, Any]], index: int) -> str | None:

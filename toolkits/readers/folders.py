@@ -26,23 +26,43 @@ class ForeignStep:
     image: Path
 
 
+class Tries:
+    """Numbers tasks by their website and words, in the order in which they come, and the tries of each, as those of one
+    group (`data/rewarded_step.py`)."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str], tuple[str, int]] = {}  # the task's id, and how often it was tried
+
+    @property
+    def count(self) -> int:
+        """All tries so far."""
+        return sum(tries for _, tries in self._found.values())
+
+    def add(self, kind: str, ques: str, web: str) -> tuple[Task, int]:
+        """(task, number of the try from 0); a new task is called `<kind>--<number>`."""
+        name, tries = self._found.get((web, ques), (f"{kind}--{len(self._found) + 1}", 0))
+        self._found[web, ques] = (name, tries + 1)
+        return Task(id=name, ques=ques, web=web), tries
+
+
 def write_folder(
     where: str,
     out_dir: Path,
     task: Task,
+    run: int,
     project: str,
     steps: Sequence[ForeignStep],
     rewards: Sequence[Any],
     judge_said: Any = None,
 ) -> None:
-    """`out_dir/task<ID>`; the judge, called as the project in small letters, speaks through the rewards.
+    """`out_dir/task<ID>--run<run>`; the judge, called as the project in small letters, speaks through the rewards.
 
     Raises:
         UserError: an image is none, or a reward no number.
     """
     verdict = _verdict(where, rewards)
     source = {"source": where, "policy": project}
-    writer = TrajectoryWriter(out_dir / folder_name(task.id), task, provenance=source, system_prompt="")
+    writer = TrajectoryWriter(out_dir / folder_name(task.id, run), task, provenance=source, system_prompt="")
     try:
         for number, step in enumerate(steps, start=1):
             writer.write_observation(number, step.tree, None, _png(f"{where}, step {number}", step.image))

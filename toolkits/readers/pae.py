@@ -9,29 +9,24 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from data.task import Task
-from toolkits.readers.folders import ForeignStep, write_folder
+from toolkits.readers.folders import ForeignStep, Tries, write_folder
 from toolkits.readers.steps import find_image, read_trajectory_list, text_field
 
 _OPENING = re.compile(r"Now given a task:(.+?)Please interact with (\S+)", re.DOTALL)
 
 
-def import_pae(path: Path, image_dir: Path, out_dir: Path, first: int = 1) -> int:
-    """Write `out_dir/task<web_name>--<number>`, counting from `first`, for every trajectory that has steps; returns how
-    many.
+def import_pae(path: Path, image_dir: Path, out_dir: Path, tries: Tries) -> None:
+    """Write `out_dir/task<web_name>--<number>--run<try>` for every trajectory that has steps.
 
     Raises:
         UserError: naming file, trajectory and step.
     """
-    count = 0
     for number, steps in enumerate(read_trajectory_list(path), start=1):
         if steps:  # PAE keeps an empty list where its environment failed
-            _write(f"{path}: trajectory {number}", first + count, steps, image_dir, out_dir)
-            count += 1
-    return count
+            _write(f"{path}: trajectory {number}", tries, steps, image_dir, out_dir)
 
 
-def _write(where: str, number: int, steps: list[dict[str, Any]], image_dir: Path, out_dir: Path) -> None:
+def _write(where: str, tries: Tries, steps: list[dict[str, Any]], image_dir: Path, out_dir: Path) -> None:
     read = []
     for index, step in enumerate(steps, start=1):
         place = f"{where}, step {index}"
@@ -40,14 +35,15 @@ def _write(where: str, number: int, steps: list[dict[str, Any]], image_dir: Path
         read.append(ForeignStep(tree, text_field(place, step, "action"), image_dir / name))
     said = steps[-1].get("eval_info")
     rewards = [step.get("reward", 0) for step in steps]
-    write_folder(where, out_dir, _task(where, number, steps[0]), "PAE", read, rewards, said)
+    write_folder(where, out_dir, *tries.add(*_task(where, steps[0])), "PAE", read, rewards, said)
 
 
-def _task(where: str, number: int, step: dict[str, Any]) -> Task:
+def _task(where: str, step: dict[str, Any]) -> tuple[str, str, str]:
+    """Its website's name, words and address."""
     opening = text_field(f"{where}, step 1", step, "observation", "task")
     found = _OPENING.search(opening)
     ques, web = (found[1].strip(), found[2]) if found else (opening.strip(), "")
     name = step["observation"].get("web_name", "PAE")
     if not isinstance(name, str) or not re.fullmatch(r"[\w .()-]+", name):
         raise UserError(f"{where}: its web_name {name!r} is not a plain name")
-    return Task(id=f"{name}--{number}", ques=ques, web=web)
+    return name, ques, web

@@ -134,6 +134,11 @@ class Algorithm(Checked, abc.ABC):
         """Whether steps may have candidate actions beside the one that was taken."""
         return False
 
+    @property
+    def makes_columns(self) -> bool:
+        """Whether it learns from rewards, by way of `columns`."""
+        return type(self).columns is not Algorithm.columns
+
     def columns(self, trajectories: Sequence[RewardedTrajectory]) -> list[dict[str, np.ndarray]]:
         """The per-sample columns it writes: of each trajectory, in their order, [n] by name.
 
