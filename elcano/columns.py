@@ -47,7 +47,7 @@ def make_columns(
             _call(stages, round, "score", {**said, "OUTPUT": str(scores)})
             if round.critic:
                 said["COLUMN_FILES"] = str(critic_values(stages, round, shards, columns))
-            said |= {"MONTE_CARLO": "true", "SCORES": str(scores) if scores.exists() else ""}
+            said |= {"MONTE_CARLO": "true", "SCORES": str(scores) if scores.exists() else "", "GAMMA": ""}
             _call(stages, round, "make_columns", {**said, "OUTPUT": str(columns / "algorithm.parquet")})
     made = [path for path in (columns / "algorithm.parquet", columns / "logprobs.parquet") if path.exists()]
     if has_weights(made[0]):
@@ -71,7 +71,7 @@ def critic_values(stages: "Stages", round: Round, shards: Path, folder: Path) ->
     _call(stages, round, "score", said)
     critic = {"FEATURES": str(features), "CRITIC": str(own / "columns" / "critic.pt"), "TARGET": round.critic}
     critic |= {"FOLDS": str(round.critic_folds), "TRAIN_ITERS": str(round.critic_iters)}
-    unset = dict.fromkeys(("BATCH_SIZE", "LR", "SEED"), "")  # a shell's are those of training
+    unset = dict.fromkeys(("BATCH_SIZE", "LR", "SEED", "GAMMA", "TAU", "WIDTH"), "")  # a shell's are others'
     _call(stages, round, "feature_critic", {"DATASET_PATH": str(shards), **critic, "OUTPUT": str(values), **unset})
     return values
 

@@ -44,8 +44,8 @@ class RunConfig(CollectionConfig):
 class ExplorationConfig(CollectionConfig):
     """Flags of `exploration_feedback.py`."""
 
-    max_rerun_times: Annotated[int, between(1, 5)] = 1
-    """Tries of a task, at most 5; the first success ends them."""
+    max_rerun_times: Annotated[int, between(1, 64)] = 1
+    """Tries of a task; the first success ends them."""
     all_tries: bool = False
     """Take all of them, also after a success: groups of one size, whose outcomes an algorithm compares (grpo)."""
 

@@ -26,7 +26,7 @@ from tests.conftest import ROOT
         (RunConfig, {"temperature": float("nan")}, "--temperature must be a finite number or None, not nan"),
         (RunConfig, {"eval_votes": 2}, "--eval_votes must be an odd number"),
         (RunConfig, {"text_only": True, "observation": "marks"}, "--observation marks shows numbers on screenshots"),
-        (ExplorationConfig, {"max_rerun_times": 6}, "--max_rerun_times must be 1 to 5, not 6"),
+        (ExplorationConfig, {"max_rerun_times": 65}, "--max_rerun_times must be 1 to 64, not 65"),
         (RunConfig, {"sites_port": 80999}, "--sites_port must be 1 to 65535, not 80999"),
     ],
     ids=str,
