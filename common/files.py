@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import secrets
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,19 @@ def make_folder(path: Path, what: str) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"{what} {path} cannot be made ({error.strerror}); give a folder that can be written") from None
+
+
+def link_tree(source: Path, target: Path) -> None:
+    """All files of a folder in another one, in place of what is there: hard links, or copies on another file system."""
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(source, target, copy_function=_link_or_copy)
+
+
+def _link_or_copy(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
 
 
 def read_lines(path: Path) -> list[str]:

@@ -63,6 +63,8 @@ def expected_s(recipe: Recipe, measured: Mapping, done: Mapping[str, float]) -> 
 
 
 def _round(recipe: Recipe, round: Round) -> str:
+    if round.trajectories and round.agent == "teacher":
+        return f"the policy imitates what succeeded of {round.trajectories}"
     num_tasks = round.proposals.num_tasks if round.proposals else count_tasks(round.tasks)
     if round.agent == "teacher":
         return f"a teacher takes {num_tasks} tasks, and the policy imitates what succeeded"
@@ -73,7 +75,8 @@ def _round(recipe: Recipe, round: Round) -> str:
     imitated = recipe.rounds[0].agent == "teacher" and round.il_share > 0
     again = f", again from {f'{round.il_share:.3g} of' if round.il_share < 1 else 'all'} the teacher's" * imitated
     mean = f"; {round.before_share:.3g} of the weights before stay in it" if round.before_share else ""
-    return f"the policy explores {num_tasks} others{how} and learns {learned}{corrected}{again}{mean}"
+    tried = f"is given {round.trajectories}" if round.trajectories else f"explores {num_tasks} others{how}"
+    return f"the policy {tried} and learns {learned}{corrected}{again}{mean}"
 
 
 def _num_tests(recipe: Recipe) -> int:

@@ -54,6 +54,9 @@ class Round(Checked):
     """Part of D_IL that is learned again in this round, by task; each round draws its own part."""
     corrections: bool = False
     """Learn, too, what the teacher would have done where the agent failed, in the agent's own states (DAgger)."""
+    trajectories: Path | None = None
+    """Learn from this folder of judged trajectories in place of exploring: offline, also from imported data. `tasks` is
+    then ()."""
     before_share: Annotated[float, between(0, 0.99)] = 0.0
     """How much of the weights before the round stays in the policy after it: 0.5 is the mean of the two (WiSE-FT)."""
     buffer: bool = False
@@ -80,6 +83,10 @@ class Round(Checked):
             raise UserError(
                 f"a round cannot be called {self.name!r}, as its folder is; give letters, digits, -, _ and ."
             )
+        if self.trajectories and (self.tasks != () or self.proposals):
+            raise UserError(f"round {self.name}: trajectories are given, so it explores nothing; give tasks=()")
+        if not self.trajectories and self.tasks == ():
+            raise UserError(f"round {self.name}: has no tasks; give task files, or trajectories")
         if self.corrections and self.agent == "teacher":
             raise UserError(f"round {self.name}: the teacher's own round needs no corrections")
         if self.representation and not self.critic:
@@ -169,7 +176,8 @@ class Recipe(Checked):
         for round in self.rounds:
             _check_algorithm(f"recipe {self.name}: {round.name}", round, self.training_of(round))
         tasks = [files(self.test_tasks), *(files(round.tasks) for round in self.rounds)]
-        for path in [self.starting_policy, *(path for paths in tasks for path in paths)]:
+        given = [round.trajectories for round in self.rounds if round.trajectories]
+        for path in [self.starting_policy, *given, *(path for paths in tasks for path in paths)]:
             if not path.exists():
                 raise UserError(f"recipe {self.name}: {path} does not exist")
         try:

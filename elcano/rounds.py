@@ -26,7 +26,7 @@ from pathlib import Path
 from collection.config.agent import Hidden
 from collection.config.commands import CorrectionConfig, ExplorationConfig, RunConfig
 from collection.config.judging import JudgeFlags
-from common.files import read_json, write_atomic, write_json
+from common.files import link_tree, read_json, write_atomic, write_json
 from common.flags import flags, narrowed, variables
 from common.seeds import derive_seed, draw
 from data.shard import task_of
@@ -91,10 +91,12 @@ class Stages:
     executor: Executor
 
     def explore(self, round: Round, policy: Path) -> Path:
-        """Trajectories on the round's tasks, by the teacher or by the policy."""
+        """Trajectories on the round's tasks, by the teacher or by the policy; or those that the round was given."""
         output_dir = self.run_dir / round.name / "trajectories"
         with self.logbook.stage(f"{round.name}/explore") as needed:
-            if needed:
+            if needed and round.trajectories:
+                link_tree(round.trajectories, output_dir)
+            elif needed:
                 tasks = self.task_file(round)
                 asked = self._teacher(round.name) if round.agent == "teacher" else self._exploring(round.name, policy)
                 with self.websites(round.name) as port, asked as config:

@@ -40,6 +40,8 @@ class Planner:
 
     def __init__(self, recipe: Recipe, run: MeasuredRun, config: PlanConfig):
         self.recipe, self.run, self.config = recipe, run, config
+        if offline := [round.name for round in recipe.rounds if round.trajectories]:
+            raise UserError(f"recipe {recipe.name}: {offline[0]} explores nothing, which cannot be planned yet")
         self._cores = config.measured_cores or num_cores()
         speeds = fit(run, config.stages or tuple(run.browsing), self._cores, config.core_s_a_step)
         self._speeds = {name: _faster(speed, config.server_speed) for name, speed in speeds.items()}

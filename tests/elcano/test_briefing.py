@@ -1,6 +1,7 @@
 """What a run says before it begins."""
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 
@@ -53,3 +54,12 @@ def test_it_says_what_a_round_learns_from():
         "  optim-1: the policy explores 225 others and learns from what a judge calls solved, from what the teacher "
         "would have done in the rest, again from 0.125 of the teacher's; 0.5 of the weights before stay in it, tested"
     )
+
+
+def test_it_says_what_a_round_is_given():
+    recipe = load_recipe(QUICKSTART)
+    given = {"tasks": (), "trajectories": Path("data/web")}
+    rounds = [dataclasses.replace(round, **given) for round in recipe.rounds[:2]]
+    lines = brief(dataclasses.replace(recipe, rounds=rounds), {}, here_s=0.1)
+    assert "IL: the policy imitates what succeeded of data/web, tested" in lines[2]
+    assert "optim-1: the policy is given data/web and learns from what a judge calls solved" in lines[3]

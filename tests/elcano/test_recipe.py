@@ -11,9 +11,11 @@ from collection.config.commands import CandidatesConfig
 from common.errors import UserError
 from common.files import read_json, write_json
 from elcano.columns import candidates_of
+from elcano.executors.executor import load_executor
 from elcano.recipe import load_recipe, remember_recipe
 from elcano.resources import Needs, Resources
-from elcano.rounds import draw_tasks
+from elcano.rounds import Stages, draw_tasks
+from elcano.stage import Logbook
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 QUICKSTART = ROOT / "examples" / "quickstart" / "recipe.py"
@@ -234,3 +236,30 @@ def test_a_copy_of_a_learning_recipe_works_elsewhere(tmp_path: Path, monkeypatch
     copy = tmp_path / "mine.py"
     copy.write_text((ROOT / "examples" / "digirl" / "recipe.py").read_text())
     assert load_recipe(copy).name == "digirl"
+
+
+def test_a_round_explores_or_is_given_trajectories(tmp_path: Path) -> None:
+    recipe = load_recipe(QUICKSTART)
+    first = recipe.rounds[0]
+    with pytest.raises(UserError, match=r"round IL: trajectories are given, so it explores nothing; give tasks=\(\)"):
+        dataclasses.replace(first, trajectories=tmp_path)
+    with pytest.raises(UserError, match="round IL: has no tasks; give task files, or trajectories"):
+        dataclasses.replace(first, tasks=())
+    missing = dataclasses.replace(first, tasks=(), trajectories=tmp_path / "none")
+    with pytest.raises(UserError, match="none does not exist"):
+        dataclasses.replace(recipe, rounds=[missing]).check_files()
+
+
+def test_given_trajectories_are_linked_and_stay_as_they_are(tmp_path: Path) -> None:
+    folder = tmp_path / "given" / "taskA--run0"
+    folder.mkdir(parents=True)
+    (folder / "outcome.json").write_text("{}")
+    recipe = load_recipe(QUICKSTART)
+    round = dataclasses.replace(recipe.rounds[0], tasks=(), trajectories=tmp_path / "given")
+    run_dir = tmp_path / "run"
+    stages = Stages(recipe, run_dir, Logbook(run_dir), load_executor("local"))
+    for _ in range(2):
+        found = stages.explore(round, recipe.starting_policy)
+    assert (found / "taskA--run0" / "outcome.json").samefile(folder / "outcome.json")
+    write_json(found / "taskA--run0" / "outcome.json", {"verdict": "failure"})
+    assert (folder / "outcome.json").read_text() == "{}"
