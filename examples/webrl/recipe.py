@@ -16,7 +16,7 @@ LEARNING = ROOT / "examples" / "quickstart" / "learning.py"
 
 def recipe() -> Recipe:
     """Two phases; the second on tasks that evolve from the failures of the first, and on its successes, too."""
-    training = {"lr_warmup_iters": 0, "algorithm_options": "replay=2"}
+    training = {"lr_warmup_iters": 0, "algorithm_options": "replay=2,beta=0.1"}
     recipe = load_recipe(LEARNING, algorithm="webrl", training=training, critic="monte_carlo")
     first, second = recipe.rounds
     evolved = ProposerFlags(method="evolve", num_tasks=75, ground_truth=True)
