@@ -65,7 +65,7 @@ def test_ablations_change_one_thing(compare) -> None:
     assert curriculum[0] == fixed[0] == anything[0] == told("webrl")["rounds"][0]
     assert curriculum[1]["proposals"]["num_tasks"] == len(read_tasks(ROOT / fixed[1]["tasks"])) == 75
     assert not fixed[1]["proposals"] and anything[1]["proposals"] == curriculum[1]["proposals"]
-    assert anything[1]["training"]["algorithm_options"] == "replay=2,window_low=0,window_high=1e300"
+    assert anything[1]["training"]["algorithm_options"] == "replay=2,beta=0.1,window_low=0,window_high=1e300"
     assert compare.needed_by("webrl-fixed") == "webrl" and not compare.needed_by("digiq-awr")
 
 
