@@ -17,6 +17,7 @@ from common.command_line import read
 from common.defaults import short
 from common.errors import UserError
 from elcano.briefing import brief, left, machine_s
+from elcano.columns import check_algorithms
 from elcano.console import console
 from elcano.executors.executor import Executor, load_executor
 from elcano.folders import at_work, describe_folder, is_run, working_in
@@ -99,6 +100,7 @@ def _typed() -> list[str]:
 def _run(command: Run) -> int:
     recipe, executor = load_recipe(command.recipe), _executor(command)
     executor.check(recipe.needs)
+    check_algorithms(recipe)
     run_dir = command.output_dir.resolve()
     with working_in(run_dir):
         remember_recipe(recipe, run_dir)

@@ -10,10 +10,13 @@ What an algorithm reads is known to these commands alone; here it is a name.
 """
 
 import dataclasses
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from collection.config.commands import CandidatesConfig
+from common.defaults import ROOT
+from common.errors import UserError
 from common.flags import flags, variables
 from elcano.executors.executor import Command, python
 from elcano.recipe import Recipe, Round
@@ -26,6 +29,20 @@ _OF_TRAINING = (
     *("BATCH_SIZE", "PACKING", "SEQ_LEN", "IMAGE_NUM", "LOSS"),
 )
 """What samples are scored with as they are trained on."""
+
+
+def check_algorithms(recipe: Recipe) -> None:
+    """At a run's start: `UserError` for an algorithm, or options of it, that would be refused after an exploration."""
+    for round in recipe.rounds:
+        training = recipe.training_of(round)
+        if (training.algorithm, training.algorithm_options) == ("sft", ""):
+            continue  # asking takes the seconds in which torch is imported
+        said = {"algorithm": training.algorithm, "algorithm_options": training.algorithm_options}
+        words = python("-m", "training.check_algorithm", **said, critic=round.critic, candidates=bool(round.candidates))
+        done = subprocess.run(words, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        if done.returncode:
+            line = (done.stderr.strip().splitlines() or ["its check ended without a word"])[-1]
+            raise UserError(f"recipe {recipe.name}: {round.name}: {line.removeprefix('error: ')}")
 
 
 def make_columns(

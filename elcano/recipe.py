@@ -172,9 +172,7 @@ class Recipe(Checked):
         return round.training or self.training
 
     def check_files(self) -> None:
-        """Raise `UserError` for what would be missing, or refused, hours later."""
-        for round in self.rounds:
-            _check_algorithm(f"recipe {self.name}: {round.name}", round, self.training_of(round))
+        """Raise `UserError` for what would be missing hours later."""
         tasks = [files(self.test_tasks), *(files(round.tasks) for round in self.rounds)]
         given = [round.trajectories for round in self.rounds if round.trajectories]
         for path in [self.starting_policy, *given, *(path for paths in tasks for path in paths)]:
@@ -192,29 +190,6 @@ class Recipe(Checked):
     def to_json(self) -> dict[str, Any]:
         """With paths within the checkout relative to it, so that a run moves together with its checkout."""
         return json.loads(json.dumps(dataclasses.asdict(self), default=_portable))
-
-
-def _check_algorithm(where: str, round: Round, options: TrainingOptions) -> None:
-    """`UserError` for options that an algorithm has not, or an algorithm whose columns a round cannot make."""
-    name = options.algorithm
-    if name == "sft" and not options.algorithm_options:
-        return
-    from training import algorithms  # imported here, as torch takes seconds
-
-    try:
-        algorithm = algorithms.load(name, options.algorithm_options)
-    except UserError as error:
-        raise UserError(f"{where}: {error}") from None
-    if name != "sft" and not algorithm.makes_columns:
-        raise UserError(f"{where}: {name} makes no columns of rewards; filtered_bc with rule=all imitates everything")
-    if algorithm.value_heads:
-        raise UserError(f"{where}: {name} trains a critic, no policy; train it by hand (docs/algorithms.md)")
-    if round.candidates and not algorithm.takes_candidates:
-        raise UserError(f"{where}: {name} takes no candidates; leave them out")
-    if "q_1" in algorithm.sources and not round.critic:
-        raise UserError(f"{where}: {name} goes by Q; give critic='td' or 'monte_carlo'")
-    if "instruction_value" in algorithm.sources and round.critic == "td":
-        raise UserError(f"{where}: {name} goes by an instruction's value; give critic='monte_carlo'")
 
 
 def _check_own(whose: str, part: str, config: Any) -> None:

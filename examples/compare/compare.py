@@ -28,7 +28,7 @@ from common import cli
 from common.defaults import EXPLORATION_TASKS, TEST_TASKS
 from common.drawing import drawing
 from common.errors import UserError
-from common.files import write_json
+from common.files import link_tree, write_json
 from common.limits import Checked, at_least
 from common.significance import compare
 from data.trajectory import list_trajectories
@@ -206,8 +206,7 @@ def share(of: Path, stage: str, paths: Sequence[str], run_dir: Path) -> None:
 def link(path: Path, to: Path) -> None:
     """A hard link to a file, or to all files of a folder, in place of what is there."""
     if path.is_dir():
-        shutil.rmtree(to, ignore_errors=True)
-        shutil.copytree(path, to, copy_function=os.link)
+        link_tree(path, to)
     else:
         to.parent.mkdir(parents=True, exist_ok=True)
         to.unlink(missing_ok=True)

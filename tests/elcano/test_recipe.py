@@ -10,7 +10,7 @@ import pytest
 from collection.config.commands import CandidatesConfig
 from common.errors import UserError
 from common.files import read_json, write_json
-from elcano.columns import candidates_of
+from elcano.columns import candidates_of, check_algorithms
 from elcano.executors.executor import load_executor
 from elcano.recipe import load_recipe, remember_recipe
 from elcano.resources import Needs, Resources
@@ -227,8 +227,15 @@ def test_what_an_algorithm_refuses_is_said_before_anything_runs(
     algorithm: str, training: dict, round: dict, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("POLICY", str(ROOT / "examples" / "quickstart" / "starting_policy" / "weights"))
+    recipe = load_recipe(LEARNING, algorithm=algorithm, training=training, **round)
     with pytest.raises(UserError, match=f"^recipe {algorithm}: round-1: .*{message}"):
-        load_recipe(LEARNING, algorithm=algorithm, training=training, **round)
+        check_algorithms(recipe)
+
+
+def test_the_learning_recipes_and_the_quickstart_pass_their_algorithms(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POLICY", str(ROOT / "examples" / "quickstart" / "starting_policy" / "weights"))
+    for name in ("quickstart", "digirl", "digiq"):
+        check_algorithms(load_recipe(ROOT / "examples" / name / "recipe.py"))
 
 
 def test_a_copy_of_a_learning_recipe_works_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
