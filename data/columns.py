@@ -25,7 +25,7 @@ from common.errors import UserError
 from common.files import parse_json
 from data.terminal import print_table
 
-ID, DIGEST, REWARD = "id", "digest", "reward"
+ID, DIGEST, REWARD, OUTCOME, GROUP = "id", "digest", "reward", "outcome", "group"
 
 
 def digest_of(conversations: Sequence[Mapping[str, str]]) -> str:
@@ -68,11 +68,11 @@ class ColumnFiles:
                 fields.get("conversations", ())
             ):
                 raise UserError(f"{table.path}: sample {sample_id} said something else there; make it of these shards")
-            if table.says(REWARD) and not fields.get("candidate") and REWARD in fields:
-                then, now = table.value(REWARD, sample_id).as_py(), fields[REWARD]
-                if then != now:
+            for name, now in _judged(fields).items():
+                if table.says(name) and (then := table.value(name, sample_id).as_py()) != now:
                     raise UserError(
-                        f"{table.path}: sample {sample_id} earned {then} there, and {now} now; make it of these shards"
+                        f"{table.path}: sample {sample_id} had the {name} {then} there, and has {now} now; make it of "
+                        "these shards"
                     )
 
     def made_of(self, name: str) -> dict[str, Any]:
@@ -97,12 +97,22 @@ class ColumnFiles:
         return numbers
 
 
+def _judged(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a sample's json member what make_columns.sh writes of it, too."""
+    if fields.get("candidate") or REWARD not in fields:
+        return {}
+    whole = fields.get("trajectory_reward")
+    outcome = {OUTCOME: fields[REWARD] if whole is None else whole} if fields.get("done") else {}
+    return {REWARD: fields[REWARD], **outcome, **({GROUP: fields[GROUP]} if GROUP in fields else {})}
+
+
 class _Table:
     """Some columns of one file."""
 
     def __init__(self, path: Path, names: list[str], per_token: Collection[str]) -> None:
         self.path = path
-        kept = list(dict.fromkeys([*names, *(name for name in (DIGEST, REWARD) if name in names_in(path))]))
+        said = [name for name in (DIGEST, REWARD, OUTCOME, GROUP) if name in names_in(path)]
+        kept = list(dict.fromkeys([*names, *said]))
         table = parquet.read_table(path, columns=[ID, *kept]).combine_chunks()
         for name in names:
             kind = table.schema.field(name).type

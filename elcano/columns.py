@@ -37,12 +37,20 @@ def check_algorithms(recipe: Recipe) -> None:
         training = recipe.training_of(round)
         if (training.algorithm, training.algorithm_options) == ("sft", ""):
             continue  # asking takes the seconds in which torch is imported
-        said = {"algorithm": training.algorithm, "algorithm_options": training.algorithm_options}
-        words = python("-m", "training.check_algorithm", **said, critic=round.critic, candidates=bool(round.candidates))
+        said = {name: getattr(training, name) for name in ("algorithm", "algorithm_options")}
+        said |= {"critic": round.critic, "candidates": bool(round.candidates)}
+        if round.agent == "policy" and round.trajectories is None:
+            said |= {"explores": True, **{name: _drawn_with(recipe, name) for name in ("temperature", "top_k")}}
+        words = python("-m", "training.check_algorithm", **said)
         done = subprocess.run(words, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         if done.returncode:
             line = (done.stderr.strip().splitlines() or ["its check ended without a word"])[-1]
             raise UserError(f"recipe {recipe.name}: {round.name}: {line.removeprefix('error: ')}")
+
+
+def _drawn_with(recipe: Recipe, name: str) -> float:
+    asked = getattr(recipe.exploration, name)
+    return getattr(recipe.serving, name) if asked is None else asked
 
 
 def make_columns(
@@ -116,7 +124,8 @@ def _said(stages: "Stages", round: Round, shards: Path) -> dict[str, str]:
     options = stages.recipe.training_of(round)
     said = {name: value for name, value in variables(options, every=True).items() if name in _OF_TRAINING}
     policy = stages.run_dir / round.name / "megatron"
-    return {**said, "DATASET_PATH": str(shards), "CHECKPOINT": str(policy), "COLUMN_FILES": ""}
+    unset = dict.fromkeys(("WRITE", "AFTER_QUESTION", "TOKEN_LOGPROBS", "TOKEN_COLUMN"), "")  # a shell's are others'
+    return {**said, **unset, "DATASET_PATH": str(shards), "CHECKPOINT": str(policy), "COLUMN_FILES": ""}
 
 
 def _call(stages: "Stages", round: Round, command: str, said: dict[str, str]) -> None:

@@ -9,6 +9,9 @@ from typing import Literal
 from common import cli
 from common.errors import UserError
 from training import algorithms
+from training.columns import BEHAVIOR
+
+OF_CRITICS = {"q_1", "q_2", "value_1", "value_2", "instruction_value"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,6 +26,12 @@ class Config:
     """How the round's critic is fitted; none: Monte Carlo values."""
     candidates: bool = False
     """Whether the round draws candidate actions."""
+    explores: bool = False
+    """Whether its trajectories are taken by the policy that it trains; else they are given, and a teacher's."""
+    temperature: float = 1.0
+    """At which it explores."""
+    top_k: int = 0
+    """Of how many tokens it draws; 0: of all."""
 
 
 def main(config: Config) -> None:
@@ -34,12 +43,19 @@ def main(config: Config) -> None:
         raise UserError(f"{name} makes no columns of rewards; filtered_bc with rule=all imitates everything")
     if algorithm.value_heads:
         raise UserError(f"{name} trains a critic, no policy; train it by hand (docs/algorithms.md)")
+    if config.critic and not set(algorithm.sources) & OF_CRITICS:
+        raise UserError(f"{name} reads no critic; leave it out")
     if config.candidates and not algorithm.takes_candidates:
         raise UserError(f"{name} takes no candidates; leave them out")
     if "q_1" in algorithm.sources and not config.critic:
         raise UserError(f"{name} goes by Q; give critic='td' or 'monte_carlo'")
     if "instruction_value" in algorithm.sources and config.critic == "td":
         raise UserError(f"{name} goes by an instruction's value; give critic='monte_carlo'")
+    if config.explores and BEHAVIOR in algorithm.needs.per_token and (config.temperature, config.top_k) != (1, 0):
+        raise UserError(
+            f"{name} reads the log-probabilities with which actions were drawn, those of the model itself; explore "
+            "with temperature=1 and top_k=0"
+        )
 
 
 if __name__ == "__main__":

@@ -84,15 +84,20 @@ class ColumnJoin:
                         "ALGORITHM_OPTIONS as the training"
                     )
 
-    def check_policy(self, digest: str) -> None:
+    def check_policy(self, digest: str, image_num: int) -> None:
         """`UserError` where a file's log-probabilities are of another policy than the one that training starts from, or
-        what it says was made of the values of another policy's critic."""
+        of prompts with another number of images, or what it says was made of the values of another policy's critic."""
         for name in self.needs.per_token:
-            if name in self.files and self.files.made_of(name).get("policy", digest) != digest:
+            made = self.files.made_of(name) if name in self.files else {}
+            if made.get("policy", digest) != digest:
                 raise UserError(
                     f"column {name} was made with another policy than PRETRAIN_CHECKPOINT_PATH; give score.sh that one"
                 )
-
+            if made.get("image_num", image_num) != image_num:
+                raise UserError(
+                    f"column {name} was made with IMAGE_NUM={made['image_num']}, not {image_num}; give score.sh the "
+                    "IMAGE_NUM of the training"
+                )
         for name in self.needs.per_sample:
             if name in self.files and self.files.made_of(name).get("critic_of", digest) != digest:
                 raise UserError(

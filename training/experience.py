@@ -52,14 +52,16 @@ def read_experience(folder: Path, files: ColumnFiles, columns: Sequence[str]) ->
     """The trajectories of a folder's training samples, sorted by id, with `columns` of `files`.
 
     Raises:
-        UserError: a sample has no rewards; a trajectory lacks a step; a column lacks a sample or a number, or was made
-            for other samples.
+        UserError: there is none; a sample has no rewards; a trajectory lacks a step; a column lacks a sample or a
+            number, or was made for other samples.
     """
     tries: dict[str, list[tuple[RewardedStep, str, str]]] = collections.defaultdict(list)
     for sample in read_in_order(folder, splits=("train",)):
         step = RewardedStep.of(sample.id, sample.fields)
         files.check(sample.id, sample.fields)
         tries[step.trajectory].append((step, sample.id, digest_of(sample.fields["conversations"])))
+    if not tries:
+        raise UserError(f"{folder}: no training sample; there is nothing to learn from")
     return [_trajectory(name, tries[name], files, columns) for name in sorted(tries)]
 
 

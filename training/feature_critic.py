@@ -28,7 +28,7 @@ from common.files import file_digest
 from common.limits import Checked, above, at_least, between
 from common.progress import Reporter
 from common.seeds import draw
-from data.columns import REWARD, ColumnFiles, is_written, print_columns, read_record, write_columns
+from data.columns import OUTCOME, REWARD, ColumnFiles, is_written, print_columns, read_record, write_columns
 from data.shard import read_manifest
 from training.algorithms.critic import check_outcomes
 from training.config import parse_with_environment
@@ -85,23 +85,46 @@ def main(config: FeatureCriticConfig) -> None:
         raise UserError(f"{config.features}: has no column {missing[0]}; make it with score.sh --write features")
     if not config.critic.absolute().parent.is_dir():
         raise UserError(f"{config.critic}: its folder does not exist")
-    record = {"features": file_digest(config.features), "policy": (read_record(config.features) or {}).get("policy")}
-    made_of = {**config.fitting(), **record, "samples": file_digest(config.dataset_path / "manifest.json")}
+    if config.output.absolute() == config.critic.absolute():
+        raise UserError(f"{config.output}: is --critic, too; give values and critic a file each")
+    record = made_with(config)
+    made_of = {**config.fitting(), **record}
+    if "policy" in record and not record["after_question"]:
+        made_of["critic_of"] = record["policy"]  # a representation is another model than the policy that trains
     if is_written(config.output, made_of):
         return
     trajectories = read_experience(config.dataset_path, files, ())
     keys = [key for trajectory in trajectories for key in trajectory.keys]
-    states, actions = (torch.from_numpy(np.stack([files.of_tokens(name, key) for key in keys])) for name in FEATURES)
+    states, actions = (features(files, name, keys) for name in FEATURES)
     values = Fitting(config, record, states.size(1)).finish(trajectories, states, actions)
     digests = [digest for trajectory in trajectories for digest in trajectory.digests]
     rewards = np.concatenate([trajectory.earned for trajectory in trajectories])
-    numbers = {REWARD: rewards, **values}
+    outcomes = np.concatenate([np.full(len(each.keys), each.outcome) for each in trajectories])
+    numbers = {REWARD: rewards, OUTCOME: outcomes, **values}
     columns = {"id": keys, "digest": digests, **{name: value.tolist() for name, value in numbers.items()}}
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     texts = {"id": pyarrow.string(), "digest": pyarrow.string()}
     schema = pyarrow.schema({**texts, **dict.fromkeys(numbers, pyarrow.float64())})
     write_columns(config.output, [rows], schema, made_of)
     print_columns(config.output)
+
+
+def made_with(config: FeatureCriticConfig) -> dict[str, Any]:
+    """What a critic is fitted to: the data set, its features, and how these were taken."""
+    said = read_record(config.features) or {}
+    taken = {name: said[name] for name in ("policy", "seq_len", "image_num", "pr") if name in said}
+    taken |= {"after_question": said.get("after_question", False)}
+    samples = file_digest(config.dataset_path / "manifest.json")
+    return {"features": file_digest(config.features), "samples": samples, **taken}
+
+
+def features(files: ColumnFiles, name: str, keys: Sequence[str]) -> torch.Tensor:
+    """Of samples, in their order: [n, h]"""
+    rows = [files.of_tokens(name, key) for key in keys]
+    for key, row in zip(keys, rows, strict=True):
+        if len(row) != len(rows[0]):
+            raise UserError(f"sample {key}: has {len(row)} {name}, sample {keys[0]} has {len(rows[0])}")
+    return torch.from_numpy(np.stack(rows))
 
 
 class Fitting:
@@ -208,24 +231,27 @@ class Fitting:
         path = self.config.critic
         try:
             state = torch.load(path, weights_only=True, map_location=self.device)
-            began, step = state["record"], state["step"]
+            began, step = dict(state["record"]), int(state["step"])
+            weights, optimizer, generator = state["critic"], state["optimizer"], state["generator"].cpu()
         except Exception as error:  # torch.load raises what the file makes it raise
             raise UserError(f"{path}: not a critic of this command ({type(error).__name__})") from None
-        changed = [name for name, value in self.record.items() if began.get(name) != value]
+        changed = [name for name, value in self.record.items() if began.get(name, value) != value]
         if "policy" in changed:
             raise UserError(f"{path}: is a critic of another policy than {self.config.features}; give another --critic")
-        if step == self.config.train_iters and changed == ["features"]:
+        if step == self.config.train_iters and set(changed) <= {"features", "samples"}:
             changed = []  # a critic that is fitted may be asked about other samples
         if changed:
             raise UserError(f"{path}: began with another {', '.join(changed)}; give another --critic, or remove it")
-        weights = state["critic"]
         if "mean" in weights:  # of the one critic that there was before there were folds
             weights = {f"0.{name}": weight for name, weight in weights.items()}
-        self.critics.load_state_dict(weights)
+        try:
+            self.critics.load_state_dict(weights)
+        except RuntimeError:
+            raise UserError(f"{path}: was fitted to features of another size; give another --critic") from None
         seen = state.get("seen", {})
         self.seen = seen if isinstance(seen, dict) else dict.fromkeys(seen)
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.generator.set_state(state["generator"].cpu())
+        self.optimizer.load_state_dict(optimizer)
+        self.generator.set_state(generator)
         self.step = step
 
 

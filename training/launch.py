@@ -88,7 +88,7 @@ def check(config: Config, num_ranks: int) -> None:
         raise UserError("WANDB_PROJECT needs the wandb package; pip install wandb")
     join = ColumnJoin(config.build_algorithm(), config.column_paths)
     join.check_maker(config.algorithm)
-    join.check_policy(fingerprint(weights, "*.distcp"))
+    join.check_policy(fingerprint(weights, "*.distcp"), config.image_num)
     check_samples(config.dataset_path, manifest, config.image_num, config.hf_files, join, config.seq_len)
     check_name("RUN_NAME", config.output_name)
     make_folder(config.checkpoint_path, "the folder of checkpoints")

@@ -180,8 +180,10 @@ def _check_numbers(trajectories: Sequence[RewardedTrajectory], made: Sequence[di
     for trajectory, columns in zip(trajectories, made, strict=True):
         for name, values in columns.items():
             assert values.shape == (len(trajectory.keys),), (name, values.shape)
-            if not np.isfinite(values).all():
-                key = trajectory.keys[int(np.isfinite(values).argmin())]
+            with np.errstate(over="ignore"):
+                finite = np.isfinite(values.astype(np.float32))  # as training reads it
+            if not finite.all():
+                key = trajectory.keys[int(finite.argmin())]
                 raise UserError(f"sample {key}: its {name} would not be a finite number")
 
 

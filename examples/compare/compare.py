@@ -106,6 +106,9 @@ class Config(Checked):
 
 def main(config: Config) -> int:
     """Do what is missing, then write comparison.json and comparison.png; 1 where an algorithm could not learn."""
+    for name in ("algorithms", "seeds"):
+        if not getattr(config, name):
+            raise UserError(f"--{name}: give at least one")
     names = dict.fromkeys(each for name in config.algorithms for each in (needed_by(name), name) if each)
     plans = {(name, seed): plan(config, name, seed) for seed in config.seeds for name in names}
     output_dir = config.output_dir.resolve()

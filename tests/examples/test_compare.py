@@ -43,6 +43,9 @@ def test_algorithms_differ_in_how_they_learn_and_seeds_in_their_rollouts(compare
     assert other.training_of(other.rounds[0]).seed != first.training_of(first.rounds[0]).seed
     with pytest.raises(UserError, match="--algorithms ppo: there are sft, filtered_bc"):
         compare.plan(config, "ppo", 1)
+    for name in ("seeds", "algorithms"):
+        with pytest.raises(UserError, match=f"--{name}: give at least one"):
+            compare.main(dataclasses.replace(config, **{name: ()}))
 
 
 def test_ablations_change_one_thing(compare) -> None:

@@ -147,6 +147,22 @@ def test_digirl_and_digiq_as_trajectories(tmp_path: Path) -> None:
     assert read_trajectory(folder).screenshot(1).read_bytes() == screenshot(0)
 
 
+@pytest.mark.parametrize(
+    ("rewards", "message"),
+    [({}, "has no reward, which would say"), ({"reward": float("nan")}, "a reward is not a finite number")],
+)
+def test_a_trajectory_that_nobody_judged_is_no_failure(rewards: dict, message: str, tmp_path: Path) -> None:
+    images(tmp_path / "data", 2)
+    step = {"observation": "Goal: x</s>", "action": "a", "image_path": "shots/0.png", "next_image_path": "x", **rewards}
+    torch.save([[step]], tmp_path / "general.pt")
+    where = (str(tmp_path / "general.pt"),), str(tmp_path / "data")
+    with pytest.raises(UserError, match=f"general.pt: trajectory 1: {message}"):
+        main(Config("digirl", *where, result_dir=str(tmp_path / "a")))
+    if rewards:
+        with pytest.raises(UserError, match="trajectory 1, step 1: its reward is not a finite number"):
+            imported(tmp_path, "digirl", tmp_path / "general.pt", tmp_path / "data")
+
+
 def test_webrl(tmp_path: Path) -> None:
     """The prompt as its `format_prompt` builds it."""
     user = "<|eot_id|><|start_header_id|>user<|end_header_id|>\n"

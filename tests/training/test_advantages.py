@@ -43,6 +43,46 @@ def test_webrls_advantage_is_mixed() -> None:
     assert close(webrl.released_advantage(0.0, VALUES, 0.9), [1.0, 1.0, -0.6])
 
 
+def test_webrls_released_advantage_gives_every_step_the_outcome_and_discounts_it() -> None:
+    """A failure's values alone decide: their differences are -0.88, 0.93, -0.95. An outcome of 0.1 counts in each
+    step's difference and, discounted, in its return: at first 0.1 - 0.3 - 0.05 + 0.1 (1 + gamma + gamma^2)."""
+    assert close(webrl.released_advantage(0.0, np.array([0.9, 0.02, 0.95]), 0.9), [-0.6, 1.0, -0.6])
+    fall = np.array([0.35, 0.05, 0.1])
+    assert close(webrl.released_advantage(0.1, fall, 0.9), [1.0, 1.0, 1.0])
+    assert close(webrl.released_advantage(0.1, fall, 0.2), [-0.6, 1.0, 1.0])
+
+
+def test_digirls_released_filter_asks_steps_only_and_keeps_failures() -> None:
+    """The failure whose value rises by 0.3 at its first step has 0.3 - 0.05 > 0, then -0.5 - 0.05; a success's fall of
+    0.8 is outweighed by 0.5^2, and by 0.5: -0.8 - 0.05 + 0.25, 0.5 - 0.05 + 0.5, 1 - 0.6 - 0.05 + 1."""
+    guess = {"instruction_value": np.full(3, 0.5)}
+    fell, rose = np.array([0.9, 0.1, 0.6]), np.array([0.2, 0.5, 0.0])
+    tries = [
+        trajectory("A", 0, 1.0, 3, value_1=fell, value_2=fell, **guess),
+        trajectory("A", 1, 0.0, 3, value_1=rose, value_2=rose, **guess),
+    ]
+    found = algorithms.load("digirl", "mode=released,quantile=0").columns(tries)
+    assert close(found[0]["advantage"], [-0.6, 0.95, 1.35]) and close(found[1]["advantage"], [0.25, -0.55, -0.05])
+    assert [made["weight"].tolist() for made in found] == [[0, 1, 1], [1, 0, 0]]
+    assert [made["share"].tolist() for made in found] == [[1, 1, 1]] * 2
+    kept = algorithms.load("digirl", "mode=released,quantile=0.9").columns(tries)  # the surprise alone
+    assert [made["share"].tolist() for made in kept] == [[1, 1, 1], [0, 0, 0]]
+
+
+def test_digiq_takes_the_first_of_equal_candidates() -> None:
+    equal = digiq.best_candidates(np.array([0.2, 0.7, 0.7, 0.5, 0.5, 0.1]), np.array([1, 1, 1, 2, 2, 2]))
+    assert equal.tolist() == [False, True, False, True, False, False]
+
+
+def test_digiqs_released_advantage_is_cut() -> None:
+    """A of 1.4 counts as 1, of -0.3 as 0."""
+    columns = {"q_1": np.array([1.4, -0.3]), "q_2": np.array([1.4, -0.3])}
+    one = [trajectory("A", 0, 1.0, 2, **columns, value_1=np.zeros(2), value_2=np.zeros(2))]
+    assert weights("digiq", "loss=pg,mode=released", one) == [[5, 0]]
+    assert weights("digiq", "loss=awr,mode=released,temperature=0.5", one)[0] == pytest.approx([math.exp(2), 1])
+    assert weights("digiq", "loss=pg", one) == [[1.4, -0.3]]
+
+
 def test_digiqs_targets_bootstrap() -> None:
     assert close(digiq.q_targets(REWARDS, np.append(VALUES[1:], 0.0), 0.9), [0.45, 0.81, 1.0])
 
@@ -240,6 +280,15 @@ def test_webrl_replays_steps_of_earlier_successes_that_are_neither_obvious_nor_a
     assert sum(made["weight"].sum() for made in fewer) == 3
     assert all(made["weight"].all() for made in algorithms.load("webrl", "replay=2").columns(earlier))
     assert "weight" not in algorithms.load("webrl").columns(earlier)[0]
+
+
+def test_webrl_counts_new_steps_not_new_trajectories() -> None:
+    """Two new tries of three steps: `replay=1` takes six of the twelve old ones that lie in the window."""
+    values = {"value_1": np.full(3, 0.5), "value_2": np.full(3, 0.5), "perplexity": np.full(3, 1.5)}
+    earlier = [trajectory(task, 0, 1.0, 3, **values) for task in "ABCD"]
+    new = [dataclasses.replace(trajectory(task, 0, 0.0, 3, **values), id=f"{task}--00001--run0--r02") for task in "EF"]
+    found = algorithms.load("webrl", "replay=1").columns([*earlier, *new])
+    assert sum(made["weight"].sum() for made in found[:4]) == 6 and all(made["weight"].all() for made in found[4:])
 
 
 def test_webrl_has_nothing_to_learn_where_what_is_good_is_not_replayed() -> None:

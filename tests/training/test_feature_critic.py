@@ -14,15 +14,20 @@ import torch
 from pyarrow import parquet
 
 from common.errors import UserError
-from data.columns import ColumnFiles, digest_of, write_columns
+from common.files import write_json
+from data.columns import ColumnFiles, digest_of, read_record, write_columns
 from data.shard import Sample, read_manifest
 from tests import tiny
 from tests.conftest import ROOT
 from tests.training.rewarded import trajectory
 from tests.training.test_make_columns import tries
+from training import algorithms
 from training.algorithms.digiq import q_targets
+from training.columns import ColumnJoin
 from training.feature_critic import FEATURES, FeatureCriticConfig, main, transitions
 from training.feature_networks import FeatureCritic
+from training.make_columns import MakeColumnsConfig
+from training.make_columns import main as make_columns
 from training.stored_sample import read_in_order
 
 WIDTH = 4
@@ -234,6 +239,32 @@ def test_a_fitted_critic_is_asked_about_other_samples_but_of_its_own_policy(
     assert critic.read_bytes() == before and not (tmp_path / "no.parquet").exists()
     main(FeatureCriticConfig(shards, features, critic, tmp_path / "q.parquet", **options))
     assert capsys.readouterr().out.splitlines()[-1] == f"{tmp_path / 'q.parquet'}: complete"
+    changed = parquet.read_table(features)
+    for name, made in (("asked", {"policy": "p0", "after_question": True}), ("long", {"policy": "p0", "seq_len": 9})):
+        write_columns(tmp_path / name, [changed.to_pylist()], changed.schema, made)
+    with pytest.raises(UserError, match="began with another features, after_question; give another --critic"):
+        main(FeatureCriticConfig(shards, tmp_path / "asked", critic, tmp_path / "no.parquet", **options))
+    main(FeatureCriticConfig(shards, tmp_path / "long", tmp_path / "long.pt", tmp_path / "long.q", **options))
+    with pytest.raises(UserError, match="began with another features, seq_len"):
+        write_columns(tmp_path / "short", [changed.to_pylist()], changed.schema, {"policy": "p0", "seq_len": 8})
+        main(FeatureCriticConfig(shards, tmp_path / "short", tmp_path / "long.pt", tmp_path / "no.parquet", **options))
+
+
+def test_columns_of_another_policys_small_critic_are_refused(tmp_path: Path) -> None:
+    """Unless its features are those of a representation, which is another model than the policy."""
+    shards, values = dataset(tmp_path), tmp_path / "v.parquet"
+    features = features_of(shards, tmp_path / "features.parquet")
+    options = {"target": "monte_carlo", "train_iters": 5, "width": 4}
+    main(FeatureCriticConfig(shards, features, tmp_path / "c.pt", values, **options))
+    make_columns(MakeColumnsConfig(shards, tmp_path / "digirl.parquet", "digirl", "quantile=0", str(values)))
+    join = ColumnJoin(algorithms.load("digirl"), [tmp_path / "digirl.parquet"])
+    join.check_policy("p0", 1)
+    with pytest.raises(UserError, match="was made with the critic of another policy than PRETRAIN_CHECKPOINT_PATH"):
+        join.check_policy("p1", 1)
+    table = parquet.read_table(features)
+    write_columns(tmp_path / "asked", [table.to_pylist()], table.schema, {"policy": "p9", "after_question": True})
+    main(FeatureCriticConfig(shards, tmp_path / "asked", tmp_path / "r.pt", tmp_path / "r.parquet", **options))
+    assert "critic_of" not in read_record(tmp_path / "r.parquet")
 
 
 def test_a_critic_of_other_verdicts_is_one_line(tmp_path: Path) -> None:
@@ -252,7 +283,7 @@ def test_a_critic_of_other_verdicts_is_one_line(tmp_path: Path) -> None:
         main(FeatureCriticConfig(again, features, critic, tmp_path / "no.parquet", **options))
     half = {**torch.load(critic, weights_only=True), "step": 10}
     torch.save(half, critic)
-    with pytest.raises(UserError, match=message):
+    with pytest.raises(UserError, match="began with another samples; give another --critic"):
         main(FeatureCriticConfig(again, features, critic, tmp_path / "no.parquet", **options))
     assert not (tmp_path / "no.parquet").exists()
 
@@ -268,11 +299,28 @@ def test_bad_input_is_one_line(tmp_path: Path) -> None:
     parquet.write_table(table.slice(1), few)
     failed = tiny.build_dataset(tmp_path / "failed", [sample for sample in tries() if "A--00001--run1" in sample.id])
     critic.write_bytes(b"no critic")
+    nothing, wide, odd = tmp_path / "nothing.pt", tmp_path / "wide.pt", tmp_path / "odd"
+    torch.save({"record": None, "step": 1}, nothing)
+    main(FeatureCriticConfig(shards, features, wide, tmp_path / "wide.parquet", train_iters=2, width=4))
+    longer = [{**row, **{name: [*row[name], 1.0] for name in FEATURES}} for row in table.to_pylist()]
+    write_columns(tmp_path / "longer", [longer], table.schema, {"policy": "p0"})
+    write_columns(odd, [[*longer[:1], *table.to_pylist()[1:]]], table.schema, {"policy": "p0"})
+    held_out = tiny.build_dataset(tmp_path / "held_out", tries())
+    manifest = read_manifest(held_out)
+    write_json(held_out / "manifest.json", {**manifest, "shards": [{**s, "split": "val"} for s in manifest["shards"]]})
     for config, message in (
         (FeatureCriticConfig(shards, part, critic, output), "has no column action_features; make it with score.sh"),
         (FeatureCriticConfig(shards, few, critic, output), "no row for sample .*; it was made for other samples"),
         (FeatureCriticConfig(others, features, critic, output), "has no trajectory"),
         (FeatureCriticConfig(shards, features, critic, output), "critic.pt: not a critic of this command"),
+        (FeatureCriticConfig(shards, features, nothing, output), "nothing.pt: not a critic of this command"),
+        (
+            FeatureCriticConfig(shards, tmp_path / "longer", wide, output, train_iters=2, width=4),
+            "wide.pt: was fitted to features of another size",
+        ),
+        (FeatureCriticConfig(shards, odd, tmp_path / "c.pt", output), r"has 3 state_features, sample \S+ has 4"),
+        (FeatureCriticConfig(shards, features, output, output), "is --critic, too; give values and critic a file each"),
+        (FeatureCriticConfig(held_out, features, tmp_path / "c.pt", output), "no training sample"),
         (FeatureCriticConfig(failed, features, tmp_path / "c.pt", output), "0 of 1 trajectories succeed"),
     ):
         with pytest.raises(UserError, match=message):

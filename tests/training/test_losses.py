@@ -173,6 +173,30 @@ def test_released_likelihood_is_a_sum_of_clamped_tokens() -> None:
     assert paper.item() == pytest.approx((8.5 / 2 + 0.001 + 1.0) / 3)
 
 
+@pytest.mark.parametrize(("name", "denominator"), [("filtered_bc", 3.0), ("digiq", 2.5)])
+def test_released_cloning_has_digirls_likelihood(name: str, denominator: float) -> None:
+    """Weights times sums of clamped tokens; over the sum of weights, and over Digi-Q's shares."""
+    logprobs = torch.tensor([-0.5, -8.0, -0.001, -1.0, -2.0, -3.0, -1.0, -1.0], requires_grad=True)
+    tokens = batch(logprobs, {}, weight=[0.5, 1.0, 0.0, 1.5], share=[1.0, 0.5, 1.0, 0.0])
+    loss = loss_of(name, "mode=released", tokens)
+    loss.backward()
+    assert loss.item() == pytest.approx((0.5 * (0.5 - math.log(0.001)) - math.log(0.99) + 1.5 * 2.0) / denominator)
+    assert logprobs.grad.tolist() == pytest.approx([-0.5 / denominator, *[0] * 5, *[-1.5 / denominator] * 2])
+
+
+def test_the_released_confidence_begins_at_eight_tenths() -> None:
+    """Between 0.6 and 0.8 beta is 1 still: at rho 0.5 half of the slope, not none."""
+    assert slope(0.5, 1.0, "mode=released", math.log(0.7))[1] == pytest.approx(-0.5, abs=1e-5)
+
+
+def test_grpo_has_a_gradient_where_a_ratio_overflows() -> None:
+    logprobs = torch.tensor([-0.1, -0.1], requires_grad=True)
+    tokens = batch(logprobs, {"behavior_logprobs": torch.tensor([-95.0, -0.2])}, advantage=[-1.0], weight=[1.0])
+    loss = loss_of("grpo", "", tokens)
+    loss.backward()
+    assert loss.item() == pytest.approx((3 + math.exp(0.1)) / 2) and logprobs.grad.isfinite().all()
+
+
 def test_digiqs_policy_gradient_pushes_bad_actions_away() -> None:
     logprobs = torch.full((8,), -1.0, requires_grad=True)
     tokens = batch(logprobs, {}, weight=[0.5, -0.4, 0.0, 0.0], share=[1.0, 1.0, 0.0, 0.0])

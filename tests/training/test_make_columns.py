@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
 from pyarrow import parquet
 
@@ -215,7 +216,7 @@ def test_verdicts_that_were_given_anew_are_named(shards: Path, tmp_path: Path) -
         for sample in tries()
     ]
     again, files = tiny.build_dataset(tmp_path / "again", turned), str(tmp_path / "values.parquet")
-    message = r"values\.parquet: sample \S+ earned [01]\.0 there, and [01]\.0 now; make it of these shards"
+    message = r"values\.parquet: sample \S+ had the reward [01]\.0 there, and has [01]\.0 now; make it of these shards"
     with pytest.raises(UserError, match=message):
         main(MakeColumnsConfig(again, tmp_path / "out.parquet", "webrl", column_files=files))
     assert not (tmp_path / "out.parquet").exists()
@@ -223,12 +224,32 @@ def test_verdicts_that_were_given_anew_are_named(shards: Path, tmp_path: Path) -
     last = next(sample for sample in turned if sample.extra["done"])
     with pytest.raises(UserError, match=message):
         join.check(last.id, {**last.extra, "conversations": last.conversations})
-    with pytest.raises(UserError, match=r"earned [01]\.0 there, and much now"):
+    with pytest.raises(UserError, match=r"had the reward [01]\.0 there, and has much now"):
         join.check(last.id, {**last.extra, "conversations": last.conversations, "reward": "much"})
     with pytest.raises(UserError, match="said something else there"):
         join.check(last.id, {})
     other = {**last.extra, "conversations": last.conversations, "candidate": 1}
     join.check(last.id, other)  # what else it might have done earned nothing
+
+
+@pytest.mark.parametrize(
+    ("now", "message"),
+    [
+        ({"trajectory_reward": 0.5}, r"had the outcome [01]\.0 there, and has 0\.5 now"),
+        ({"group": "another"}, r"had the group [AB]--00001--r02 there, and has another now"),
+    ],
+)
+def test_what_a_try_came_to_or_is_compared_with_has_changed(
+    now: dict[str, object], message: str, shards: Path, tmp_path: Path
+) -> None:
+    """The text and the steps' rewards are as they were; columns of its outcome or group are not its own any more."""
+    main(MakeColumnsConfig(shards, tmp_path / "grpo.parquet", "grpo"))
+    join = ColumnJoin(algorithms.load("grpo"), [tmp_path / "grpo.parquet"])
+    last = next(sample for sample in tries() if sample.extra["done"])
+    fields = {**last.extra, "conversations": last.conversations, "logprobs": [0.0]}
+    join.check(last.id, fields)
+    with pytest.raises(UserError, match=f"{message}; make it of these shards"):
+        join.check(last.id, {**fields, **now})
 
 
 def test_columns_of_other_options_are_named(shards: Path, tmp_path: Path) -> None:
@@ -301,3 +322,15 @@ def test_held_out_samples_are_no_experience(tmp_path: Path) -> None:
 def test_a_value_that_makes_no_sense_is_one_line() -> None:
     done = run("--dataset_path", "shards", "--output", "columns.parquet", "--gamma", "2")
     assert (done.returncode, done.stderr) == (2, "error: --gamma must be 0 to 1, not 2.0\n")
+
+
+def test_a_weight_that_training_could_not_hold_is_one_line(shards: Path, tmp_path: Path) -> None:
+    """exp(0.92 / 0.01) is a number here, and infinite in float32."""
+    q = [{"id": sample.id, "q_1": 0.92, "q_2": 0.92, "value_1": 0.0, "value_2": 0.0} for sample in tries()]
+    parquet.write_table(pyarrow.Table.from_pylist(q), tmp_path / "q.parquet")
+    config = MakeColumnsConfig(
+        shards, tmp_path / "out.parquet", "digiq", "loss=awr,mode=released", str(tmp_path / "q.parquet")
+    )
+    with pytest.raises(UserError, match=r"sample \S+: its weight would not be a finite number"):
+        main(config)
+    assert not config.output.exists()

@@ -59,7 +59,7 @@ def import_digirl(path: Path, image_dir: Path, out_dir: Path, tries: Tries) -> N
             continue
         ques = trajectory[0].get("task") or steps[0].tree.rpartition("Goal: ")[2]
         placed = tries.add(path.stem, text_field(where, {"task": ques}, "task"), "android")
-        rewards = [trajectory[-1].get("trajectory_reward", 0), *(step.get("reward", 0) for step in trajectory)]
+        rewards = [trajectory[-1].get("trajectory_reward"), *(step.get("reward") for step in trajectory)]
         write_folder(where, out_dir, *placed, "DigiRL", steps, rewards)
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import io
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,7 @@ def write_folder(
     """`out_dir/task<ID>--run<run>`; the judge, called as the project in small letters, speaks through the rewards.
 
     Raises:
-        UserError: an image is none, or a reward no number.
+        UserError: an image is none; there is no reward (None stands for what is not there), or one is no finite number.
     """
     verdict = _verdict(where, rewards)
     source = {"source": where, "policy": project}
@@ -76,9 +77,11 @@ def write_folder(
 
 
 def _verdict(where: str, rewards: Sequence[Any]) -> Verdict:
-    found = [plain(reward) for reward in rewards]
-    if not all(isinstance(reward, int | float) for reward in found):
-        raise UserError(f"{where}: a reward is not a number")
+    found = [plain(reward) for reward in rewards if reward is not None]
+    if not found:
+        raise UserError(f"{where}: has no reward, which would say whether it succeeded")
+    if not all(isinstance(reward, int | float) and math.isfinite(reward) for reward in found):
+        raise UserError(f"{where}: a reward is not a finite number")
     return Verdict.SUCCESS if sum(found) > 0 else Verdict.FAILURE
 
 

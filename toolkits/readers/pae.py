@@ -34,7 +34,7 @@ def _write(where: str, tries: Tries, steps: list[dict[str, Any]], image_dir: Pat
         name = find_image(place, image_dir, text_field(place, step, "observation", "image"))
         read.append(ForeignStep(tree, text_field(place, step, "action"), image_dir / name))
     said = steps[-1].get("eval_info")
-    rewards = [step.get("reward", 0) for step in steps]
+    rewards = [step.get("reward") for step in steps]
     write_folder(where, out_dir, *tries.add(*_task(where, steps[0])), "PAE", read, rewards, said)
 
 

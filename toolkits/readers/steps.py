@@ -1,5 +1,6 @@
 """What the readers of trajectory lists share: lists of step dicts, checked, and the images that they name."""
 
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -53,6 +54,8 @@ def rl_columns(where: str, step: dict[str, Any]) -> dict[str, Any]:
         numbers = value if isinstance(value, list) and name == "action_list" else [value]
         if not all(isinstance(number, int | float | str | bool) for number in numbers):
             raise UserError(f"{where}: its {name} is neither text nor a number")
+        if any(isinstance(number, float) and not math.isfinite(number) for number in numbers):
+            raise UserError(f"{where}: its {name} is not a finite number")
     return columns
 
 

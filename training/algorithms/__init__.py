@@ -23,18 +23,22 @@ def load(name: str, options: str = "") -> Algorithm:
     path = name if "." in name else f"{__name__}.{name}"
     try:
         kind = importlib.import_module(path).ALGORITHM
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
         raise UserError(f"ALGORITHM={name}: no module that has an ALGORITHM ({error})") from None
-    arguments = []
+    own = [field.name for field in dataclasses.fields(kind)]
+    said, listed, given = f"ALGORITHM_OPTIONS={options} of {name}", ", ".join(own) or "none", {}
     for option in filter(None, options.split(",")):
         key, equals, value = option.partition("=")
         if not equals:
             raise UserError(f"ALGORITHM_OPTIONS={options}: {option!r} is not NAME=VALUE")
-        arguments += [f"--{key}", value]
-    own = ", ".join(field.name for field in dataclasses.fields(kind)) or "none"
-    said = f"ALGORITHM_OPTIONS={options} of {name}"
+        if key not in own:
+            raise UserError(f"{said}: there is no {key!r}; its options: {listed}")
+        if key in given:
+            raise UserError(f"{said}: {key} is given twice")
+        given[key] = value
+    arguments = [word for key, value in given.items() for word in (f"--{key}", value)]
     with deferred():
-        chosen = read(kind, arguments, said, hint=f"its options: {own}")
+        chosen = read(kind, arguments, said, hint=f"its options: {listed}")
     try:
         return dataclasses.replace(chosen)
     except UserError as error:

@@ -31,7 +31,10 @@ from common.limits import Limit, above
 from training.algorithms.algorithm import Algorithm, BatchColumns, Needs, Number, PredictedTokens
 from training.experience import RewardedTrajectory, by_group
 
+_SHARE = Limit("above 0 and at most 1", lambda value: 0 < value <= 1)
 _DUAL_CLIP = Limit("0 (none) or above 1", lambda value: value == 0 or value > 1)
+_FAR = 20.0
+"""Of a log-ratio, in nats: no clip is near, and beyond 88 its exponential is infinite and has no gradient."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Grpo(Algorithm):
     """Columns: advantage, weight (0 of what a group that was dropped has, else 1)."""
 
     normalizer: Literal["none", "trajectory", "constant"] = "none"
-    clip_low: Annotated[float, above(0)] = 0.2
+    clip_low: Annotated[float, _SHARE] = 0.2
     clip_high: Annotated[float, above(0)] = 0.28
     dual_clip: Annotated[float, _DUAL_CLIP] = 3.0
     """0: none."""
@@ -79,7 +82,7 @@ class Grpo(Algorithm):
         behavior = tokens.of_tokens("behavior_logprobs")
         old = tokens.of_tokens("proximal_logprobs") if self.ratio == "decoupled" else behavior
         advantage = tokens.spread(tokens.of_samples("advantage"))
-        ratio = (tokens.logprobs - old).exp()
+        ratio = (tokens.logprobs - old).clamp(-_FAR, _FAR).exp()
         losses = clipped(ratio, advantage, self.clip_low, self.clip_high, self.dual_clip or math.inf)
         if self.ratio == "decoupled":
             losses = losses * correction(old, behavior, self.drop_above)
@@ -106,7 +109,7 @@ def clipped(ratio: torch.Tensor, advantage: torch.Tensor, low: float, high: floa
 
 def correction(proximal: torch.Tensor, behavior: torch.Tensor, drop_above: float) -> torch.Tensor:
     """pi_old / pi_behavior, 0 where it is above `drop_above`. [t], [t] -> [t]"""
-    weight = (proximal - behavior).exp()
+    weight = (proximal - behavior).clamp(-_FAR, _FAR).exp()
     return torch.where(weight > drop_above, 0.0, weight)
 
 

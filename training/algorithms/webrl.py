@@ -53,8 +53,8 @@ class WebRl(Algorithm):
     mode: Mode = "paper"
     replay: Annotated[float, at_least(0)] = 0.0
     """Steps of earlier rounds for each new one, at most; 2 in the paper. 0: all samples count."""
-    window_low: float = 1 / 0.95
-    window_high: float = 1 / 0.5
+    window_low: Annotated[float, at_least(0)] = 1 / 0.95
+    window_high: Annotated[float, above(0)] = 1 / 0.5
     seed: Annotated[int, at_least(0)] = 0
     """Of the draw of what is replayed."""
 
