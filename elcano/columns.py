@@ -3,6 +3,7 @@
     <run_dir>/<round>/candidates.parquet    what else might be done   collection/sample_candidates.py
     <run_dir>/<round>/candidate-shards/     with them                 toolkits/convert_to_tar_data.py
     <run_dir>/<round>/representation/       whose features are read   toolkits/make_representation_data.py, ...
+    <run_dir>/<round>/critic/               whose values are asked    training/make_columns.sh, training/train.sh
     <run_dir>/<round>/columns/              what is thought of it     training/make_columns.sh, training/score.sh
     <run_dir>/<round>/weighted-shards/      what is learned from      toolkits/convert_to_tar_data.py
 
@@ -89,6 +90,8 @@ def has_weights(path: Path) -> bool:
 
 def critic_values(stages: "Stages", round: Round, shards: Path, folder: Path) -> Path:
     """The values of samples by a round's critic, which is fitted to them if it is not fitted yet; files in `folder`."""
+    if round.critic == "heads":
+        return _head_values(stages, round, shards, folder)
     features, values, own = folder / "features.parquet", folder / "values.parquet", stages.run_dir / round.name
     said = {**_said(stages, round, shards), "ALGORITHM": "", "WRITE": "features", "OUTPUT": str(features)}
     if round.representation:
@@ -98,6 +101,21 @@ def critic_values(stages: "Stages", round: Round, shards: Path, folder: Path) ->
     critic |= {"FOLDS": str(round.critic_folds), "TRAIN_ITERS": str(round.critic_iters)}
     unset = dict.fromkeys(("BATCH_SIZE", "LR", "SEED", "GAMMA", "TAU", "WIDTH"), "")  # a shell's are others'
     _call(stages, round, "feature_critic", {"DATASET_PATH": str(shards), **critic, "OUTPUT": str(values), **unset})
+    return values
+
+
+def _head_values(stages: "Stages", round: Round, shards: Path, folder: Path) -> Path:
+    """By value heads on a copy of the policy, trained on the round's own samples when these are asked about."""
+    own, values = stages.run_dir / round.name, folder / "values.parquet"
+    if folder == own / "columns":
+        options = round.critic_training or stages.recipe.training_of(round)
+        options = dataclasses.replace(options, algorithm="critic", algorithm_options="")
+        outcomes, said = folder / "outcomes.parquet", {"ALGORITHM": "critic", "ALGORITHM_OPTIONS": "", "GAMMA": ""}
+        said |= {"COLUMN_FILES": "", "SCORES": "", "MONTE_CARLO": "", "DATASET_PATH": str(shards)}
+        _call(stages, round, "make_columns", {**said, "OUTPUT": str(outcomes)})
+        stages.train(round.name, options, shards, own / "critic", "critic", {"COLUMN_FILES": str(outcomes)})
+    heads = {"ALGORITHM": "", "WRITE": "values", "CHECKPOINT": str(own / "critic" / "checkpoint" / "critic")}
+    _call(stages, round, "score", {**_said(stages, round, shards), **heads, "OUTPUT": str(values)})
     return values
 
 

@@ -30,6 +30,7 @@ _OWN = {
     "testing": ("test_file", "output_dir", "dry_run", "api_key", "api_localhost", "status"),
     "serving": ("model_name_or_path", "host", "port", "api_key", "image_recipe"),
     "training": ("dry_run", "column_files"),
+    "critic_training": ("dry_run", "column_files", "algorithm", "algorithm_options"),
     "representation": ("dry_run", "column_files", "algorithm", "algorithm_options"),
     "candidates": ("dataset_path", "output", "api_localhost", "action_space"),
 }
@@ -61,13 +62,16 @@ class Round(Checked):
     """How much of the weights before the round stays in the policy after it: 0.5 is the mean of the two (WiSE-FT)."""
     buffer: bool = False
     """Learn from what the rounds before this one explored, too."""
-    critic: Literal["", "td", "monte_carlo"] = ""
+    critic: Literal["", "td", "monte_carlo", "heads"] = ""
     """Whose values an algorithm takes: those of a small critic on the policy's features, fitted to bootstrapped returns
-    or to outcomes. None: the mean outcome of a task's other tries."""
+    or to outcomes; or of value heads on a copy of the policy, trained with it to tell outcomes (WebRL). None: the mean
+    outcome of a task's other tries."""
     critic_folds: Annotated[int, at_least(1)] = 1
     """Critics, each fitted without its part of the tries, which it then judges."""
     critic_iters: Annotated[int, at_least(1)] = 2000
-    """Optimizer steps of a critic."""
+    """Optimizer steps of a small critic."""
+    critic_training: TrainingOptions | None = None
+    """How a critic of heads trains; None: as the round does."""
     candidates: CandidatesConfig | None = None
     """Draw candidate actions at each step from the policy that explored (digiq)."""
     representation: TrainingOptions | None = None
@@ -89,9 +93,11 @@ class Round(Checked):
             raise UserError(f"round {self.name}: has no tasks; give task files, or trajectories")
         if self.corrections and self.agent == "teacher":
             raise UserError(f"round {self.name}: the teacher's own round needs no corrections")
-        if self.representation and not self.critic:
+        if self.critic_training and self.critic != "heads":
+            raise UserError(f"round {self.name}: critic_training is for value heads; give critic='heads'")
+        if self.representation and self.critic not in ("td", "monte_carlo"):
             raise UserError(f"round {self.name}: a representation is for a critic's features; give critic='td'")
-        for part in ("training", "candidates", "representation"):
+        for part in ("training", "critic_training", "candidates", "representation"):
             _check_own(f"round {self.name}", part, getattr(self, part))
 
 
@@ -151,7 +157,7 @@ class Recipe(Checked):
         for number, round in enumerate(self.rounds):
             if round.proposals and round.proposals.method in ("demos", "evolve") and number == 0:
                 raise UserError(f"recipe {self.name}: {round.name} has no round before it to propose tasks from")
-        for part in _OWN.keys() - {"candidates", "representation"}:
+        for part in _OWN.keys() - {"candidates", "critic_training", "representation"}:
             _check_own(f"recipe {self.name}", part, getattr(self, part))
         for part in ("teacher", "exploration", "testing"):
             if getattr(self, part).judge == "none":

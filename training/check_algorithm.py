@@ -22,7 +22,7 @@ class Config:
     """A file in training/algorithms, or the module path of your own."""
     algorithm_options: str = ""
     """Its own options: NAME=VALUE,NAME=VALUE."""
-    critic: Literal["", "td", "monte_carlo"] = ""
+    critic: Literal["", "td", "monte_carlo", "heads"] = ""
     """How the round's critic is fitted; none: Monte Carlo values."""
     candidates: bool = False
     """Whether the round draws candidate actions."""
@@ -47,7 +47,7 @@ def main(config: Config) -> None:
         raise UserError(f"{name} reads no critic; leave it out")
     if config.candidates and not algorithm.takes_candidates:
         raise UserError(f"{name} takes no candidates; leave them out")
-    if "q_1" in algorithm.sources and not config.critic:
+    if "q_1" in algorithm.sources and config.critic in ("", "heads"):
         raise UserError(f"{name} goes by Q; give critic='td' or 'monte_carlo'")
     if "instruction_value" in algorithm.sources and config.critic == "td":
         raise UserError(f"{name} goes by an instruction's value; give critic='monte_carlo'")

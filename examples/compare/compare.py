@@ -43,7 +43,7 @@ from elcano.stage import Logbook
 EXAMPLES = Path(__file__).resolve().parent.parent
 ALGORITHMS = ("sft", "filtered_bc", "pae", "digirl", "webrl", "digiq", "grpo")
 BEFORE, AFTER, SECOND, ROLLOUTS = "start", "learned", "second", "rollouts"
-DRAWN, CRITIC = ("candidates", "representation"), ("critic", "critic_folds", "critic_iters")
+DRAWN, CRITIC = ("candidates", "representation"), ("critic", "critic_folds", "critic_iters", "critic_training")
 PREPARED = {  # stages of a round before its algorithm matters, and what they leave behind
     "select": ("samples.json", "images"),
     "pack": ("shards",),
@@ -80,6 +80,7 @@ VARIANTS = {
     "grpo-trajectory": Variant("grpo", "normalizer=trajectory", against="grpo"),
     "grpo-constant": Variant("grpo", "normalizer=constant", against="grpo"),
     "webrl-released": Variant("webrl", "mode=released", against="webrl"),
+    "webrl-heads": Variant("webrl", round={"critic": "heads", "critic_folds": 1}, against="webrl"),
     "webrl-curriculum": Variant("webrl", phases=2),
     "webrl-fixed": Variant("webrl", round=FIXED, phases=2, against="webrl-curriculum"),
     "webrl-no_window": Variant("webrl", "window_low=0,window_high=1e300", phases=2, against="webrl-curriculum"),
@@ -234,7 +235,7 @@ def take_over(recipe: Recipe, arms: Sequence[tuple[Recipe, Path]], run_dir: Path
         done, mark = (each / "stages" / f"{AFTER}.{stage}.json" for each in (of, run_dir))
         if done.exists() and not mark.exists():
             share(of, f"{AFTER}.{stage}", [f"{AFTER}/{path}" for path in paths], run_dir)
-    if asked(recipe, "critic") != [""]:
+    if recipe.rounds[0].critic in ("td", "monte_carlo"):
         for name in ("features.parquet", *(("critic.pt", "values.parquet") if same_critic(other) else ())):
             done, own = (each / AFTER / "columns" / name for each in (of, run_dir))
             if done.exists() and not own.exists():

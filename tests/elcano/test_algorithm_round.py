@@ -57,6 +57,7 @@ DIGIQ = (  # features of the policy itself: a representation needs actions that 
 CASES = {
     "digiq": (DIGIQ, ("candidates", "columns", "train")),
     "webrl": (('algorithm="webrl"', ""), ("columns", "train")),
+    "webrl by heads": (('algorithm="webrl"', 'critic="heads"'), ("columns", "train")),
     "grpo": (('algorithm="grpo", algorithm_options="ratio=decoupled"', ""), ("columns",)),
 }
 

@@ -220,6 +220,7 @@ def test_more_test_tasks_than_there_are_is_said(monkeypatch: pytest.MonkeyPatch)
         ("digirl", {"algorithm_options": "lam=0.5,lam=0.3"}, {}, "lam is given twice"),
         (".digirl", {}, {}, "no module that has an ALGORITHM"),
         ("grpo", {}, {"candidates": CandidatesConfig()}, "grpo takes no candidates"),
+        ("digiq", {}, {"critic": "heads"}, "digiq goes by Q; give critic='td'"),
         ("digiq", {}, {"critic": ""}, "digiq goes by Q; give critic='td'"),
         ("digirl", {}, {"critic": "td"}, "digirl goes by an instruction's value; give critic='monte_carlo'"),
         ("grpo", {}, {"critic": "td"}, "grpo reads no critic; leave it out"),
