@@ -80,7 +80,7 @@ VARIANTS = {
     "grpo-trajectory": Variant("grpo", "normalizer=trajectory", against="grpo"),
     "grpo-constant": Variant("grpo", "normalizer=constant", against="grpo"),
     "webrl-released": Variant("webrl", "mode=released", against="webrl"),
-    "webrl-heads": Variant("webrl", round={"critic": "heads", "critic_folds": 1}, against="webrl"),
+    "webrl-heads": Variant("webrl", round={"critic": "heads"}, against="webrl"),
     "webrl-curriculum": Variant("webrl", phases=2),
     "webrl-fixed": Variant("webrl", round=FIXED, phases=2, against="webrl-curriculum"),
     "webrl-no_window": Variant("webrl", "window_low=0,window_high=1e300", phases=2, against="webrl-curriculum"),
