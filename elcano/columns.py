@@ -41,7 +41,7 @@ def check_algorithms(recipe: Recipe) -> None:
         said = {name: getattr(training, name) for name in ("algorithm", "algorithm_options")}
         said |= {"critic": round.critic, "candidates": bool(round.candidates)}
         if round.agent == "policy" and round.trajectories is None:
-            said |= {"explores": True, **{name: _drawn_with(recipe, name) for name in ("temperature", "top_k")}}
+            said |= {name: _drawn_with(recipe, name) for name in ("temperature", "top_k", "top_p")}
         words = python("-m", "training.check_algorithm", **said)
         done = subprocess.run(words, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         if done.returncode:
@@ -107,15 +107,15 @@ def critic_values(stages: "Stages", round: Round, shards: Path, folder: Path) ->
 def _head_values(stages: "Stages", round: Round, shards: Path, folder: Path) -> Path:
     """By value heads on a copy of the policy, trained on the round's own samples when these are asked about."""
     own, values = stages.run_dir / round.name, folder / "values.parquet"
+    said = {**_said(stages, round, shards), "ALGORITHM_OPTIONS": ""}
     if folder == own / "columns":
         options = round.critic_training or stages.recipe.training_of(round)
         options = dataclasses.replace(options, algorithm="critic", algorithm_options="")
-        outcomes, said = folder / "outcomes.parquet", {"ALGORITHM": "critic", "ALGORITHM_OPTIONS": "", "GAMMA": ""}
-        said |= {"COLUMN_FILES": "", "SCORES": "", "MONTE_CARLO": "", "DATASET_PATH": str(shards)}
-        _call(stages, round, "make_columns", {**said, "OUTPUT": str(outcomes)})
+        outcomes, unset = folder / "outcomes.parquet", dict.fromkeys(("GAMMA", "SCORES", "MONTE_CARLO"), "")
+        _call(stages, round, "make_columns", {**said, **unset, "ALGORITHM": "critic", "OUTPUT": str(outcomes)})
         stages.train(round.name, options, shards, own / "critic", "critic", {"COLUMN_FILES": str(outcomes)})
     heads = {"ALGORITHM": "", "WRITE": "values", "CHECKPOINT": str(own / "critic" / "checkpoint" / "critic")}
-    _call(stages, round, "score", {**_said(stages, round, shards), **heads, "OUTPUT": str(values)})
+    _call(stages, round, "score", {**said, **heads, "OUTPUT": str(values)})
     return values
 
 

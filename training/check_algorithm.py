@@ -26,12 +26,12 @@ class Config:
     """How the round's critic is fitted; none: Monte Carlo values."""
     candidates: bool = False
     """Whether the round draws candidate actions."""
-    explores: bool = False
-    """Whether its trajectories are taken by the policy that it trains; else they are given, and a teacher's."""
     temperature: float = 1.0
-    """At which it explores."""
+    """At which the policy explores, if it does; this, and what follows, is that of the model itself unless given."""
     top_k: int = 0
     """Of how many tokens it draws; 0: of all."""
+    top_p: float = 1.0
+    """Of what mass of them."""
 
 
 def main(config: Config) -> None:
@@ -51,10 +51,11 @@ def main(config: Config) -> None:
         raise UserError(f"{name} goes by Q; give critic='td' or 'monte_carlo'")
     if "instruction_value" in algorithm.sources and config.critic == "td":
         raise UserError(f"{name} goes by an instruction's value; give critic='monte_carlo'")
-    if config.explores and BEHAVIOR in algorithm.needs.per_token and (config.temperature, config.top_k) != (1, 0):
+    drawn = (config.temperature, config.top_k, config.top_p)
+    if BEHAVIOR in algorithm.needs.per_token and drawn != (1, 0, 1):
         raise UserError(
             f"{name} reads the log-probabilities with which actions were drawn, those of the model itself; explore "
-            "with temperature=1 and top_k=0"
+            "with temperature=1, top_k=0 and top_p=1"
         )
 
 

@@ -37,6 +37,8 @@ from training.feature_networks import FeatureCritic, Target, Transitions
 
 FEATURES = ("state_features", "action_features")
 _SAVED_EVERY = 100  # steps
+_SINCE = ("samples", "seq_len", "image_num", "pr", "after_question")
+"""What critics of before do not say of themselves."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,7 +91,7 @@ def main(config: FeatureCriticConfig) -> None:
         raise UserError(f"{config.output}: is --critic, too; give values and critic a file each")
     record = made_with(config)
     made_of = {**config.fitting(), **record}
-    if "policy" in record and not record["after_question"]:
+    if record["policy"] and not record["after_question"]:
         made_of["critic_of"] = record["policy"]  # a representation is another model than the policy that trains
     if is_written(config.output, made_of):
         return
@@ -112,8 +114,8 @@ def main(config: FeatureCriticConfig) -> None:
 def made_with(config: FeatureCriticConfig) -> dict[str, Any]:
     """What a critic is fitted to: the data set, its features, and how these were taken."""
     said = read_record(config.features) or {}
-    taken = {name: said[name] for name in ("policy", "seq_len", "image_num", "pr") if name in said}
-    taken |= {"after_question": said.get("after_question", False)}
+    taken = {name: said.get(name) for name in ("policy", "seq_len", "image_num", "pr")}
+    taken["after_question"] = said.get("after_question", False)
     samples = file_digest(config.dataset_path / "manifest.json")
     return {"features": file_digest(config.features), "samples": samples, **taken}
 
@@ -231,11 +233,13 @@ class Fitting:
         path = self.config.critic
         try:
             state = torch.load(path, weights_only=True, map_location=self.device)
-            began, step = dict(state["record"]), int(state["step"])
+            began, step = {"folds": 1, **state["record"]}, int(state["step"])
             weights, optimizer, generator = state["critic"], state["optimizer"], state["generator"].cpu()
         except Exception as error:  # torch.load raises what the file makes it raise
             raise UserError(f"{path}: not a critic of this command ({type(error).__name__})") from None
-        changed = [name for name, value in self.record.items() if began.get(name, value) != value]
+        now = {**self.record, "folds": self.config.folds}
+        compared = [name for name in now if name in began or name not in _SINCE]
+        changed = [name for name in compared if began.get(name) != now[name]]
         if "policy" in changed:
             raise UserError(f"{path}: is a critic of another policy than {self.config.features}; give another --critic")
         if step == self.config.train_iters and set(changed) <= {"features", "samples"}:

@@ -239,7 +239,12 @@ def test_a_fitted_critic_is_asked_about_other_samples_but_of_its_own_policy(
     assert critic.read_bytes() == before and not (tmp_path / "no.parquet").exists()
     main(FeatureCriticConfig(shards, features, critic, tmp_path / "q.parquet", **options))
     assert capsys.readouterr().out.splitlines()[-1] == f"{tmp_path / 'q.parquet'}: complete"
+    with pytest.raises(UserError, match="began with another folds; give another --critic"):
+        main(FeatureCriticConfig(shards, features, critic, tmp_path / "no.parquet", **options, folds=2))
     changed = parquet.read_table(features)
+    write_columns(tmp_path / "anybody", [changed.to_pylist()], changed.schema, {})
+    with pytest.raises(UserError, match=r"is a critic of another policy than .*anybody"):
+        main(FeatureCriticConfig(shards, tmp_path / "anybody", critic, tmp_path / "no.parquet", **options))
     for name, made in (("asked", {"policy": "p0", "after_question": True}), ("long", {"policy": "p0", "seq_len": 9})):
         write_columns(tmp_path / name, [changed.to_pylist()], changed.schema, made)
     with pytest.raises(UserError, match="began with another features, after_question; give another --critic"):

@@ -109,7 +109,7 @@ def clipped(ratio: torch.Tensor, advantage: torch.Tensor, low: float, high: floa
 
 def correction(proximal: torch.Tensor, behavior: torch.Tensor, drop_above: float) -> torch.Tensor:
     """pi_old / pi_behavior, 0 where it is above `drop_above`. [t], [t] -> [t]"""
-    weight = (proximal - behavior).clamp(-_FAR, _FAR).exp()
+    weight = (proximal - behavior).exp()
     return torch.where(weight > drop_above, 0.0, weight)
 
 
