@@ -2,6 +2,7 @@
 
 In fp32 nearly to the bit; in bf16 each tensor at most two or three times as far from fp32 as Hugging Face's own bf16
 (`rounding.py`; `parity_table.py` writes the errors into docs/models.md).
+Each algorithm's loss in all layouts: `bash tests/run.sh --slow tests/training/test_parity.py -k every_loss`.
 All models in all layouts, in both: `bash tests/run.sh --slow tests/training/test_parity.py`; four random sizes of each
 newer family alone: `bash tests/run.sh --slow tests/training/test_parity.py -k random_sizes`.
 """
@@ -101,8 +102,10 @@ FP32 = (
 )
 ALL = (*FP32, *(f"{layout},bf16" for layout in FP32))
 ALGORITHMS = tuple(
-    f"{layout},algorithms" for layout in ("tp2", "pp2,packed", "tp2,pp2", "tp2,cp2,sp,packed", "do", "packed")
+    f"{layout},algorithms"
+    for layout in ("tp2", "pp2", "cp2", "pp2,packed", "tp2,pp2", "tp2,cp2,sp,packed", "do", "packed", "do,packed")
 )
+"""Of one family: losses see what every family's last stage gives alike."""
 
 
 def measure(folder: Path, layouts: dict[str, tuple[str, ...]]) -> dict[str, Differences]:
@@ -167,15 +170,10 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Diff
 
     @functools.cache
     def of(model: str) -> Differences:
-        texts = tuple(text for text in layouts_of(model) if fits(model, text))
+        texts = tuple(text for text in ALL if fits(model, text))
         return measure(tmp_path_factory.mktemp("parity"), {model: texts})[model]
 
     return of
-
-
-def layouts_of(model: str) -> tuple[str, ...]:
-    """Losses see what every family's last stage gives alike, so one family is enough for the algorithms."""
-    return (*ALL, *ALGORITHMS) if model == "idefics2" else ALL
 
 
 def fits(model: str, layout: str) -> bool:
@@ -186,9 +184,21 @@ def fits(model: str, layout: str) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize(("model", "layout"), [(m, text) for m in MAKERS for text in layouts_of(m) if fits(m, text)])
+@pytest.mark.parametrize(("model", "layout"), [(m, text) for m in MAKERS for text in ALL if fits(m, text)])
 def test_every_model_agrees_in_every_layout(everything: Callable[[str], Differences], model: str, layout: str) -> None:
     check(everything(model), layout)
+
+
+@pytest.fixture(scope="module")
+def losses(tmp_path_factory: pytest.TempPathFactory) -> Differences:
+    return measure(tmp_path_factory.mktemp("parity"), {"idefics2": ALGORITHMS})["idefics2"]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("layout", ALGORITHMS)
+def test_every_loss_agrees_in_every_layout(losses: Differences, layout: str) -> None:
+    check(losses, layout)
 
 
 @pytest.fixture(scope="module", params=FAMILIES)
