@@ -86,7 +86,7 @@ class ColumnJoin:
 
     def check_policy(self, digest: str, image_num: int) -> None:
         """`UserError` where a file's log-probabilities are of another policy than the one that training starts from, or
-        of prompts with another number of images, or what it says was made of the values of another policy's critic."""
+        of prompts with another number of images, or where it was made of another policy's critic or perplexities."""
         for name in self.needs.per_token:
             made = self.files.made_of(name) if name in self.files else {}
             if made.get("policy", digest) != digest:
@@ -101,8 +101,8 @@ class ColumnJoin:
         for name in self.needs.per_sample:
             if name in self.files and self.files.made_of(name).get("critic_of", digest) != digest:
                 raise UserError(
-                    f"column {name} was made with the critic of another policy than PRETRAIN_CHECKPOINT_PATH; train a "
-                    "critic from that one"
+                    f"column {name} was made with the critic, or the perplexities, of another policy than "
+                    "PRETRAIN_CHECKPOINT_PATH; make those from that one"
                 )
 
     def of(

@@ -67,17 +67,23 @@ class MakeColumnsConfig(Checked):
     def made_of(self, paths: Sequence[Path]) -> dict[str, Any]:
         """What the file depends on."""
         maker = self.algorithm and f"{self.algorithm}: {algorithms.load(self.algorithm, self.algorithm_options)}"
-        critics = {of for path in paths if (of := (read_record(path) or {}).get("critic_of"))}
-        if len(critics) > 1:
-            raise UserError(f"COLUMN_FILES={self.column_files}: values of critics of different policies")
+        policies = {of for path in paths if (of := self._policy_of(path))}
+        if len(policies) > 1:
+            said = ", ".join(map(str, paths))
+            raise UserError(f"{said}: values of critics, or perplexities, of different policies")
         return {
-            **({"critic_of": critics.pop()} if critics else {}),
+            **({"critic_of": policies.pop()} if policies else {}),
             "algorithm": maker,
             "gamma": self.gamma,
             **({"monte_carlo": True} if self.monte_carlo else {}),
             "samples": file_digest(self.dataset_path / "manifest.json"),
             "column_files": [file_digest(path) for path in paths],
         }
+
+    def _policy_of(self, path: Path) -> str | None:
+        """The fingerprint of the policy that a file belongs to, where it says so: to no other one's training."""
+        record = read_record(path) or {}
+        return record.get("critic_of") or (record.get("policy") if path == self.scores else None)
 
 
 def main(config: MakeColumnsConfig) -> None:

@@ -88,7 +88,7 @@ def test_a_critic_learns_who_will_succeed_and_says_so_in_columns(
     parquet.write_table(pyarrow.table({"id": [last], "reference_logprobs": [[-1.0]]}), reference)
     join = ColumnJoin(algorithms.load("webrl"), [tmp_path / "webrl.parquet", reference])
     join.check_policy(fingerprint(find_weights(megatron)[0], "*.distcp"), 1)
-    with pytest.raises(UserError, match="column advantage was made with the critic of another policy than PRETRAIN"):
+    with pytest.raises(UserError, match="column advantage was made with the critic, or the perplexities, of another"):
         join.check_policy("another", 1)
 
 

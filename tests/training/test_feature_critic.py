@@ -264,7 +264,7 @@ def test_columns_of_another_policys_small_critic_are_refused(tmp_path: Path) -> 
     make_columns(MakeColumnsConfig(shards, tmp_path / "digirl.parquet", "digirl", "quantile=0", str(values)))
     join = ColumnJoin(algorithms.load("digirl"), [tmp_path / "digirl.parquet"])
     join.check_policy("p0", 1)
-    with pytest.raises(UserError, match="was made with the critic of another policy than PRETRAIN_CHECKPOINT_PATH"):
+    with pytest.raises(UserError, match="was made with the critic, or the perplexities, of another policy than"):
         join.check_policy("p1", 1)
     table = parquet.read_table(features)
     write_columns(tmp_path / "asked", [table.to_pylist()], table.schema, {"policy": "p9", "after_question": True})

@@ -14,7 +14,7 @@ import pytest
 from pyarrow import parquet
 
 from common.errors import UserError
-from data.columns import ColumnFiles, read_record
+from data.columns import ColumnFiles, read_record, write_columns
 from data.shard import Sample
 from tests import tiny
 from tests.conftest import ROOT
@@ -250,6 +250,25 @@ def test_what_a_try_came_to_or_is_compared_with_has_changed(
     join.check(last.id, fields)
     with pytest.raises(UserError, match=f"{message}; make it of these shards"):
         join.check(last.id, {**fields, **now})
+
+
+def test_perplexities_of_another_policy_are_named(shards: Path, tmp_path: Path) -> None:
+    values, scores, output = (tmp_path / name for name in ("values.parquet", "scores.parquet", "webrl.parquet"))
+    main(MakeColumnsConfig(shards, values))
+    given = [{name: row[name] for name in ("id", "digest")} | {"perplexity": 1.5} for row in rows(values).values()]
+    fields = [("id", pyarrow.string()), ("digest", pyarrow.string()), ("perplexity", pyarrow.float64())]
+    write_columns(scores, [given], pyarrow.schema(fields), {"policy": "p0"})
+    main(MakeColumnsConfig(shards, output, "webrl", "replay=2", str(values), scores=scores))
+    reference = pyarrow.table({"id": [given[0]["id"]], "reference_logprobs": [[-1.0]]})
+    parquet.write_table(reference, tmp_path / "reference.parquet")
+    join = ColumnJoin(algorithms.load("webrl", "replay=2"), [output, tmp_path / "reference.parquet"])
+    join.check_policy("p0", 1)
+    with pytest.raises(UserError, match="critic, or the perplexities, of another policy than PRETRAIN_CHECKPOINT_PATH"):
+        join.check_policy("p1", 1)
+    table = parquet.read_table(values)
+    write_columns(tmp_path / "of_p9", [table.to_pylist()], table.schema, {"critic_of": "p9"})
+    with pytest.raises(UserError, match=r"of_p9, .*scores.parquet: values of critics, or perplexities, of different"):
+        main(MakeColumnsConfig(shards, tmp_path / "no", "webrl", "replay=2", str(tmp_path / "of_p9"), scores=scores))
 
 
 def test_columns_of_other_options_are_named(shards: Path, tmp_path: Path) -> None:
