@@ -11,6 +11,7 @@ for. Needs pyarrow (the extras `train` and `collect`).
 """
 
 import json
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from pyarrow import compute, parquet, types
 from rich.table import Table
 
 from common.errors import UserError
-from common.files import parse_json
+from common.files import make_folder, parse_json
 from data.terminal import print_table
 
 ID, DIGEST, REWARD, OUTCOME, GROUP = "id", "digest", "reward", "outcome", "group"
@@ -177,10 +178,9 @@ def is_written(path: Path, record: Mapping[str, Any]) -> bool:
     """Whether the file is there already; it is never replaced.
 
     Raises:
-        UserError: it was made of something else than `record`, or its folder does not exist.
+        UserError: it was made of something else than `record`, or its folder cannot be made.
     """
-    if not path.absolute().parent.is_dir():
-        raise UserError(f"{path}: its folder does not exist")
+    make_folder(path.absolute().parent, "the folder of --output")
     if not path.exists():
         return False
     check_record(path, read_record(path) or {}, record)
@@ -190,8 +190,23 @@ def is_written(path: Path, record: Mapping[str, Any]) -> bool:
 
 def check_record(path: Path, found: Mapping[str, Any], record: Mapping[str, Any]) -> None:
     """`UserError` where a file's record, `found`, is not the one of a command that would write it."""
-    if changed := [name for name, value in record.items() if found.get(name) != value]:
+    changed = [name for name, value in record.items() if found.get(name) != value]
+    if "algorithm" in changed and (options := changed_options(found.get("algorithm"), record["algorithm"])):
+        changed[changed.index("algorithm")] = f"options ({', '.join(options)})"
+    if changed:
         raise UserError(f"{path}: was made with different {', '.join(changed)}; give another --output, or remove it")
+
+
+def changed_options(then: Any, now: Any) -> list[str]:
+    """For each option that differs "horizon=20, not 4", of what two records say of one algorithm: its name, its class
+    and its options. Of two algorithms, nothing."""
+    if not (isinstance(then, str) and isinstance(now, str)) or then.partition(":")[0] != now.partition(":")[0]:
+        return []
+    before, after = dict(_OPTION.findall(then)), dict(_OPTION.findall(now))
+    return [f"{name}={old}, not {after[name]}" for name, old in before.items() if after.get(name, old) != old]
+
+
+_OPTION = re.compile(r"(\w+)=('[^']*'|[^,()]+)")
 
 
 def print_columns(path: Path) -> None:

@@ -19,6 +19,7 @@ from common.errors import UserError
 from common.files import read_json, write_json
 from common.flags import changed
 from common.limits import Checked, at_least, between
+from data.checkpoint_folder import is_megatron
 from data.image_recipe import ImageRecipe
 from elcano.resources import Needs
 from server.config import ServerConfig
@@ -184,6 +185,8 @@ class Recipe(Checked):
         for path in [self.starting_policy, *given, *(path for paths in tasks for path in paths)]:
             if not path.exists():
                 raise UserError(f"recipe {self.name}: {path} does not exist")
+        if is_megatron(self.starting_policy):
+            raise UserError(f"recipe {self.name}: {self.starting_policy} is Megatron's; convert it with mg2hf.sh")
         try:
             num_tasks = count_tasks(self.test_tasks)
         except (OSError, UnicodeDecodeError) as error:
@@ -241,20 +244,26 @@ def load_recipe(path: Path, **values: Any) -> Recipe:
 
 
 def remember_recipe(recipe: Recipe, run_dir: Path) -> None:
-    """Keep the recipe with the run; refuse to continue a run that was started with another one."""
+    """Keep the recipe with the run, and rounds that came to it; refuse to continue a run that was started with another
+    one."""
     path, now = run_dir / "recipe.json", recipe.to_json()
     if not path.exists():
         write_json(path, now)
-    elif names := sorted(name for name in _differing(read_json(path), now) if name.split(".")[0] not in _MAY_CHANGE):
+        return
+    began = read_json(path)
+    if names := sorted(name for name in _differing(began, now) if name.split(".")[0] not in _MAY_CHANGE):
         raise UserError(
             f"{run_dir} was started with another recipe (changed: {', '.join(names)}); "
             "give another --output_dir, or delete that folder to start over"
         )
+    if len(now["rounds"]) > len(began["rounds"]):
+        write_json(path, {**began, "rounds": now["rounds"]})
 
 
 def _differing(old: Any, now: Any, where: str = "") -> list[str]:
     """The names of what differs. An option that was not there yet when the run began is no difference."""
-    if isinstance(old, list) and isinstance(now, list) and len(old) == len(now):
+    if isinstance(old, list) and isinstance(now, list) and (len(old) == len(now) or where == "rounds"):
+        now = now[: len(old)]  # further rounds are no difference
         old, now = dict(enumerate(old)), dict(enumerate(now))
     if not (isinstance(old, dict) and isinstance(now, dict)):
         return [] if old == now else [where]

@@ -10,9 +10,9 @@ from PIL import Image, ImageDraw, ImageFont
 
 WIDTH, HEIGHT, MARGIN, LINE = 320, 240, 12, 17
 NUM_ACROSS = 4
-SHOWN = ("value_1", "value_2", "q_1", "q_2", "advantage", "weight", "reward")
+SHOWN = ("value_1", "value_2", "instruction_value", "q_1", "q_2", "advantage", "weight", "share", "reward")
 """Columns that are shown, where there are any."""
-_NUM_LINES = 6  # under a screenshot
+_NUM_LINES = 7  # under a screenshot
 _CHARACTERS = 44  # of a line under one
 
 

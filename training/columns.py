@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,11 +9,10 @@ from typing import Any
 import torch
 
 from common.errors import UserError
-from data.columns import ColumnFiles
+from data.columns import ColumnFiles, changed_options
 from training.algorithms.algorithm import Algorithm, Number
 
 BEHAVIOR = "behavior_logprobs"
-_OPTION = re.compile(r"(\w+)=('[^']*'|[^,()]+)")
 """In what a dataclass says of itself."""
 
 
@@ -70,15 +68,15 @@ class ColumnJoin:
         for name in self.needs.per_sample:
             if self._makes_its_own and name in self.files:
                 made = self.files.made_of(name).get("algorithm")
-                maker, _, how = made.partition(": ") if isinstance(made, str) else ("", "", "")
+                maker = made.partition(": ")[0] if isinstance(made, str) else ""
                 if maker not in ("", algorithm):
                     raise UserError(
                         f"column {name} of COLUMN_FILES was made for ALGORITHM={maker}, not for {algorithm}; "
                         f"make it with make_columns.sh --algorithm {algorithm}"
                     )
-                then, now = dict(_OPTION.findall(how)), dict(_OPTION.findall(str(self._algorithm)))
-                if changed := [option for option, value in then.items() if now.get(option, value) != value]:
-                    told = ", ".join(f"{option}={then[option]}, not {now[option]}" for option in changed)
+                now = f"{maker}: {self._algorithm}"
+                if maker and (changed := changed_options(made, now)):
+                    told = ", ".join(changed)
                     raise UserError(
                         f"column {name} of COLUMN_FILES was made with {told}; give make_columns.sh the same "
                         "ALGORITHM_OPTIONS as the training"

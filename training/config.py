@@ -61,14 +61,15 @@ class Config(TrainingOptions, Places):
         return min(self.num_workers, num_samples)
 
     def identity(self, manifest: dict[str, Any]) -> dict[str, Any]:
-        """What a run cannot change before its end: the order of its samples, the form of its optimizer's state, the
-        weights that it leaves alone, and what its loss is made of."""
+        """What a run cannot change: the order of its samples, the form and the settings of its optimizer, the weights
+        that it leaves alone, and what its loss is made of."""
         shards = [checksum(shard)[1] for shard in manifest["shards"] if shard.get("split", "train") == "train"]
-        names = ("global_batch_size", "group_by_length", "seed", "pr")
+        order = ("global_batch_size", "group_by_length", "seed", "pr", "loss", "image_num")
+        rates = ("lr", "min_lr", "lr_schedule", "lr_warmup_iters", "weight_decay", "adam_beta2", "clip_grad")
         trainable = dataclasses.asdict(self.trainable)
         del trainable["value_heads"]  # `algorithm` names them
         return {
-            **{name: getattr(self, name) for name in names},
+            **{name: getattr(self, name) for name in (*order, *rates)},
             "do": spelled(self.do),
             "adam": kernels.adam(self.te),
             "num_workers": self.num_loaders(manifest["num_samples"]),

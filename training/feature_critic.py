@@ -24,7 +24,7 @@ import torch
 
 from common import cli
 from common.errors import UserError
-from common.files import file_digest
+from common.files import file_digest, make_folder
 from common.limits import Checked, above, at_least, between
 from common.progress import Reporter
 from common.seeds import draw
@@ -85,8 +85,7 @@ def main(config: FeatureCriticConfig) -> None:
     files = ColumnFiles([config.features], (), FEATURES)
     if missing := [name for name in FEATURES if name not in files]:
         raise UserError(f"{config.features}: has no column {missing[0]}; make it with score.sh --write features")
-    if not config.critic.absolute().parent.is_dir():
-        raise UserError(f"{config.critic}: its folder does not exist")
+    make_folder(config.critic.absolute().parent, "the folder of --critic")
     if config.output.absolute() == config.critic.absolute():
         raise UserError(f"{config.output}: is --critic, too; give values and critic a file each")
     record = made_with(config)
@@ -183,7 +182,9 @@ class Fitting:
             self.step += 1
             if self.step % _SAVED_EVERY == 0 or self.step == config.train_iters:
                 self._save()
-                progress(self.step, f"loss {loss.item() / config.folds:.4f}")
+                said = f"loss {loss.item() / config.folds:.4f}"
+                print(f"{self.step}/{config.train_iters} steps, {said}", flush=True)
+                progress(self.step, said)
 
     def _check_outcomes(self, trajectories: Sequence[RewardedTrajectory]) -> None:
         """`UserError` where a try that was fitted to has another outcome now."""

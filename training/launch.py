@@ -157,19 +157,23 @@ def check_kernels(config: Config, hf: Any) -> None:
 
 
 def is_complete(config: Config) -> bool:
-    """Whether this run has nothing left to do; `UserError` when it began with other data or another form of state."""
+    """Whether this run has nothing left to do; `UserError` when it began with other data, another loss or rate, or
+    another form of state, which no longer matters at its end."""
     latest = read_tracker(config.checkpoint_path)
     if latest is None:
         return False
     manifest = read_manifest(config.dataset_path)
-    if int(latest) >= config.num_iters(manifest["num_samples"]):
-        return True
+    complete = int(latest) >= config.num_iters(manifest["num_samples"])
     weights, _ = find_weights(config.checkpoint_path)
     began, now = read_json(weights / IDENTITY_FILE), config.identity(manifest)
     changed = [name for name in now if name in began and began[name] != now[name]]  # older runs noted less
-    if changed:
+    if changed := [name for name in changed if not (complete and name in _OF_STATE)]:
         raise UserError(
             f"{weights}: began with another {', '.join(changed)}; resume with what it began with, or start a new "
             "RUN_NAME with PRETRAIN_CHECKPOINT_PATH on this folder"
         )
-    return False
+    return complete
+
+
+_OF_STATE = ("adam", "do", "num_workers")
+"""Of a run's identity what says nothing of its last weights."""

@@ -37,6 +37,7 @@ class StepMetrics:
     flops: of all GPUs together. seconds: by phase, of the slowest rank. memory_gb: the fullest rank's peak so far.
     skipped: why the weights did not change, or None. samples: a digest of the step's sample keys in order.
     work_max_to_mean: FLOPs of the replica that has most to do, by the mean of all; None of a single one.
+    statistics: the algorithm's own, on ranks of the last pipeline stage.
     """
 
     loss: float
@@ -50,10 +51,12 @@ class StepMetrics:
     skipped: str | None
     samples: str
     work_max_to_mean: float | None
+    statistics: dict[str, float]
 
     @staticmethod
     def reduce(
         losses: Sequence[torch.Tensor],
+        statistics: dict[str, float],
         step: OptimizerStep,
         grad_norm: float,
         lr: float,
@@ -83,6 +86,7 @@ class StepMetrics:
             skipped=skipped,
             samples=hashlib.sha256("\n".join(step.keys).encode()).hexdigest()[:16],
             work_max_to_mean=max(of_replicas) * num_replicas / flops if num_replicas > 1 and flops else None,
+            statistics=statistics,
         )
 
 
@@ -144,10 +148,11 @@ class StepReporter:
         utilization = f" (MFU {mfu:.1%})" if mfu else ""
         times = ", ".join(f"{name.replace('_', '-')} {value:.2f}" for name, value in metrics.seconds.items())
         balance = f" | work {metrics.work_max_to_mean:.3f} x mean" if metrics.work_max_to_mean else ""
+        told = "".join(f", {name} {value:.4g}" for name, value in metrics.statistics.items())
         log.info(
             f"iteration {iteration}/{self.train_iters} | loss {metrics.loss:.6f} | grad norm {metrics.grad_norm:.4f} | "
-            f"lr {metrics.lr:.3e} | {tokens_per_s:.0f} tokens/s | {tflops:.3g} TFLOP/s per rank{utilization}{balance} "
-            f"| {metrics.memory_gb:.1f} GB | {metrics.step_seconds:.2f} s ({times})"
+            f"lr {metrics.lr:.3e}{told} | {tokens_per_s:.0f} tokens/s | {tflops:.3g} TFLOP/s per rank{utilization}"
+            f"{balance} | {metrics.memory_gb:.1f} GB | {metrics.step_seconds:.2f} s ({times})"
         )
         self.progress = self.progress or Reporter("steps", self.train_iters, iteration - 1)
         self.progress(iteration, f"loss {metrics.loss:.3f}, {tokens_per_s:.0f} tokens/s")
@@ -157,9 +162,10 @@ class StepReporter:
         scalars |= {"tflops_per_rank": tflops, "memory_gb": metrics.memory_gb, "skipped": float(bool(metrics.skipped))}
         scalars |= {"mfu": mfu} if mfu else {}
         scalars |= {"work_max_to_mean": metrics.work_max_to_mean} if metrics.work_max_to_mean else {}
-        self._scalars(iteration, "train", scalars)
+        self._scalars(iteration, "train", scalars | metrics.statistics)
         self._scalars(iteration, "seconds", {"step": metrics.step_seconds, **metrics.seconds})
-        self._write_line({"iteration": iteration, **dataclasses.asdict(metrics)})
+        values = dataclasses.asdict(metrics)
+        self._write_line({"iteration": iteration, **values.pop("statistics"), **values})
 
     def report_validation(self, iteration: int, loss: float, num_samples: int) -> None:
         """The loss on held-out tasks."""

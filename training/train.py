@@ -204,4 +204,5 @@ def train_step(
     with clock.measure("optimizer"):
         grad_norm, skipped = guarded_step(state.optimizer, state.guard)
     lr = state.optimizer.param_groups[0]["lr"]
-    return StepMetrics.reduce(losses, step, grad_norm, lr, skipped, clock, hf.get_text_config())
+    statistics = objective.statistics() if losses else {}
+    return StepMetrics.reduce(losses, statistics, step, grad_norm, lr, skipped, clock, hf.get_text_config())

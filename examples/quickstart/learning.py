@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from common.errors import UserError
 from elcano.recipe import Recipe, Round, load_recipe
 
 ROOT = Path(__file__).resolve().parents[2]
+POLICY = ROOT / "runs" / "quickstart" / "IL" / "policy"
 
 
 def recipe(
@@ -37,9 +39,20 @@ def recipe(
     return dataclasses.replace(
         quickstart,
         name=algorithm,
-        starting_policy=Path(os.environ.get("POLICY") or ROOT / "runs" / "quickstart" / "IL" / "policy").resolve(),
+        starting_policy=starting_policy(),
         rounds=[Round(f"round-{number}", paths, **learned) for number, paths in enumerate(files, start=1)],
         exploration=dataclasses.replace(quickstart.exploration, **tries),
         controls=False,
         reference=None,
     )
+
+
+def starting_policy() -> Path:
+    """What POLICY names, or the quickstart's imitation policy; `UserError` where it is not there."""
+    path = Path(os.environ.get("POLICY") or POLICY).resolve()
+    if not (path / "config.json").exists():
+        raise UserError(
+            f"{path}: no policy to begin with; make one by NUM_ROUNDS=1 bash examples/quickstart/run.sh, or set POLICY "
+            "to a Hugging Face folder"
+        )
+    return path

@@ -4,7 +4,8 @@
     NUM_TEST_TASKS=300 CONTROLS=true LOOKS=true SEED=1 bash examples/quickstart/run.sh runs/seed-1
 
 The first is the quick form; the same command with more in front of it goes on with a run that is there: tests on all
-300 test tasks, controls, tests with gray screenshots and without trees. A run's seed stays.
+300 test tasks, controls, tests with gray screenshots and without trees. A run's seed stays. NUM_ROUNDS=1 ends after
+imitation learning, whose policy the recipes of learning algorithms begin with.
 """
 
 import dataclasses
@@ -51,6 +52,14 @@ def recipe() -> Recipe:
         "corrections": True,
         "before_share": 1 / 2,
     }
+    rounds = [
+        Round("IL", TASKS / "IL.jsonl", agent="teacher"),
+        Round("optim-1", TASKS / "IL-2.jsonl", **later),
+        Round("optim-2", tuple(TASKS / f"optim-{n}.jsonl" for n in (1, 2, 3)), **later),
+    ]
+    num_rounds = _number("NUM_ROUNDS", len(rounds))
+    if not 1 <= num_rounds <= len(rounds):
+        raise UserError(f"NUM_ROUNDS is 1 to {len(rounds)}, not {num_rounds}")
     return Recipe(
         name="quickstart",
         starting_policy=STARTING_POLICY,
@@ -58,11 +67,7 @@ def recipe() -> Recipe:
         num_test_tasks=_number("NUM_TEST_TASKS", 75),
         controls=_switch("CONTROLS"),
         looks=_switch("LOOKS"),
-        rounds=[
-            Round("IL", TASKS / "IL.jsonl", agent="teacher"),
-            Round("optim-1", TASKS / "IL-2.jsonl", **later),
-            Round("optim-2", tuple(TASKS / f"optim-{n}.jsonl" for n in (1, 2, 3)), **later),
-        ],
+        rounds=rounds[:num_rounds],
         teacher=ExplorationConfig(**BROWSING),
         exploration=ExplorationConfig(**BROWSING, temperature=0.7, seed=seed or None),
         testing=RunConfig(**BROWSING),

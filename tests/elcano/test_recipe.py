@@ -75,6 +75,16 @@ def test_a_run_may_go_on_with_more_test_tasks_and_with_controls(tmp_path):
     remember_recipe(dataclasses.replace(recipe, num_test_tasks=300, controls=True, looks=True), tmp_path)
 
 
+def test_a_run_may_go_on_with_further_rounds_and_then_has_them(tmp_path, monkeypatch):
+    whole = load_recipe(QUICKSTART)
+    monkeypatch.setenv("NUM_ROUNDS", "1")
+    remember_recipe(load_recipe(QUICKSTART), tmp_path)
+    remember_recipe(whole, tmp_path)
+    for rounds in (whole.rounds[:1], [*whole.rounds[:2], dataclasses.replace(whole.rounds[2], il_share=0.5)]):
+        with pytest.raises(UserError, match=r"changed: rounds"):
+            remember_recipe(dataclasses.replace(whole, rounds=rounds), tmp_path)
+
+
 def test_a_run_from_before_an_option_was_added_goes_on(tmp_path):
     recipe = load_recipe(QUICKSTART)
     before = recipe.to_json()
@@ -144,8 +154,8 @@ def test_what_a_round_says_is_checked_as_the_recipe_is():
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("batch_size=2 ", "batch_sise=2 ", "line 29: TypeError: .*batch_sise"),
-        ("def recipe() ->", "def recipe( ->", "line 26: SyntaxError"),
+        ("batch_size=2 ", "batch_sise=2 ", "line 30: TypeError: .*batch_sise"),
+        ("def recipe() ->", "def recipe( ->", "line 27: SyntaxError"),
         ("return Recipe(", "return dict(", "defines no recipe"),
     ],
 )
@@ -179,6 +189,7 @@ def test_bad_command_lines_end_with_code_2_and_one_line(tmp_path, recipe, folder
     [
         ("SEED", "abc", "SEED is a number, not 'abc'"),
         ("NUM_TEST_TASKS", "all", "NUM_TEST_TASKS is a number, not 'all'"),
+        ("NUM_ROUNDS", "0", "NUM_ROUNDS is 1 to 3, not 0"),
         ("CONTROLS", "1", "CONTROLS is true or false, not '1'"),
         ("LOOKS", "True", "LOOKS is true or false, not 'True'"),
     ],

@@ -31,5 +31,5 @@ def test_a_recipe_goes_from_a_policy_by_its_algorithm(name: str, monkeypatch: py
 
 def test_a_policy_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("POLICY", str(tmp_path / "none"))
-    with pytest.raises(UserError, match=f"recipe webrl: {tmp_path}/none does not exist"):
+    with pytest.raises(UserError, match=f"{tmp_path}/none: no policy to begin with; make one by NUM_ROUNDS=1 bash"):
         load_recipe(ROOT / "examples" / "webrl" / "recipe.py")

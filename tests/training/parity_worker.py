@@ -49,7 +49,7 @@ from tests.training import columns_reference  # noqa: E402
 from tests.training.joined_ranks import joined_gradients, whole, whole_gradients  # noqa: E402
 from tests.training.rounding import Outcome, measure  # noqa: E402
 from training import checkpoint, layout  # noqa: E402
-from training.algorithms.algorithm import Algorithm  # noqa: E402
+from training.algorithms.algorithm import Algorithm, BatchColumns, PredictedTokens  # noqa: E402
 from training.algorithms.sft import Sft  # noqa: E402
 from training.collate import MicroBatch, TokenizedSample  # noqa: E402
 from training.columns import SampleColumns  # noqa: E402
@@ -146,21 +146,23 @@ class Reference:
         model = self.family.auto_model().from_pretrained(self.folder, dtype=torch.bfloat16)
         return Outcome.of(model, self._micro_batches(BATCH_SIZE))
 
-    def _of_case(self, name: str) -> tuple[float, dict[str, torch.Tensor]]:
-        """(loss, gradients by parameter) of a loss that reads columns."""
+    def _of_case(self, name: str) -> tuple[float, dict[str, torch.Tensor], dict[str, float]]:
+        """(loss, gradients by parameter, means of the algorithm's statistics) of a loss that reads columns."""
         self._model.zero_grad()
         case = columns_reference.CASES[name]
         counts = [int(sample.loss_mask[1:].sum()) for sample in self.samples]
         total = sum(case.share(columns, count) for columns, count in zip(self.columns, counts, strict=True))
-        loss = 0.0
+        loss, of_samples = 0.0, []
         for sample, columns in zip(self.samples, self.columns, strict=True):
             logprobs = self._model(**hf_inputs(self.processor, [sample])).logits[0, :-1].log_softmax(-1)
             predicted = logprobs.gather(1, sample.ids[1:, None])[sample.loss_mask[1:], 0]
             own = case.loss(predicted, columns) / total
             own.backward()
             loss += float(own)
+            of_samples.append(statistics_of(case.algorithm, predicted.detach(), case.columns(columns)))
+        means = {name: float(torch.cat([each[name] for each in of_samples]).mean()) for name in of_samples[0]}
         found = {key: torch.zeros(1) if p.grad is None else p.grad for key, p in self._model.named_parameters()}
-        return loss, found
+        return loss, found, means
 
     def gradients_of(self, chunks: Chunks, config: Config) -> dict[str, torch.Tensor]:
         """Those of a layout's ranks, joined, under Hugging Face's names."""
@@ -190,10 +192,14 @@ def places(reference: Reference, batch: MicroBatch) -> Iterator[tuple[Sample, in
 
 
 def step(
-    chunks: Chunks, batches: Sequence[MicroBatch], algorithm: Algorithm, losses: dict[str, torch.Tensor] | None = None
+    chunks: Chunks,
+    batches: Sequence[MicroBatch],
+    algorithm: Algorithm,
+    losses: dict[str, torch.Tensor] | None = None,
+    statistics: dict[str, float] | None = None,
 ) -> float:
     """A forward-backward of training; its loss, on every rank. `losses` receives those of each micro-batch [b, s], by
-    its first key, on the last pipeline stage."""
+    its first key, `statistics` the algorithm's, on the last pipeline stage."""
     objective = Objective.of_step(algorithm, batches)
 
     def record(batch: MicroBatch, found: torch.Tensor) -> torch.Tensor:
@@ -203,7 +209,10 @@ def step(
 
     for chunk in chunks:
         chunk.zero_grad_buffer()
-    loss = torch.tensor(mean_loss(forward_backward(chunks, batches, 1024, record)), device=layout.device())
+    of_batches = forward_backward(chunks, batches, 1024, record)
+    loss = torch.tensor(mean_loss(of_batches), device=layout.device())
+    if of_batches and statistics is not None:
+        statistics.update(objective.statistics())
     last = parallel_state.get_pipeline_model_parallel_last_rank()
     torch.distributed.broadcast(loss, last, group=parallel_state.get_pipeline_model_parallel_group())
     return float(loss)
@@ -257,12 +266,25 @@ def compare(text: str, megatron_folder: Path, reference: Reference, with_columns
     for name in columns_reference.CASES if everything else ["log_ratio"] if with_columns else []:
         optimizer.zero_grad()
         case = columns_reference.CASES[name]
-        expected_loss, expected_gradients = reference.of_case(name)
+        expected_loss, expected_gradients, expected_statistics = reference.of_case(name)
         columns = [case.columns(columns) for columns in reference.columns]
-        loss = step(chunks, make_batches(reference, config, columns), case.algorithm)
+        statistics: dict[str, float] = {}
+        loss = step(chunks, make_batches(reference, config, columns), case.algorithm, statistics=statistics)
+        if parallel_state.is_pipeline_last_stage():
+            assert statistics.keys() == expected_statistics.keys()
+        result[f"{name} statistics"] = max(
+            (abs(value - expected_statistics[key]) for key, value in statistics.items()), default=0.0
+        )
         result[f"{name} loss"] = abs(loss - expected_loss) / max(1.0, abs(expected_loss))  # some are sums over tokens
         result[f"{name} gradient"] = apart(reference.gradients_of(chunks, config), expected_gradients)
     return leave(text, largest(result))
+
+
+def statistics_of(algorithm: Algorithm, logprobs: torch.Tensor, columns: SampleColumns) -> dict[str, torch.Tensor]:
+    """Of one sample."""
+    per_sample = {name: torch.tensor([value]) for name, value in columns.per_sample.items()}
+    batch = BatchColumns(torch.tensor([len(logprobs)]), per_sample, columns.per_token)
+    return algorithm.statistics(PredictedTokens(logprobs, batch))
 
 
 def gradient_norm(optimizer: MegatronOptimizer) -> float:

@@ -163,7 +163,7 @@ def test_another_model_is_refused(shards: Path, megatron: Path, tmp_path: Path) 
 
 
 def test_a_run_cannot_continue_on_other_data(shards: Path, megatron: Path, tmp_path: Path) -> None:
-    config = config_for(shards, megatron, tmp_path)
+    config = dataclasses.replace(config_for(shards, megatron, tmp_path), run_name="named")
     assert not is_complete(config)
     iteration = config.checkpoint_path / "iter_0000002"
     iteration.mkdir(parents=True)
@@ -181,6 +181,26 @@ def test_a_run_cannot_continue_on_other_data(shards: Path, megatron: Path, tmp_p
     parquet.write_table(pyarrow.table({"id": ["x"], "weight": [1.0]}), weights)
     with pytest.raises(UserError, match="began with another algorithm, column_files;"):
         is_complete(dataclasses.replace(config, algorithm="weighted_sft", column_files=str(weights)))
+    with pytest.raises(UserError, match="began with another lr, lr_schedule;"):
+        is_complete(dataclasses.replace(config, lr=1.0, lr_schedule="constant"))
+
+
+def test_a_finished_run_is_not_taken_for_another_one(shards: Path, megatron: Path, tmp_path: Path) -> None:
+    """What concerned only how it would have gone on may differ by then."""
+    config = dataclasses.replace(
+        config_for(shards, megatron, tmp_path), train_epochs=0, train_iters=2, run_name="named"
+    )
+    iteration = config.checkpoint_path / "iter_0000002"
+    iteration.mkdir(parents=True)
+    (iteration / "metadata.json").touch()
+    (config.checkpoint_path / "latest_checkpointed_iteration.txt").write_text("2")
+    manifest = json.loads((shards / "manifest.json").read_text())
+    (iteration / "run.json").write_text(json.dumps(config.identity(manifest)))
+    assert is_complete(config) and is_complete(dataclasses.replace(config, num_workers=1, do=True))
+    assert not is_complete(dataclasses.replace(config, train_iters=3))
+    for change, said in ({"lr": 1.0}, "lr"), ({"algorithm": "weighted_sft"}, "algorithm"):
+        with pytest.raises(UserError, match=f"began with another {said};"):
+            is_complete(dataclasses.replace(config, **change))
 
 
 def test_columns_of_other_samples_are_refused_before_any_rank_starts(

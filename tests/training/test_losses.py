@@ -6,7 +6,9 @@ import pytest
 import torch
 
 from training import algorithms
+from training.algorithm_names import NAMES
 from training.algorithms.algorithm import BatchColumns, PredictedTokens
+from training.objective import no_columns
 
 COUNTS = [2, 1, 3, 2]
 """Predicted tokens of four samples."""
@@ -140,6 +142,50 @@ def test_the_numbers_of_that_test_reach_every_limit() -> None:
         assert ((ratio > 1.28) & (advantage > 0)).any() or ((ratio > 3) & (advantage < 0)).any()
         assert ((ratio < 0.8) & (advantage < 0)).any() and ((ratio > 3) & (advantage < 0)).any()
     assert ((old - behavior).exp() > 5).any()
+
+
+def test_grpos_statistics_are_those_of_loops_over_its_kept_tokens() -> None:
+    now, old, behavior = make_tokens()
+    per_token = {"behavior_logprobs": behavior, "proximal_logprobs": old}
+    tokens = batch(now, per_token, advantage=ADVANTAGES, weight=WEIGHTS)
+    found = algorithms.load("grpo", "ratio=decoupled").statistics(tokens)
+    kept = sum(COUNTS[:3])
+    advantages = [value for value, count in zip(ADVANTAGES, COUNTS, strict=True) for _ in range(count)][:kept]
+    ratios = [math.exp(one - other) for one, other in zip(now.tolist(), old.tolist(), strict=True)][:kept]
+    pairs = list(zip(ratios, advantages, strict=True))
+    expected = {
+        "weighted": WEIGHTS,
+        "ratio": ratios,
+        "kl": [ratio - 1 - math.log(ratio) for ratio in ratios],
+        "clipped": [float(ratio > 1.28 if advantage > 0 else ratio < 0.8) for ratio, advantage in pairs],
+        "dual_clipped": [float(advantage < 0 and ratio > 3) for ratio, advantage in pairs],
+        "dropped": [float(math.exp(one) > 5) for one in (old - behavior).tolist()][:kept],
+    }
+    assert found.keys() == expected.keys()
+    for name, values in expected.items():
+        assert found[name].tolist() == pytest.approx(values, abs=1e-5), name
+    assert all(any(expected[name]) for name in ("clipped", "dual_clipped", "dropped"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_statistics_of_no_sample_are_none(name: str) -> None:
+    """A rank may have none of a step's samples, and must know what the others say."""
+    algorithm = algorithms.load(name)
+    found = algorithm.statistics(PredictedTokens(torch.zeros(0), no_columns(algorithm)))
+    assert all(values.numel() == 0 for values in found.values())
+    assert ("weighted" in found) == ("weight" in algorithm.needs.per_sample and name != "sft")
+
+
+def test_webrls_statistics_are_of_what_counts() -> None:
+    numbers = {"advantage": torch.tensor([0.5, -0.25]), "weight": torch.tensor([1.0, 0.0])}
+    reference = {"reference_logprobs": torch.tensor([-2.0, -2.5, -1.0])}
+    tokens = PredictedTokens(torch.tensor([-1.0, -2.0, -3.0]), BatchColumns(torch.tensor([2, 1]), numbers, reference))
+    found = algorithms.load("webrl", "replay=2").statistics(tokens)
+    assert {name: values.tolist() for name, values in found.items()} == {
+        "weighted": [1.0, 0.0],
+        "log_ratio": [1.5],
+        "advantage": [0.5],
+    }
 
 
 def test_a_dropped_group_counts_nowhere() -> None:

@@ -89,7 +89,7 @@ def test_monte_carlo_values_then_an_algorithms_columns(
     assert capsys.readouterr().out == f"{output}: complete\n"
     other = run("--algorithm", "webrl", "--dataset_path", shards, "--column_files", values, "--output", output)
     assert other.returncode == 2
-    said = f"{output}: was made with different algorithm; give another --output, or remove it"
+    said = f"{output}: was made with different options (lam=0.25, not 0.5); give another --output, or remove it"
     assert other.stderr == f"error: {said}\n"
     assert (output.read_bytes(), output.stat().st_mtime_ns) == before
 

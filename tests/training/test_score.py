@@ -120,6 +120,7 @@ def test_scores_say_whose_they_are_and_no_other_policy_trains_with_them(
     assert output.read_bytes() == before
 
 
-def test_an_output_folder_that_does_not_exist_is_refused(megatron: Path, few_shards: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="its folder does not exist"):
+def test_an_output_folder_that_cannot_be_made_is_refused(megatron: Path, few_shards: Path, tmp_path: Path) -> None:
+    (tmp_path / "nowhere").write_text("a file")
+    with pytest.raises(UserError, match="the folder of --output"):
         main(ScoreConfig(checkpoint=megatron, dataset_path=few_shards, output=tmp_path / "nowhere" / "scores.parquet"))

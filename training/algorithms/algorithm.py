@@ -119,6 +119,13 @@ class Algorithm(Checked, abc.ABC):
         """[n]: what each sample adds to the denominator: 1, unless a mean over something else is wanted."""
         return torch.ones(len(columns.num_tokens))
 
+    def statistics(self, tokens: PredictedTokens) -> dict[str, torch.Tensor]:
+        """What the log tells of a step beside its loss: numbers by name, [any length], also of no sample; each one's
+        mean is taken over the global batch. By default the share of samples whose weight is not 0."""
+        weight = self.needs.per_sample.get("weight")
+        has_own = weight is not None and weight.default is None
+        return {"weighted": (tokens.of_samples("weight") != 0).float()} if has_own else {}
+
     @property
     def value_heads(self) -> tuple[str, ...]:
         """A critic's columns: a head on the model is trained for each, and each prompt is read at its last token."""

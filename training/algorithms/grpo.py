@@ -79,19 +79,45 @@ class Grpo(Algorithm):
         return {"none": 1.0, "trajectory": trajectory.num_steps, "constant": 10.0}[self.normalizer]
 
     def token_losses(self, tokens: PredictedTokens) -> torch.Tensor:
-        behavior = tokens.of_tokens("behavior_logprobs")
-        old = tokens.of_tokens("proximal_logprobs") if self.ratio == "decoupled" else behavior
+        old = self._old(tokens)
         advantage = tokens.spread(tokens.of_samples("advantage"))
-        ratio = (tokens.logprobs - old).clamp(-_FAR, _FAR).exp()
-        losses = clipped(ratio, advantage, self.clip_low, self.clip_high, self.dual_clip or math.inf)
+        losses = clipped(ratio_to(old, tokens), advantage, self.clip_low, self.clip_high, self.dual_clip or math.inf)
         if self.ratio == "decoupled":
-            losses = losses * correction(old, behavior, self.drop_above)
+            losses = losses * correction(old, tokens.of_tokens("behavior_logprobs"), self.drop_above)
         weight = tokens.of_samples("weight")
         return losses * tokens.spread(weight if self.mean == "token" else weight / tokens.num_tokens)
 
     def shares(self, columns: BatchColumns) -> torch.Tensor:
         weight = columns.per_sample["weight"]
         return weight * columns.num_tokens if self.mean == "token" else weight
+
+    def statistics(self, tokens: PredictedTokens) -> dict[str, torch.Tensor]:
+        """Of the kept groups' tokens: `ratio` to pi_old; `kl`, KL(pi_old, pi) by rho - 1 - log rho; the shares whose
+        loss is `clipped` and `dual_clipped`, and with decoupled ratios those that are `dropped`."""
+        kept = tokens.spread(tokens.of_samples("weight")) > 0
+        old = self._old(tokens)
+        ratio, advantage = ratio_to(old, tokens)[kept], tokens.spread(tokens.of_samples("advantage"))[kept]
+        free, single = -advantage * ratio, clipped(ratio, advantage, self.clip_low, self.clip_high, math.inf)
+        found = {
+            **super().statistics(tokens),
+            "ratio": ratio,
+            "kl": ratio - 1 - ratio.log(),
+            "clipped": (single > free).float(),
+        }
+        if self.dual_clip:
+            found["dual_clipped"] = (single > self.dual_clip * advantage.abs()).float()
+        if self.ratio == "decoupled":
+            behavior = tokens.of_tokens("behavior_logprobs")
+            found["dropped"] = (correction(old, behavior, self.drop_above)[kept] == 0).float()
+        return found
+
+    def _old(self, tokens: PredictedTokens) -> torch.Tensor:
+        return tokens.of_tokens("proximal_logprobs" if self.ratio == "decoupled" else "behavior_logprobs")
+
+
+def ratio_to(old: torch.Tensor, tokens: PredictedTokens) -> torch.Tensor:
+    """rho of each token: [t] -> [t]"""
+    return (tokens.logprobs - old).clamp(-_FAR, _FAR).exp()
 
 
 def group_advantage(outcomes: np.ndarray) -> np.ndarray:

@@ -122,6 +122,13 @@ class WebRl(Algorithm):
             losses = losses * tokens.of_samples("weight")
         return tokens.spread(losses / tokens.num_tokens)
 
+    def statistics(self, tokens: PredictedTokens) -> dict[str, torch.Tensor]:
+        """Of the samples that count: `log_ratio` to the reference, of the whole reply, and `advantage`."""
+        log_ratio = tokens.sum_by_sample(tokens.logprobs - tokens.of_tokens("reference_logprobs"))
+        advantage = tokens.of_samples("advantage")
+        counts = tokens.of_samples("weight") != 0 if self.replay else torch.ones_like(advantage, dtype=torch.bool)
+        return {**super().statistics(tokens), "log_ratio": log_ratio[counts], "advantage": advantage[counts]}
+
 
 def mixed_advantage(rewards: np.ndarray, outcome: float, values: np.ndarray, lam: float) -> np.ndarray:
     """Eq. 9: rewards, values [h] -> [h]"""
