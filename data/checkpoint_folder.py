@@ -8,6 +8,7 @@
 import hashlib
 import shutil
 from pathlib import Path
+from typing import Any
 
 from common.errors import UserError
 from common.files import read_json, write_atomic
@@ -79,9 +80,18 @@ def fingerprint(folder: Path, files: str = "*.safetensors") -> str:
 def critic_of(weights: Path) -> str | None:
     """The fingerprint of the policy that a critic's training began with, from an iteration's folder; None where it
     began with another critic, or nothing says so."""
+    return _identity(weights).get("policy")
+
+
+def is_critic(weights: Path) -> bool:
+    """Whether an iteration's folder says that its run trained value heads; of older ones nothing does."""
+    return "policy" in _identity(weights)
+
+
+def _identity(weights: Path) -> dict[str, Any]:
     path = weights / IDENTITY_FILE
     said = read_json(path) if path.exists() else None
-    return said.get("policy") if isinstance(said, dict) else None
+    return said if isinstance(said, dict) else {}
 
 
 def copy_hf_files(source: Path, destination: Path) -> None:

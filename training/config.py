@@ -15,10 +15,10 @@ import torch
 import tyro
 
 from common import cli
-from common.files import file_digest, read_json
+from common.files import file_digest
 from common.switch import spelled
 from data.adapter_record import Lora
-from data.checkpoint_folder import IDENTITY_FILE, find_weights, fingerprint, read_tracker
+from data.checkpoint_folder import find_weights, fingerprint, is_critic, read_tracker
 from data.shard import checksum
 from training import algorithms
 from training.algorithms.algorithm import Algorithm
@@ -84,8 +84,7 @@ class Config(TrainingOptions, Places):
     def _policy(self) -> str | None:
         """Of which policy a critic learns the values: the one that it starts from; None: it starts from a critic."""
         weights = find_weights(self.pretrain_checkpoint_path)[0]
-        began = read_json(path) if (path := weights / IDENTITY_FILE).exists() else {}
-        return None if "policy" in began else fingerprint(weights, "*.distcp")
+        return None if is_critic(weights) else fingerprint(weights, "*.distcp")
 
     def _base(self) -> str:
         """The iteration that adapters stand on, as seen from the run's own, so that both can be moved together."""

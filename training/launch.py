@@ -10,7 +10,7 @@ from typing import Any
 
 from common.errors import UserError
 from common.files import make_folder, read_json
-from data.checkpoint_folder import IDENTITY_FILE, find_weights, fingerprint, read_tracker
+from data.checkpoint_folder import IDENTITY_FILE, find_weights, fingerprint, is_critic, read_tracker
 from data.names import check_name
 from data.shard import read_manifest
 from models.family import Family
@@ -81,6 +81,8 @@ def check(config: Config, num_ranks: int) -> None:
     if not manifest["num_samples"]:
         raise UserError(f"{config.dataset_path}: no samples to train on")
     weights, _ = find_weights(config.pretrain_checkpoint_path)
+    if is_critic(weights) and not config.trainable.value_heads:
+        raise UserError(f"{weights}: is a critic, not a policy; give the policy's checkpoint")
     check_model(config, config.hf_files)
     check_adapters(weights, config.trainable.lora)
     check_sizes(config, num_ranks)

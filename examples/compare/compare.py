@@ -310,6 +310,8 @@ def report(plans: dict[tuple[str, int], Recipe], output_dir: Path, failures: dic
         )
         lines = [said(change) if other == BEFORE else f"{other}: {said(change)}" for other, change in changes.items()]
         table.add_row(name, *shown, "\n".join(lines))
+    for name in dict.fromkeys(name for name, _ in plans if name not in policies):
+        table.add_row(name, "0", str(tries[name]), "learned nothing")
     console.print(table)
     for what, line in failures.items():
         console.print(f"{what}: {line}", markup=False, soft_wrap=True)
@@ -330,13 +332,15 @@ def draw(path: Path, told: dict[str, dict]) -> None:
         for place, policy in enumerate(told.values()):
             rate, (low, high) = policy["success_rate"], policy["interval"]
             bars = [[100 * (rate - low)], [100 * (high - rate)]]
-            axes.errorbar([place], [100 * rate], bars, marker="o", capsize=4, color="#14606b")
-            axes.plot(
-                [place + 0.15] * len(policy["rates"]), [100 * each for each in policy["rates"]], ".", color="#c2571a"
-            )
+            seeds = [100 * each for each in policy["rates"]]
+            mean = axes.errorbar([place], [100 * rate], bars, marker="o", capsize=4, color="#14606b")
+            (points,) = axes.plot([place + 0.1] * len(seeds), seeds, ".", color="#c2571a")
         axes.set_xticks(range(len(told)), list(told))
-        axes.set_ylim(0, 100)
-        axes.set_ylabel("test tasks solved (%), 95 % interval; points: seeds")
+        axes.set_xlim(-0.5, len(told) - 0.5)
+        axes.set_ylim(-2, 102)
+        axes.set_ylabel("test tasks solved (%)")
+        axes.set_title("Each algorithm's policy after one round from the same start")
+        axes.legend([mean, points], ["mean of the seeds, 95 % interval", "one seed"])
         axes.grid(axis="y", alpha=0.3)
         axes.spines[["top", "right"]].set_visible(False)
 

@@ -153,6 +153,14 @@ def test_a_hugging_face_folder_is_refused_with_the_way_out(shards: Path, policy:
         check(config_for(shards, policy), 1)
 
 
+def test_a_critic_is_refused_before_any_rank_starts(shards: Path, megatron: Path, tmp_path: Path) -> None:
+    critic = tmp_path / "critic"
+    shutil.copytree(megatron, critic)
+    (critic / "release" / "run.json").write_text(json.dumps({"policy": "p0"}))
+    with pytest.raises(UserError, match="is a critic, not a policy; give the policy's checkpoint"):
+        check(config_for(shards, critic), 1)
+
+
 def test_another_model_is_refused(shards: Path, megatron: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     shutil.copytree(megatron, other)
