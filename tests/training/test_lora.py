@@ -160,7 +160,7 @@ def test_what_does_not_fit_is_refused_before_any_rank_starts(
     for options in ({}, {"lora_rank": 8, "lora_alpha": ALPHA}, {"lora_rank": RANK}):
         with pytest.raises(UserError, match="train on with LORA_RANK=4 LORA_ALPHA=8, or merge"):
             check(config(**options), 1)
-    same = {"output_basepath": trained[0], "run_name": "run", "train_iters": 6, "lora_rank": RANK, "lora_alpha": ALPHA}
+    same = {**OPTIONS, "output_basepath": trained[0], "run_name": "run", "train_iters": 6}
     assert not is_complete(config(**same, pretrain_checkpoint_path=megatron))
     with pytest.raises(UserError, match="began with another trainable"):
         is_complete(config(**{**same, "lora_alpha": 1.0}, pretrain_checkpoint_path=megatron))

@@ -44,9 +44,11 @@ class Slow:
             await asyncio.sleep(0.02)
         await self.app(scope, receive, send)
 
-    async def hold(self, what: str) -> None:
-        """Until the first answer of these waits."""
+    @contextlib.asynccontextmanager
+    async def hold(self, what: str) -> AsyncIterator[None]:
+        """From its beginning these answers wait; it ends when what happens in it has asked for one."""
         self.slow, self.is_asked = what, False
+        yield
         while not self.is_asked:
             await asyncio.sleep(0.02)
 
@@ -91,8 +93,8 @@ def test_an_older_search_does_not_win(browser: OneBrowser, index: Index) -> None
     async def look() -> None:
         async with looked_at(browser, index, "#/rows/r") as (page, slow):
             await until(page, f"{COUNTED} === '12 of 12 trajectories'")
-            await choose(page, "search", "alpha", "input")
-            await slow.hold("words=alpha")
+            async with slow.hold("words=alpha"):
+                await choose(page, "search", "alpha", "input")
             await choose(page, "search", "beta", "input")
             await until(page, f"{COUNTED} === '8 of 12 trajectories'")
             slow.slow = ""
@@ -107,8 +109,8 @@ def test_an_older_table_does_not_take_the_newer_ones_address(browser: OneBrowser
     async def look() -> None:
         async with looked_at(browser, index, "#/rows/r") as (page, slow):
             await until(page, f"{COUNTED} === '12 of 12 trajectories'")
-            await page.run("() => { location.hash = '#/rows/r?words=alpha' }")
-            await slow.hold("words=alpha")
+            async with slow.hold("words=alpha"):
+                await page.run("() => { location.hash = '#/rows/r?words=alpha' }")
             await page.run("() => { location.hash = '#/rows/r?outcome=failure' }")
             await until(page, f"{COUNTED} === '6 of 12 trajectories'")
             slow.slow = ""
@@ -126,9 +128,9 @@ def test_what_is_chosen_while_a_grown_table_is_fetched_stays(browser: OneBrowser
         index.refresh()
         async with looked_at(browser, index, "#/rows/r") as (page, slow):
             await until(page, f"{COUNTED} === '13 of 13 trajectories'")
-            write_trajectory(tmp_path / "r" / "test", "Shop--20", num_steps=2)
-            await asyncio.to_thread(index.refresh)
-            await slow.hold("/answer/rows")  # the page keeps up by itself
+            async with slow.hold("/answer/rows"):  # the page keeps up by itself
+                write_trajectory(tmp_path / "r" / "test", "Shop--20", num_steps=2)
+                await asyncio.to_thread(index.refresh)
             await choose(page, "filter-outcome", "success", "change")
             slow.slow = ""
             await until(page, f"{COUNTED} === '7 of 14 trajectories'")  # and follows
@@ -136,11 +138,11 @@ def test_what_is_chosen_while_a_grown_table_is_fetched_stays(browser: OneBrowser
             await page.run("() => { location.hash = '#/t/r%2Ftest/taskLive--1/1' }")
             await until(page, "document.querySelectorAll('.strip li').length === 2")
             line = json.loads((growing / "steps.jsonl").read_text().splitlines()[0])
-            with open(growing / "steps.jsonl", "a") as steps:
-                steps.write(json.dumps({**line, "number": 3}) + "\n")
-            shutil.copyfile(growing / "screenshot2.png", growing / "screenshot3.png")
-            await asyncio.to_thread(index.refresh)
-            await slow.hold("/answer/trajectory")
+            async with slow.hold("/answer/trajectory"):
+                with open(growing / "steps.jsonl", "a") as steps:
+                    steps.write(json.dumps({**line, "number": 3}) + "\n")
+                shutil.copyfile(growing / "screenshot2.png", growing / "screenshot3.png")
+                await asyncio.to_thread(index.refresh)
             note = "document.querySelector('[aria-label=note]')"
             await page.run(f"() => {{ {note}.focus(); {note}.value = 'half a thou' }}")
             slow.slow = ""
