@@ -49,8 +49,9 @@ class ColumnFiles:
             names = names_in(path)
             wanted = [name for name in (*per_sample, *per_token) if name in names]
             if not wanted:
-                asked = ", ".join((*per_sample, *per_token)) or "none"
-                raise UserError(f"{path}: has {', '.join(sorted(names))}; none is a column that is wanted ({asked})")
+                asked = ", ".join((*per_sample, *per_token))
+                said = f"none is a column that is wanted ({asked})" if asked else "no file of columns is wanted"
+                raise UserError(f"{path}: has {', '.join(sorted(names))}; {said}")
             table = _Table(path, wanted, self._per_token)
             for name in wanted:
                 if name in self._tables:
@@ -210,18 +211,21 @@ _OPTION = re.compile(r"(\w+)=('[^']*'|[^,()]+)")
 
 
 def print_columns(path: Path) -> None:
-    """A table of a file's columns of numbers: how many samples have one, how many not 0, mean and extremes."""
+    """A table of a file's columns of numbers, also in lists: how many samples have some, how many these are and how many
+    not 0, mean and extremes."""
     names_in(path)
     table = parquet.read_table(path)
-    report = Table("column", "samples", "not 0", "mean", "least", "most")
+    report = Table("column", "samples", "numbers", "not 0", "mean", "least", "most")
     for name in table.column_names:
         column = table.column(name)
+        given = len(column) - column.null_count
         if _is_list(column.type) and _is_number(column.type.value_type):
-            name, column = f"{name} (of tokens)", compute.list_flatten(column)
+            column = compute.list_flatten(column)
         if _is_number(column.type):
             numbers = column.drop_null().to_numpy().astype(float)
             figures = (numbers.mean(), numbers.min(), numbers.max()) if len(numbers) else ()
-            report.add_row(name, *map(str, (len(numbers), np.count_nonzero(numbers))), *(f"{n:.4g}" for n in figures))
+            counts = (given, len(numbers), np.count_nonzero(numbers))
+            report.add_row(name, *map(str, counts), *(f"{n:.4g}" for n in figures))
     print_table(report)
     print(f"{path}: {table.num_rows} samples")
 

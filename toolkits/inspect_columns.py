@@ -1,4 +1,4 @@
-"""What is in files of columns: how many samples, and of each column how many are not 0, its mean and its extremes.
+"""What is in files of columns: of each its samples, its numbers, how many are not 0, their mean and their extremes.
 
 python toolkits/inspect_columns.py --column_files digirl.parquet scores.parquet
 """

@@ -65,6 +65,11 @@ def test_a_file_of_another_form_is_refused(columns: dict[str, Any], message: str
         ColumnFiles([path], ["advantage"], ["logprobs"])
 
 
+def test_a_file_for_what_wants_none_is_refused(good: Path) -> None:
+    with pytest.raises(UserError, match=r"no file of columns is wanted$"):
+        ColumnFiles([good], (), ())
+
+
 def test_what_is_no_parquet_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "columns.parquet"
     with pytest.raises(UserError, match="no such file"):
