@@ -211,8 +211,8 @@ _OPTION = re.compile(r"(\w+)=('[^']*'|[^,()]+)")
 
 
 def print_columns(path: Path) -> None:
-    """A table of a file's columns of numbers, also in lists: how many samples have some, how many these are and how many
-    not 0, mean and extremes."""
+    """A table of a file's columns of numbers, also in lists: how many samples have some, how many these are and
+    how many not 0, mean and extremes."""
     names_in(path)
     table = parquet.read_table(path)
     report = Table("column", "samples", "numbers", "not 0", "mean", "least", "most")
