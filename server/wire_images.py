@@ -85,4 +85,5 @@ def _from_pickled(image: PickledImage) -> WireImage:
 
 def _decode(encoded: bytes) -> Image.Image:
     with opened(io.BytesIO(encoded)) as image:
-        return image.convert("RGB")
+        image.load()
+        return image if image.mode == "RGB" else image.convert("RGB")  # which would copy it
