@@ -5,7 +5,7 @@
 
 The first is the quick form; the same command with more in front of it goes on with a run that is there: tests on all
 300 test tasks, controls, tests with gray screenshots and without trees. A run's seed stays. NUM_ROUNDS=1 ends after
-imitation learning, whose policy the recipes of learning algorithms begin with; NUM_ROUNDS=4 explores once more.
+imitation learning, whose policy the recipes of learning algorithms begin with; NUM_ROUNDS=4 and 5 explore once and twice more.
 """
 
 import dataclasses
@@ -57,6 +57,7 @@ def recipe() -> Recipe:
         Round("optim-1", TASKS / "IL-2.jsonl", **later),
         Round("optim-2", tuple(TASKS / f"optim-{n}.jsonl" for n in (1, 2, 3)), **later),
         Round("optim-3", TASKS / "voyage" / "1.jsonl", **later),
+        Round("optim-4", TASKS / "voyage" / "2.jsonl", **later),
     ]
     num_rounds = _number("NUM_ROUNDS", 3)
     if not 1 <= num_rounds <= len(rounds):

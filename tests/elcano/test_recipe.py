@@ -189,7 +189,7 @@ def test_bad_command_lines_end_with_code_2_and_one_line(tmp_path, recipe, folder
     [
         ("SEED", "abc", "SEED is a number, not 'abc'"),
         ("NUM_TEST_TASKS", "all", "NUM_TEST_TASKS is a number, not 'all'"),
-        ("NUM_ROUNDS", "0", "NUM_ROUNDS is 1 to 4, not 0"),
+        ("NUM_ROUNDS", "0", "NUM_ROUNDS is 1 to 5, not 0"),
         ("CONTROLS", "1", "CONTROLS is true or false, not '1'"),
         ("LOOKS", "True", "LOOKS is true or false, not 'True'"),
     ],
