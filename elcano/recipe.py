@@ -36,7 +36,7 @@ _OWN = {
     "candidates": ("dataset_path", "output", "api_localhost", "action_space"),
 }
 """What a run sets itself, by part; keys come from the environment, never from a recipe."""
-_MAY_CHANGE = {"num_test_tasks", "controls", "looks", "reference", "needs"}
+_MAY_CHANGE = {"num_test_tasks", "controls", "looks", "overlap", "reference", "needs"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,6 +119,8 @@ class Recipe(Checked):
     controls: bool = False
     """Also train each later round again without what exploration brought, on D_IL alone for as many steps, and test
     it: what is above it was learned from exploration, not from more steps."""
+    overlap: bool = False
+    """Begin the next round's exploration beside a policy's test, on the same server: the sessions of both are open."""
     looks: bool = False
     """Also test the last policy with gray screenshots, and without trees: does it look, does it read?"""
     embedded_sites: bool = True

@@ -20,8 +20,9 @@ Every stage is one or two commands a person would type, leaves a folder behind, 
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from collection.config.agent import Hidden
 from collection.config.commands import CorrectionConfig, ExplorationConfig, RunConfig
@@ -49,14 +50,12 @@ def run_rounds(recipe: Recipe, run_dir: Path, executor: Executor) -> Iterator[Re
     optimization).
     """
     stages = Stages(recipe, run_dir, Logbook(run_dir), executor)
-    policy = recipe.starting_policy
-    stages.test(recipe.start, policy)
-    yield Result.read(run_dir, recipe.start)
+    name, policy = recipe.start, recipe.starting_policy
     demonstrations, explored = None, []
     for number, round in enumerate(recipe.rounds):
-        if round.proposals:
-            propose(stages, round, recipe.rounds[:number])
-        trajectories = stages.explore(round, policy)
+        with stages.exploring(round, policy, recipe.rounds[:number]) as trajectories:
+            stages.test(name, policy)
+            yield Result.read(run_dir, name)
         if round.corrections:
             stages.correct(round, trajectories)
         samples = stages.select(round, trajectories, number)
@@ -64,14 +63,14 @@ def run_rounds(recipe: Recipe, run_dir: Path, executor: Executor) -> Iterator[Re
             demonstrations = samples
         explored.append(samples)
         data = stages.gather(round, demonstrations, explored if round.buffer else [samples])
-        before, policy = policy, stages.learn(round, policy, data)
-        stages.test(round.name, policy)
+        before, name, policy = policy, round.name, stages.learn(round, policy, data)
         if recipe.controls and number > 0 and demonstrations:
             stages.control(round, before, demonstrations)
-        if recipe.looks and round is recipe.rounds[-1]:
-            stages.test(f"{round.name}-gray", policy, hide="screenshots")
-            stages.test(f"{round.name}-no_tree", policy, hide="tree")
-        yield Result.read(run_dir, round.name)
+    stages.test(name, policy)
+    if recipe.looks and recipe.rounds:
+        stages.test(f"{name}-gray", policy, hide="screenshots")
+        stages.test(f"{name}-no_tree", policy, hide="tree")
+    yield Result.read(run_dir, name)
 
 
 def draw_tasks(samples: Path, share: float, seed: str, target: Path) -> Path:
@@ -89,20 +88,45 @@ class Stages:
     run_dir: Path
     logbook: Logbook
     executor: Executor
+    _begun: dict[str, Any] = dataclasses.field(default_factory=dict)  # the services that run now, by what they are
 
-    def explore(self, round: Round, policy: Path) -> Path:
+    @contextlib.contextmanager
+    def exploring(self, round: Round, policy: Path, before: Sequence[Round]) -> Iterator[Path]:
+        """Yields where the trajectories will be when the block has ended, beside which they are collected if the recipe
+        lets them; `before` are the rounds whose work may say what is explored."""
+        with contextlib.ExitStack() as beside:
+            if self.recipe.overlap:
+                beside.enter_context(self._exploration(round, policy, before))
+            yield self.run_dir / round.name / "trajectories"
+        if not self.recipe.overlap:
+            self.explore(round, policy, before)
+
+    def explore(self, round: Round, policy: Path, before: Sequence[Round] = ()) -> Path:
         """Trajectories on the round's tasks, by the teacher or by the policy; or those that the round was given."""
+        with self._exploration(round, policy, before):
+            return self.run_dir / round.name / "trajectories"
+
+    @contextlib.contextmanager
+    def _exploration(self, round: Round, policy: Path, before: Sequence[Round]) -> Iterator[None]:
+        """Begun before the block, complete behind it."""
+        if round.proposals:
+            propose(self, round, before)
         output_dir = self.run_dir / round.name / "trajectories"
-        with self.logbook.stage(f"{round.name}/explore") as needed:
+        with self.logbook.stage(f"{round.name}/explore") as needed, contextlib.ExitStack() as running:
             if needed and round.trajectories:
                 link_tree(round.trajectories, output_dir)
             elif needed:
                 tasks = self.task_file(round)
                 asked = self._teacher(round.name) if round.agent == "teacher" else self._exploring(round.name, policy)
-                with self.websites(round.name) as port, asked as config:
-                    seed = derive_seed(config.seed or 0, round.name, output_dir.name)  # each round its own
-                    self.browse(round.name, dataclasses.replace(config, seed=seed), tasks, output_dir, port)
-        return output_dir
+                port, config = running.enter_context(self.websites(round.name)), running.enter_context(asked)
+                seed = derive_seed(config.seed or 0, round.name, output_dir.name)  # each round its own
+                config = dataclasses.replace(config, seed=seed)
+                command = self._collector(round.name, config, tasks, output_dir, port)
+                if self.recipe.overlap:
+                    running.enter_context(self.executor.beside(command, self.recipe.needs.browsing))
+                else:
+                    self.executor.run(command, self.recipe.needs.browsing)
+            yield
 
     def correct(self, round: Round, trajectories: Path) -> None:
         """The teacher's words at each step of what failed."""
@@ -245,6 +269,11 @@ class Stages:
         self, name: str, config: RunConfig | ExplorationConfig, tasks: Path, output_dir: Path, port: int | None
     ) -> None:
         """Run the collector's program that `config` is of."""
+        self.executor.run(self._collector(name, config, tasks, output_dir, port), self.recipe.needs.browsing)
+
+    def _collector(
+        self, name: str, config: RunConfig | ExplorationConfig, tasks: Path, output_dir: Path, port: int | None
+    ) -> Command:
         config = dataclasses.replace(
             config,
             test_file=tasks,
@@ -253,8 +282,7 @@ class Stages:
             sites_port=config.sites_port if port is None else port,
         )
         script = "run" if isinstance(config, RunConfig) else "exploration_feedback"
-        command = Command(python(f"collection/{script}.py", *flags(config)), self.log(name, output_dir.name))
-        self.executor.run(command, self.recipe.needs.browsing)
+        return Command(python(f"collection/{script}.py", *flags(config)), self.log(name, output_dir.name))
 
     def run(self, words: list[str], name: str, stage: str) -> None:
         """Run a command between the rooms."""
@@ -274,7 +302,7 @@ class Stages:
         if not self.recipe.embedded_sites:
             yield None
             return
-        with embedded_sites(self.executor, self.log(name, "sites")) as port:
+        with self._shared("sites", embedded_sites(self.executor, self.log(name, "sites"))) as port:
             yield port
 
     @contextlib.contextmanager
@@ -304,10 +332,21 @@ class Stages:
         with embedded_model(self.executor, "judge", self.log(name, "judge")) as api_base:
             yield api_base
 
-    @contextlib.contextmanager
-    def policy(self, name: str, policy: Path) -> Iterator[str]:
+    def policy(self, name: str, policy: Path) -> contextlib.AbstractContextManager[str]:
         """Serve it; yields its /predict URL."""
         recipe, log = self.recipe, self.log(name, "server")
         serving = dataclasses.replace(recipe.serving, image_recipe=recipe.image_recipe)
-        with policy_server(self.executor, policy, serving, recipe.needs.serving, log) as url:
-            yield url
+        server = policy_server(self.executor, policy, serving, recipe.needs.serving, log)
+        return self._shared(f"policy {policy}", server)
+
+    @contextlib.contextmanager
+    def _shared(self, what: str, service: contextlib.AbstractContextManager[Any]) -> Iterator[Any]:
+        """What the service yields; within a block that has begun the same one, that of this one."""
+        if what in self._begun:
+            yield self._begun[what]
+            return
+        with service as self._begun[what]:
+            try:
+                yield self._begun[what]
+            finally:
+                del self._begun[what]

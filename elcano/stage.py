@@ -18,6 +18,7 @@ class Logbook:
     def __init__(self, run_dir: Path):
         self.folder = run_dir / "stages"
         self.folder.mkdir(parents=True, exist_ok=True)
+        self._noted_s = 0.0  # of all stages that were left so far, those within others once
 
     def seconds(self) -> dict[str, float]:
         """Seconds by stage, in the order they finished. A stage that was killed counts its last attempt only."""
@@ -35,7 +36,8 @@ class Logbook:
     def stage(self, name: str, extent: str = "") -> Iterator[bool]:
         """`with logbook.stage(name) as needed: if needed: ...`; leaving it without an exception completes the stage.
 
-        What is complete to another `extent` is taken up again.
+        What is complete to another `extent` is taken up again. The seconds of a stage leave out those of the stages
+        within it.
         """
         path = self.folder / f"{name.replace('/', '.')}.json"
         if path.exists() and _note(path).get("extent", "") == extent:
@@ -43,9 +45,11 @@ class Logbook:
             yield False
             return
         console.print(f"[bold]▶ {name}[/bold]")
-        begin = time.monotonic()
+        begin, noted_s = time.monotonic(), self._noted_s
         yield True
-        seconds = round(time.monotonic() - begin, 1)
+        spent_s = time.monotonic() - begin
+        seconds = round(spent_s - (self._noted_s - noted_s), 1)
+        self._noted_s = noted_s + spent_s
         os.sync()  # what the stage made survives a power cut if its mark does
         note = {"stage": name, "seconds": seconds, "finished_at": time.time()}
         write_json(path, {**note, "extent": extent} if extent else note)

@@ -25,6 +25,7 @@ START_TIMEOUT_S = 300.0
 END_TIMEOUT_S = 300.0
 """For a command that was asked to end: training saves a checkpoint first."""
 _LOOP = "127.0.0.1"
+_GIVES_WAY = 10
 
 
 class Executor:
@@ -39,13 +40,23 @@ class Executor:
 
     def run(self, command: Command, resources: Resources = ANY) -> None:
         """As `elcano.executors.executor.Executor`."""
+        with self._running(command, resources):
+            pass
+
+    def beside(self, command: Command, resources: Resources = ANY) -> contextlib.AbstractContextManager[None]:
+        """As `elcano.executors.executor.Executor`. It gives way to what runs in the block."""
+        return self._running(command, resources, niceness=_GIVES_WAY)
+
+    @contextlib.contextmanager
+    def _running(self, command: Command, resources: Resources, niceness: int = 0) -> Iterator[None]:
         _check_nodes(resources)
         command = _limited(command, resources)
         console.print(f"  [dim]$ {command.typed}[/dim]\n  [dim]log: {command.log}[/dim]", soft_wrap=True)
         report = command.log.with_suffix(".progress.json")
         report.unlink(missing_ok=True)
-        process = begin(command, {**os.environ, progress.VARIABLE: str(report)})
+        process = begin(command, {**os.environ, progress.VARIABLE: str(report)}, niceness)
         try:
+            yield
             with live_line() as show:
                 while process.poll() is None:
                     show(progress.read(report))

@@ -7,6 +7,7 @@ import secrets
 import shlex
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from common import progress
@@ -14,7 +15,7 @@ from common.errors import UserError
 from common.processes import reach_own_hosts_directly
 from common.ray_cluster.settings import is_own, prepare
 from elcano.console import console, live_line
-from elcano.executors.executor import ADDRESS, Command, LostError
+from elcano.executors.executor import ADDRESS, Command, LostError, behind
 from elcano.executors.local import END_TIMEOUT_S, last_words, wait_until_healthy
 from elcano.resources import ANY, Needs, Resources
 
@@ -99,6 +100,10 @@ class Executor:
                 raise
         if code:
             raise UserError(f"{what} ended with code {code}: {last_words(command.log)} (log: {command.log})")
+
+    def beside(self, command: Command, resources: Resources = ANY) -> AbstractContextManager[None]:
+        """As `elcano.executors.executor.Executor`, behind the block."""
+        return behind(self, command, resources)
 
     @contextlib.contextmanager
     def service(

@@ -3,9 +3,9 @@
     elcano run examples/feedback/recipe.py --output_dir runs/feedback
     NOISE=0.1 elcano run examples/feedback/recipe.py --output_dir runs/feedback-noisy
 
-The quickstart's run with one more round, 75 tasks in each, up to three tries a task and no corrections; NOISE is the
-share of exploration's verdicts that are turned round: one failure in ten is learned from and one success in ten is not.
-Test verdicts are always the sites' ground truth.
+The quickstart's run with three rounds of exploration, 75 tasks in each, up to three tries a task and no corrections.
+NOISE is the share of exploration's verdicts that are turned round: one failure in ten is learned from and one success
+in ten is not. Test verdicts are always the sites' ground truth.
 """
 
 import dataclasses
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 def recipe() -> Recipe:
     """The quickstart's recipe with a third round of exploration, under a judge that errs in a share NOISE."""
-    quickstart = load_recipe(ROOT / "examples" / "quickstart" / "recipe.py")
+    quickstart = load_recipe(ROOT / "examples" / "quickstart" / "recipe.py", num_test_tasks=75)
     imitation, *_, last = quickstart.rounds
     rounds = [imitation]
     for name in ("optim-1", "optim-2", "optim-3"):

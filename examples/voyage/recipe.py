@@ -18,7 +18,7 @@ NUM_ROUNDS = 6
 
 def recipe() -> Recipe:
     """The quickstart's recipe with more tasks and more rounds."""
-    quickstart = load_recipe(ROOT / "examples" / "quickstart" / "recipe.py")
+    quickstart = load_recipe(ROOT / "examples" / "quickstart" / "recipe.py", num_test_tasks=75)
     imitation, later, *_ = quickstart.rounds
     demonstrated = (TASKS / "IL.jsonl", TASKS / "IL-2.jsonl", TASKS / "graded" / "IL.jsonl")
     rounds = [dataclasses.replace(imitation, tasks=demonstrated)]

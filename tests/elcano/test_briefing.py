@@ -7,7 +7,7 @@ import pytest
 
 from common.files import read_json, write_json
 from elcano.briefing import brief, expected_s, left
-from elcano.recipe import load_recipe
+from elcano.recipe import Recipe, load_recipe
 from tests.conftest import ROOT
 
 QUICKSTART = ROOT / "examples" / "quickstart" / "recipe.py"
@@ -18,8 +18,14 @@ MEASURED = {
 }
 
 
-def test_how_long_a_run_takes_follows_from_an_earlier_one():
-    recipe = load_recipe(QUICKSTART)
+@pytest.fixture
+def recipe(monkeypatch: pytest.MonkeyPatch) -> Recipe:
+    """Two rounds of exploration, 75 test tasks."""
+    monkeypatch.setenv("NUM_ROUNDS", "3")
+    return load_recipe(QUICKSTART, num_test_tasks=75)
+
+
+def test_how_long_a_run_takes_follows_from_an_earlier_one(recipe):
     rounds = 60 + 460 + 2 * 380  # optim-2 as optim-1
     assert expected_s(recipe, MEASURED, {}) == rounds
     assert expected_s(recipe, MEASURED, {"IL/train": 250.0}) == rounds - 300
@@ -27,17 +33,17 @@ def test_how_long_a_run_takes_follows_from_an_earlier_one():
     assert expected_s(dataclasses.replace(recipe, controls=True), MEASURED, {}) == rounds + 2 * 260
 
 
-def test_it_is_scaled_to_this_machine_where_the_other_one_is_known(tmp_path):
-    recipe = dataclasses.replace(load_recipe(QUICKSTART), reference=tmp_path / "summary.json")
+def test_it_is_scaled_to_this_machine_where_the_other_one_is_known(recipe, tmp_path):
+    recipe = dataclasses.replace(recipe, reference=tmp_path / "summary.json")
     write_json(tmp_path / "summary.json", {**MEASURED, "machine_s": 0.1})
     assert "about 64 min on this machine" in brief(recipe, {}, here_s=0.3)[-1]
     write_json(tmp_path / "summary.json", MEASURED)
     assert "about 21 min on the machine where it was measured" in brief(recipe, {}, here_s=0.3)[-1]
 
 
-def test_what_is_left_is_told_by_the_pace_so_far(tmp_path):
+def test_what_is_left_is_told_by_the_pace_so_far(recipe, tmp_path):
     """A short measurement can be wrong; stages that are done cannot."""
-    recipe = dataclasses.replace(load_recipe(QUICKSTART), reference=tmp_path / "summary.json")
+    recipe = dataclasses.replace(recipe, reference=tmp_path / "summary.json")
     write_json(tmp_path / "summary.json", MEASURED)
     assert left(recipe, {"untrained/test": 90.0}) == "about 30 min left at this pace"  # 1220 s at 1.5 times
     assert left(recipe, {}) == left(dataclasses.replace(recipe, reference=None), {"untrained/test": 90.0}) == ""

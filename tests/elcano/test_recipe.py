@@ -24,7 +24,7 @@ LEARNING = QUICKSTART.with_name("learning.py")
 
 def test_the_quickstart_recipe_is_sound():
     recipe = load_recipe(QUICKSTART)
-    assert [round.name for round in recipe.rounds] == ["IL", "optim-1", "optim-2"]
+    assert [round.name for round in recipe.rounds] == ["IL", "optim-1"]
 
 
 def test_missing_files_and_repeated_names_are_named(tmp_path):
@@ -76,6 +76,7 @@ def test_a_run_may_go_on_with_more_test_tasks_and_with_controls(tmp_path):
 
 
 def test_a_run_may_go_on_with_further_rounds_and_then_has_them(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUM_ROUNDS", "3")
     whole = load_recipe(QUICKSTART)
     monkeypatch.setenv("NUM_ROUNDS", "1")
     remember_recipe(load_recipe(QUICKSTART), tmp_path)
@@ -154,8 +155,8 @@ def test_what_a_round_says_is_checked_as_the_recipe_is():
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("batch_size=2 ", "batch_sise=2 ", "line 30: TypeError: .*batch_sise"),
-        ("def recipe() ->", "def recipe( ->", "line 27: SyntaxError"),
+        ("batch_size=2 ", "batch_sise=2 ", "line 31: TypeError: .*batch_sise"),
+        ("def recipe(num_test_tasks: int = 45) ->", "def recipe( ->", "line 28: SyntaxError"),
         ("return Recipe(", "return dict(", "defines no recipe"),
     ],
 )

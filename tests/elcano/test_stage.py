@@ -9,6 +9,7 @@ import time
 import urllib.request
 from pathlib import Path
 
+import psutil
 import pytest
 
 from common import progress
@@ -57,6 +58,45 @@ def test_a_failed_command_tells_its_last_words(tmp_path):
     with pytest.raises(UserError, match="ended with code 2: no such shard folder"):
         Executor().run(Command([sys.executable, "-c", script], tmp_path / "x.log"))
     assert last_words(tmp_path / "x.log") == "no such shard folder"
+
+
+def test_a_stage_within_another_is_counted_once(tmp_path, monkeypatch):
+    clock = iter([10.0, 11.0, 15.0, 15.5, 17.5, 20.0])
+    monkeypatch.setattr("elcano.stage.time.monotonic", lambda: next(clock))
+    logbook = Logbook(tmp_path)
+    with logbook.stage("optim-1/explore"):
+        for name in ("IL/test", "IL-gray/test"):
+            with logbook.stage(name):
+                pass
+    assert logbook.seconds() == {"IL/test": 4.0, "IL-gray/test": 2.0, "optim-1/explore": 4.0}
+
+
+def test_a_command_runs_beside_a_block_and_is_waited_for(tmp_path):
+    begun, told = tmp_path / "begun", tmp_path / "told"
+    script = (
+        f"import os, pathlib, time; begun, told = pathlib.Path({str(begun)!r}), pathlib.Path({str(told)!r})\n"
+        "begun.write_text(str(os.nice(0)))\nwhile not told.exists(): time.sleep(0.01)\ntold.write_text('read')"
+    )
+    with Executor().beside(Command([sys.executable, "-c", script], tmp_path / "x.log")):
+        while not begun.exists():
+            time.sleep(0.01)
+        told.write_text("")
+    assert told.read_text() == "read" and begun.read_text() == "10"
+
+
+def test_a_command_beside_a_block_that_fails_is_ended(tmp_path):
+    command = Command([sys.executable, "-c", "import time; time.sleep(600)"], tmp_path / "x.log")
+    with pytest.raises(ValueError, match="of the block"), Executor().beside(command):
+        raise ValueError("of the block")
+    assert not [process for process in psutil.process_iter(["cmdline"]) if process.info["cmdline"] == command.words]
+
+
+def test_a_command_that_failed_beside_a_block_is_said_behind_it(tmp_path):
+    command, reached = Command([sys.executable, "-c", "import sys; sys.exit(3)"], tmp_path / "x.log"), False
+    with pytest.raises(UserError, match="ended with code 3"), Executor().beside(command):
+        time.sleep(0.2)
+        reached = True
+    assert reached
 
 
 def test_flags_as_a_person_types_them():

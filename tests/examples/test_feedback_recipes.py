@@ -63,7 +63,7 @@ class Noted:
         yield "http://127.0.0.1:8080"
 
 
-def test_the_feedback_recipe_is_the_quickstart_with_a_third_round_and_a_judge_that_errs(monkeypatch):
+def test_the_feedback_recipe_is_the_quickstart_with_three_rounds_and_a_judge_that_errs(monkeypatch):
     monkeypatch.setenv("NOISE", "0.1")
     recipe = load_recipe(ROOT / "examples" / "feedback" / "recipe.py")
     assert [round.name for round in recipe.rounds] == ["IL", "optim-1", "optim-2", "optim-3"]

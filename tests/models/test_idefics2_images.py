@@ -1,4 +1,4 @@
-"""Idefics2's pixels: what is resized before Hugging Face's processor gets it is, bit by bit, what that makes by itself."""
+"""Idefics2's pixels: a picture resized before Hugging Face's processor gets it is what that makes of it, bit by bit."""
 
 import random
 

@@ -1,0 +1,72 @@
+"""A policy is tested while the next round explores with it, where the recipe overlaps them: on the same server."""
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from common.defaults import ROOT
+from common.files import write_json
+from elcano.executors.executor import Command
+from elcano.recipe import load_recipe
+from elcano.resources import ANY, Resources
+from elcano.rounds import run_rounds
+
+NOTHING = {"success_rate": 0.0, "num_tasks": 1, "num_success": 0, "num_invalid": 0, "mean_steps": 1.0, "outcomes": {}}
+
+
+class Noted:
+    """An executor that starts nothing and notes in order what it was told: + begins, - ends."""
+
+    def __init__(self, run_dir: Path):
+        self.run_dir, self.noted = run_dir, []
+
+    def run(self, command: Command, resources: Resources = ANY) -> None:
+        name, stage = command.log.parent.parent.name, command.log.stem
+        self.noted.append(f"{name} {stage}")
+        if stage == "select":
+            write_json(self.run_dir / name / "samples.json", [])
+        if stage == "evaluation":
+            write_json(self.run_dir / name / "test" / "summary.json", NOTHING)
+
+    @contextlib.contextmanager
+    def beside(self, command: Command, resources: Resources = ANY) -> Iterator[None]:
+        self.noted.append(f"+{command.log.parent.parent.name} {command.log.stem}")
+        yield
+        self.noted.append(f"-{command.log.parent.parent.name} {command.log.stem}")
+
+    @contextlib.contextmanager
+    def service(
+        self, command: Callable[[str, int], Command], health: str, resources: Resources = ANY, wanted_port: int = 0
+    ) -> Iterator[str]:
+        log = command("127.0.0.1", 7070).log
+        self.noted.append(f"+{log.parent.parent.name} {log.stem}")
+        yield "http://127.0.0.1:7070"
+        self.noted.append(f"-{log.parent.parent.name} {log.stem}")
+
+
+@pytest.fixture
+def noted(tmp_path: Path) -> Callable[[bool], list[str]]:
+    def run(overlap: bool) -> list[str]:
+        recipe = load_recipe(ROOT / "examples" / "quickstart" / "recipe.py")
+        executor, run_dir = Noted(tmp_path / str(overlap)), tmp_path / str(overlap)
+        for result in run_rounds(dataclasses.replace(recipe, overlap=overlap), run_dir, executor):
+            executor.noted.append(f"result {result.name}")
+        return executor.noted
+
+    return run
+
+
+def test_a_test_is_done_within_the_exploration_beside_it(noted: Callable[[bool], list[str]]) -> None:
+    said = noted(True)
+    begin, end = said.index("+optim-1 trajectories"), said.index("-optim-1 trajectories")
+    assert said[begin + 1 : end] == ["IL test", "IL evaluation", "result IL"]
+    assert said[begin - 2 : begin] == ["+optim-1 sites", "+optim-1 server"]  # the test's as well
+    assert said.count("+IL server") == 0
+
+
+def test_otherwise_one_comes_behind_the_other(noted: Callable[[bool], list[str]]) -> None:
+    said = [line for line in noted(False) if line[0] not in "+-"]
+    assert said[: said.index("result IL") + 2][-4:] == ["IL test", "IL evaluation", "result IL", "optim-1 trajectories"]
