@@ -1,7 +1,6 @@
 """A command as a child process: its output in its log, ended with all that it began."""
 
 import contextlib
-import functools
 import os
 import signal
 import subprocess
@@ -12,9 +11,9 @@ from common.processes import die_with_parent
 from elcano.executors.executor import Command
 
 
-def begin(command: Command, environment: Mapping[str, str], niceness: int = 0) -> subprocess.Popen:
+def begin(command: Command, environment: Mapping[str, str]) -> subprocess.Popen:
     """The process, in a session of its own: Ctrl-C is for us, who end commands and services in their order. It dies
-    with this process. `niceness`: how much it gives way to others (`man 2 nice`)."""
+    with this process."""
     command.log.parent.mkdir(parents=True, exist_ok=True)
     with open(command.log, "a") as file:
         file.write(f"$ {command.typed}\n")
@@ -27,7 +26,7 @@ def begin(command: Command, environment: Mapping[str, str], niceness: int = 0) -
             cwd=ROOT,
             env={**environment, **command.variables},
             start_new_session=True,
-            preexec_fn=functools.partial(_prepare, niceness),
+            preexec_fn=_prepared,
         )
 
 
@@ -38,7 +37,6 @@ def kill(process: subprocess.Popen) -> None:
     process.wait()
 
 
-def _prepare(niceness: int) -> None:
+def _prepared() -> None:
     die_with_parent()
-    os.nice(niceness)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())  # Ray's processes block SIGINT, which children inherit

@@ -120,7 +120,8 @@ class Recipe(Checked):
     """Also train each later round again without what exploration brought, on D_IL alone for as many steps, and test
     it: what is above it was learned from exploration, not from more steps."""
     overlap: bool = False
-    """Begin the next round's exploration beside a policy's test, on the same server: the sessions of both are open."""
+    """Test a policy while the next round explores with it, on the same server, where the executor can: the sessions of
+    both are open. Not for websites that have one state for all, or where requests are spaced."""
     looks: bool = False
     """Also test the last policy with gray screenshots, and without trees: does it look, does it read?"""
     embedded_sites: bool = True
@@ -165,11 +166,25 @@ class Recipe(Checked):
         for part in ("teacher", "exploration", "testing"):
             if getattr(self, part).judge == "none":
                 raise UserError(f"recipe {self.name}: {part} needs a judge")
+        if self.overlap:
+            self._check_overlap()
         if self.exploration.num_images != self.testing.num_images:
             raise UserError(
                 f"recipe {self.name}: max_attached_imgs is {self.exploration.num_images} in exploration, which "
                 f"the policy is trained for, but {self.testing.num_images} in testing"
             )
+
+    def _check_overlap(self) -> None:
+        """`UserError` for what a test and an exploration at once would each keep by itself."""
+        for name in ("exploration", "testing"):
+            part: ExplorationConfig | RunConfig = getattr(self, name)
+            given = [flag for flag in ("reset_command", "site_interval_s", "site_concurrency") if getattr(part, flag)]
+            given += ["env='webarena'"] if part.env == "webarena" else []
+            if given:
+                raise UserError(
+                    f"recipe {self.name}: {name} sets {given[0]}, which two collectors at once do not share; give "
+                    "overlap=False"
+                )
 
     @property
     def start(self) -> str:

@@ -47,7 +47,8 @@ def run_rounds(recipe: Recipe, run_dir: Path, executor: Executor) -> Iterator[Re
     """Yields one result for the untrained policy and one after each round.
 
     Round j trains on D_IL ∪ D_j, starting from the weights of round j - 1 (OpenWebVoyager, exploration-feedback-
-    optimization).
+    optimization). A policy is tested before the next round explores, or while it does; a round's control is trained and
+    tested before that.
     """
     stages = Stages(recipe, run_dir, Logbook(run_dir), executor)
     name, policy = recipe.start, recipe.starting_policy
@@ -92,41 +93,43 @@ class Stages:
 
     @contextlib.contextmanager
     def exploring(self, round: Round, policy: Path, before: Sequence[Round]) -> Iterator[Path]:
-        """Yields where the trajectories will be when the block has ended, beside which they are collected if the recipe
-        lets them; `before` are the rounds whose work may say what is explored."""
-        with contextlib.ExitStack() as beside:
-            if self.recipe.overlap:
-                beside.enter_context(self._exploration(round, policy, before))
-            yield self.run_dir / round.name / "trajectories"
-        if not self.recipe.overlap:
+        """Yields where the trajectories will be behind the block; they are collected beside it where that is possible.
+        `before` are the rounds whose work may say what is explored."""
+        trajectories = self.run_dir / round.name / "trajectories"
+        if not (self.recipe.overlap and self.executor.runs_beside and round.agent == "policy"):
+            yield trajectories
             self.explore(round, policy, before)
+            return
+        with self._exploration(round, policy, before) as command:
+            needs = self.recipe.needs.browsing
+            with self.executor.beside(command, needs) if command else contextlib.nullcontext():
+                yield trajectories
 
     def explore(self, round: Round, policy: Path, before: Sequence[Round] = ()) -> Path:
         """Trajectories on the round's tasks, by the teacher or by the policy; or those that the round was given."""
-        with self._exploration(round, policy, before):
-            return self.run_dir / round.name / "trajectories"
+        with self._exploration(round, policy, before) as command:
+            if command:
+                self.executor.run(command, self.recipe.needs.browsing)
+        return self.run_dir / round.name / "trajectories"
 
     @contextlib.contextmanager
-    def _exploration(self, round: Round, policy: Path, before: Sequence[Round]) -> Iterator[None]:
-        """Begun before the block, complete behind it."""
+    def _exploration(self, round: Round, policy: Path, before: Sequence[Round]) -> Iterator[Command | None]:
+        """The stage, with its services up; yields the collector's command if one is needed."""
         if round.proposals:
             propose(self, round, before)
         output_dir = self.run_dir / round.name / "trajectories"
-        with self.logbook.stage(f"{round.name}/explore") as needed, contextlib.ExitStack() as running:
-            if needed and round.trajectories:
-                link_tree(round.trajectories, output_dir)
-            elif needed:
-                tasks = self.task_file(round)
-                asked = self._teacher(round.name) if round.agent == "teacher" else self._exploring(round.name, policy)
-                port, config = running.enter_context(self.websites(round.name)), running.enter_context(asked)
+        with self.logbook.stage(f"{round.name}/explore") as needed:
+            if not needed or round.trajectories:
+                if needed:
+                    link_tree(round.trajectories, output_dir)
+                yield None
+                return
+            tasks = self.task_file(round)
+            asked = self._teacher(round.name) if round.agent == "teacher" else self._exploring(round.name, policy)
+            with self.websites(round.name) as port, asked as config:
                 seed = derive_seed(config.seed or 0, round.name, output_dir.name)  # each round its own
                 config = dataclasses.replace(config, seed=seed)
-                command = self._collector(round.name, config, tasks, output_dir, port)
-                if self.recipe.overlap:
-                    running.enter_context(self.executor.beside(command, self.recipe.needs.browsing))
-                else:
-                    self.executor.run(command, self.recipe.needs.browsing)
-            yield
+                yield self._collector(round.name, config, tasks, output_dir, port)
 
     def correct(self, round: Round, trajectories: Path) -> None:
         """The teacher's words at each step of what failed."""

@@ -1,12 +1,11 @@
 """What a run asks of the machines it uses: commands that end, and services beside them."""
 
-import contextlib
 import dataclasses
 import importlib
 import pkgutil
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
@@ -55,8 +54,7 @@ class Executor(Protocol):
         """Return when the command has ended; one that is still running when this is interrupted is asked to end."""
 
     def beside(self, command: Command, resources: Resources = ANY) -> AbstractContextManager[None]:
-        """Run the command while the block runs, and wait for its end behind it. Where that needs more than is free it
-        may also run behind the block."""
+        """Run the command while the block runs, and wait for its end behind it; of an executor that `runs_beside`."""
 
     def service(
         self, command: Callable[[str, int], Command], health: str, resources: Resources = ANY, wanted_port: int = 0
@@ -68,13 +66,6 @@ class Executor(Protocol):
                 The embedded websites listen on loopback alone: where they run, browsers must run, too. One that does
                 not put the address into its words is taken to do so.
         """
-
-
-@contextlib.contextmanager
-def behind(executor: Executor, command: Command, resources: Resources) -> Iterator[None]:
-    """`Executor.beside` of one that runs a single command at a time."""
-    yield
-    executor.run(command, resources)
 
 
 def load_executor(name: str) -> Executor:

@@ -25,12 +25,13 @@ START_TIMEOUT_S = 300.0
 END_TIMEOUT_S = 300.0
 """For a command that was asked to end: training saves a checkpoint first."""
 _LOOP = "127.0.0.1"
-_GIVES_WAY = 10
 
 
 class Executor:
     """The cores that a command needs are the threads it computes with, the GPUs those it sees: the first of this
     machine's. Nothing is reserved: a command and the services beside it may share them."""
+
+    runs_beside = True
 
     def check(self, needs: Needs) -> None:
         """As `elcano.executors.executor.Executor`."""
@@ -40,21 +41,18 @@ class Executor:
 
     def run(self, command: Command, resources: Resources = ANY) -> None:
         """As `elcano.executors.executor.Executor`."""
-        with self._running(command, resources):
+        with self.beside(command, resources):
             pass
 
-    def beside(self, command: Command, resources: Resources = ANY) -> contextlib.AbstractContextManager[None]:
-        """As `elcano.executors.executor.Executor`. It gives way to what runs in the block."""
-        return self._running(command, resources, niceness=_GIVES_WAY)
-
     @contextlib.contextmanager
-    def _running(self, command: Command, resources: Resources, niceness: int = 0) -> Iterator[None]:
+    def beside(self, command: Command, resources: Resources = ANY) -> Iterator[None]:
+        """As `elcano.executors.executor.Executor`."""
         _check_nodes(resources)
         command = _limited(command, resources)
         console.print(f"  [dim]$ {command.typed}[/dim]\n  [dim]log: {command.log}[/dim]", soft_wrap=True)
         report = command.log.with_suffix(".progress.json")
         report.unlink(missing_ok=True)
-        process = begin(command, {**os.environ, progress.VARIABLE: str(report)}, niceness)
+        process = begin(command, {**os.environ, progress.VARIABLE: str(report)})
         try:
             yield
             with live_line() as show:
@@ -62,10 +60,10 @@ class Executor:
                     show(progress.read(report))
                     with contextlib.suppress(subprocess.TimeoutExpired):
                         process.wait(0.5)
-        except BaseException:
-            console.print(
-                "  stopping: waiting until the command above has saved its work; Ctrl-C again stops it at once"
-            )
+        except BaseException as error:
+            if not isinstance(error, Exception):
+                name = command.log.stem
+                console.print(f"  stopping: waiting until {name} has saved its work; Ctrl-C again stops it at once")
             _end(process)
             raise
         if process.returncode:

@@ -7,7 +7,6 @@ import secrets
 import shlex
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from common import progress
@@ -15,7 +14,7 @@ from common.errors import UserError
 from common.processes import reach_own_hosts_directly
 from common.ray_cluster.settings import is_own, prepare
 from elcano.console import console, live_line
-from elcano.executors.executor import ADDRESS, Command, LostError, behind
+from elcano.executors.executor import ADDRESS, Command, LostError
 from elcano.executors.local import END_TIMEOUT_S, last_words, wait_until_healthy
 from elcano.resources import ANY, Needs, Resources
 
@@ -34,6 +33,8 @@ _MOST_LOSSES = 3
 class Executor:
     """Each command is a child process of an actor, which ends with this run however that ends. Ray's own variables,
     such as its token, are not for commands."""
+
+    runs_beside = False
 
     def __init__(self) -> None:
         self._variables = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
@@ -100,10 +101,6 @@ class Executor:
                 raise
         if code:
             raise UserError(f"{what} ended with code {code}: {last_words(command.log)} (log: {command.log})")
-
-    def beside(self, command: Command, resources: Resources = ANY) -> AbstractContextManager[None]:
-        """As `elcano.executors.executor.Executor`, behind the block."""
-        return behind(self, command, resources)
 
     @contextlib.contextmanager
     def service(

@@ -17,14 +17,13 @@ import urllib.error
 import urllib.request
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 from common import progress
 from common.errors import UserError
 from common.processes import free_port, reach_own_hosts_directly
 from elcano.console import console, live_line
-from elcano.executors.executor import ADDRESS, Command, behind
+from elcano.executors.executor import ADDRESS, Command
 from elcano.executors.local import END_TIMEOUT_S, START_TIMEOUT_S, last_words
 from elcano.resources import ANY, Needs, Resources
 from elcano.slurm import jobs
@@ -42,6 +41,8 @@ _NUM_REFUSED = 10
 
 class Executor:
     """Each command is a job, `<log>.sbatch` the file that it was submitted with."""
+
+    runs_beside = False
 
     def __init__(self) -> None:
         if not shutil.which("sbatch"):
@@ -73,10 +74,6 @@ class Executor:
             raise
         if state.name != "COMPLETED":
             raise UserError(f"`{shlex.join(command.words[:3])} ...` {_ending(job, state, command.log)}")
-
-    def beside(self, command: Command, resources: Resources = ANY) -> AbstractContextManager[None]:
-        """As `elcano.executors.executor.Executor`, behind the block."""
-        return behind(self, command, resources)
 
     @contextlib.contextmanager
     def service(

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 import math
 import re
 from pathlib import Path
@@ -77,6 +78,25 @@ class MeasuredRun:
     """By stage."""
     training: dict[str, Training]
     """By round."""
+
+    @property
+    def undisturbed(self) -> tuple[str, ...]:
+        """The stages that browsed while no other one did (`Recipe.overlap` has two at once); if there are none, all."""
+        alone = [
+            name
+            for name, stage in self.browsing.items()
+            if not any(_at_once(stage, other) for other in self.browsing.values() if other is not stage)
+        ]
+        return tuple(alone or self.browsing)
+
+
+def _at_once(one: Browsing, other: Browsing) -> bool:
+    """Whether both had trajectories under way."""
+    spans = [
+        [(min(each.began_at for each in attempt), max(each.ended_at for each in attempt)) for attempt in stage.attempts]
+        for stage in (one, other)
+    ]
+    return any(mine[0] < its[1] and its[0] < mine[1] for mine, its in itertools.product(*spans))
 
 
 def read_run(folder: Path) -> MeasuredRun:

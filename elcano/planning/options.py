@@ -23,7 +23,7 @@ class PlanConfig(Checked):
     """A run's folder, finished or under way: its stages, training logs and trajectories say what takes how long."""
     stages: tuple[str, ...] = ()
     """Take times from these of its stages alone, such as IL/explore optim-1/explore, where the others had other work
-    beside them; none: from all that browsed."""
+    beside them; none: from all that browsed by themselves."""
     measured_cores: Annotated[int, at_least(0)] = 0
     """Cores of the machine where it ran; 0: as many as this one has."""
     core_s_a_step: Annotated[float, at_least(0)] = 0.0

@@ -43,7 +43,7 @@ class Planner:
         if offline := [round.name for round in recipe.rounds if round.trajectories]:
             raise UserError(f"recipe {recipe.name}: {offline[0]} explores nothing, which cannot be planned yet")
         self._cores = config.measured_cores or num_cores()
-        speeds = fit(run, config.stages or tuple(run.browsing), self._cores, config.core_s_a_step)
+        speeds = fit(run, config.stages or run.undisturbed, self._cores, config.core_s_a_step)
         self._speeds = {name: _faster(speed, config.server_speed) for name, speed in speeds.items()}
 
     def plan(self, nodes: int) -> Iterator[PlannedStage]:

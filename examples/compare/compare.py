@@ -140,6 +140,7 @@ def plan(config: Config, name: str, seed: int) -> Recipe:
         num_test_tasks=config.num_test_tasks,
         rounds=rounds,
         exploration=dataclasses.replace(exploration, seed=seed),
+        overlap=False,  # a test or an exploration is taken over from another run
     )
     planned.check_files()
     return planned

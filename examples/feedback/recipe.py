@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def recipe() -> Recipe:
-    """The quickstart's recipe with a third round of exploration, under a judge that errs in a share NOISE."""
+    """The quickstart's recipe with three rounds of exploration, under a judge that errs in a share NOISE."""
     quickstart = load_recipe(ROOT / "examples" / "quickstart" / "recipe.py", num_test_tasks=75)
     imitation, *_, last = quickstart.rounds
     rounds = [imitation]

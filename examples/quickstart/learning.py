@@ -29,7 +29,7 @@ def recipe(
         training, exploration: what differs from the quickstart's.
         round: what else a round is told.
     """
-    quickstart = load_recipe(ROOT / "examples" / "quickstart" / "recipe.py")
+    quickstart = load_recipe(ROOT / "examples" / "quickstart" / "recipe.py", num_test_tasks=75)
     learned = {"agent": "policy", "critic_folds": 5, "critic_iters": 500, "before_share": 1 / 2}
     steps = {"train_epochs": 0, "train_iters": 64, "global_batch_size": 16, "lr": 2e-4}
     options = {**steps, "algorithm": algorithm, **(training or {})}

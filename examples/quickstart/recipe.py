@@ -6,7 +6,8 @@
 The first is the quick form: one round of exploration, tests on the first 45 of 300 tasks, three of each kind. The same
 command with more in front of it goes on with a run that is there: up to four rounds of exploration, tests on more
 tasks, controls, tests with gray screenshots and without trees. A run's seed stays. NUM_ROUNDS=1 ends after imitation
-learning, whose policy the recipes of learning algorithms begin with.
+learning, whose policy the recipes of learning algorithms begin with. OVERLAP=false: no exploration begins before the
+policy is tested.
 """
 
 import dataclasses
@@ -68,7 +69,7 @@ def recipe(num_test_tasks: int = 45) -> Recipe:
         starting_policy=STARTING_POLICY,
         test_tasks=(TASKS / "test.jsonl", TASKS / "test-2.jsonl"),
         num_test_tasks=_number("NUM_TEST_TASKS", num_test_tasks),
-        overlap=True,
+        overlap=_switch("OVERLAP", "true"),
         controls=_switch("CONTROLS"),
         looks=_switch("LOOKS"),
         rounds=rounds[:num_rounds],
@@ -90,8 +91,8 @@ def _number(variable: str, default: int) -> int:
         raise UserError(f"{variable} is a number, not {value!r}") from None
 
 
-def _switch(variable: str) -> bool:
-    value = os.environ.get(variable) or "false"
+def _switch(variable: str, default: str = "false") -> bool:
+    value = os.environ.get(variable) or default
     if value not in ("true", "false"):
         raise UserError(f"{variable} is true or false, not {value!r}")
     return value == "true"

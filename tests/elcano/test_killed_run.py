@@ -44,6 +44,7 @@ def recipe():
             Round("IL", HERE / "IL.jsonl", agent="teacher"),
             Round("optim-1", HERE / "optim-1.jsonl", agent="policy"),
         ],
+        overlap=True,
         teacher=ExplorationConfig(**BROWSING),
         exploration=ExplorationConfig(**BROWSING, max_rerun_times=2, temperature=1.2),
         testing=RunConfig(**BROWSING),

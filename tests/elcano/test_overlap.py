@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from common.defaults import ROOT
+from common.errors import UserError
 from common.files import write_json
 from elcano.executors.executor import Command
 from elcano.recipe import load_recipe
@@ -19,6 +20,8 @@ NOTHING = {"success_rate": 0.0, "num_tasks": 1, "num_success": 0, "num_invalid":
 
 class Noted:
     """An executor that starts nothing and notes in order what it was told: + begins, - ends."""
+
+    runs_beside = True
 
     def __init__(self, run_dir: Path):
         self.run_dir, self.noted = run_dir, []
@@ -61,6 +64,7 @@ def noted(tmp_path: Path) -> Callable[[bool], list[str]]:
 
 def test_a_test_is_done_within_the_exploration_beside_it(noted: Callable[[bool], list[str]]) -> None:
     said = noted(True)
+    assert said.index("result untrained") < said.index("+IL teacher")  # which has no server of the policy's
     begin, end = said.index("+optim-1 trajectories"), said.index("-optim-1 trajectories")
     assert said[begin + 1 : end] == ["IL test", "IL evaluation", "result IL"]
     assert said[begin - 2 : begin] == ["+optim-1 sites", "+optim-1 server"]  # the test's as well
@@ -70,3 +74,17 @@ def test_a_test_is_done_within_the_exploration_beside_it(noted: Callable[[bool],
 def test_otherwise_one_comes_behind_the_other(noted: Callable[[bool], list[str]]) -> None:
     said = [line for line in noted(False) if line[0] not in "+-"]
     assert said[: said.index("result IL") + 2][-4:] == ["IL test", "IL evaluation", "result IL", "optim-1 trajectories"]
+
+
+@pytest.mark.parametrize(
+    ("part", "values", "named"),
+    [
+        ("testing", {"reset_command": "make reset"}, "testing sets reset_command"),
+        ("exploration", {"site_interval_s": 2.0}, "exploration sets site_interval_s"),
+        ("testing", {"site_concurrency": 1}, "testing sets site_concurrency"),
+    ],
+)
+def test_what_two_collectors_do_not_share_is_refused(part: str, values: dict[str, object], named: str) -> None:
+    recipe = load_recipe(ROOT / "examples" / "quickstart" / "recipe.py")
+    with pytest.raises(UserError, match=f"{named}, .* give overlap=False"):
+        dataclasses.replace(recipe, **{part: dataclasses.replace(getattr(recipe, part), **values)})

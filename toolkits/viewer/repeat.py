@@ -19,7 +19,7 @@ _MAX_BYTES = 2**20
 def commands(one: TrajectorySet, task: dict[str, Any]) -> list[str]:
     """Lines to type; none where no log says how the set was taken. Everything in them is quoted for a shell, and JSON
     leaves no control character."""
-    typed = _typed(one)
+    typed = _typed(one.path.parent)
     taken = next((words for words in typed if words[1] in _COLLECTORS and _wrote(words, one)), None)
     if taken is None or not task:
         return []
@@ -28,7 +28,9 @@ def commands(one: TrajectorySet, task: dict[str, Any]) -> list[str]:
     except RecursionError:  # no collector would take it either
         return []
     asked, moved = " ".join(taken), Path(_value(taken, "--output_dir")).parents
-    serving = [words for words in typed if words[1] in _SERVERS and f":{_value(words, '--port')}/" in asked]
+    serving = _asked(typed, asked) or _asked(
+        [words for folder in plain_folders(one.path.parents[1]) for words in _typed(folder)], asked
+    )  # of the next round, which explored meanwhile
     if len(moved) > 2 and moved[0].name == one.path.parent.name:  # the run may lie elsewhere now
         there, here = f"{moved[1]}/", f"{one.path.parents[1]}/"
         taken, *serving = [
@@ -48,11 +50,16 @@ def _wrote(words: list[str], one: TrajectorySet) -> bool:
     return Path(_value(words, "--output_dir")).name == one.path.name
 
 
-def _typed(one: TrajectorySet) -> list[list[str]]:
-    """The commands in the logs beside the set, lines of `$ NAME=value python script ...`, from Python on. A log holds
+def _asked(typed: list[list[str]], asked: str) -> list[list[str]]:
+    """The servers among the commands whose addresses stand in what was typed."""
+    return [words for words in typed if words[1] in _SERVERS and f":{_value(words, '--port')}/" in asked]
+
+
+def _typed(round_dir: Path) -> list[list[str]]:
+    """The commands in a round's logs, lines of `$ NAME=value python script ...`, from Python on. A log holds
     those of all processes that wrote it, one after the other."""
     found = []
-    for folder in plain_folders(one.path.parent):
+    for folder in plain_folders(round_dir):
         for path in sorted(folder.glob("*.log")) if folder.name == "logs" else []:
             with contextlib.suppress(UserError):
                 content = read(folder, path.name, _MAX_BYTES, only_head=True) or b""
