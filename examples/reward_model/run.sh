@@ -2,12 +2,13 @@
 # An outcome reward model: learns YES or NO from judged trajectories, then judges others behind the server's /score.
 #
 #   LEARN="runs/quickstart/IL/trajectories runs/quickstart/optim-1/trajectories" \
-#   JUDGE=runs/quickstart/optim-2/trajectories TASKS=data/tasks/optim-2.jsonl \
+#   JUDGE=runs/quickstart/optim-2/trajectories TASKS=runs/quickstart/optim-2/tasks.jsonl \
 #   POLICY=runs/quickstart/optim-1/policy bash examples/reward_model/run.sh [output folder, default runs/reward_model]
 #
-# LEARN are folders of judged trajectories, POLICY the Hugging Face model that becomes the reward model. JUDGE (with its
-# TASKS) is optional: trajectories whose verdicts are compared with the model's. Training takes train_idefics2.sh's
-# variables; the values here are WebRL's (learning rate 5e-6 as a cosine, 4 epochs, batch 128).
+# These are of NUM_ROUNDS=3 bash examples/quickstart/run.sh. LEARN are folders of judged trajectories, POLICY the
+# Hugging Face model that becomes the reward model. JUDGE (with its TASKS) is optional: trajectories whose verdicts are
+# compared with the model's. Training takes train_idefics2.sh's variables; the values here are WebRL's (learning rate
+# 5e-6 as a cosine, 4 epochs, batch 128).
 # A stage whose output exists is not done again.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../../common/variables.sh"

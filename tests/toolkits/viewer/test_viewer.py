@@ -233,6 +233,20 @@ def test_the_commands_take_the_task_again_with_the_server_that_answered(tmp_path
     assert f"--model_name_or_path {tmp_path}/moved/IL/policy" in told["commands"][1]
 
 
+def test_the_server_may_stand_in_the_log_of_the_round_that_explored_meanwhile(tmp_path: Path, opened: Opened) -> None:
+    results = tmp_path / "night" / "IL" / "test"
+    folder = write_trajectory(results, "Shop--1")
+    typed = {
+        "IL/logs/test.log": f"collection/run.py --output_dir {results} --api_localhost http://127.0.0.1:5002/predict",
+        "optim-1/logs/server.log": "server/hf_online_server.py --model_name_or_path a --port 5002",
+    }
+    for name, words in typed.items():
+        (tmp_path / "night" / name).parent.mkdir(parents=True)
+        (tmp_path / "night" / name).write_text(f"$ /venv/python3 {words}\n")
+    told = json.loads(opened(tmp_path / "night").answer("trajectory", {"set": "night/IL/test", "name": folder.name}))
+    assert told["commands"][1] == "python server/hf_online_server.py --model_name_or_path a --port 5002 &"
+
+
 def test_who_asks_from_elsewhere_needs_the_token_and_websites_get_nothing(
     tmp_path: Path, client: Callable[..., TestClient]
 ) -> None:
