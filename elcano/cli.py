@@ -112,11 +112,10 @@ def _run(command: Run) -> int:
                 results.append(result)
                 done = Logbook(run_dir).seconds()
                 write_report(run_dir, results, done, here_s)
+                console.print(f"{result.name}: {result.num_success} of {result.num_tasks} test tasks solved")
                 if len(results) == 1 and (task := failed(run_dir, result)):
                     picture = film(executor, run_dir, result.name, task)
-                    console.print(
-                        f"{result.success_rate:.1%} solved; how it fails at {task}: {short(picture)}", soft_wrap=True
-                    )
+                    console.print(f"how it fails at {task}: {short(picture)}", soft_wrap=True)
                 if pace := left(recipe, done):
                     console.print(pace)
         except KeyboardInterrupt:
@@ -126,11 +125,12 @@ def _run(command: Run) -> int:
         console.print(f"summary: {run_dir / 'summary.json'}\nplot:    {run_dir / 'success.png'}")
         inside = f"in a new shell after: source {short(Path(sys.prefix) / 'bin' / 'activate')}"
         console.print(f"look:    elcano view {short(command.output_dir)}   ({inside})", markup=False, soft_wrap=True)
-        if task := learned(run_dir, results):
+        task = learned(run_dir, results)
+        if task:
             pictures = [short(film(executor, run_dir, result.name, task)) for result in (results[0], results[-1])]
             console.print(f"{task}:\n  failed  {pictures[0]}\n  solved  {pictures[1]}", soft_wrap=True)
         if recipe.embedded_sites and recipe.rounds:
-            words = f"{short(command.recipe)} {example(recipe)} --output_dir {short(command.output_dir)}"
+            words = f"{short(command.recipe)} {example(recipe, task)} --output_dir {short(command.output_dir)}"
             console.print(f"yours:   elcano try {words}", markup=False, soft_wrap=True)
     return 0
 

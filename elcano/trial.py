@@ -47,9 +47,10 @@ def try_task(recipe: Recipe, run_dir: Path, executor: Executor, ques: str, web: 
     _say(f"look: elcano view {short(run_dir)} (set {NAME}, {folder.name})")
 
 
-def example(recipe: Recipe) -> str:
-    """The first test task as words of `elcano try`."""
-    task = read_tasks(files(recipe.test_tasks)[0])[0]
+def example(recipe: Recipe, wanted: str | None = None) -> str:
+    """A test task as words of `elcano try`: the one whose id is `wanted`, or the first."""
+    tasks = [task for file in files(recipe.test_tasks) for task in read_tasks(file)]
+    task = next((task for task in tasks if task.id == wanted), tasks[0])
     site = task.web.removeprefix("http://").removesuffix(f".localhost:{SITES_PORT}/")
     return f"{shlex.quote(task.ques)} --web {site if _address(site) == task.web else task.web}"
 

@@ -46,6 +46,7 @@ def test_without_a_trained_policy_one_line_says_what_to_do(tmp_path: Path) -> No
 
 def test_a_finished_run_suggests_a_task_of_its_own_kind() -> None:
     assert example(load_recipe(RECIPE)) == "'I want you to find the price of \"Teyaf Indigo\".' --web shop"
+    assert example(load_recipe(RECIPE), "Wiki-fact-test--000").endswith(" --web encyclopedia")
     looking = load_recipe(ROOT / "examples" / "looking" / "recipe.py")
     assert example(looking) == "'find \"Vinmad 72\" and tell the color of its shape.' --web gallery"
 
