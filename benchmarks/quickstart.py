@@ -98,7 +98,7 @@ def run(clone: Path, log: Path) -> dict:
 
 def environment() -> dict[str, str]:
     """Without the virtual environment that this command runs in, and what the quickstart reads."""
-    dropped = {"VIRTUAL_ENV", "PYTHONPATH", "SEED", "NUM_ROUNDS", "NUM_TEST_TASKS", "CONTROLS", "LOOKS"}
+    dropped = {"VIRTUAL_ENV", "PYTHONPATH", "SEED", "NUM_ROUNDS", "NUM_TEST_TASKS", "OVERLAP", "CONTROLS", "LOOKS"}
     kept = {name: value for name, value in os.environ.items() if name not in dropped}
     own = str(Path(os.environ.get("VIRTUAL_ENV", "/nowhere")) / "bin")
     return kept | {"PATH": os.pathsep.join(part for part in kept["PATH"].split(os.pathsep) if part != own)}

@@ -268,9 +268,11 @@ def remember_recipe(recipe: Recipe, run_dir: Path) -> None:
         write_json(path, now)
         return
     began = read_json(path)
+    left_out = [round["name"] for round in began["rounds"][len(now["rounds"]) :]]
     if names := sorted(name for name in _differing(began, now) if name.split(".")[0] not in _MAY_CHANGE):
+        gone_on = f"; it has gone on to {left_out[-1]}, which this one leaves out" if left_out else ""
         raise UserError(
-            f"{run_dir} was started with another recipe (changed: {', '.join(names)}); "
+            f"{run_dir} was started with another recipe (changed: {', '.join(names)}{gone_on}); "
             "give another --output_dir, or delete that folder to start over"
         )
     if len(now["rounds"]) > len(began["rounds"]):

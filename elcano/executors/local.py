@@ -62,8 +62,8 @@ class Executor:
                         process.wait(0.5)
         except BaseException as error:
             if not isinstance(error, Exception):
-                name = command.log.stem
-                console.print(f"  stopping: waiting until {name} has saved its work; Ctrl-C again stops it at once")
+                what = shlex.join(command.words[:2])
+                console.print(f"  stopping: waiting until `{what}` has saved its work; Ctrl-C again stops it at once")
             _end(process)
             raise
         if process.returncode:

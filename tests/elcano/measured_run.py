@@ -5,6 +5,7 @@ import itertools
 import json
 import os
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 from common.files import write_json
@@ -22,19 +23,21 @@ NUM_STEPS, CORES, START_S = 3, 2, 5.0
 _BEGAN_AT = 1_700_000_000.0
 
 
-def write_run(folder: Path, recipe: Recipe, tasks_by_stage: dict[str, int]) -> None:
-    """Stages such as IL/explore and IL/test with so many tasks, 16 sessions, each trajectory `NUM_STEPS` long."""
+def write_run(folder: Path, recipe: Recipe, tasks_by_stage: dict[str, int], at_once: Sequence[str] = ()) -> None:
+    """Stages such as IL/explore and IL/test with so many tasks, 16 sessions, each trajectory `NUM_STEPS` long; those
+    `at_once` begin when the one before them did."""
     folder.mkdir()
     remember_recipe(recipe, folder)
     (folder / "stages").mkdir()
-    began_at = _BEGAN_AT
+    began_at = ended_at = _BEGAN_AT
     for stage, num_tasks in tasks_by_stage.items():
+        began_at = began_at if stage in at_once else ended_at + 60
         name, _, kind = stage.partition("/")
         trajectories = folder / name / {"explore": "trajectories"}.get(kind, kind)
         seconds = run_virtually(_browse(trajectories, num_tasks, began_at)) + START_S
         note = {"stage": stage, "seconds": seconds, "finished_at": began_at + seconds}
         write_json(folder / "stages" / f"{stage.replace('/', '.')}.json", note)
-        began_at += seconds + 60
+        ended_at = began_at + seconds
 
 
 async def _browse(folder: Path, num_tasks: int, began_at: float) -> float:

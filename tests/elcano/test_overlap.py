@@ -82,6 +82,7 @@ def test_otherwise_one_comes_behind_the_other(noted: Callable[[bool], list[str]]
         ("testing", {"reset_command": "make reset"}, "testing sets reset_command"),
         ("exploration", {"site_interval_s": 2.0}, "exploration sets site_interval_s"),
         ("testing", {"site_concurrency": 1}, "testing sets site_concurrency"),
+        ("testing", {"env": "webarena"}, "testing sets env='webarena'"),
     ],
 )
 def test_what_two_collectors_do_not_share_is_refused(part: str, values: dict[str, object], named: str) -> None:

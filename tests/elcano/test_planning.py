@@ -236,6 +236,14 @@ def test_a_stage_is_predicted_by_another(run_dir: Path) -> None:
     assert simulate(tasks(200), costs, same).seconds == pytest.approx(span_s(measured.attempts[0]), rel=0.05)
 
 
+def test_stages_that_browsed_at_once_give_no_speeds(tmp_path: Path) -> None:
+    stages = {"IL/explore": 20, "IL/test": 20, "optim-1/explore": 30, "optim-1/test": 20}
+    write_run(tmp_path / "run", load_recipe(QUICKSTART), stages, at_once=["optim-1/explore"])
+    assert read_run(tmp_path / "run").undisturbed == ("IL/explore", "optim-1/test")
+    write_run(tmp_path / "both", load_recipe(QUICKSTART), stages, at_once=["IL/test", "optim-1/test"])
+    assert set(read_run(tmp_path / "both").undisturbed) == set(stages)  # better than none
+
+
 def test_a_run_that_was_started_again_has_two_attempts(run_dir: Path) -> None:
     stage = read_run(run_dir).browsing["IL/test"]
     later = []
