@@ -235,6 +235,7 @@ def _micro_batch(config: Config, hf: Any, chunks: Chunks) -> MicroBatch:
         segment_lengths=None,
         images=LazyImages(images, lambda: images),
         lengths=(length,) * rows,
+        reads=(length,) * rows,
     )
 
 

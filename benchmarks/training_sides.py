@@ -207,7 +207,8 @@ class Elcano:
     def _cost(self, sample: TokenizedSample) -> float:
         """As `training.cost` estimates it."""
         images = sum(3 * self.vision.image_flops(self.encoder, *picture.size) for picture in sample.images)
-        return language_flops(self.hf.text_config, [len(sample.ids)], int(sample.loss_mask.sum())) + images
+        labels = int(sample.loss_mask.sum())
+        return language_flops(self.hf.text_config, [len(sample.ids)], [sample.num_read], labels) + images
 
     def step(self, job: Job, batches: list[MicroBatch]) -> tuple[float, float | None]:
         """Its loss, and the work of the busiest replica by the mean."""

@@ -40,6 +40,11 @@ class Reading:
         return self.chunk.end == self.sequence.prompt_tokens
 
     @property
+    def asking(self) -> Chunk:
+        """The chunk, and how many of its tokens stand before the wanted ones."""
+        return dataclasses.replace(self.chunk, num_unread=min(self.wanted.start, self.chunk.length))
+
+    @property
     def wanted(self) -> range:
         sequence, chunk = self.sequence, self.chunk
         if sequence.options.num_scored:  # the logits behind a token belong to the next one

@@ -60,6 +60,19 @@ class Adapters:
         finally:
             self.rows = {}
 
+    @contextlib.contextmanager
+    def narrowed(self, tokens: Sequence[int]) -> Iterator[None]:
+        """Inside, these of the step's tokens are all that there are."""
+        before, place = self.rows, {token: index for index, token in enumerate(tokens)}
+        self.rows = {
+            name: torch.tensor([place[token] for token in rows.tolist() if token in place], dtype=torch.long)
+            for name, rows in before.items()
+        }
+        try:
+            yield
+        finally:
+            self.rows = before
+
     def _load(self, hf_model: torch.nn.Module, name: str, folder: Path) -> None:
         config, weights = _read(name, folder)
         if config.get("use_dora") or config.get("bias", "none") != "none" or config.get("modules_to_save"):

@@ -135,7 +135,7 @@ class ModelStep:
             token_ids += reading.sequence.prompt.token_ids[reading.chunk.start : reading.chunk.end]
             adapters += [reading.sequence.prompt.adapter] * reading.chunk.length
         step = self.model.new_step(
-            self._scheduler.slots, [reply.chunk for reply in replies], [reading.chunk for reading in readings]
+            self._scheduler.slots, [reply.chunk for reply in replies], [reading.asking for reading in readings]
         )
         features = [feature for reading in readings for feature in reading.features]
         with self.model.adapters.routed(adapters):

@@ -28,17 +28,24 @@ Kernel = Callable[..., torch.Tensor]  # (query, key, value, attn_mask=..., is_ca
 class Chunk:
     """`length` new tokens of the sequence in `row`, of which `start` positions are in the slots already.
 
-    `position_ids` [rows, length] are for the rotary embedding; None: they count on from `start`.
+    `position_ids` [rows, length] are for the rotary embedding; None: they count on from `start`. Nobody reads what the
+    last layer makes of the first `num_unread` tokens.
     """
 
     row: int
     start: int
     length: int
     position_ids: torch.Tensor | None = dataclasses.field(default=None, compare=False)
+    num_unread: int = 0
 
     @property
     def end(self) -> int:
         return self.start + self.length
+
+    @property
+    def read(self) -> "Chunk":
+        """Its other tokens."""
+        return Chunk(self.row, self.start + self.num_unread, self.length - self.num_unread)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,6 +67,15 @@ class RaggedStep:
         positions = torch.cat([chunk.position_ids for chunk in chunks], dim=1).to(self._device)
         return positions if len(positions) == 1 else positions[:, None]
 
+    @cached_property
+    def read(self) -> list[int]:
+        """Of the new tokens those whose outcome in the last layer somebody reads."""
+        read, end = [], 0
+        for chunk in (*self.decoding, *self.chunks):
+            end += chunk.length
+            read += range(end - chunk.read.length, end)
+        return read
+
     @property
     def num_decoding(self) -> int:
         """Tokens of replies, which come before those of prompts."""
@@ -69,26 +85,30 @@ class RaggedStep:
         self, layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scale: float
     ) -> torch.Tensor:
         """query [1, heads, tokens, head_dim], key and value [1, kv_heads, tokens, head_dim] of the new tokens ->
-        [1, tokens, heads, head_dim]; the keys and values are stored on the way."""
-        output = query.new_empty(1, query.shape[2], query.shape[1], value.shape[3])
+        [1, tokens, heads, head_dim], in the last layer 0 at unread ones; the keys and values are stored on the way."""
+        is_last = layer == len(self.slots.layers) - 1
+        output = query.new_zeros(1, query.shape[2], query.shape[1], value.shape[3])
         begin = 0 if self._one_by_one else self.num_decoding
         if begin:
             output[0, :begin] = self._decode(layer, query[0, :, :begin], key[0, :, :begin], value[0, :, :begin], scale)
-        for chunk, mask in zip(self._own_chunks, self._chunk_masks, strict=True):
-            new = slice(begin, begin + chunk.length)
+        for chunk, mask in zip(self._own_chunks, self._end_masks if is_last else self._chunk_masks, strict=True):
+            new, asking = slice(begin, begin + chunk.length), chunk.read if is_last else chunk
+            begin = new.stop
             keys, values = self.slots.layers[layer][:, chunk.row, :, : chunk.end]  # [kv_heads, end, head_dim]
             keys[:, chunk.start :], values[:, chunk.start :] = key[0, :, new], value[0, :, new]
+            if not asking.length:
+                continue
+            queries = slice(new.stop - asking.length, new.stop)
             attended = self.kernel(
-                query[:, :, new],
+                query[:, :, queries],
                 keys[None],
                 values[None],
                 attn_mask=mask,
-                is_causal=mask is None and chunk.length > 1,
+                is_causal=mask is None and asking.length > 1,
                 scale=scale,
                 enable_gqa=query.shape[1] != key.shape[1],
             )
-            output[:, new] = attended.transpose(1, 2)
-            begin = new.stop
+            output[:, queries] = attended.transpose(1, 2)
         return output
 
     def _decode(
@@ -143,11 +163,18 @@ class RaggedStep:
 
     @cached_property
     def _chunk_masks(self) -> list[torch.Tensor | None]:
+        return self._masks(self._own_chunks)
+
+    @cached_property
+    def _end_masks(self) -> list[torch.Tensor | None]:
+        return self._masks([chunk.read for chunk in self._own_chunks])
+
+    def _masks(self, chunks: Sequence[Chunk]) -> list[torch.Tensor | None]:
         """[length, end] each, or None where plain causal attention says the same."""
         masks: list[torch.Tensor | None] = []
-        for chunk in self._own_chunks:
+        for chunk in chunks:
             windowed = self.sliding_window is not None and chunk.end > self.sliding_window
-            if (chunk.start == 0 or chunk.length == 1) and not windowed:
+            if chunk.length == 0 or ((chunk.start == 0 or chunk.length == 1) and not windowed):
                 masks.append(None)
             else:
                 own = torch.arange(chunk.start, chunk.end, device=self._device)

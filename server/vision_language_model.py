@@ -23,7 +23,7 @@ from models.image_settings import ImageSettings
 from models.processor import load_processor, settings_for, splitting_remark, to_stderr
 from models.registry import family
 from models.text import decode_reply, render, tokenize
-from server import ragged_attention
+from server import last_layer, ragged_attention
 from server.config import ModelFlags
 from server.kv_slots import KVSlots
 from server.lora import Adapters
@@ -54,6 +54,7 @@ class VisionLanguageModel:
         self._kernel = KERNELS[options.attn_implementation]
         self._no_mask = torch.zeros(1, 1, 1, 1, device=self.device)  # 4-D masks are passed on; steps bring their own
         self.adapters = Adapters(self.hf_model, options.adapters)
+        last_layer.cut(self._text_model, self.adapters)
         config, generation = self.hf_model.config, self.hf_model.generation_config
         self.images = self.family.image_encoder(self.processor, config)
         if options.do_image_splitting is None and (remark := splitting_remark(folder, self.processor)):

@@ -40,6 +40,12 @@ class TokenizedSample:
         num_tokens = int(self.loss_mask[1:].sum()) - sum(count for count, _ in self.earlier)
         return (*self.earlier, (num_tokens, self.columns))
 
+    @property
+    def num_read(self) -> int:
+        """How many positions, counted from the end, hold all labels: nothing reads the last layer before them."""
+        labeled = self.loss_mask[1:].nonzero()
+        return len(self.ids) - int(labeled[0]) if len(labeled) else 0
+
 
 @dataclasses.dataclass(frozen=True)
 class MicroBatch:
@@ -51,6 +57,7 @@ class MicroBatch:
         restart in each segment and attention stays within it.
     images: all are counted, this rank's share of them is made as the vision tower takes it.
     lengths [n]: of the samples.
+    reads [n]: of each, `TokenizedSample.num_read`.
     is_feature [b, s] bool: the tokens that stand for an image's features.
     position_ids [rows, b, s]: of a family whose tokens do not simply count (`ImageEncoder.position_ids`), 0 at padding.
     """
@@ -62,6 +69,7 @@ class MicroBatch:
     segment_lengths: tuple[int, ...] | None
     images: LazyImages
     lengths: tuple[int, ...]
+    reads: tuple[int, ...] = ()
     is_feature: torch.Tensor | None = None
     position_ids: torch.Tensor | None = None
 
@@ -69,6 +77,14 @@ class MicroBatch:
     def num_tokens(self) -> int:
         """Without padding."""
         return sum(self.lengths)
+
+    @property
+    def num_read(self) -> int | None:
+        """How many positions at the end of the rows hold all labels; None where they are not counted."""
+        if not self.reads or self.segment_lengths is not None:
+            return None
+        ends = zip(self.lengths, self.reads, strict=True)
+        return max(1, *(self.tokens.size(1) - length + read for length, read in ends))
 
     def on(self, device: torch.device) -> "MicroBatch":
         """A copy with its tensors on `device`; images are loaded apart."""
@@ -196,6 +212,7 @@ class Collator:
             segment_lengths=None,
             images=self._own_images(images),
             lengths=tuple(len(sample.ids) for sample in samples),
+            reads=tuple(sample.num_read for sample in samples),
             is_feature=is_feature,
             position_ids=position_ids,
         )

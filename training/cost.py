@@ -45,11 +45,12 @@ class CostModel:
     def _cost(self, sample: StoredSample, of_image: Any) -> float:
         sizes = [read_picture(sample.id, image).size for image in sample.find_images()]
         turns = [turn["value"] for turn in sample.fields["conversations"]]
-        replies = turns[1::2] if EARLIER in sample.fields else turns[-1:]
+        replies, first = (turns[1::2], 1) if EARLIER in sample.fields else (turns[-1:], -1)
         of_text = self._count_tokens("".join(turns))
         of_images = sum(self.encoder.image_encoder.num_tokens(*size) for size in sizes)
         length = min(of_text + of_images, self.encoder.seq_len)
-        language = language_flops(self.text, [length], self._count_tokens("".join(replies)))
+        read = min(self._count_tokens("".join(turns[first:])), length)
+        language = language_flops(self.text, [length], [read], self._count_tokens("".join(replies)))
         return language + sum(of_image(*size) for size in sizes)
 
     def _count_tokens(self, text: str) -> float:

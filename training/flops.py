@@ -1,8 +1,8 @@
 """How many floating-point operations a step needs, as a model, and how many a GPU could do.
 
-Counted is what the model asks for: real tokens, without padding, recomputation or logits that no label wants; a
-backward pass is two forward passes. Source: Kaplan et al. 2020, appendix B; attention as in Chowdhery et al. 2022
-(PaLM), appendix B, but causal.
+Counted is what the model asks for: real tokens, without padding, recomputation, or logits and positions of the last
+layer that no label wants; a backward pass is two forward passes. Source: Kaplan et al. 2020, appendix B; attention as
+in Chowdhery et al. 2022 (PaLM), appendix B, but causal.
 """
 
 from collections.abc import Sequence
@@ -32,14 +32,20 @@ def peak_flops(tflops: float = 0.0) -> float | None:
     return next((peak * 1e12 for key, peak in _PEAK_TFLOPS.items() if key in name), None)
 
 
-def language_flops(text: Any, lengths: Sequence[float], num_labels: float) -> float:
-    """Forward and backward of the language model, on sequences of `lengths` tokens of which `num_labels` are predicted;
-    `text` is its Hugging Face configuration."""
+def language_flops(text: Any, lengths: Sequence[float], reads: Sequence[float], num_labels: float) -> float:
+    """Forward and backward of the language model, on sequences of `lengths` tokens of which `num_labels` are predicted,
+    all among the last `reads` of each; `text` is its Hugging Face configuration."""
     heads, kv_heads, size, hidden = text.num_attention_heads, text.num_key_value_heads, text.head_dim, text.hidden_size
-    weights = hidden * size * (2 * heads + 2 * kv_heads) + 3 * hidden * text.intermediate_size  # of a layer
+    keys = 2 * hidden * size * kv_heads  # and values: weights of a layer
+    others = 2 * hidden * size * heads + 3 * hidden * text.intermediate_size
     window = getattr(text, "sliding_window", None)
-    attention = sum(_num_attended(length, window) for length in lengths) * 4 * heads * size
-    layers = text.num_hidden_layers * (2 * weights * sum(lengths) + attention)
+    unread = [length - read for length, read in zip(lengths, reads, strict=True)]
+
+    def layer(positions: Sequence[float]) -> float:
+        attended = sum(_num_attended(count, window) for count in positions)
+        return 2 * others * sum(positions) + 4 * heads * size * attended
+
+    layers = text.num_hidden_layers * (layer(lengths) + 2 * keys * sum(lengths)) - layer(unread)
     return 3.0 * (layers + 2 * hidden * text.vocab_size * num_labels)
 
 

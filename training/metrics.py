@@ -91,7 +91,9 @@ class StepMetrics:
 
 
 def _flops_of(text: Any, batches: Sequence[MicroBatch]) -> float:
-    return sum(language_flops(text, batch.lengths, int((batch.labels != IGNORE).sum())) for batch in batches)
+    return sum(
+        language_flops(text, batch.lengths, batch.reads, int((batch.labels != IGNORE).sum())) for batch in batches
+    )
 
 
 def mean_loss(losses: Sequence[torch.Tensor]) -> float:

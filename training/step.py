@@ -65,6 +65,7 @@ def _forward_step(loss: LossFunction, batches: Iterator[MicroBatch], model: Any)
         segment_lengths=batch.segment_lengths,
         is_feature=batch.is_feature,
         position_ids=batch.position_ids,
+        num_read=batch.num_read,
     )
     return output, partial(loss, batch)
 

@@ -82,7 +82,10 @@ def test_a_run_may_go_on_with_further_rounds_and_then_has_them(tmp_path, monkeyp
     remember_recipe(load_recipe(QUICKSTART), tmp_path)
     remember_recipe(whole, tmp_path)
     changed = [*whole.rounds[:2], dataclasses.replace(whole.rounds[2], il_share=0.5)]
-    for rounds, said in ((whole.rounds[:1], r".*; it has gone on to optim-2, which this one leaves out\)"), (changed, "")):
+    for rounds, said in (
+        (whole.rounds[:1], r".*; it has gone on to optim-2, which this one leaves out\)"),
+        (changed, ""),
+    ):
         with pytest.raises(UserError, match=rf"changed: rounds{said}"):
             remember_recipe(dataclasses.replace(whole, rounds=rounds), tmp_path)
 

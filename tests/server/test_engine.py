@@ -63,6 +63,22 @@ def test_greedy_equals_generate_in_any_batch_mix(engine: Engine) -> None:
         assert future.result(60).token_ids == generated(engine.model, *shape, max_new_tokens=5 + 7 * index)
 
 
+def test_of_a_prompt_the_last_layer_computes_one_token(engine: Engine) -> None:
+    prompt, lengths = prompt_of(engine, *MIX[0]), ([], [])  # tokens of the first and the last layer, step by step
+    layers = engine.model.hf_model.get_decoder().layers
+    hooks = [
+        layer.mlp.register_forward_pre_hook(lambda _, inputs, noted=noted: noted.append(inputs[0].shape[1]))
+        for layer, noted in zip((layers[0], layers[-1]), lengths, strict=True)
+    ]
+    engine.submit(prompt, GREEDY).result(60)
+    for hook in hooks:
+        hook.remove()
+    first, last = lengths
+    assert len(prompt.token_ids) > 3 * engine.config.prefill_chunk
+    assert last[0] == 1
+    assert sum(first) - sum(last) == len(prompt.token_ids) - 1
+
+
 def test_greedy_equals_generate_at_an_end_token(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """An ordinary token becomes an end token: once where it comes late, once where min_new_tokens forbids it."""
     free = generated(engine.model, *MIX[0])

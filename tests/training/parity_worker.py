@@ -248,7 +248,11 @@ def compare(text: str, megatron_folder: Path, reference: Reference, with_columns
     if config.pp == 1:
         logits = list(sample_logits(unwrap(chunks)[0], batches, reference, config.cp))
     losses: dict[str, torch.Tensor] = {}
-    loss = step(chunks, batches, Sft(), losses)
+    with lengths_of_last_layer(chunks) as lengths:
+        loss = step(chunks, batches, Sft(), losses)
+    if lengths and not {"sp", "full", "packed"} & set(text.split(",")) and config.cp == 1 and not on_te(chunks):
+        assert lengths == [batch.num_read for batch in batches], "the last layer computes what nobody reads"
+        assert all(length < batch.tokens.size(1) for length, batch in zip(lengths, batches, strict=True))
     gradients = reference.gradients_of(chunks, config)
     exact = reference.exact
     if config.layout.bf16:
@@ -285,6 +289,24 @@ def statistics_of(algorithm: Algorithm, logprobs: torch.Tensor, columns: SampleC
     per_sample = {name: torch.tensor([value]) for name, value in columns.per_sample.items()}
     batch = BatchColumns(torch.tensor([len(logprobs)]), per_sample, columns.per_token)
     return algorithm.statistics(PredictedTokens(logprobs, batch))
+
+
+@contextlib.contextmanager
+def lengths_of_last_layer(chunks: Chunks) -> Iterator[list[int]]:
+    """Of the rows that enter the last feed-forward inside, micro-batch by micro-batch; on the stage that has it."""
+    lengths: list[int] = []
+    if not parallel_state.is_pipeline_last_stage():
+        yield lengths
+        return
+    module = unwrap(chunks)[-1].language_model.decoder.layers[-1].mlp
+    hook = module.register_forward_pre_hook(lambda _, inputs: lengths.append(inputs[0].size(0)))
+    yield lengths
+    hook.remove()
+
+
+def on_te(chunks: Chunks) -> bool:
+    """TransformerEngine's attention takes whole rows."""
+    return unwrap(chunks)[0].kernels.attention == "te"
 
 
 def gradient_norm(optimizer: MegatronOptimizer) -> float:

@@ -116,6 +116,16 @@ def test_rows_of_a_micro_batch(make: Any, monkeypatch: Any, window: int | None, 
 
 @pytest.mark.parametrize("kernel", ["blocks", "varlen"])
 @pytest.mark.parametrize("window", [None, 5, 24])
+@pytest.mark.parametrize("count", [1, 9, 40, 69])
+def test_from_the_last_positions(make: Any, monkeypatch: Any, count: int, window: int | None, kernel: str) -> None:
+    monkeypatch.setattr(attention, "varlen_attn", flash_for_lengths)
+    tensors = inputs(70, batch=3)
+    actual = make(window, kernel == "varlen")(tensors[0][-count:], *tensors[1:], None)
+    assert_same(actual, plain(*tensors, (70,), window)[-count:], tensors)
+
+
+@pytest.mark.parametrize("kernel", ["blocks", "varlen"])
+@pytest.mark.parametrize("window", [None, 5, 24])
 @pytest.mark.parametrize(("lengths", "batch"), [((40, 8, 100, 12), 1), ((84,), 2)])
 def test_context_parallel_parts(
     make: Any, monkeypatch: Any, lengths: tuple, batch: int, window: int | None, kernel: str

@@ -54,7 +54,17 @@ def real_cost(costs: CostModel, sample: StoredSample) -> float:
     sizes = [read_picture(sample.id, image).size for image in sample.find_images()]
     tokens = costs.encoder.encode(sample.id, sample.fields["conversations"], sizes)
     vision = sum(costs.vision.image_flops(costs.encoder.image_encoder, *size) for size in sizes)
-    return language_flops(costs.text, [len(tokens.ids)], int(tokens.loss_mask.sum())) + 3 * vision
+    read = len(tokens.ids) - int(tokens.loss_mask[1:].nonzero()[0])
+    return language_flops(costs.text, [len(tokens.ids)], [read], int(tokens.loss_mask.sum())) + 3 * vision
+
+
+def test_positions_that_nobody_reads_cost_the_last_layer_their_keys_and_values_alone(costs: CostModel) -> None:
+    text = costs.text
+    size, hidden = text.head_dim, text.hidden_size
+    of_each = 2 * hidden * size * text.num_attention_heads + 3 * hidden * text.intermediate_size
+    pairs = sum(range(1, 8))  # the first seven positions see themselves and those before
+    unread = 3 * (2 * of_each * 7 + 4 * text.num_attention_heads * size * pairs)
+    assert language_flops(text, [10], [10], 2) - language_flops(text, [10], [3], 2) == pytest.approx(unread)
 
 
 def test_replicas_have_as_much_work_on_mixed_samples(costs: CostModel) -> None:

@@ -52,17 +52,20 @@ class CausalAttention(MegatronModule):
         packed_seq_params: PackedSamples | None = None,
         **_: Any,
     ) -> torch.Tensor:
-        """query [s, b, heads, d], key and value [s, b, kv_heads, d] -> [s, b, heads * d]; packed ones have no b."""
+        """query [s, b, heads, d], key and value [s, b, kv_heads, d] -> [s, b, heads * d]; packed ones have no b.
+        Of whole rows the last queries alone may be given."""
         size = self.group.size()
         if packed_seq_params is not None:
             lengths = packed_seq_params.lengths
             query, key, value = (tensor.unsqueeze(1) for tensor in (query, key, value))
         else:
-            lengths = (query.size(0) * size,)
+            lengths = (key.size(0) * size,)
         if size > 1:
             both = AllGather.apply(torch.stack([key, value], dim=1), self.group)
             key, value = both.index_select(0, gathered_order(lengths, size, both.device)).unbind(1)
         held = list(blocks(lengths, self.group.rank(), size))
+        if query.size(0) < key.size(0) and size == 1:
+            held = [Block(0, query.size(0), 0, key.size(0) - query.size(0))]
         attend = self._in_one_call if self.varlen else self._block_by_block
         output = attend(query, key, value, held).flatten(2)
         return output if packed_seq_params is None else output.squeeze(1)

@@ -10,6 +10,7 @@ from megatron.core.transformer.transformer_config import TransformerConfig
 from models.language import rotary_share
 from models.registry import family_of
 from models.weight_table import padded_vocab_size
+from training.modules import last_layer
 from training.modules.batching import IGNORE
 from training.modules.kernels import Kernels
 from training.modules.layers import layer_spec
@@ -27,7 +28,11 @@ _CUT = (
 
 
 class LanguageModel(GPTModel):
-    """`GPTModel` that computes logits only where there is a label, and never for the rows that pad the vocabulary."""
+    """`GPTModel` that computes logits only where there is a label, and never for the rows that pad the vocabulary.
+
+    `num_read`, given with labels: that many positions at the end of the rows hold all of them, and the last layer is
+    computed there alone, where the layout allows it.
+    """
 
     def __init__(
         self,
@@ -39,10 +44,11 @@ class LanguageModel(GPTModel):
         post_process: bool,
         vp_stage: int | None,
     ) -> None:
-        text = hf.get_text_config()
+        text, deepstack = hf.get_text_config(), family_of(hf).num_deepstack(hf)
+        cuts_last = post_process and last_layer.may_be_cut(config, kernels) and deepstack < text.num_hidden_layers
         super().__init__(
             config,
-            layer_spec(config, vp_stage, trainable.lora, kernels),
+            layer_spec(config, vp_stage, trainable.lora, kernels, cuts_last),
             vocab_size=padded_vocab_size(text.vocab_size, config.tensor_model_parallel_size),
             max_sequence_length=text.max_position_embeddings,
             pre_process=pre_process,
@@ -61,6 +67,7 @@ class LanguageModel(GPTModel):
             )
         elif text.rope_parameters.get("rope_type", "default") != "default":
             self.rotary_pos_emb.inv_freq = frequencies(text)  # Megatron's own scaling has other values fixed
+        self._cuts_last = cuts_last
         self.num_real_tokens = text.vocab_size
         names = trainable.value_heads
         self.value_heads: torch.nn.Module | None = ValueHeads(config, names) if names and post_process else None
@@ -75,6 +82,13 @@ class LanguageModel(GPTModel):
             # the norm of the gradient misses every rank's part but the first's.
             parameter.tensor_model_parallel = name.endswith(_CUT)
 
+    def forward(
+        self, *args: Any, labels: torch.Tensor | None = None, num_read: int | None = None, **kwargs: Any
+    ) -> torch.Tensor:
+        if self._cuts_last:
+            self.decoder.layers[-1].self_attention.num_read = None if labels is None else num_read
+        return super().forward(*args, labels=labels, **kwargs)
+
     def _postprocess(
         self, hidden_states: torch.Tensor, *args: object, labels: torch.Tensor | None = None, **kwargs: object
     ) -> torch.Tensor:
@@ -88,10 +102,11 @@ class LanguageModel(GPTModel):
         if labels is None:
             return self._logits(hidden_states)
         labeled = labels != IGNORE
+        hidden_states = hidden_states[labeled[:, -hidden_states.size(1) :]]
         if self.value_heads is not None:
-            values = self._with_tied_copy(self.value_heads(hidden_states[labeled]))
+            values = self._with_tied_copy(self.value_heads(hidden_states))
             return values.new_zeros(*labels.shape, values.size(-1)).masked_scatter(labeled.unsqueeze(-1), values)
-        losses = tensor_parallel.vocab_parallel_cross_entropy(self._logits(hidden_states[labeled]), labels[labeled])
+        losses = tensor_parallel.vocab_parallel_cross_entropy(self._logits(hidden_states), labels[labeled])
         return torch.zeros(labels.shape, device=labels.device).masked_scatter(labeled, losses)
 
     def _with_tied_copy(self, values: torch.Tensor) -> torch.Tensor:

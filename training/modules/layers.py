@@ -14,15 +14,17 @@ from megatron.core.transformer.transformer_block import TransformerBlockSubmodul
 from megatron.core.transformer.transformer_config import TransformerConfig
 
 from data.adapter_record import Lora
+from training.modules import last_layer
 from training.modules.attention import CausalAttention
 from training.modules.kernels import Kernels
 from training.modules.lora import add_adapters
 
 
 def layer_spec(
-    config: TransformerConfig, vp_stage: int | None, lora: Lora | None, kernels: Kernels
+    config: TransformerConfig, vp_stage: int | None, lora: Lora | None, kernels: Kernels, cuts_last: bool
 ) -> TransformerBlockSubmodules:
-    """The pre-norm decoder layers of this chunk, with RMSNorm and causal self-attention, and adapters if asked for."""
+    """The pre-norm decoder layers of this chunk, with RMSNorm and causal self-attention, and adapters if asked for;
+    `cuts_last`: the last of them may be asked for the end of its rows alone."""
     norm = _norm(kernels)
     if kernels.layers == "te":
         layer = get_gpt_layer_with_transformer_engine_spec(
@@ -37,7 +39,10 @@ def layer_spec(
     layer.submodules.self_attention.submodules.core_attention = _attention(kernels)
     if lora is not None:
         add_adapters(layer.submodules, lora)
-    return TransformerBlockSubmodules([layer] * get_num_layers_to_build(config, vp_stage), norm)
+    layers = [layer] * get_num_layers_to_build(config, vp_stage)
+    if cuts_last:
+        layers[-1] = last_layer.cut(layer)
+    return TransformerBlockSubmodules(layers, norm)
 
 
 def _norm(kernels: Kernels) -> type:

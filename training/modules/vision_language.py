@@ -102,6 +102,7 @@ class VisionLanguageModel(MegatronModule):
         segment_lengths: tuple[int, ...] | None = None,
         is_feature: torch.Tensor | None = None,
         position_ids: torch.Tensor | None = None,
+        num_read: int | None = None,
     ) -> torch.Tensor:
         """
         Args:
@@ -112,6 +113,8 @@ class VisionLanguageModel(MegatronModule):
             is_feature: [b, s] bool, where image features stand (`ImageEncoder.is_feature`); None: at every mark.
             position_ids: [rows, b, s] of a family whose tokens do not count (`ImageEncoder.position_ids`), for the
                 rotary embedding of `rotary.py`; Megatron's plain one counts whatever they say. None: they count.
+            num_read: how many positions at the end of the rows hold all labels; the last layer need not be computed
+                before them. None: nothing is known.
 
         Returns:
             On the last pipeline stage the cross entropy [b, s] in fp32, of a critic its heads' log(V / (1 - V))
@@ -132,6 +135,7 @@ class VisionLanguageModel(MegatronModule):
             *(tokens, position_ids, None),
             decoder_input=embeddings,
             labels=own_labels,
+            num_read=num_read,
             packed_seq_params=packed,
             extra_block_kwargs=None if deepstack is None else {"context": deepstack},
         )
