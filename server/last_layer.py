@@ -27,7 +27,8 @@ def _forward(
     output = torch.zeros_like(hidden)
     attended, _ = layer.self_attn(hidden_states=layer.input_layernorm(hidden), step=step, **kwargs)
     if step.read:
-        read = hidden[:, step.read] + attended[:, step.read]
+        rows = torch.tensor(step.read, device=hidden.device)
+        read = hidden[:, rows] + attended[:, rows]
         with adapters.narrowed(step.read):
-            output[:, step.read] = read + layer.mlp(layer.post_attention_layernorm(read))
+            output[:, rows] = read + layer.mlp(layer.post_attention_layernorm(read))
     return output

@@ -87,7 +87,8 @@ class RaggedStep:
         """query [1, heads, tokens, head_dim], key and value [1, kv_heads, tokens, head_dim] of the new tokens ->
         [1, tokens, heads, head_dim], in the last layer 0 at unread ones; the keys and values are stored on the way."""
         is_last = layer == len(self.slots.layers) - 1
-        output = query.new_zeros(1, query.shape[2], query.shape[1], value.shape[3])
+        empty = query.new_zeros if is_last else query.new_empty
+        output = empty(1, query.shape[2], query.shape[1], value.shape[3])
         begin = 0 if self._one_by_one else self.num_decoding
         if begin:
             output[0, :begin] = self._decode(layer, query[0, :, :begin], key[0, :, :begin], value[0, :, :begin], scale)
