@@ -12,6 +12,7 @@ from typing import TypeVar
 from common.command_line import read
 from common.defaults import ROOT
 from common.errors import UserError
+from common.garbage import unsearched_at_end
 from common.limits import deferred
 from common.processes import reach_own_hosts_directly
 
@@ -48,6 +49,7 @@ def guarded(main: Callable[[Argument], int | None], argument: Argument) -> int:
     """Call `main(argument)`; a `UserError` becomes `error: ...` on stderr and 2, Ctrl-C becomes 130, and 141 means
     that whoever read the output left (`| head`)."""
     reach_own_hosts_directly()
+    unsearched_at_end()
     try:
         try:
             code = main(argument) or 0

@@ -1,6 +1,7 @@
 """A command as a child process: its output in its log, ended with all that it began."""
 
 import contextlib
+import functools
 import os
 import signal
 import subprocess
@@ -11,9 +12,9 @@ from common.processes import die_with_parent
 from elcano.executors.executor import Command
 
 
-def begin(command: Command, environment: Mapping[str, str]) -> subprocess.Popen:
+def begin(command: Command, environment: Mapping[str, str], niceness: int = 0) -> subprocess.Popen:
     """The process, in a session of its own: Ctrl-C is for us, who end commands and services in their order. It dies
-    with this process."""
+    with this process. `niceness` is added to this process's own."""
     command.log.parent.mkdir(parents=True, exist_ok=True)
     with open(command.log, "a") as file:
         file.write(f"$ {command.typed}\n")
@@ -26,7 +27,7 @@ def begin(command: Command, environment: Mapping[str, str]) -> subprocess.Popen:
             cwd=ROOT,
             env={**environment, **command.variables},
             start_new_session=True,
-            preexec_fn=_prepared,
+            preexec_fn=functools.partial(_prepare, niceness),
         )
 
 
@@ -37,6 +38,9 @@ def kill(process: subprocess.Popen) -> None:
     process.wait()
 
 
-def _prepared() -> None:
+def _prepare(niceness: int) -> None:
     die_with_parent()
+    os.nice(niceness)
+    with contextlib.suppress(OSError), open("/proc/self/autogroup", "w") as file:
+        file.write(str(niceness))  # where Linux shares cores out by session, niceness counts within one alone
     signal.pthread_sigmask(signal.SIG_SETMASK, ())  # Ray's processes block SIGINT, which children inherit

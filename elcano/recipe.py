@@ -120,8 +120,8 @@ class Recipe(Checked):
     """Also train each later round again without what exploration brought, on D_IL alone for as many steps, and test
     it: what is above it was learned from exploration, not from more steps."""
     overlap: bool = False
-    """Test a policy while the next round explores with it, on the same server, where the executor can: the sessions of
-    both are open. Not for websites that have one state for all, or where requests are spaced."""
+    """Test a policy while the next round explores, on the same server if it explores by itself, where the executor can:
+    the sessions of both are open. Not for websites that have one state for all, or where requests are spaced."""
     looks: bool = False
     """Also test the last policy with gray screenshots, and without trees: does it look, does it read?"""
     embedded_sites: bool = True

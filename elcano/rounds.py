@@ -57,6 +57,7 @@ def run_rounds(recipe: Recipe, run_dir: Path, executor: Executor) -> Iterator[Re
         with stages.exploring(round, policy, recipe.rounds[:number]) as trajectories:
             stages.test(name, policy)
             yield Result.read(run_dir, name)
+            stages.to_megatron(round, policy)
         if round.corrections:
             stages.correct(round, trajectories)
         samples = stages.select(round, trajectories, number)
@@ -96,7 +97,7 @@ class Stages:
         """Yields where the trajectories will be behind the block; they are collected beside it where that is possible.
         `before` are the rounds whose work may say what is explored."""
         trajectories = self.run_dir / round.name / "trajectories"
-        if not (self.recipe.overlap and self.executor.runs_beside and round.agent == "policy"):
+        if not (self.recipe.overlap and self.executor.runs_beside):
             yield trajectories
             self.explore(round, policy, before)
             return
@@ -182,18 +183,20 @@ class Stages:
                 self.run(python("toolkits/convert_to_tar_data.py", **data, save_dir=shards, **options), name, stage)
         return shards
 
+    def to_megatron(self, round: Round, policy: Path) -> None:
+        """The weights that a round's training begins with; nothing of it waits for what is explored."""
+        with self.logbook.stage(f"{round.name}/hf2mg") as needed:
+            if needed:
+                self.run(self._convert("hf2mg", policy, self.run_dir / round.name / "megatron"), round.name, "hf2mg")
+
     def learn(self, round: Round, policy: Path, data: dict[str, list[Path]], num_steps: int | None = None) -> Path:
         """Fine-tune `policy` on `data` under Megatron; returns the better policy as a Hugging Face folder.
 
-        It takes `num_steps` optimizer steps, or as many as the recipe says.
+        It begins with what `to_megatron` left. It takes `num_steps` optimizer steps, or as many as the recipe says.
         """
         folder = self.run_dir / round.name
         better, options, files = folder / "policy", self.recipe.training_of(round), []
         shards = self.pack(round.name, "shards", data)
-        with self.logbook.stage(f"{round.name}/hf2mg") as needed:
-            if needed:
-                command = self._convert("hf2mg", policy, folder / "megatron")
-                self.run(command, round.name, "hf2mg")
         if options.algorithm != "sft":
             shards, files = make_columns(self, round, policy, data, shards)
         with self.logbook.stage(f"{round.name}/train") as needed:
@@ -235,6 +238,7 @@ class Stages:
         num_steps = int((checkpoints / "latest_checkpointed_iteration.txt").read_text())
         again = dataclasses.replace(round, name=f"{round.name}-control")
         data = self.gather(again, demonstrations, [], drawn_for=round.name)
+        self.to_megatron(again, policy)
         self.test(again.name, self.learn(again, policy, data, num_steps))
 
     def test(self, name: str, policy: Path, hide: Hidden = "nothing") -> None:

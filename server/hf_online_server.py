@@ -27,6 +27,7 @@ try:
     from common.errors import UserError
     from common.files import read_json
     from common.flags import narrowed
+    from common.garbage import unsearched
     from common.key_flags import hide_keys
     from common.processes import allow_many_descriptors, listen, num_cores
     from data.checkpoint_folder import is_megatron
@@ -147,11 +148,11 @@ def named_adapters(config: ServerConfig) -> dict[str, str]:
 
 def serve(config: ServerConfig, folder: Path, listener: socket.socket) -> None:
     """Load the model and serve until a signal."""
-    from server.http_api import create_app
-    from server.memory import return_freed_memory
-    from server.sampling import SamplingParams
-    from server.service import Service
-
+    with unsearched():
+        from server.http_api import create_app
+        from server.memory import return_freed_memory
+        from server.sampling import SamplingParams
+        from server.service import Service
     defaults = narrowed(SamplingParams, config)
     return_freed_memory()
     service = Service(  # which alone holds the engine, so that weights that are replaced leave the memory

@@ -13,15 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import torch
-
 from common import cli
 from common.errors import UserError
 from common.files import read_json
+from common.garbage import unsearched
 from common.limits import Checked, above
-from toolkits.model_checkpoints_convertor.hf_weights import SafetensorsWriter, open_hf_folder
-from toolkits.model_checkpoints_convertor.output_folder import complete_folder, require_space
-from toolkits.model_checkpoints_convertor.stored_tensor import StoredTensor, meta
+
+with unsearched():
+    import torch
+
+    from toolkits.model_checkpoints_convertor.hf_weights import SafetensorsWriter, open_hf_folder
+    from toolkits.model_checkpoints_convertor.output_folder import complete_folder, require_space
+    from toolkits.model_checkpoints_convertor.stored_tensor import StoredTensor, meta
 
 _WEIGHTS = ("model*.safetensors", "model.safetensors.index.json", "pytorch_model*")
 

@@ -5,12 +5,15 @@ import sys
 
 from common import cli
 from common.errors import UserError
-from models.family import Family
-from models.registry import NAMES, family, named
-from training import demonstration, launch
-from training.config import Config, parse
-from training.memory import config_folder
-from training.published_variables import check_model_size, check_published, not_needed
+from common.garbage import unsearched
+
+with unsearched():
+    from models.family import Family
+    from models.registry import NAMES, family, named
+    from training import demonstration, launch
+    from training.config import Config, parse
+    from training.memory import config_folder
+    from training.published_variables import check_model_size, check_published, not_needed
 
 
 def main(arguments: list[str]) -> int:

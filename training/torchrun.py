@@ -17,6 +17,7 @@ from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, g
 from torch.distributed.run import get_args_parser, run
 
 from common.errors import UserError
+from common.garbage import unsearched_at_end
 from common.processes import die_with_parent
 
 Config = TypeVar("Config")
@@ -98,6 +99,7 @@ def run_rank(main: Callable[[Config], object], config: Config) -> None:
     die_with_parent()
     if os.getppid() != int(os.environ.get(_LAUNCHER, os.getppid())):
         sys.exit(1)  # the launcher died before this rank could ask to die with it
+    unsearched_at_end()
     os.register_at_fork(after_in_child=die_with_parent)  # loaders and checkpoint writers
     warnings.simplefilter("ignore")  # megatron-core and torch warn at length about what this run does not use
     try:

@@ -3,16 +3,19 @@
 The heavy imports wait until `main`, so that a process which only imports this file again stays light.
 """
 
-from training import torchrun
-from training.config import Config, parse
-from training.modules import kernels
+from common.garbage import unsearched
+
+with unsearched():
+    from training import torchrun
+    from training.config import Config, parse
+    from training.modules import kernels
 
 
 def main(config: Config) -> None:
     """Train."""
     kernels.prepare(config.te)
-    from training.train import train
-
+    with unsearched():
+        from training.train import train
     train(config)
 
 

@@ -54,7 +54,8 @@ class Executor(Protocol):
         """Return when the command has ended; one that is still running when this is interrupted is asked to end."""
 
     def beside(self, command: Command, resources: Resources = ANY) -> AbstractContextManager[None]:
-        """Run the command while the block runs, and wait for its end behind it; of an executor that `runs_beside`."""
+        """Run the command while the block runs, whose commands go before it, and wait for its end behind the block; of
+        an executor that `runs_beside`."""
 
     def service(
         self, command: Callable[[str, int], Command], health: str, resources: Resources = ANY, wanted_port: int = 0

@@ -25,6 +25,8 @@ START_TIMEOUT_S = 300.0
 END_TIMEOUT_S = 300.0
 """For a command that was asked to end: training saves a checkpoint first."""
 _LOOP = "127.0.0.1"
+_NICENESS_BESIDE = 5
+"""What a person waits for comes first: a test, whose result is read, before the exploration beside it."""
 
 
 class Executor:
@@ -41,18 +43,21 @@ class Executor:
 
     def run(self, command: Command, resources: Resources = ANY) -> None:
         """As `elcano.executors.executor.Executor`."""
-        with self.beside(command, resources):
+        with self._running(command, resources):
             pass
 
-    @contextlib.contextmanager
-    def beside(self, command: Command, resources: Resources = ANY) -> Iterator[None]:
+    def beside(self, command: Command, resources: Resources = ANY) -> contextlib.AbstractContextManager[None]:
         """As `elcano.executors.executor.Executor`."""
+        return self._running(command, resources, _NICENESS_BESIDE)
+
+    @contextlib.contextmanager
+    def _running(self, command: Command, resources: Resources, niceness: int = 0) -> Iterator[None]:
         _check_nodes(resources)
         command = _limited(command, resources)
         console.print(f"  [dim]$ {command.typed}[/dim]\n  [dim]log: {command.log}[/dim]", soft_wrap=True)
         report = command.log.with_suffix(".progress.json")
         report.unlink(missing_ok=True)
-        process = begin(command, {**os.environ, progress.VARIABLE: str(report)})
+        process = begin(command, {**os.environ, progress.VARIABLE: str(report)}, niceness)
         try:
             yield
             with live_line() as show:

@@ -43,7 +43,7 @@ def test_a_control_trains_as_long_on_the_part_of_the_demonstrations_alone(tmp_pa
     stages = Untested(recipe, tmp_path, Logbook(tmp_path), executor)
     stages.control(recipe.rounds[1], tmp_path / "IL" / "policy", demonstrations)
 
-    packed, _, trained, _, _ = executor.commands  # then mg2hf, and the mean
+    _, packed, trained, _, _ = executor.commands  # to Megatron before; then back, and the mean
     files = packed.words[packed.words.index("--json_files") + 1 : packed.words.index("--image_dirs")]
     learned = read_json(draw_tasks(demonstrations, recipe.rounds[1].il_share, "optim-1", tmp_path / "drawn.json"))
     assert 0 < len(learned) < len(samples)

@@ -2,6 +2,8 @@
 
 import contextlib
 import dataclasses
+import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from common.defaults import ROOT
 from common.errors import UserError
 from common.files import write_json
 from elcano.executors.executor import Command
+from elcano.executors.local import Executor
 from elcano.recipe import load_recipe
 from elcano.resources import ANY, Resources
 from elcano.rounds import run_rounds
@@ -64,16 +67,20 @@ def noted(tmp_path: Path) -> Callable[[bool], list[str]]:
 
 def test_a_test_is_done_within_the_exploration_beside_it(noted: Callable[[bool], list[str]]) -> None:
     said = noted(True)
-    assert said.index("result untrained") < said.index("+IL teacher")  # which has no server of the policy's
+    begin, end = said.index("+IL trajectories"), said.index("-IL trajectories")
+    assert said[begin + 1] == "+untrained server"  # the teacher explores, and needs none
+    tested = ["untrained test", "-untrained server", "untrained evaluation", "result untrained", "IL hf2mg"]
+    assert said[begin + 2 : end] == tested
     begin, end = said.index("+optim-1 trajectories"), said.index("-optim-1 trajectories")
-    assert said[begin + 1 : end] == ["IL test", "IL evaluation", "result IL"]
+    assert said[begin + 1 : end] == ["IL test", "IL evaluation", "result IL", "optim-1 hf2mg"]
     assert said[begin - 2 : begin] == ["+optim-1 sites", "+optim-1 server"]  # the test's as well
     assert said.count("+IL server") == 0
 
 
 def test_otherwise_one_comes_behind_the_other(noted: Callable[[bool], list[str]]) -> None:
     said = [line for line in noted(False) if line[0] not in "+-"]
-    assert said[: said.index("result IL") + 2][-4:] == ["IL test", "IL evaluation", "result IL", "optim-1 trajectories"]
+    tested = ["IL test", "IL evaluation", "result IL", "optim-1 hf2mg", "optim-1 trajectories"]
+    assert said[: said.index("result IL") + 3][-5:] == tested
 
 
 @pytest.mark.parametrize(
@@ -89,3 +96,13 @@ def test_what_two_collectors_do_not_share_is_refused(part: str, values: dict[str
     recipe = load_recipe(ROOT / "examples" / "quickstart" / "recipe.py")
     with pytest.raises(UserError, match=f"{named}, .* give overlap=False"):
         dataclasses.replace(recipe, **{part: dataclasses.replace(getattr(recipe, part), **values)})
+
+
+def test_what_runs_beside_others_goes_behind_them(tmp_path: Path) -> None:
+    executor = Executor()
+    say = Command([sys.executable, "-c", "import os; print('niceness', os.nice(0))"], tmp_path / "log")
+    executor.run(say)
+    with executor.beside(say):
+        pass
+    said = [line for line in say.log.read_text().splitlines() if line.startswith("niceness")]
+    assert said == [f"niceness {os.nice(0)}", f"niceness {os.nice(0) + 5}"]

@@ -18,38 +18,42 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-import torch
 import tyro
 
 from common import cli
 from common.errors import UserError
 from common.files import read_json, write_json
+from common.garbage import unsearched
 from data.adapter_record import read_adapter_record
 from data.checkpoint_folder import RELEASE, copy_hf_files, find_weights, read_tracker, write_tracker
 from data.image_recipe import ImageRecipe
-from models import processor
-from models.image_settings import ImageSettings
-from models.registry import NAMES
-from toolkits.model_checkpoints_convertor.destinations import write_hf, write_torch_dist
-from toolkits.model_checkpoints_convertor.inspect_checkpoint import describe
-from toolkits.model_checkpoints_convertor.legacy_weights import (
-    LegacySource,
-    find_legacy_weights,
-    save_extra_rows,
-    write_legacy,
-)
-from toolkits.model_checkpoints_convertor.lora import (
-    Adapter,
-    MergedSource,
-    read_megatron_adapter,
-    read_peft_adapter,
-    write_megatron_adapter,
-    write_peft_adapter,
-)
-from toolkits.model_checkpoints_convertor.original_llava import OriginalLlavaSource, find_original_llava
-from toolkits.model_checkpoints_convertor.output_folder import complete_folder
-from toolkits.model_checkpoints_convertor.sources import HfSource, OverlaidSource, Source, TorchDistSource
-from toolkits.model_checkpoints_convertor.verify import verify
+
+with unsearched():
+    import torch
+
+    from models import processor
+    from models.image_settings import ImageSettings
+    from models.registry import NAMES
+    from toolkits.model_checkpoints_convertor.destinations import write_hf, write_torch_dist
+    from toolkits.model_checkpoints_convertor.inspect_checkpoint import describe
+    from toolkits.model_checkpoints_convertor.legacy_weights import (
+        LegacySource,
+        find_legacy_weights,
+        save_extra_rows,
+        write_legacy,
+    )
+    from toolkits.model_checkpoints_convertor.lora import (
+        Adapter,
+        MergedSource,
+        read_megatron_adapter,
+        read_peft_adapter,
+        write_megatron_adapter,
+        write_peft_adapter,
+    )
+    from toolkits.model_checkpoints_convertor.original_llava import OriginalLlavaSource, find_original_llava
+    from toolkits.model_checkpoints_convertor.output_folder import complete_folder
+    from toolkits.model_checkpoints_convertor.sources import HfSource, OverlaidSource, Source, TorchDistSource
+    from toolkits.model_checkpoints_convertor.verify import verify
 
 _DTYPES = {"auto": None, "bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 _USED_BY = {
