@@ -12,7 +12,8 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def unsearched() -> Iterator[None]:
-    """What is imported in the block is never searched, and nothing is while it runs."""
+    """Nothing is searched while the block runs, and what is there at its end never will be, whatever made it: for
+    imports at a process's begin, before there is anything that should go again, such as weights."""
     gc.disable()
     try:
         yield
