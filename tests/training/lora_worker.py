@@ -27,6 +27,7 @@ from data.checkpoint_folder import find_weights
 from models.registry import family
 from models.weight_table import find_spelling
 from tests.training.joined_ranks import whole_weights
+from tests.training.parity_reference import NUM_SAMPLES, Reference
 from training import checkpoint, layout
 from training.algorithms.sft import Sft
 from training.optimization import build_optimizer
@@ -74,8 +75,8 @@ def compare(text: str, hf_folder: Path, megatron_folder: Path) -> dict[str, floa
         for name, a, b in drawn:
             weights[find_spelling(name, kind.spellings, weights)] += LORA.scale * b @ a
 
-    reference = parity.Reference(hf_folder, merge)
-    batches = parity.make_batches(reference, config, [parity.PLAIN] * parity.NUM_SAMPLES)
+    reference = Reference(hf_folder, merge)
+    batches = parity.make_batches(reference, config, [parity.PLAIN] * NUM_SAMPLES)
     result: dict[str, float] = {"adapters": len(drawn)}
     if config.pp == 1:
         logits = parity.sample_logits(unwrap(chunks)[0], batches, reference, config.cp)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from tests.training import parity_worker
 from tests.training.joined_ranks import joined_gradients, whole_gradients, whole_weights
-from tests.training.parity_worker import Reference
+from tests.training.parity_reference import NUM_SAMPLES, Reference, Sample, hf_inputs
 
 import torch  # isort: skip  (parity_worker prepares Megatron's kernels first)
 
@@ -33,8 +33,7 @@ from training.optimization import build_optimizer
 from training.parallel import build_model, unwrap
 
 COLUMNS = [
-    SampleColumns({"outcome": float(index % 2), "weight": float((index + 1) % 3)})
-    for index in range(parity_worker.NUM_SAMPLES)
+    SampleColumns({"outcome": float(index % 2), "weight": float((index + 1) % 3)}) for index in range(NUM_SAMPLES)
 ]
 Weights = dict[str, torch.Tensor]
 
@@ -45,12 +44,12 @@ class Expected:
     def __init__(self, reference: Reference, weights: Weights) -> None:
         self.weights = weights
         heads = {name: value.clone().requires_grad_() for name, value in weights.items()}
-        model = reference._model
+        model = reference.model
         model.zero_grad()
         total = sum(columns.per_sample["weight"] for columns in COLUMNS)
         self.loss = 0.0
         for sample, columns in zip(reference.samples, COLUMNS, strict=True):
-            inputs = parity_worker.hf_inputs(reference.processor, [sample])
+            inputs = hf_inputs(reference.processor, [sample])
             hidden = model.model(**inputs).last_hidden_state[0, prompt_length(sample) - 1]
             odds = [self._head(heads, f"{VALUE_HEADS}{name}.", hidden) for name in Critic().value_heads]
             values = torch.cat(odds).sigmoid()
@@ -70,7 +69,7 @@ class Expected:
         return heads[f"{prefix}out_weight"] @ inner + heads[f"{prefix}out_bias"]
 
 
-def prompt_length(sample: parity_worker.Sample) -> int:
+def prompt_length(sample: Sample) -> int:
     return int(sample.loss_mask.int().argmax())
 
 
