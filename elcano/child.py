@@ -40,7 +40,8 @@ def kill(process: subprocess.Popen) -> None:
 
 def _prepare(niceness: int) -> None:
     die_with_parent()
-    os.nice(niceness)
-    with contextlib.suppress(OSError), open("/proc/self/autogroup", "w") as file:
-        file.write(str(niceness))  # where Linux shares cores out by session, niceness counts within one alone
+    if niceness:
+        os.nice(niceness)
+        with contextlib.suppress(OSError), open("/proc/self/autogroup", "w") as file:
+            file.write(str(niceness))  # where Linux shares cores out by session, niceness counts within one alone
     signal.pthread_sigmask(signal.SIG_SETMASK, ())  # Ray's processes block SIGINT, which children inherit

@@ -26,7 +26,8 @@ END_TIMEOUT_S = 300.0
 """For a command that was asked to end: training saves a checkpoint first."""
 _LOOP = "127.0.0.1"
 _NICENESS_BESIDE = 5
-"""What a person waits for comes first: a test, whose result is read, before the exploration beside it."""
+"""What a person waits for comes first: a test, whose result is read, before the exploration beside it. Browsers begin
+sessions of their own at equal rights, and so do requests to one server: it is the collector that stands back."""
 
 
 class Executor:
@@ -34,6 +35,9 @@ class Executor:
     machine's. Nothing is reserved: a command and the services beside it may share them."""
 
     runs_beside = True
+
+    def __init__(self) -> None:
+        self._under_way: list[tuple[Command, subprocess.Popen]] = []
 
     def check(self, needs: Needs) -> None:
         """As `elcano.executors.executor.Executor`."""
@@ -58,11 +62,14 @@ class Executor:
         report = command.log.with_suffix(".progress.json")
         report.unlink(missing_ok=True)
         process = begin(command, {**os.environ, progress.VARIABLE: str(report)}, niceness)
+        self._under_way.append((command, process))
         try:
             yield
             with live_line() as show:
                 while process.poll() is None:
                     show(progress.read(report))
+                    for other in self._under_way:  # one that this one runs in may have failed
+                        _check_end(*other)
                     with contextlib.suppress(subprocess.TimeoutExpired):
                         process.wait(0.5)
         except BaseException as error:
@@ -71,9 +78,9 @@ class Executor:
                 console.print(f"  stopping: waiting until `{what}` has saved its work; Ctrl-C again stops it at once")
             _end(process)
             raise
-        if process.returncode:
-            what = f"`{shlex.join(command.words[:3])} ...` ended with code {process.returncode}"
-            raise UserError(f"{what}: {last_words(command.log)} (log: {command.log})")
+        finally:
+            self._under_way.remove((command, process))
+        _check_end(command, process)
 
     @contextlib.contextmanager
     def service(
@@ -109,6 +116,13 @@ def _limited(command: Command, resources: Resources) -> Command:
         _check_gpus(resources)
         limits["CUDA_VISIBLE_DEVICES"] = ",".join(visible_gpus()[: resources.num_gpus])
     return dataclasses.replace(command, variables={**limits, **command.variables})
+
+
+def _check_end(command: Command, process: subprocess.Popen) -> None:
+    """Raise a UserError where it has failed."""
+    if code := process.poll():
+        what = f"`{shlex.join(command.words[:3])} ...` ended with code {code}"
+        raise UserError(f"{what}: {last_words(command.log)} (log: {command.log})")
 
 
 def _end(process: subprocess.Popen, timeout_s: float = END_TIMEOUT_S) -> None:

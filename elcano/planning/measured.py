@@ -81,13 +81,15 @@ class MeasuredRun:
 
     @property
     def undisturbed(self) -> tuple[str, ...]:
-        """The stages that browsed while no other one did (`Recipe.overlap` has two at once); if there are none, all."""
+        """The stages that browsed while no other one did (`Recipe.overlap` has two at once); all of an agent that has
+        none."""
         alone = [
             name
             for name, stage in self.browsing.items()
             if not any(_at_once(stage, other) for other in self.browsing.values() if other is not stage)
         ]
-        return tuple(alone or self.browsing)
+        agents = {self.browsing[name].agent for name in alone}
+        return tuple(name for name, stage in self.browsing.items() if name in alone or stage.agent not in agents)
 
 
 def _at_once(one: Browsing, other: Browsing) -> bool:

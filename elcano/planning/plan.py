@@ -152,7 +152,8 @@ class Planner:
     def _train_s(self, round: Round, of: str) -> float:
         """As many passes over as many samples a task, each rank as fast as it was."""
         known, options = self.run.training[of], self.recipe.training_of(round)
-        batch_size, num_ranks = options.global_batch_size, options.tp * options.pp * options.cp * options.dp
+        batch_size = options.global_batch_size
+        num_ranks = options.tp * options.pp * options.cp * options.dp or known.num_ranks  # dp 0: as many as fit
         passes = options.train_epochs / known.num_epochs if known.num_epochs else 1.0
         samples = known.num_steps * known.batch_size * passes * self._growth(round, of)
         num_steps = samples / batch_size if options.train_epochs else options.train_iters

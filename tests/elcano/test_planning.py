@@ -19,8 +19,9 @@ from data.task import Task
 from elcano.planning.clock import run_virtually
 from elcano.planning.episodes import span_s
 from elcano.planning.limits import limits
-from elcano.planning.measured import read_run
-from elcano.planning.options import check_size
+from elcano.planning.measured import Training, read_run
+from elcano.planning.options import PlanConfig, check_size
+from elcano.planning.plan import Planner
 from elcano.planning.simulation import Server, Setting, simulate
 from elcano.planning.speeds import EpisodeCost, Part, ServerSpeed, StageSpeed, StepCost, fit
 from elcano.planning.station import Station
@@ -242,6 +243,31 @@ def test_stages_that_browsed_at_once_give_no_speeds(tmp_path: Path) -> None:
     assert read_run(tmp_path / "run").undisturbed == ("IL/explore", "optim-1/test")
     write_run(tmp_path / "both", load_recipe(QUICKSTART), stages, at_once=["IL/test", "optim-1/test"])
     assert set(read_run(tmp_path / "both").undisturbed) == set(stages)  # better than none
+
+
+def test_a_teacher_that_was_never_alone_is_planned_by_what_there_is(tmp_path: Path) -> None:
+    stages = {"untrained/test": 20, "IL/explore": 20, "IL/test": 20, "optim-1/explore": 30, "optim-1/test": 20}
+    recipe = load_recipe(QUICKSTART)
+    write_run(tmp_path / "run", recipe, stages, at_once=["IL/explore", "optim-1/explore"])
+    run = read_run(tmp_path / "run")
+    assert run.undisturbed == ("IL/explore", "optim-1/test")
+    config = PlanConfig(recipe=QUICKSTART, measured=run.folder, core_s_a_step=WORK_S)
+    assert [stage.name for stage in Planner(recipe, run, config).plan(1)] == list(stages)
+
+
+def test_replicas_that_nobody_numbered_are_planned_as_many_as_there_were(tmp_path: Path) -> None:
+    stages = {"IL/explore": 20, "optim-1/explore": 30, "optim-1/test": 20}
+    recipe = load_recipe(QUICKSTART)
+    write_run(tmp_path / "run", recipe, stages)
+    training = Training(num_steps=100, step_s=0.2, other_s=7.0, num_ranks=2, batch_size=2, num_epochs=1.0)
+    run = dataclasses.replace(read_run(tmp_path / "run"), training={"IL": training, "optim-1": training})
+    config = PlanConfig(recipe=QUICKSTART, measured=run.folder, core_s_a_step=WORK_S)
+    rounds = [dataclasses.replace(each, training=dataclasses.replace(recipe.training, dp=0)) for each in recipe.rounds]
+    planned, numbered = (
+        Planner(each, run, config)._train_s(each.rounds[0], "IL")
+        for each in (dataclasses.replace(recipe, rounds=rounds), recipe)
+    )
+    assert planned == numbered > 7.0
 
 
 def test_a_run_that_was_started_again_has_two_attempts(run_dir: Path) -> None:

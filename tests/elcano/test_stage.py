@@ -91,6 +91,15 @@ def test_a_command_beside_a_block_that_fails_is_ended(tmp_path):
     assert not [process for process in psutil.process_iter(["cmdline"]) if process.info["cmdline"] == command.words]
 
 
+def test_a_command_that_fails_beside_another_ends_it(tmp_path):
+    inner = Command([sys.executable, "-c", "import time; time.sleep(600)"], tmp_path / "inner.log")
+    outer = Command([sys.executable, "-c", "import sys; sys.exit(3)"], tmp_path / "outer.log")
+    executor = Executor()
+    with pytest.raises(UserError, match="ended with code 3"), executor.beside(outer):
+        executor.run(inner)
+    assert not [process for process in psutil.process_iter(["cmdline"]) if process.info["cmdline"] == inner.words]
+
+
 def test_a_command_that_failed_beside_a_block_is_said_behind_it(tmp_path):
     command, reached = Command([sys.executable, "-c", "import sys; sys.exit(3)"], tmp_path / "x.log"), False
     with pytest.raises(UserError, match="ended with code 3"), Executor().beside(command):
