@@ -26,8 +26,8 @@ def brief(recipe: Recipe, done: Mapping[str, float], here_s: float) -> list[str]
         measured = read_json(recipe.reference)
         there_s = measured.get("machine_s")
         left_s = expected_s(recipe, measured, done) * (here_s / there_s if there_s else 1)
-        where = "on this machine, from a short measurement" if there_s else "on the machine where it was measured"
-        lines.append(f"  about {duration(left_s)} {where}, with nothing else running")
+        where = "on this machine, as busy as it is now" if there_s else "on the machine where it was measured"
+        lines.append(f"  about {duration(left_s)} {where}")
     return lines
 
 
@@ -73,8 +73,9 @@ def _round(recipe: Recipe, round: Round) -> str:
     learned = "from what a judge calls solved" if algorithm == "sft" else f"by {algorithm}"
     corrected = ", from what the teacher would have done in the rest" if round.corrections else ""
     imitated = recipe.rounds[0].agent == "teacher" and round.il_share > 0
-    again = f", again from {f'{round.il_share:.3g} of' if round.il_share < 1 else 'all'} the teacher's" * imitated
-    mean = f"; {round.before_share:.3g} of the weights before stay in it" if round.before_share else ""
+    share = f"{round.il_share:.3g} of" if round.il_share < 1 else "all"
+    again = f", again from {share} the teacher's samples" * imitated
+    mean = f"; weights are averaged with those before ({round.before_share:.3g})" if round.before_share else ""
     tried = f"is given {round.trajectories}" if round.trajectories else f"explores {num_tasks} others{how}"
     return f"the policy {tried} and learns {learned}{corrected}{again}{mean}"
 

@@ -58,7 +58,8 @@ def test_it_says_what_a_round_learns_from():
     lines = brief(load_recipe(QUICKSTART), {}, here_s=0.1)
     assert lines[3] == (
         "  optim-1: the policy explores 225 others and learns from what a judge calls solved, from what the teacher "
-        "would have done in the rest, again from 0.125 of the teacher's; 0.5 of the weights before stay in it, tested"
+        "would have done in the rest, again from 0.125 of the teacher's samples; weights are averaged "
+        "with those before (0.5), tested"
     )
 
 
