@@ -256,15 +256,16 @@ def test_a_teacher_that_was_never_alone_is_planned_by_what_there_is(tmp_path: Pa
 
 
 def test_replicas_that_nobody_numbered_are_planned_as_many_as_there_were(tmp_path: Path) -> None:
-    stages = {"IL/explore": 20, "optim-1/explore": 30, "optim-1/test": 20}
+    stages = {"untrained/test": 20, "IL/explore": 20, "IL/test": 20, "optim-1/explore": 30, "optim-1/test": 20}
     recipe = load_recipe(QUICKSTART)
     write_run(tmp_path / "run", recipe, stages)
     training = Training(num_steps=100, step_s=0.2, other_s=7.0, num_ranks=2, batch_size=2, num_epochs=1.0)
-    run = dataclasses.replace(read_run(tmp_path / "run"), training={"IL": training, "optim-1": training})
+    run = read_run(tmp_path / "run")
+    run = dataclasses.replace(run, seconds=run.seconds | {"IL/train": 27.0}, training={"IL": training})
     config = PlanConfig(recipe=QUICKSTART, measured=run.folder, core_s_a_step=WORK_S)
     rounds = [dataclasses.replace(each, training=dataclasses.replace(recipe.training, dp=0)) for each in recipe.rounds]
     planned, numbered = (
-        Planner(each, run, config)._train_s(each.rounds[0], "IL")
+        {stage.name: stage.seconds for stage in Planner(each, run, config).plan(1)}["IL/train"]
         for each in (dataclasses.replace(recipe, rounds=rounds), recipe)
     )
     assert planned == numbered > 7.0
