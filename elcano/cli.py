@@ -123,12 +123,12 @@ def _run(command: Run) -> int:
             raise
         print_table(results, Logbook(run_dir).seconds())
         console.print(f"summary: {run_dir / 'summary.json'}\nplot:    {run_dir / 'success.png'}")
-        inside = f"in a new shell after: source {short(Path(sys.prefix) / 'bin' / 'activate')}"
-        console.print(f"look:    elcano view {short(command.output_dir)}   ({inside})", markup=False, soft_wrap=True)
         task = learned(run_dir, results)
         if task:
             pictures = [short(film(executor, run_dir, result.name, task)) for result in (results[0], results[-1])]
             console.print(f"{task}:\n  failed  {pictures[0]}\n  solved  {pictures[1]}", soft_wrap=True)
+        console.print(f"in a new shell first: source {short(Path(sys.prefix) / 'bin' / 'activate')}", soft_wrap=True)
+        console.print(f"look:    elcano view {short(command.output_dir)}", markup=False, soft_wrap=True)
         if recipe.embedded_sites and recipe.rounds:
             words = f"{short(command.recipe)} {example(recipe, task)} --output_dir {short(command.output_dir)}"
             console.print(f"yours:   elcano try {words}", markup=False, soft_wrap=True)

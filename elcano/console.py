@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from rich.console import Console
 
@@ -12,25 +12,32 @@ console = Console(highlight=False)
 _QUIET_S = 60.0
 """Where there is no terminal, such as in a log, a line so often."""
 
-Show = Callable[[Progress | None], None]
+Show = Callable[[Mapping[str, Progress | None]], None]
+"""Takes the newest progress of each command under way, by its name."""
 
 
 @contextlib.contextmanager
 def live_line() -> Iterator[Show]:
-    """Call what it yields with the newest progress."""
+    """Call what it yields as often as there may be news."""
     if console.is_terminal:
         with console.status("") as status:
-            yield lambda found: status.update(f"  {line(found, time.time())}" if found else "  starting")
+            yield lambda found: status.update(f"  {_lines(found) or 'starting'}")
         return
     said_at = time.monotonic()
 
-    def say(found: Progress | None) -> None:
+    def say(found: Mapping[str, Progress | None]) -> None:
         nonlocal said_at
-        if found and time.monotonic() - said_at > _QUIET_S:
+        if time.monotonic() - said_at > _QUIET_S and (said := _lines(found)):
             said_at = time.monotonic()
-            console.print(f"  {line(found, time.time())}", soft_wrap=True, markup=False)
+            console.print(f"  {said}", soft_wrap=True, markup=False)
 
     yield say
+
+
+def _lines(found: Mapping[str, Progress | None]) -> str:
+    """What each has reported, with its name where there are several."""
+    told = {name: line(progress, time.time()) for name, progress in found.items() if progress}
+    return "; ".join(f"{name}: {said}" if len(found) > 1 else said for name, said in told.items())
 
 
 def line(progress: Progress, now: float) -> str:

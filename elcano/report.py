@@ -20,6 +20,7 @@ BESIDE = {
     "no_tree": "itself without trees",
 }
 """What may stand beside a round's policy, tested in `<run_dir>/<round>-<name>/`."""
+_STEEP = 0.25
 _COUNTS = {"success_rate", "num_tasks", "num_success", "num_invalid", "mean_steps"}
 
 
@@ -189,9 +190,13 @@ def _plot(path: Path, results: list[Result]) -> None:
         axes.legend(loc="lower right", frameon=False)
     for place, result in enumerate(results):
         label = f"{result.success_rate:.0%}  ({result.num_success}/{result.num_tasks})"
-        how = {"xytext": (0, 6), "textcoords": "offset points", "ha": "center", "fontsize": 9}
-        paper = {"facecolor": "white", "edgecolor": "none", "pad": 1}  # a steep line must not cross the figures
-        axes.annotate(label, (place, 100 * result.interval[1]), bbox=paper, zorder=3, **how)
+        rise = results[min(place + 1, len(results) - 1)].success_rate - result.success_rate
+        if rise > _STEEP:  # the line would cross what stands above
+            point, where = 100 * result.success_rate, {"xytext": (10, 7), "ha": "left", "va": "center"}
+        else:
+            point, where = 100 * result.interval[1], {"xytext": (0, 6), "ha": "center"}
+        paper = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+        axes.annotate(label, (place, point), textcoords="offset points", fontsize=9, bbox=paper, zorder=3, **where)
     axes.set_xticks(range(len(results)), [result.name for result in results])
     axes.set_xlim(-0.4, len(results) - 0.6)
     axes.set_ylim(0, 110)

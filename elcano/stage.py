@@ -53,7 +53,8 @@ class Logbook:
         os.sync()  # what the stage made survives a power cut if its mark does
         note = {"stage": name, "seconds": seconds, "finished_at": time.time()}
         write_json(path, {**note, "extent": extent} if extent else note)
-        console.print(f"[green]✓[/green] {name}: {seconds:.0f} s")
+        more = " more" if seconds < round(spent_s, 1) else ""  # than the stages within it took
+        console.print(f"[green]✓[/green] {name}: {seconds:.0f} s{more}")
 
 
 def _note(path: Path) -> dict[str, Any]:

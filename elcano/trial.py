@@ -8,10 +8,12 @@ import shlex
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from common.defaults import short
 from common.errors import UserError
 from common.files import read_json
+from data.action import ActionError, parse_reply
 from data.task import SITES, SITES_PORT, Task, move_sites, read_tasks, write_tasks
 from data.terminal import printable
 from data.trajectory import folder_name
@@ -37,7 +39,8 @@ def try_task(recipe: Recipe, run_dir: Path, executor: Executor, ques: str, web: 
     folder = output_dir / folder_name(task.id)
     own = f"{NAME}/{task.id}"  # two of them at once end nothing of each other
     stages = Stages(recipe, run_dir, Logbook(run_dir), executor)
-    with stages.websites(own) as port, stages.policy(own, policy) as url, _said(folder / "steps.jsonl"):
+    said = said_while(folder / "steps.jsonl", recipe.serving.max_new_tokens)
+    with stages.websites(own) as port, stages.policy(own, policy) as url, said:
         [there] = move_sites([task], port)
         _say(f"the policy of {name} on {there.web}: {printable(ques)}")
         config = dataclasses.replace(recipe.testing, api_localhost=(url,), temperature=0, judge="none")
@@ -89,8 +92,8 @@ def _address(site: str) -> str:
 
 
 @contextlib.contextmanager
-def _said(steps: Path) -> Iterator[None]:
-    """Print the replies of a trajectory while it is taken."""
+def said_while(steps: Path, max_new_tokens: int) -> Iterator[None]:
+    """Print the replies of a trajectory while it is taken, and which are of no use."""
     ended, num_said = threading.Event(), 0
 
     def say() -> None:
@@ -99,6 +102,8 @@ def _said(steps: Path) -> Iterator[None]:
         for line in lines[num_said:]:
             step = json.loads(line)
             _say(f"{step['number']}. {printable(' '.join(step['reply'].split()))}")
+            if fault := _fault(step, max_new_tokens):
+                _say(f"   {fault}")
         num_said = len(lines)
 
     def watch() -> None:
@@ -113,3 +118,15 @@ def _said(steps: Path) -> Iterator[None]:
         ended.set()
         watcher.join()
         say()
+
+
+def _fault(step: dict[str, Any], max_new_tokens: int) -> str:
+    """Why a reply led to no action; empty for one that did."""
+    if step.get("actions"):  # by coordinates, in a form of their own
+        return ""
+    try:
+        parse_reply(step["reply"])
+    except ActionError:
+        cut = f": it was cut at {max_new_tokens} tokens" if step["completion_tokens"] >= max_new_tokens else ""
+        return f"no action can be read in it{cut}"
+    return ""

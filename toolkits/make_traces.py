@@ -7,8 +7,8 @@
 
 For each trajectory that the columns tell something of, without columns for all, or those of --tasks:
 
-    <name>.json    trajectory, task, outcome, steps: number, url, screenshot (its path from here), reply, action,
-                   columns {name: number}, candidates [{reply, action, columns}] where these were drawn
+    <name>.json    trajectory, task, outcome and its reason, steps: number, url, screenshot (its path from here), reply,
+                   action, columns {name: number}, candidates [{reply, action, columns}] where these were drawn
     <name>.png     a contact sheet: the screenshots in order, under each the action and its numbers, and the candidate
                    that is learned in its place
 
@@ -99,8 +99,9 @@ def trace(trajectory: Trajectory, round_id: int, rows: Rows, beside: Path) -> di
                 ],
             }
         )
-    outcome = trajectory.outcome.verdict.value if trajectory.outcome else None
-    return {"trajectory": trajectory.folder.name, "task": trajectory.ques, "outcome": outcome, "steps": steps}
+    outcome, reason = (judged.verdict.value, judged.reason) if (judged := trajectory.outcome) else (None, "")
+    told = {"trajectory": trajectory.folder.name, "task": trajectory.ques, "outcome": outcome, "reason": reason}
+    return {**told, "steps": steps}
 
 
 def _joined(paths: Sequence[Path]) -> Rows:

@@ -198,19 +198,23 @@ class Campaign:
 
     async def _try(self, collector: Collector, session: int, wanted: Try, folder: Path) -> Outcome | None:
         """The outcome of one try, kept from an earlier run or taken now; None when nobody judges."""
-        is_new, task = not _is_kept(folder), wanted.task
+        is_new, task, said = not _is_kept(folder), wanted.task, ""
         if is_new:
             shutil.rmtree(folder, ignore_errors=True)
             await self._backends.before(task)
-            await self._take(collector, session, wanted, folder)
+            said = await self._take(collector, session, wanted, folder)
         if (outcome := _fault_of(folder)) is None and self.judge is not None:
             # A slow judge holds up the session that waits for it, and nothing else.
             outcome = await await_in_thread(judge_once, self.judge, task, folder)
+            if outcome.verdict is not Verdict.BLOCKED:  # that is said
+                said = f"{said}, {outcome.verdict.value}"
         if is_new:
+            self.progress.say(f"{folder.name}: {said}")
             await self._backends.after(task)
         return outcome
 
-    async def _take(self, collector: Collector, session: int, wanted: Try, folder: Path) -> None:
+    async def _take(self, collector: Collector, session: int, wanted: Try, folder: Path) -> str:
+        """What to say of it."""
         downloads = self._downloads / folder.name
         shutil.rmtree(downloads, ignore_errors=True)
         wanted = dataclasses.replace(wanted, contaminated_by=self._backends.contaminated_by(wanted.task))
@@ -221,7 +225,7 @@ class Campaign:
         except LostError:  # what it had changed by then stays changed
             await self._backends.after(wanted.task)
             raise
-        self.progress.say(f"{folder.name}: {taken.said}")
+        return taken.said
 
 
 def _is_success(outcome: Outcome | None) -> bool:

@@ -105,7 +105,8 @@ class Taker:
                 await self.pace.turn(site_of(task))
                 await run_episode(environment, policy, task, writer, limits_of(self.config), seed)
             self._faults.clear()
-            return Taken(f"{len(writer.steps)} steps", len(writer.steps))
+            num_steps = len(writer.steps)
+            return Taken(f"{num_steps} step{'s' * (num_steps != 1)}", num_steps)
         except BlockedError as wall:
             writer.finish(BLOCKED, reason=str(wall))
             write_outcome(folder, Outcome(Verdict.BLOCKED, str(wall)))

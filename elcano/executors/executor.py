@@ -33,6 +33,16 @@ class Command:
         return " ".join([*variables, shlex.join(self.words)])
 
     @property
+    def name(self) -> str:
+        """By its log: `IL/trajectories` of `IL/logs/trajectories.log`."""
+        return f"{self.log.parent.parent.name}/{self.log.stem}"
+
+    @property
+    def report(self) -> Path:
+        """Where it says how far it is (`common.progress`)."""
+        return self.log.with_suffix(".progress.json")
+
+    @property
     def listens_on_node(self) -> bool:
         """Whether a service was told the address of its node; else it listens on loopback."""
         return any(ADDRESS in word for word in self.words)

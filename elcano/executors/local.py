@@ -59,15 +59,14 @@ class Executor:
         _check_nodes(resources)
         command = _limited(command, resources)
         console.print(f"  [dim]$ {command.typed}[/dim]\n  [dim]log: {command.log}[/dim]", soft_wrap=True)
-        report = command.log.with_suffix(".progress.json")
-        report.unlink(missing_ok=True)
-        process = begin(command, {**os.environ, progress.VARIABLE: str(report)}, niceness)
+        command.report.unlink(missing_ok=True)
+        process = begin(command, {**os.environ, progress.VARIABLE: str(command.report)}, niceness)
         self._under_way.append((command, process))
         try:
             yield
             with live_line() as show:
                 while process.poll() is None:
-                    show(progress.read(report))
+                    show({each.name: progress.read(each.report) for each, _ in self._under_way})
                     for other in self._under_way:  # one that this one runs in may have failed
                         _check_end(*other)
                     with contextlib.suppress(subprocess.TimeoutExpired):

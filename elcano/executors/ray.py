@@ -74,18 +74,17 @@ class Executor:
     def _run(self, command: Command, resources: Resources) -> None:
         command = _limited(command, resources)
         console.print(f"  [dim]$ {command.typed}[/dim]\n  [dim]log: {command.log}[/dim]", soft_wrap=True)
-        report = command.log.with_suffix(".progress.json")
-        report.unlink(missing_ok=True)
+        command.report.unlink(missing_ok=True)
         what = f"`{shlex.join(command.words[:3])} ...`"
         with self._placed_together(resources, self._node, self._services) as places:
             deadline = time.monotonic() + resources.time_h * 3600 if resources.time_h else float("inf")
             try:
                 for place, told in zip(places, _meeting(places), strict=True):
                     begun = dataclasses.replace(command, variables={**command.variables, **told})
-                    place.begin(begun, {**self._variables, progress.VARIABLE: str(report)})
+                    place.begin(begun, {**self._variables, progress.VARIABLE: str(command.report)})
                 with live_line() as show:
                     while (code := _polled_together(places)) is None:
-                        show(progress.read(report))
+                        show({command.name: progress.read(command.report)})
                         if time.monotonic() > deadline:
                             raise UserError(f"was ended after its {resources.time_h:g} h; the same command continues")
                 if code:

@@ -56,17 +56,18 @@ class Executor:
 
     def run(self, command: Command, resources: Resources = ANY) -> None:
         """As `elcano.executors.executor.Executor`."""
-        report = command.log.with_suffix(".progress.json")
-        reporting = dataclasses.replace(command, variables={**command.variables, progress.VARIABLE: str(report)})
+        told = {**command.variables, progress.VARIABLE: str(command.report)}
+        reporting = dataclasses.replace(command, variables=told)
         text = batch_file(reporting, resources, self._node)
         console.print(f"  [dim]$ {command.typed}[/dim]\n  [dim]log: {command.log}[/dim]", soft_wrap=True)
         job = self._found(command.log, text)
         if not job:
-            report.unlink(missing_ok=True)
+            command.report.unlink(missing_ok=True)
             job = self._submit(command, text)
         try:
             with live_line() as show:
-                [state] = deque(_states(job, lambda: show(progress.read(report))), maxlen=1)
+                found = _states(job, lambda: show({command.name: progress.read(command.report)}))
+                [state] = deque(found, maxlen=1)
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
                 console.print(f"  stopping: waiting until job {job} has saved its work; Ctrl-C again stops it at once")
@@ -189,7 +190,7 @@ def _wait_until_healthy(job: str, port: int, health: str, host: str, log: Path) 
     """Its base URL. The time in which a service must answer begins with the job."""
     deadline = None
     with live_line() as show:
-        for state in _states(job, lambda: show(None)):
+        for state in _states(job, lambda: show({})):
             if state.ended:
                 raise UserError(f"a service {_ending(job, state, log)}")
             if state.name != "RUNNING":

@@ -1,5 +1,6 @@
 """Stages: complete once, never twice; a failure is one line that names the log."""
 
+import io
 import os
 import shlex
 import signal
@@ -11,11 +12,12 @@ from pathlib import Path
 
 import psutil
 import pytest
+from rich.console import Console
 
 from common import progress
 from common.errors import UserError
 from elcano import executors
-from elcano.console import line
+from elcano.console import line, live_line
 from elcano.executors.executor import Command, load_executor, python
 from elcano.executors.local import Executor, last_words
 from elcano.resources import Resources
@@ -201,6 +203,28 @@ def test_a_stage_shows_what_its_command_knows(tmp_path):
     found = progress.read(path)
     assert line(found, found.begun_at + 100) == "20/40 tasks, 7 solved, 3.1 steps/s, 3 min left"
     assert line(found, found.begun_at + 10) == "20/40 tasks, 7 solved, 3.1 steps/s, 20 s left"
+
+
+def test_of_two_commands_under_way_each_is_named(monkeypatch):
+    written = io.StringIO()
+    monkeypatch.setattr("elcano.console.console", Console(file=written, width=200))
+    monkeypatch.setattr("elcano.console._QUIET_S", -1.0)
+    tasks, steps = (progress.Progress(unit, 20, 40, "", 0, time.time()) for unit in ("tasks", "steps"))
+    with live_line() as show:
+        show({"IL/trajectories": tasks})
+        show({"IL/trajectories": tasks, "untrained/test": steps})
+        show({"IL/trajectories": tasks, "untrained/test": None})
+    alone, both, other = written.getvalue().splitlines()
+    assert alone.startswith("  20/40 tasks")
+    assert both.startswith("  IL/trajectories: 20/40 tasks") and "; untrained/test: 20/40 steps" in both
+    assert other.startswith("  IL/trajectories: 20/40 tasks") and "untrained" not in other
+
+
+def test_a_stage_says_that_others_took_time_within_it(tmp_path, capsys):
+    logbook = Logbook(tmp_path)
+    with logbook.stage("IL/explore"), logbook.stage("untrained/test"):
+        time.sleep(0.1)
+    assert capsys.readouterr().out.splitlines()[-2:] == ["✓ untrained/test: 0 s", "✓ IL/explore: 0 s more"]
 
 
 def test_an_executor_is_one_file(tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """`elcano try` as it is typed: the policy of a run's folder on a task of one's own."""
 
 import dataclasses
+import json
 import re
 import shutil
 import subprocess
@@ -13,7 +14,7 @@ from common.errors import UserError
 from data.task import SITES
 from elcano.executors.executor import load_executor
 from elcano.recipe import load_recipe
-from elcano.trial import example, try_task
+from elcano.trial import example, said_while, try_task
 from environments.sites.content import Content
 from tests.conftest import ROOT
 
@@ -36,6 +37,21 @@ def test_the_newest_policy_says_each_step_of_a_typed_task(tmp_path: Path) -> Non
     assert said[begin + 1 :] and any(line.startswith("1. ") for line in said)
     assert said[-2].startswith("it ended: ") and said[-1] == f"look: elcano view {tmp_path} (set tries, tasktyped--000)"
     assert list((tmp_path / "tries" / "tasktyped--000").glob("screenshot*.png"))
+
+
+def test_a_reply_without_an_action_is_told_with_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    replies = {"Thought: t.\n\nAction: GoBack": 9, "Thought: the loop of the loop": 128, "hello": 2}
+    lines = [{"number": at, "reply": text, "completion_tokens": n} for at, (text, n) in enumerate(replies.items(), 1)]
+    (tmp_path / "steps.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    with said_while(tmp_path / "steps.jsonl", max_new_tokens=128):
+        pass
+    assert capsys.readouterr().out.splitlines() == [
+        "1. Thought: t. Action: GoBack",
+        "2. Thought: the loop of the loop",
+        "   no action can be read in it: it was cut at 128 tokens",
+        "3. hello",
+        "   no action can be read in it",
+    ]
 
 
 def test_without_a_trained_policy_one_line_says_what_to_do(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from PIL import Image
 from pyarrow import parquet
 
 from common.errors import UserError
-from data.outcome import Verdict
-from data.trajectory import INVALID
+from data.outcome import Outcome, Verdict
+from data.trajectory import INVALID, write_outcome
 from tests.toolkits.trajectories import write_trajectory
 from toolkits.contact_sheet import HEIGHT, MARGIN, WIDTH
 from toolkits.make_traces import Config, main
@@ -60,7 +60,11 @@ def test_columns_of_other_trajectories_are_named(tmp_path: Path) -> None:
 def test_without_columns_there_are_pictures_all_the_same(tmp_path: Path) -> None:
     for name in ("Shop--3", "Shop--4"):
         write_trajectory(tmp_path / "trajectories", name, num_steps=2)
+    judged = Outcome(Verdict.FAILURE, "answered 'red', expected 'blue'")
+    write_outcome(tmp_path / "trajectories" / "taskShop--4", judged)
     main(Config(tmp_path / "trajectories", tmp_path / "out", tasks=("Shop--4",)))
+    told = json.loads((tmp_path / "out" / "taskShop--4.json").read_text())
+    assert (told["outcome"], told["reason"]) == ("failure", judged.reason)
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["taskShop--4.json", "taskShop--4.png"]
     with pytest.raises(UserError, match="holds no complete trajectory of Shop--5"):
         main(Config(tmp_path / "trajectories", tmp_path / "out", tasks=("Shop--5",)))
