@@ -11,8 +11,10 @@ converter takes the steps at which the teacher would have done something else th
 import asyncio
 import base64
 import dataclasses
+import sys
+from collections.abc import Callable
 
-from collection.agent.policy import Policy, PolicyError
+from collection.agent.policy import Policy, PolicyError, UnansweredError
 from collection.campaign.opening import run_until_stopped
 from collection.campaign.options import make_policy
 from collection.config.commands import CorrectionConfig
@@ -25,18 +27,25 @@ from data.task import Task
 from data.trajectory import Trajectory, is_complete, list_trajectories, read_trajectory
 
 
-def main(config: CorrectionConfig) -> None:
-    """Correct what is not corrected yet, then say how much."""
+def main(config: CorrectionConfig) -> int:
+    """Correct what is not corrected yet, then say how much; 1 where the teacher answered nothing of it."""
     failed = [read_trajectory(folder) for folder in list_trajectories(config.result_dir) if is_complete(folder)]
     failed = [each for each in failed if each.outcome and each.outcome.verdict is Verdict.FAILURE and each.steps]
     todo = [each for each in failed if read_corrections(each.folder, len(each.steps)) is None]
+    left: list[str] = []
     if todo:
-        run_until_stopped(correct_all(todo, make_policy(config), config))
-    print(f"{config.result_dir}: {len(failed)} trajectories failed and are corrected, {len(todo)} of them now")
+        run_until_stopped(correct_all(todo, make_policy(config), config, left.append))
+    num_now = len(todo) - len(left)
+    print(f"{config.result_dir}: {len(failed)} trajectories failed, {len(failed) - len(left)} corrected, {num_now} now")
+    if left:
+        print(f"{len(left)} are left, as the teacher failed ({left[-1]}); the same command asks again", file=sys.stderr)
+    return 1 if left and not num_now else 0
 
 
-async def correct_all(trajectories: list[Trajectory], teacher: Policy, config: CorrectionConfig) -> None:
-    """Several at the same time."""
+async def correct_all(
+    trajectories: list[Trajectory], teacher: Policy, config: CorrectionConfig, leave: Callable[[str], None]
+) -> None:
+    """Several at the same time; `leave` is told why one could not be corrected this time."""
     await teacher.check()
     waiting, report = iter(trajectories), Reporter("trajectories", len(trajectories))
     num_done = 0
@@ -44,8 +53,11 @@ async def correct_all(trajectories: list[Trajectory], teacher: Policy, config: C
     async def work() -> None:
         nonlocal num_done
         for trajectory in waiting:  # each of which one worker gets
-            replies = [await _reply(teacher, trajectory, number) for number in range(1, len(trajectory.steps) + 1)]
-            write_corrections(trajectory.folder, Corrections(teacher.name, replies))
+            try:
+                replies = [await _reply(teacher, trajectory, number) for number in range(1, len(trajectory.steps) + 1)]
+                write_corrections(trajectory.folder, Corrections(teacher.name, replies))
+            except UnansweredError as error:
+                leave(str(error))
             num_done += 1
             report(num_done)
 
@@ -56,12 +68,18 @@ async def correct_all(trajectories: list[Trajectory], teacher: Policy, config: C
 
 
 async def _reply(teacher: Policy, trajectory: Trajectory, number: int) -> str:
-    """What the teacher says to step `number`'s observation; "" when it knows no answer."""
+    """What the teacher says to step `number`'s observation; "" when it knows no answer.
+
+    Raises:
+        UnansweredError: it failed, and may know one another time.
+    """
     *before, newest = trajectory.texts()[:number]
     steps = [*before, dataclasses.replace(newest, reply=None)]
     task = Task(id=trajectory.task_id, ques=trajectory.ques, web=trajectory.web, web_name="")
     try:
         return (await teacher.reply(task, trajectory.folder.name, steps, _screenshots(trajectory, number), None)).text
+    except UnansweredError:
+        raise
     except PolicyError:
         return ""
 

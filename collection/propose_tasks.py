@@ -34,8 +34,8 @@ from common.cli import run
 from common.errors import UserError
 from common.files import write_json
 from common.key_flags import hide_keys
+from common.terminal import print_table
 from data.task import Task, read_tasks, write_tasks
-from data.terminal import print_table
 
 MAX_ROUNDS = 6  # requests for a site until it has its tasks; each asks for what is still missing
 

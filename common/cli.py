@@ -15,6 +15,7 @@ from common.errors import UserError
 from common.garbage import unsearched_at_end
 from common.limits import deferred
 from common.processes import reach_own_hosts_directly
+from common.terminal import printable
 
 Config = TypeVar("Config")
 Argument = TypeVar("Argument")
@@ -59,7 +60,7 @@ def guarded(main: Callable[[Argument], int | None], argument: Argument) -> int:
         _flush()
         return code
     except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {printable(str(error))}", file=sys.stderr)
         _drop_unread()
         return 2
     except KeyboardInterrupt:

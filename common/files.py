@@ -1,10 +1,13 @@
 """Files: written so that a crash leaves the old one or the new one, never half of one; read; digested."""
 
+import contextlib
+import fcntl
 import hashlib
 import json
 import os
 import secrets
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +39,16 @@ def write_atomic(path: Path, content: str | bytes, flush: bool = True) -> None:
 def write_json(path: Path, value: Any, indent: int | None = 2, flush: bool = True) -> None:
     """`write_atomic` of `value` as JSON."""
     write_atomic(path, json.dumps(value, indent=indent, ensure_ascii=False) + "\n", flush)
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Alone, of all processes that ask so, with a file that is read, changed and written; `.<name>.lock` beside it is
+    the lock."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path.with_name(f".{path.name}.lock"), "a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def parse_json(text: str | bytes) -> Any:

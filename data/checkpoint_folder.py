@@ -58,6 +58,8 @@ def find_weights(folder: Path) -> tuple[Path, Path]:
     if latest is None:
         hint = "; this is a Hugging Face folder, convert it with hf2mg.sh" if any(folder.glob("*.safetensors")) else ""
         raise UserError(f"{folder}: not a Megatron checkpoint (no {_TRACKER}){hint}")
+    if latest != RELEASE and not latest.isdecimal():
+        raise UserError(f"{folder}: {_TRACKER} says {latest!r}, which is no iteration")
     weights = folder / (RELEASE if latest == RELEASE else iteration_name(int(latest)))
     if not (weights / "metadata.json").exists():
         raise UserError(f"{weights}: named by {_TRACKER}, but missing or incomplete")

@@ -24,7 +24,7 @@ from rich.table import Table
 
 from common.errors import UserError
 from common.files import make_folder, parse_json
-from data.terminal import print_table
+from common.terminal import print_table
 
 ID, DIGEST, REWARD, OUTCOME, GROUP = "id", "digest", "reward", "outcome", "group"
 

@@ -10,8 +10,8 @@ from typing import Any
 from common.errors import UserError
 from common.fields import check_fields
 from common.files import parse_json, read_lines, write_atomic
+from common.terminal import printable
 from data.names import check_name
-from data.terminal import printable
 
 SITES = ("shop", "encyclopedia", "forum", "timetable", "gallery")
 """The embedded websites, at `<site>.localhost`."""
@@ -103,6 +103,11 @@ def _parse(line: str, where: str) -> Task:
         raise UserError(f"{where}: not valid JSON ({error.msg} at column {error.colno})") from None
     except ValueError as error:
         raise UserError(f"{where}: not valid JSON ({error})") from None
+    return task_from_json(fields, where)
+
+
+def task_from_json(fields: Any, where: str) -> Task:
+    """A task as it stands in a JSON file; `UserError`, which begins with `where`, for what is none."""
     if not isinstance(fields, dict):
         raise UserError(f"{where}: a task is a JSON object, this is {type(fields).__name__}")
     for name in fields:

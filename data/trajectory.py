@@ -148,6 +148,21 @@ def is_complete(folder: Path) -> bool:
     return (folder / "interact_messages.json").exists() and not (folder / "steps.jsonl").exists()
 
 
+def read_end(folder: Path) -> dict[str, Any] | None:
+    """What `trajectory.json` says, which is written last; None where there is none.
+
+    Raises:
+        UserError: it says something else than a trajectory's end.
+    """
+    path = folder / "trajectory.json"
+    if not path.exists():
+        return None
+    end, kinds = read_json(path), {"task": dict, "status": str, "reason": str, "num_steps": int}
+    if not (isinstance(end, dict) and all(isinstance(end.get(name), kind) for name, kind in kinds.items())):
+        raise UserError(f"{path}: not the end of a trajectory; delete its folder, and the same command takes it anew")
+    return end
+
+
 def write_outcome(folder: Path, outcome: Outcome) -> None:
     """The verdict, ours and in the form OpenWebVoyager's evaluator leaves: `success` 0 or 1, so not for `invalid`."""
     released = folder / "eval_res.json"

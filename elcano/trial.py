@@ -13,9 +13,9 @@ from typing import Any
 from common.defaults import short
 from common.errors import UserError
 from common.files import read_json
+from common.terminal import printable
 from data.action import ActionError, parse_reply
 from data.task import SITES, SITES_PORT, Task, move_sites, read_tasks, write_tasks
-from data.terminal import printable
 from data.trajectory import folder_name
 from elcano.console import console
 from elcano.executors.executor import Executor

@@ -86,6 +86,11 @@ def tokenize(tokenizer: Any, text: str) -> Tokenized:
     return Tokenized(text, ids[:length], [start for start, _ in offsets[:length]])
 
 
+def decode(tokenizer: Any, token_ids: Sequence[int]) -> str:
+    """What sampled tokens say, without special tokens."""
+    return tokenizer.decode(token_ids, skip_special_tokens=True)
+
+
 def decode_reply(tokenizer: Any, token_ids: Sequence[int]) -> str:
-    """What sampled tokens say, without special tokens: the text that the server answers."""
-    return tokenizer.decode(token_ids, skip_special_tokens=True).strip()
+    """The text that the server answers."""
+    return decode(tokenizer, token_ids).strip()

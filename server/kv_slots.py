@@ -16,6 +16,8 @@ class KVSlots:
     def __init__(self, num_layers: int, num_heads: int, head_dim: int, dtype: torch.dtype, device: torch.device):
         self._empty = torch.zeros(2, 0, num_heads, 0, head_dim, dtype=dtype, device=device)
         self.layers = [self._empty] * num_layers
+        self.read_together = device.type != "cpu"
+        """Whether decoding rows are read in one call, each up to the longest one's length, under a mask."""
         self.bytes_per_token = num_layers * 2 * num_heads * head_dim * self._empty.element_size()
 
     @property
@@ -77,9 +79,17 @@ class KVSlots:
             layer[:, row, :, :length] = source[:, :, :length]
 
     def copy(self, source: int, target: int, length: int) -> None:
-        """Copy the first `length` positions of one row to another."""
+        """Copy the first `length` positions of one row to another, and clear the rest of that."""
         for layer in self.layers:
             layer[:, target, :, :length] = layer[:, source, :, :length]
+        self.clear(target, length)
+
+    def clear(self, row: int, begin: int) -> None:
+        """Zeros from position `begin` on, where rows are read together: what an earlier sequence left there may not be
+        finite, and a weight of 0 times that is no number."""
+        if self.read_together:
+            for layer in self.layers:
+                layer[:, row, :, begin:] = 0
 
     def spare(self, length: int) -> torch.Tensor:
         """What `swap` of `length` positions needs beside the rows: at most one block of one layer, so little that it

@@ -63,9 +63,9 @@ async def _events(
         while (item := await heard.get()) is not None:
             number, token = item
             spoken[number].hear(token)
-            text = started.text(spoken[number].token_ids)
-            if _is_settled(text, spoken[number].sent, body.stops):
-                yield _event(head, _delta(started, body, number, spoken[number], text))
+            said = started.said(spoken[number].token_ids)
+            if _is_settled(said, spoken[number].sent, body.stops):
+                yield _event(head, _delta(started, body, number, spoken[number], said.strip()))
         completions = await done
         for number, completion in enumerate(completions):
             delta = _delta(started, body, number, spoken[number], started.text(completion.token_ids))
@@ -77,12 +77,12 @@ async def _events(
     yield "data: [DONE]\n\n"
 
 
-def _is_settled(text: str, sent: str, stops: Sequence[str]) -> bool:
-    """Whether all of `text` may be sent: half a character, or what may be the beginning of a stop string, waits."""
+def _is_settled(said: str, sent: str, stops: Sequence[str]) -> bool:
+    """Whether all of it may be sent: half a character, or what may be the beginning of a stop string, waits."""
     longest = max(map(len, stops), default=1) - 1
-    tails = [text[-length:] for length in range(1, longest + 1)]
+    tails = [said[-length:] for length in range(1, longest + 1)]
     pending = any(stop.startswith(tail) for stop in stops for tail in tails)
-    return text.startswith(sent) and not text.endswith("\ufffd") and not pending
+    return said.strip().startswith(sent) and not said.endswith("\ufffd") and not pending
 
 
 def _delta(started: Started, body: ChatRequest, number: int, spoken: _Spoken, text: str) -> dict[str, Any]:

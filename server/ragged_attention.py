@@ -137,7 +137,7 @@ class RaggedStep:
     def _one_by_one(self) -> bool:
         """On a CPU, where a call of the kernel costs little and padding costs as much as what it stands beside, replies
         attend like prompts: each to its own length, with its own number of queries."""
-        return self._device.type == "cpu"
+        return not self.slots.read_together
 
     @property
     def _own_chunks(self) -> Sequence[Chunk]:

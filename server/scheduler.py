@@ -143,6 +143,7 @@ class Scheduler:
             return False
         sequence.row, sequence.admitted = row, time.monotonic()
         self._reuse(sequence)
+        self.slots.clear(row, sequence.num_read)
         if sequence.options.prefetch:
             self.reading.append(sequence)
         else:

@@ -74,10 +74,14 @@ class Started:
         async with self._deadline.kept(self.engine):
             return await asyncio.gather(*self.futures)
 
+    def said(self, token_ids: Sequence[int]) -> str:
+        """What these tokens say up to a stop string, which white space may belong to."""
+        said = self.engine.model.decode_text(token_ids)
+        return said[: min((said.index(stop) for stop in self._stop if stop in said), default=len(said))]
+
     def text(self, token_ids: Sequence[int]) -> str:
-        """What a reply says, up to its stop string."""
-        text = self.engine.model.decode_text(token_ids)
-        return text[: min((text.index(stop) for stop in self._stop if stop in text), default=len(text))]
+        """The text of a reply."""
+        return self.said(token_ids).strip()
 
     def cancel(self) -> None:
         """Free their slots."""

@@ -22,7 +22,7 @@ from models.family import Family
 from models.image_settings import ImageSettings
 from models.processor import load_processor, settings_for, splitting_remark, to_stderr
 from models.registry import family
-from models.text import decode_reply, render, tokenize
+from models.text import decode, render, tokenize
 from server import last_layer, ragged_attention
 from server.config import ModelFlags
 from server.kv_slots import KVSlots
@@ -80,8 +80,8 @@ class VisionLanguageModel:
             return tokenize(self.processor.tokenizer, text).ids
 
     def decode_text(self, token_ids: Sequence[int]) -> str:
-        """The text of a reply, without special tokens."""
-        return decode_reply(self.processor.tokenizer, token_ids)
+        """The text of a reply, without special tokens, with all the white space around it."""
+        return decode(self.processor.tokenizer, token_ids)
 
     def encode_image(self, pixels: BatchFeature) -> torch.Tensor:
         """[image_tokens, hidden] features that stand for one image in the language model's input."""

@@ -24,8 +24,8 @@ from data.action_spaces.space import ActionSpace, CannotRenderError
 from data.action_spaces.translate import Page, translate
 from data.point_action import ActionRecord
 from data.screen import Screen, png_size, screen_text
-from data.task import Task
-from data.trajectory import Trajectory, TrajectoryStep, is_complete, list_trajectories, read_trajectory
+from data.task import Task, task_from_json
+from data.trajectory import Trajectory, TrajectoryStep, is_complete, list_trajectories, read_end, read_trajectory
 from data.trajectory_writer import TrajectoryWriter
 
 _KEPT = ("outcome.json", "eval_res.json", "final_state.json", "final_pages.json")
@@ -100,8 +100,8 @@ def write(trajectory: Trajectory, steps: list[TrajectoryStep], target: ActionSpa
     """A complete folder; what ends it is written last."""
     old = trajectory.folder
     task = Task(id=trajectory.task_id, ques=trajectory.ques, web=trajectory.web)
-    if (old / "trajectory.json").exists():
-        task = Task(**read_json(old / "trajectory.json")["task"])
+    if end := read_end(old):
+        task = task_from_json(end["task"], f"{old}: trajectory.json")
     provenance = {key: value for key, value in trajectory.provenance.items() if key != "action_space"}
     provenance |= {"converted_from": space_of(trajectory).name} | (
         {} if target.name == NUMBERS else {"action_space": target.name}

@@ -22,11 +22,11 @@ from rich.table import Table
 from common import cli
 from common.errors import UserError
 from common.files import read_json, write_json
+from common.terminal import print_table
 from data.action import ActionError, parse_reply
 from data.images import opened
 from data.legacy import read_legacy_tar
 from data.shard import Sample, read_manifest, read_shard, shares_images, task_of
-from data.terminal import print_table
 from data.whole_trajectory import split_steps
 
 _TILE = (256, 192)

@@ -129,13 +129,16 @@ class CheckpointWriter:
             shutil.rmtree(final, ignore_errors=True)  # complete, but its tracker was never written
             temporary.rename(final)
             write_tracker(self.folder, str(iteration))
-            self._remove_old()
+            self._remove_old(iteration)
         self.completed.append(final)
         torch.distributed.barrier()
 
-    def _remove_old(self) -> None:
+    def _remove_old(self, iteration: int) -> None:
+        """Later ones than this newest belong to a course that a kill, or somebody who set the tracker back, has left;
+        they are written anew when their turn comes."""
         if self.keep_last:
-            for path in sorted(self.folder.glob("iter_*"))[: -self.keep_last]:
+            ours = [path for path in sorted(self.folder.glob("iter_*")) if path.name <= iteration_name(iteration)]
+            for path in ours[: -self.keep_last]:
                 shutil.rmtree(path)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from common.errors import UserError
 from common.files import make_folder, read_json
-from data.checkpoint_folder import IDENTITY_FILE, find_weights, fingerprint, is_critic, read_tracker
+from data.checkpoint_folder import IDENTITY_FILE, RELEASE, find_weights, fingerprint, is_critic, read_tracker
 from data.names import check_name
 from data.shard import read_manifest
 from models.family import Family
@@ -164,9 +164,11 @@ def is_complete(config: Config) -> bool:
     latest = read_tracker(config.checkpoint_path)
     if latest is None:
         return False
+    if latest == RELEASE:
+        raise UserError(f"{config.checkpoint_path}: a converted checkpoint, no run's; give another RUN_NAME")
+    weights, _ = find_weights(config.checkpoint_path)
     manifest = read_manifest(config.dataset_path)
     complete = int(latest) >= config.num_iters(manifest["num_samples"])
-    weights, _ = find_weights(config.checkpoint_path)
     began, now = read_json(weights / IDENTITY_FILE), config.identity(manifest)
     changed = [name for name in now if name in began and began[name] != now[name]]  # older runs noted less
     if changed := [name for name in changed if not (complete and name in _OF_STATE)]:

@@ -83,7 +83,8 @@ class Guard:
         """
         reason = self._reason(grad_norm)
         if reason is None:
-            self.norms.append(grad_norm)
+            if grad_norm > 0:  # of a step whose samples all weigh nothing, which says nothing of the usual
+                self.norms.append(grad_norm)
             self.skipped_in_a_row = 0
             return None
         self.skipped_in_a_row += 1

@@ -19,6 +19,7 @@ from torch.distributed.run import get_args_parser, run
 from common.errors import UserError
 from common.garbage import unsearched_at_end
 from common.processes import die_with_parent
+from training.stop import heed_parent_alone
 
 Config = TypeVar("Config")
 _LAUNCHER = "ELCANO_LAUNCHER_PID"
@@ -100,7 +101,8 @@ def run_rank(main: Callable[[Config], object], config: Config) -> None:
     if os.getppid() != int(os.environ.get(_LAUNCHER, os.getppid())):
         sys.exit(1)  # the launcher died before this rank could ask to die with it
     unsearched_at_end()
-    os.register_at_fork(after_in_child=die_with_parent)  # loaders and checkpoint writers
+    for behave in (die_with_parent, heed_parent_alone):
+        os.register_at_fork(after_in_child=behave)  # loaders and checkpoint writers
     warnings.simplefilter("ignore")  # megatron-core and torch warn at length about what this run does not use
     try:
         main(config)

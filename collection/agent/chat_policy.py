@@ -15,7 +15,6 @@ from collection.agent.policy import (
     check_answers,
     check_url,
     http_client,
-    in_short,
     refused_key,
     trained_conversation,
 )
@@ -24,6 +23,7 @@ from collection.endpoints.keys import minds_proxies
 from common.errors import UserError
 from common.fields import fits
 from common.retry import TransientError, retry_after_s
+from common.terminal import in_short
 from data.action_spaces import action_space
 from data.conversation import StepText, build_chat, split_marks
 from data.task import Task

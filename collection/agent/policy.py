@@ -1,6 +1,5 @@
 """The policy: what the agent says next, asked over HTTP. What `/predict` and chat endpoints have in common."""
 
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -19,13 +18,15 @@ from data.sampling import SamplingRequest
 from data.task import Task
 
 REPLY_TIMEOUT_S = 300.0  # a big model on a busy server
-_SHOWN_CHARS = 200
-_TAGS = re.compile(r"(?is)<(script|style)\b.*?</\1>|<[^>]*>")
 MAX_FAILED_REPLIES = 3  # in a row, over all sessions, each after all its retries: then the server is taken for dead
 
 
 class PolicyError(Exception):
     """No reply after every retry: not the agent's fault."""
+
+
+class UnansweredError(PolicyError):
+    """The server failed each time; another time it may answer."""
 
 
 class ServerDeadError(UserError):
@@ -96,14 +97,15 @@ class Retries:
         """The result of `call`, which raises `TransientError` for what may pass. It is about pages of `web`.
 
         Raises:
-            PolicyError: it failed every time.
+            PolicyError: the server refuses it.
+            UnansweredError: it failed every time.
             ServerDeadError: so did the replies before it.
         """
         try:
             completion = await retry_async(call)
         except (TransientError, PolicyError) as error:
             self._count_failure(error, web)
-            raise PolicyError(str(error)) from None
+            raise (UnansweredError if isinstance(error, TransientError) else PolicyError)(str(error)) from None
         self.failed.clear()
         return completion
 
@@ -147,13 +149,6 @@ async def check_answers(client: httpx.AsyncClient, url: str, headers: dict[str, 
         raise UserError(f"nothing answers at {url} ({error or type(error).__name__}); start the server first") from None
     if answer.status_code in (401, 403):
         raise UserError(refused_key(url, answer.status_code))
-
-
-def in_short(text: str) -> str:
-    """An answer for a message: one line, and of an HTML page its words."""
-    if text.lstrip().startswith("<"):
-        text = _TAGS.sub(" ", text)
-    return " ".join(text.split())[:_SHOWN_CHARS]
 
 
 def refused_key(url: str, status: int) -> str:

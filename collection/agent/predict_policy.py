@@ -21,13 +21,13 @@ from collection.agent.policy import (
     check_answers,
     check_url,
     http_client,
-    in_short,
     refused_key,
     trained_conversation,
 )
 from collection.endpoints.keys import own_server_headers
 from common.errors import UserError
 from common.retry import TransientError, retry_after_s
+from common.terminal import in_short
 from data.action_spaces import action_space
 from data.conversation import StepText
 from data.task import Task

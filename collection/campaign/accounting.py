@@ -14,7 +14,7 @@ from rich.table import Table
 from collection.campaign.lease import LOCK_NAME, leases
 from collection.evaluation.summary import Attempt, read_attempts
 from common.errors import UserError
-from common.files import read_json, write_json
+from common.files import locked, read_json, write_json
 from data.action_spaces import NUMBERS
 from data.outcome import Verdict
 from data.task import Task
@@ -46,10 +46,11 @@ _BY_VERDICT = {
 def note_tasks(output_dir: Path, tasks: Sequence[Task]) -> None:
     """Add these to the tasks the folder is for."""
     path = output_dir / NOTE
-    known = read_json(path)["sites"] if path.exists() else {}
-    sites = known | {task.id: task.site for task in tasks}
-    if sites != known:
-        write_json(path, {"sites": sites})
+    with locked(path):
+        known = read_json(path)["sites"] if path.exists() else {}
+        sites = known | {task.id: task.site for task in tasks}
+        if sites != known:
+            write_json(path, {"sites": sites})
 
 
 def check_action_space(output_dir: Path, wanted: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from common.errors import UserError
-from common.files import read_json, write_json
+from common.files import locked, read_json, write_json
 from data.task import Task
 
 
@@ -50,5 +50,6 @@ class Backends:
         return read_json(self._path) if self._path.exists() else {}
 
     def _note(self, backend: str, task_id: str) -> None:
-        changed = self._changed_by() | {backend: task_id}
-        write_json(self._path, {name: by for name, by in changed.items() if by})
+        with locked(self._path):
+            changed = self._changed_by() | {backend: task_id}
+            write_json(self._path, {name: by for name, by in changed.items() if by})

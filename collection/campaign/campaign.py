@@ -32,10 +32,9 @@ from collection.judges.judging import is_judge_fault, judge_once
 from common.background import await_in_thread
 from common.defaults import short
 from common.errors import UserError
-from common.files import read_json
 from data.outcome import Outcome, Verdict
 from data.task import Task
-from data.trajectory import INVALID, folder_name, is_complete, read_outcome, write_outcome
+from data.trajectory import INVALID, folder_name, is_complete, read_end, read_outcome, write_outcome
 from data.trajectory_writer import TrajectoryWriter
 from environments.world import World
 
@@ -238,6 +237,5 @@ def _is_kept(folder: Path) -> bool:
 
 def _fault_of(folder: Path) -> Outcome | None:
     """The outcome of a trajectory that ended by a fault."""
-    path = folder / "trajectory.json"
-    summary = read_json(path) if path.exists() else {}
-    return Outcome(Verdict.INVALID, summary["reason"]) if summary.get("status") == INVALID else None
+    end = read_end(folder)
+    return Outcome(Verdict.INVALID, end["reason"]) if end and end["status"] == INVALID else None

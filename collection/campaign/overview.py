@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 from rich import box
 from rich.table import Table
 
+from common.terminal import print_table
 from data.dates import find_dates
 from data.task import Task
-from data.terminal import print_table
 
 
 def overview(tasks: Sequence[Task]) -> dict[str, Counter[str]]:

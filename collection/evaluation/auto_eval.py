@@ -25,11 +25,11 @@ from collection.judges.judging import cases, judge_once
 from collection.judges.named import make_judge
 from common.cli import run
 from common.errors import UserError
-from common.files import read_json, write_json
+from common.files import write_json
 from common.key_flags import hide_keys
 from common.limits import at_least
-from data.task import Task, read_tasks
-from data.trajectory import is_complete, list_trajectories, read_trajectory
+from data.task import Task, read_tasks, task_from_json
+from data.trajectory import is_complete, list_trajectories, read_end, read_trajectory
 
 PUBLISHED_MODEL = "gpt-4o"
 
@@ -84,9 +84,8 @@ def tasks_in(results_dir: Path) -> list[Task]:
     for folder in list_trajectories(results_dir):
         if not is_complete(folder):
             continue
-        summary = folder / "trajectory.json"
-        if summary.exists():
-            task = Task(**read_json(summary)["task"])
+        if end := read_end(folder):
+            task = task_from_json(end["task"], f"{folder}: trajectory.json")
         else:  # one of OpenWebVoyager's: its id begins with the site's name
             trajectory = read_trajectory(folder)
             site = trajectory.task_id.removeprefix("WebVoyager-").partition("--")[0].partition("-human")[0]

@@ -10,16 +10,16 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
-from common.files import read_json
 from common.significance import wilson
+from common.terminal import print_table
 from data.outcome import Outcome, Verdict
 from data.task import Task
-from data.terminal import print_table
 from data.trajectory import (
     FINISHED,
     INVALID,
     is_complete,
     list_trajectories,
+    read_end,
     read_outcome,
     read_trajectory,
     split_folder_name,
@@ -144,14 +144,12 @@ def _has_rate(counts: dict[str, Any]) -> bool:
 
 
 def _read_attempt(folder: Path) -> Attempt:
-    path = folder / "trajectory.json"
-    run = split_folder_name(folder.name)[1] or 0
-    if not path.exists():
+    end, run = read_end(folder), split_folder_name(folder.name)[1] or 0
+    if end is None:
         trajectory = read_trajectory(folder)  # one of OpenWebVoyager's
         return Attempt(len(trajectory.steps), trajectory.outcome, run, trajectory.finished)
-    fields = read_json(path)
-    outcome = Outcome(Verdict.INVALID, fields["reason"]) if fields["status"] == INVALID else read_outcome(folder)
-    return Attempt(fields["num_steps"], outcome, run, fields["status"] == FINISHED)
+    outcome = Outcome(Verdict.INVALID, end["reason"]) if end["status"] == INVALID else read_outcome(folder)
+    return Attempt(end["num_steps"], outcome, run, end["status"] == FINISHED)
 
 
 def _group(named: Sequence[tuple[str, list[Attempt]]]) -> dict[str, dict[str, Any]]:

@@ -16,6 +16,7 @@ from collection.judges.ledger import Ledger, estimate_tokens
 from collection.judges.reply_cache import ReplyCache
 from common.errors import UserError
 from common.retry import MAX_ATTEMPTS, TransientError, retry, retry_after_s
+from common.terminal import in_short
 
 Meaning = TypeVar("Meaning")
 
@@ -111,11 +112,11 @@ class Endpoint:
             raise UserError(f"{self.url} refused the API key (HTTP {error.status_code})") from None
         except openai.NotFoundError as error:
             fate, used = "refused", (0, 0)
-            raise UserError(f"{self.url} does not know the model {self.model!r}: {error.message[:200]}") from None
+            raise UserError(f"{self.url} does not know the model {self.model!r}: {in_short(error.message)}") from None
         except openai.BadRequestError as error:
             fate, used = "refused", (0, 0)
             if not self._dialect.learn(error, sent):
-                raise JudgeFault(f"{self.url}: HTTP {error.status_code}: {error.message[:200]}") from None
+                raise JudgeFault(f"{self.url}: HTTP {error.status_code}: {in_short(error.message)}") from None
         except openai.RateLimitError as error:
             fate, used = "refused", (0, 0)
             if error.code == "insufficient_quota":
@@ -126,7 +127,7 @@ class Endpoint:
             raise TransientError(f"HTTP {error.status_code}", retry_after_s(error.response.headers)) from None
         except openai.APIStatusError as error:
             fate, used = "refused", (0, 0)
-            raise JudgeFault(f"{self.url}: HTTP {error.status_code}: {error.message[:200]}") from None
+            raise JudgeFault(f"{self.url}: HTTP {error.status_code}: {in_short(error.message)}") from None
         except openai.APITimeoutError:
             raise TransientError(f"no answer within {self.timeout_s:g} s") from None
         except (openai.APIError, httpx.HTTPError, ValueError, AttributeError, TypeError) as error:

@@ -21,7 +21,6 @@ from environments.browser.widgets import choose, give_file, list_files
 from environments.faults import PageError
 
 MAX_CHOICES = 30
-_BY_VALUE = ("date", "time", "month", "week", "datetime-local", "color")
 
 
 @functools.singledispatch

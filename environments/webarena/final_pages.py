@@ -30,6 +30,8 @@ def check_programs(tasks: Sequence[Task]) -> None:
     """Raise UserError, before anything is collected, for a program that is not known or cannot be asked here."""
     for task in tasks:
         for target in (task.eval or {}).get("program_html") or []:
+            if not (isinstance(target, dict) and all(isinstance(target.get(name), str) for name in ("url", "locator"))):
+                raise UserError(f"task {task.id}: program_html holds {target!r}, which has no url and locator")
             for text, known in ((target["url"], _URL_PROGRAMS), (target["locator"].strip(), _CONTENT_PROGRAMS)):
                 if not text.startswith("func:"):
                     continue

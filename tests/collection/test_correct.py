@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from collection.agent.policy import Completion, PolicyError, UnansweredError
+from collection.config.commands import CorrectionConfig
+from collection.correct import main as correct_trajectories
 from common.errors import UserError
 from data.correction import FILE_NAME, Corrections, read_corrections, write_corrections
 from data.outcome import Outcome, Verdict
@@ -67,7 +70,7 @@ def test_failures_are_corrected_once_and_become_samples_where_the_teacher_says_s
     others = [trajectory(results, "Shop-price--1", Verdict.SUCCESS), trajectory(results, "Shop-price--2", None)]
     told = correct(results, "--api_base", teacher, "--api_model", "teacher")
     assert told.returncode == 0, told.stderr
-    assert "1 trajectories failed and are corrected, 1 of them now" in told.stdout
+    assert "1 trajectories failed, 1 corrected, 1 now" in told.stdout
     assert not any((other / FILE_NAME).exists() for other in others)
     said = read_corrections(failed, len(TAKEN)).replies
     ways = ["Type [3]; Velod Wren", "Click [2]", "Click [2]", "Type [3]; Velod Wren"]
@@ -93,6 +96,38 @@ def test_a_teacher_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     assert told.returncode == 2
     assert told.stderr.count("\n") == 1
     assert "nothing answers" in told.stderr
+
+
+def test_an_outage_of_the_teacher_is_no_answer_for_good(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it refuses, such as a page too long to read, is."""
+
+    faults = {1: PolicyError("HTTP 400"), 3: UnansweredError("HTTP 529")}
+
+    class Teacher:
+        name = "teacher"
+
+        async def check(self) -> None:
+            pass
+
+        async def reply(self, task: Task, folder: str, steps: list, images: dict, seed: None) -> Completion:
+            if fault := faults.get(len(steps)):
+                raise fault
+            return Completion(text=RIGHT)
+
+        async def close(self) -> None:
+            pass
+
+    monkeypatch.setattr("collection.correct.make_policy", lambda config: Teacher())
+    folder, config = trajectory(tmp_path, "Shop-price--0", Verdict.FAILURE), CorrectionConfig(result_dir=tmp_path)
+    assert correct_trajectories(config) == 1 and read_corrections(folder, len(TAKEN)) is None
+    told = capsys.readouterr()
+    assert "1 trajectories failed, 0 corrected, 0 now" in told.out
+    assert told.err == "1 are left, as the teacher failed (HTTP 529); the same command asks again\n"
+    del faults[3]
+    assert correct_trajectories(config) == 0
+    assert read_corrections(folder, len(TAKEN)).replies == ["", RIGHT, RIGHT, RIGHT]
 
 
 @pytest.mark.parametrize("content", ["[]", '{"teacher": "x"}', '{"teacher": "x", "replies": ["one"]}', '{"teacher": 1'])

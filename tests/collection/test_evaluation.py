@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from collection.evaluation.auto_eval import tasks_in
 from collection.evaluation.summary import explored, print_explored, print_summary, summarise
+from common.errors import UserError
 from common.significance import wilson
 from data.outcome import Outcome, Verdict
 from data.task import Task, write_tasks
@@ -123,3 +125,22 @@ def test_auto_eval_names_what_is_missing(tmp_path: Path, missing: str) -> None:
     command += [str(word) for name, path in paths.items() for word in (f"--{name}", path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 2 and "nowhere" in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("end", "named"),
+    [
+        ('{"status": "finished"}', "not the end of a trajectory"),
+        ('{"task": {"id": "a", "ques": "q", "web": "w", "x": 1}, "status": "", "reason": "", "num_steps": 1}', "'x'"),
+        (
+            r'{"task": {"id": "a", "ques": "q", "web": "w", "web_name": "\u001b]0;"}, '
+            '"status": "", "reason": "", "num_steps": 1}',
+            "web_name .* holds control characters",
+        ),
+    ],
+)
+def test_trajectories_of_others_that_are_none_are_named(tmp_path: Path, end: str, named: str) -> None:
+    (tmp_path / "taska").mkdir()
+    (tmp_path / "taska" / "trajectory.json").write_text(end)
+    with pytest.raises(UserError, match=rf"taska.*trajectory\.json: .*{named}"):
+        tasks_in(tmp_path)

@@ -136,6 +136,13 @@ def shop(request: Request) -> tuple[int, Any]:
     return 200, [{"nickname": "Old", "ratings": ratings}, {"nickname": "Emma", "ratings": ratings}]
 
 
+@pytest.mark.parametrize("target", ["last", {"url": "last"}, {"url": None, "locator": ""}])
+def test_a_target_without_its_fields_is_refused(target):
+    task = Task("wa--1", "q", "http://x/", eval={"eval_types": ["program_html"], "program_html": [target]})
+    with pytest.raises(UserError, match=r"task wa--1: program_html holds .* which has no url and locator"):
+        check_programs([task])
+
+
 def test_the_shops_api_is_asked_for_orders_and_reviews(monkeypatch):
     targets = [{"url": "func:shopping_get_latest_order_url()", "locator": "func:gitlab_get_project_memeber_role('x')"}]
     task = Task("wa--1", "q", "http://x/", eval={"eval_types": ["program_html"], "program_html": targets})

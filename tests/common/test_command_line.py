@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from common.cli import guarded
 from common.command_line import read
 from common.errors import UserError
 from common.switch import AutoSwitch, Switch
+from common.terminal import in_short
 from elcano.cli import Command
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -138,3 +140,12 @@ def test_what_is_wrong_is_said_though_the_reader_left(wrong: bool, code: int) ->
         process.stdout.close()
         assert process.stderr.read() == (b"error: a clear line\n" if wrong else b"")
     assert process.returncode == code
+
+
+def test_a_message_with_words_of_others_moves_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    def fail(_: None) -> None:
+        raise UserError("the judge says \x1b]0;owned\x07\x9b2J")
+
+    assert guarded(fail, None) == 2
+    assert capsys.readouterr().err == "error: the judge says ?]0;owned??2J\n"
+    assert in_short("<p>no\nsuch</p> \x1b[2Jmodel") == "no such ?[2Jmodel"

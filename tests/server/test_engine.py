@@ -10,6 +10,7 @@ import torch
 from common.errors import UserError
 from data.conversation import split_marks
 from server.engine import Engine, EngineConfig
+from server.kv_slots import KVSlots
 from server.prompt import Prompt, build_prompt
 from server.sampling import SamplingParams
 from server.sequence import EngineBusyError, Options
@@ -210,6 +211,22 @@ def test_a_full_queue_refuses(model: VisionLanguageModel) -> None:
     running.cancel()
     assert waiting.result(60)
     engine.stop()
+
+
+def test_what_a_row_held_before_reaches_nobody(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even what is not finite, where rows are read together, as on a GPU."""
+
+    def leave(slots: KVSlots) -> None:
+        for layer in slots.layers:
+            layer.fill_(float("inf"))
+
+    monkeypatch.setattr(KVSlots, "release", leave)
+    engine.memory.slots.read_together = True
+    for _ in range(2):
+        prompts = [prompt_of(engine, *shape) for shape in MIX]
+        replies = [engine.submit(prompt, GREEDY).result for prompt in prompts]
+        for reply, shape in zip(replies, MIX, strict=True):
+            assert reply(60).token_ids == generated(engine.model, *shape)
 
 
 def test_stop_finishes_what_was_accepted(model: VisionLanguageModel) -> None:

@@ -1,11 +1,13 @@
 """The OpenAI protocol, spoken by the `openai` client."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import openai
 import pytest
 
 from common.seeds import derive_seed
+from server.service import Started
 from tests.server.helpers import RunningServer, png, screenshot
 
 
@@ -113,6 +115,14 @@ def test_a_stop_string_ends_the_reply_and_is_not_part_of_it(client: openai.OpenA
         assert chunks[-1].finish_reason == "stop"
     else:
         assert (answer.choices[0].message.content, answer.choices[0].finish_reason) == (expected, "stop")
+
+
+def test_white_space_may_begin_or_end_a_stop_string() -> None:
+    """Though what is around a reply is stripped."""
+    model = SimpleNamespace(decode_text="".join)
+    started = Started(SimpleNamespace(model=model), [], ["\nObservation", "\n\n"], None)
+    assert started.text(["\n", "Observation: more"]) == ""
+    assert started.text([" Thought: x", "\n\n", "Action"]) == started.text([" Thought: x", "\n\n"]) == "Thought: x"
 
 
 def test_streamed_token_ids_and_logprobs(client: openai.OpenAI) -> None:

@@ -153,6 +153,8 @@ def compare(text: str, megatron_folder: Path, reference: Reference, with_columns
     config = parse_layout(text, megatron_folder)
     layout.initialize(config.layout, seed=1)
     chunks = build_model(reference.family, reference.hf, config.layout)
+    for tower in (part for model in unwrap(chunks) if model.pre_process for part in model.vision_modules()):
+        assert not any(buffer.is_floating_point() for buffer in tower.buffers())  # a cast to bf16 would round it
     optimizer = build_optimizer(config, chunks)
     checkpoint.load_model(unwrap(chunks), find_weights(megatron_folder)[0])
     optimizer.reload_model_params()

@@ -170,6 +170,17 @@ def test_another_model_is_refused(shards: Path, megatron: Path, tmp_path: Path) 
         check(config_for(shards, other), 1)
 
 
+@pytest.mark.parametrize(("tracker", "said"), [("release", "a converted checkpoint, no run's"), ("", "no iteration")])
+def test_a_folder_that_is_no_runs_is_named(
+    shards: Path, megatron: Path, tmp_path: Path, tracker: str, said: str
+) -> None:
+    config = dataclasses.replace(config_for(shards, megatron, tmp_path), run_name="named")
+    config.checkpoint_path.mkdir(parents=True)
+    (config.checkpoint_path / "latest_checkpointed_iteration.txt").write_text(tracker)
+    with pytest.raises(UserError, match=said):
+        is_complete(config)
+
+
 def test_a_run_cannot_continue_on_other_data(shards: Path, megatron: Path, tmp_path: Path) -> None:
     config = dataclasses.replace(config_for(shards, megatron, tmp_path), run_name="named")
     assert not is_complete(config)

@@ -27,6 +27,14 @@ def test_a_spike_is_skipped_and_does_not_become_usual() -> None:
     assert 10.1 not in guard.norms
 
 
+def test_steps_without_a_gradient_say_nothing_of_the_usual() -> None:
+    """Those whose samples all weigh nothing, however many."""
+    guard = Guard(10.0)
+    for number in range(500):
+        assert guard.reason_to_skip(1.0 if number % 5 == 0 else 0.0) is None
+    assert guard.reason_to_skip(10.1) is not None
+
+
 def test_no_spike_is_seen_without_a_history_or_a_factor() -> None:
     assert Guard(10.0).reason_to_skip(1e6) is None
     assert accustomed(0.0).reason_to_skip(1e6) is None

@@ -4,6 +4,7 @@ import shutil
 import signal
 from pathlib import Path
 
+import psutil
 import pytest
 from transformers import AutoModelForImageTextToText, AutoProcessor
 
@@ -64,8 +65,9 @@ def test_a_killed_run_continues_as_if_nothing_had_happened(
 def test_the_next_round_starts_from_these_weights_with_a_schedule_of_its_own(
     uninterrupted: tuple[Run, str], shards: Path, tmp_path: Path
 ) -> None:
-    """And keeps the last checkpoint only, where that is asked for."""
+    """And keeps the last checkpoint only, where that is asked for, whatever a course that was left has left."""
     before, _ = uninterrupted
+    (tmp_path / "checkpoint" / "run" / "iter_0000009").mkdir(parents=True)
     options = {"tp": 1, "train_iters": 4, "save_interval": 1, "keep_last": 1, "lr_schedule": "linear"}
     run = Run(shards, before.checkpoints, tmp_path, **options)
     run.finish()
@@ -73,7 +75,7 @@ def test_the_next_round_starts_from_these_weights_with_a_schedule_of_its_own(
     assert (first["iteration"], last["iteration"]) == (1, 4)
     assert first["lr"] == pytest.approx(5e-4) and last["lr"] == pytest.approx(1e-6)  # half of the warm-up; min_lr
     assert first["loss"] < steps(before)[0]["loss"] - 0.3
-    assert [path.name for path in run.checkpoints.glob("iter_*")] == ["iter_0000004"]
+    assert sorted(path.name for path in run.checkpoints.glob("iter_*")) == ["iter_0000004", "iter_0000009"]
 
 
 @pytest.mark.slow
@@ -92,6 +94,19 @@ def test_sigterm_stops_with_a_checkpoint_that_another_layout_continues(
     for number, expected in metrics(uninterrupted[1]).items():
         if number in resumed:
             assert [float(value) for value in resumed[number]] == pytest.approx([float(v) for v in expected], rel=1e-3)
+
+
+def test_sigterm_to_all_processes_takes_no_loader_from_its_rank(shards: Path, megatron: Path, tmp_path: Path) -> None:
+    """As `systemctl stop` and some clusters send it."""
+    stopped = Run(shards, megatron, tmp_path, tp=1, train_iters=200, save_interval=500, num_workers=2)
+    stopped.wait_for("iteration 2/200")
+    processes = [stopped.process, *psutil.Process(stopped.process.pid).children(recursive=True)]
+    assert len(processes) >= 4  # the launcher, a rank, its loaders
+    for process in processes:
+        process.send_signal(signal.SIGTERM)
+    assert "the same command continues it" in "".join(stopped.lines())
+    assert stopped.process.wait() == STOPPED and int(read_tracker(stopped.checkpoints)) >= 2
+    wait_until_gone(str(tmp_path))
 
 
 def test_data_parallel_ranks_with_a_distributed_optimizer_resume_too(

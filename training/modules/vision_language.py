@@ -24,6 +24,7 @@ from training.modules.deepstack import add_behind
 from training.modules.language import transformer_config
 from training.modules.language_model import LanguageModel
 from training.modules.packed import PackedSamples
+from training.modules.rotary import hold_in_fp32
 from training.modules.trainable import Trainable
 
 
@@ -49,6 +50,8 @@ class VisionLanguageModel(MegatronModule):
             with no_init_weights():
                 self.build_vision(hf)
             self._prepare_vision(layout)
+            for part in self.vision_modules():
+                hold_in_fp32(part, torch.cuda.current_device())
         self.language_model = LanguageModel(
             hf, config, trainable, self.kernels, self.pre_process, self.post_process, vp_stage
         )

@@ -1,13 +1,22 @@
-"""Printing texts of others: names of task files, words of pages and judges."""
+"""Printing texts of others: names of task files, words of pages, servers and judges."""
 
 import re
 
+_SHOWN_CHARS = 200
+_TAGS = re.compile(r"(?is)<(script|style)\b.*?</\1>|<[^>]*>")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def printable(text: str) -> str:
     """`text` with a question mark for each control character but tab and newline: a terminal would obey them."""
     return _CONTROL.sub("?", text)
+
+
+def in_short(text: str) -> str:
+    """Somebody's answer for a message: one line, and of an HTML page its words."""
+    if text.lstrip().startswith("<"):
+        text = _TAGS.sub(" ", text)
+    return printable(" ".join(text.split()))[:_SHOWN_CHARS]
 
 
 def print_table(table: object) -> None:
