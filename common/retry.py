@@ -21,22 +21,31 @@ class TransientError(Exception):
         self.pause_s = pause_s
 
 
+class TimedOutError(TransientError):
+    """A failure that took the whole time there was; not waited for more than twice."""
+
+
 def retry(call: Callable[[int], Result], max_attempts: int = MAX_ATTEMPTS) -> Result:
-    """The result of `call(attempt)`, `attempt` from 0 on; its last `TransientError` when each attempt raised one."""
+    """The result of `call(attempt)`, `attempt` from 0 on; its last `TransientError` when each attempt raised one, or
+    two took their whole time."""
+    patience = _Patience()
     for attempt in range(max_attempts - 1):
         try:
             return call(attempt)
         except TransientError as error:
+            patience.spend(error)
             time.sleep(_pause_s(attempt, error))
     return call(max_attempts - 1)
 
 
 async def retry_async(call: Callable[[], Awaitable[Result]], max_attempts: int = MAX_ATTEMPTS) -> Result:
     """As `retry`, for a coroutine function."""
+    patience = _Patience()
     for attempt in range(max_attempts - 1):
         try:
             return await call()
         except TransientError as error:
+            patience.spend(error)
             await asyncio.sleep(_pause_s(attempt, error))
     return await call()
 
@@ -47,6 +56,19 @@ def retry_after_s(headers: Mapping[str, str], default: float = 0.0) -> float:
         return min(LONGEST_PAUSE_S, float(headers.get("retry-after", default)))
     except ValueError:
         return default
+
+
+class _Patience:
+    """With an endpoint that lets its time run out."""
+
+    def __init__(self) -> None:
+        self._num_timed_out = 0
+
+    def spend(self, error: TransientError) -> None:
+        """Raise the error unless it may be asked again."""
+        self._num_timed_out += isinstance(error, TimedOutError)
+        if self._num_timed_out == 2:
+            raise error
 
 
 def _pause_s(attempt: int, error: TransientError) -> float:

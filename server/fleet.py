@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 import httpx
 
+from common.bounded_http import BoundedAsyncClient, BoundedClient
 from common.errors import UserError
 from common.files import parse_json
 from common.processes import die_with_parent
@@ -92,7 +93,11 @@ class Replica:
     def wait_ready(self) -> tuple[str, str]:
         """Its address and its weights version; raises `UserError` when it ends instead of serving."""
         url = self.process.address()
-        return url, httpx.get(f"{url}/health", timeout=_HEALTH_S, trust_env=False).json()["weights_version"]
+        with BoundedClient(timeout=_HEALTH_S, trust_env=False) as client:
+            health = said_health(client.get(f"{url}/health"))
+        if health is None:
+            raise UserError(f"the replica at {url} does not say how it is")
+        return url, health["weights_version"]
 
     @contextlib.contextmanager
     def busy(self) -> Iterator[None]:
@@ -180,7 +185,7 @@ class Fleet:
         """Until cancelled: start again what has ended, end what is dead inside or stuck."""
         patience = httpx.Timeout(_HEALTH_S, connect=CONNECT_S)
         anew = httpx.Limits(max_keepalive_connections=0)  # an old connection would not tell that a link is cut
-        async with httpx.AsyncClient(timeout=patience, limits=anew, trust_env=False) as client:
+        async with BoundedAsyncClient(timeout=patience, limits=anew, trust_env=False) as client:
             await asyncio.gather(*(self._keep(replica, client) for replica in self.replicas))
 
     async def _keep(self, replica: Replica, client: httpx.AsyncClient) -> None:
@@ -227,7 +232,7 @@ class Fleet:
         self.version, replica.url, replica.doubted = version, url, False
 
 
-async def _state(client: httpx.AsyncClient, url: str) -> tuple[str, str]:
+async def _state(client: BoundedAsyncClient, url: str) -> tuple[str, str]:
     """How a replica is, and its weights version."""
     try:
         health = said_health(await client.get(f"{url}/health"))

@@ -19,6 +19,7 @@ import httpx
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from starlette.exceptions import HTTPException
 
+from common.bounded_http import BoundedAsyncClient, bounded
 from common.errors import UserError
 from server.errors import KINDS, Kind, error_event, no_such_url, refusal
 from server.fleet import CONNECT_S, COUNTS, Fleet, Replica, said_health
@@ -35,6 +36,7 @@ _MOST_OF_NAME = 500
 """Characters of what names an episode."""
 _PATIENCE_S = 30.0
 _HEALTH_S = 10.0
+_MAX_ANSWER_BYTES = 32 * 2**20
 
 
 class Router:
@@ -94,7 +96,8 @@ def create_router_app(
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
     patience = httpx.Timeout(timeout_s + _PATIENCE_S, connect=CONNECT_S)
     key = {"authorization": f"Bearer {api_key}"} if api_key else {}
-    client = httpx.AsyncClient(timeout=patience, limits=limits, headers=key, trust_env=False)
+    options = {"timeout": patience, "limits": limits, "headers": key, "trust_env": False}
+    client, asking = httpx.AsyncClient(**options), BoundedAsyncClient(**options)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: fastapi.FastAPI) -> AsyncIterator[None]:
@@ -103,14 +106,14 @@ def create_router_app(
         yield
         watch.cancel()
         await asyncio.gather(*(asyncio.to_thread(replica.stop) for replica in replicas))
-        await client.aclose()
+        await asyncio.gather(client.aclose(), asking.aclose())
 
     app = fastapi.FastAPI(title="Elcano inference server, several replicas", lifespan=lifespan)
     app.add_exception_handler(HTTPException, no_such_url)
 
     @app.get("/health")
     async def health() -> JSONResponse:
-        states = await _ask_all(client, replicas, "GET", "/health", timeout=_HEALTH_S)
+        states = await _ask_all(asking, replicas, "GET", "/health", timeout=_HEALTH_S)
         found = [health for state in states if state is not None and (health := said_health(state))]
         totals = {name: sum(one[name] for one in found) for name in COUNTS}
         versions = sorted({one["weights_version"] for one in found})
@@ -128,7 +131,7 @@ def create_router_app(
 
     @app.get("/metrics")
     async def metrics() -> PlainTextResponse:
-        answers = await _ask_all(client, replicas, "GET", "/metrics")
+        answers = await _ask_all(asking, replicas, "GET", "/metrics")
         texts = {number: answer.text for number, answer in enumerate(answers) if answer is not None}
         return render(ReplicasMetrics(texts))
 
@@ -141,7 +144,7 @@ def create_router_app(
             return refusal(error, KINDS[ReloadingError])
         async with reloading:
             asked = [replica.process for replica in replicas]
-            answers = await _ask_all(client, replicas, "POST", "/reload", content=body, headers=headers, timeout=None)
+            answers = await _ask_all(asking, replicas, "POST", "/reload", content=body, headers=headers, timeout=None)
             found = [pair for pair in zip(asked, answers, strict=True) if pair[1] is not None]
             best = min((answer for _, answer in found), key=lambda answer: answer.status_code, default=None)
             if best is None:
@@ -160,7 +163,7 @@ def create_router_app(
         session = session_of(request.headers, body) if body else None
         while (replica := router.choose(session)) is not None:
             try:
-                return await _answer(client, replica, request, path, body)
+                return await _answer(client, replica, request, path, body, timeout_s + _PATIENCE_S)
             except (httpx.ConnectError, httpx.ConnectTimeout) as error:  # it has not begun: another one may
                 log.error("a replica takes no connection: %r", error)
                 replica.notice_end()
@@ -179,22 +182,24 @@ def _is_plain(path: str) -> bool:
 
 
 async def _answer(
-    client: httpx.AsyncClient, replica: Replica, request: fastapi.Request, path: str, body: bytes
+    client: httpx.AsyncClient, replica: Replica, request: fastapi.Request, path: str, body: bytes, patience_s: float
 ) -> Response:
-    """What the replica says to it, or that it is down; raises httpx's error where it takes no connection."""
+    """What the replica says to it, whole within `patience_s`, or that it is down; raises httpx's error where it takes
+    no connection."""
+    end = asyncio.get_running_loop().time() + patience_s
     content_type = request.headers.get("content-type", "application/json")
     headers = {"content-type": content_type.encode("latin-1")}  # the bytes that came
     outgoing = client.build_request(request.method, f"{replica.url}/{path}", content=body, headers=headers)
     async with contextlib.AsyncExitStack() as held:
         held.enter_context(replica.busy())
         try:
-            async with replica.awaited():
+            async with asyncio.timeout_at(end), replica.awaited():
                 answer = await unless_gone(request, client.send(outgoing, stream=True))
                 held.push_async_callback(answer.aclose)
                 kept = {name: answer.headers[name] for name in _REPLY_HEADERS if name in answer.headers}
                 if kept.get("content-type", "").startswith("text/event-stream"):
-                    return Stream(_events(answer, replica), held.pop_all().aclose, answer.status_code, kept)
-                content = b"".join([piece async for piece in answer.aiter_raw()])
+                    return Stream(_events(answer, replica, end), held.pop_all().aclose, answer.status_code, kept)
+                content = b"".join([piece async for piece in bounded(answer.aiter_raw(), _MAX_ANSWER_BYTES)])
         except ClientGoneError as error:
             return refusal(error, KINDS[ClientGoneError])
         except (httpx.ConnectError, httpx.ConnectTimeout):
@@ -206,12 +211,12 @@ async def _answer(
         return Response(content, answer.status_code, kept)
 
 
-async def _events(answer: httpx.Response, replica: Replica) -> AsyncIterator[bytes]:
-    """What the replica sends, and an error where it sends no more before its end."""
+async def _events(answer: httpx.Response, replica: Replica, end: float) -> AsyncIterator[bytes]:
+    """What the replica sends, and an error where it breaks off, or goes on beyond the loop's `end`."""
     pieces = answer.aiter_raw()
     try:
         while True:
-            async with replica.awaited():
+            async with asyncio.timeout_at(end), replica.awaited():
                 piece = await anext(pieces, b"")
             if not piece:
                 return
@@ -223,7 +228,7 @@ async def _events(answer: httpx.Response, replica: Replica) -> AsyncIterator[byt
 
 
 async def _ask_all(
-    client: httpx.AsyncClient, replicas: Sequence[Replica], method: str, path: str, **options: Any
+    client: BoundedAsyncClient, replicas: Sequence[Replica], method: str, path: str, **options: Any
 ) -> list[httpx.Response | None]:
     async def ask(replica: Replica) -> httpx.Response | None:
         try:

@@ -14,15 +14,17 @@ from collection.agent.policy import (
     Sampling,
     check_answers,
     check_url,
+    checked,
     http_client,
     refused_key,
+    said_sampling,
     trained_conversation,
 )
-from collection.endpoints.chat_dialect import ChatDialect
+from collection.endpoints.chat_dialect import ChatDialect, leads_away, no_endpoint
 from collection.endpoints.keys import minds_proxies
 from common.errors import UserError
 from common.fields import fits
-from common.retry import TransientError, retry_after_s
+from common.retry import TimedOutError, TransientError, retry_after_s
 from common.terminal import in_short
 from data.action_spaces import action_space
 from data.conversation import StepText, build_chat, split_marks
@@ -54,7 +56,10 @@ class ChatPolicy:
         self.model, self.sampling = model, sampling
         space, view = action_space(sampling.action_space), "text" if sampling.text_only else sampling.shown
         self.system_prompt = space.prompt() if sampling.prompt == "trained" else space.prompt(view, sampling.restart)
-        self._http = http_client(minds_proxies(base_url, key))
+        self._max_tokens = sampling.max_new_tokens or (
+            MAX_TRAINED_TOKENS if sampling.prompt == "trained" else MAX_CHAT_TOKENS
+        )
+        self._http = http_client(self._max_tokens, minds_proxies(base_url, key))
         self._client = openai.AsyncOpenAI(
             api_key=key or "none", base_url=base_url or None, max_retries=0, http_client=self._http
         )
@@ -80,7 +85,7 @@ class ChatPolicy:
             for message in messages:
                 if isinstance(message["content"], list):
                     message["content"] = self._fill(message["content"], screenshots)
-        asked = {"max_new_tokens": MAX_TRAINED_TOKENS if is_trained else MAX_CHAT_TOKENS, **self.sampling.asked(seed)}
+        asked = {**self.sampling.asked(seed), "max_new_tokens": self._max_tokens}
         named = {"max_tokens" if name == "max_new_tokens" else name: value for name, value in asked.items()}
         request = {"model": self.model, "messages": messages, **named}
         if is_trained:
@@ -124,6 +129,8 @@ class ChatPolicy:
         except openai.InternalServerError as error:
             pause_s = retry_after_s(error.response.headers)
             raise TransientError(f"HTTP {error.status_code}: {_said(error)}", pause_s) from None
+        except openai.APITimeoutError as error:
+            raise TimedOutError(in_short(str(error.__cause__ or error)) or type(error).__name__) from None
         except openai.APIConnectionError as error:
             raise TransientError(in_short(str(error.__cause__ or error)) or type(error).__name__) from None
         except openai.NotFoundError as error:
@@ -131,11 +138,12 @@ class ChatPolicy:
                 raise PolicyError(f"HTTP 404: {_said(error)}") from None
             raise UserError(f"{self.url} does not know --api_model {self.model} ({_said(error)})") from None
         except openai.APIStatusError as error:
-            raise PolicyError(f"HTTP {error.status_code}: {_said(error)}") from None
+            said = no_endpoint(error.response.text) if leads_away(error.response) else _said(error)
+            raise PolicyError(f"HTTP {error.status_code}: {said}") from None
         except (json.JSONDecodeError, UnicodeDecodeError) as error:
             raise TransientError(f"an answer that is cut off ({in_short(str(error))})") from None
         if isinstance(answer, str):  # what is no JSON
-            raise UserError(f"{self.url} is no chat endpoint's address (it answers: {in_short(answer)})")
+            raise UserError(f"{self.url} is no chat endpoint's address: {no_endpoint(answer)}")
         try:
             return self._completion(answer, request, asked)
         except (AttributeError, IndexError, TypeError):  # gateways report an engine's error with HTTP 200
@@ -152,14 +160,15 @@ class ChatPolicy:
         logprobs = [getattr(token, "sampling_logprob", token.logprob) for token in said]
         is_whole = token_ids and len(logprobs) == len(token_ids) and fits(logprobs, list[float])
         completion = Completion(
-            text=choice.message.content or "",
+            text=_text_of(choice.message),
             prompt_tokens=usage.prompt_tokens if usage else 0,
             completion_tokens=usage.completion_tokens if usage else 0,
             weights_version=answer.system_fingerprint or _weights_version_of_sglang(answer),
             token_ids=token_ids,
             logprobs=logprobs if is_whole else None,
-            sampling={**asked, **(applied if isinstance(applied := getattr(answer, "sampling", None), dict) else {})},
+            sampling={**asked, **said_sampling(getattr(answer, "sampling", None))},
         )
+        checked(completion, self._max_tokens)
         if "return_token_ids" in request:
             self._tell_loss(completion, names_sampled=all(hasattr(token, "sampling_logprob") for token in said))
         return completion
@@ -181,6 +190,15 @@ class ChatPolicy:
         if lost:
             advice = "examples/serving_engines/README.md says how to start it"
             print(f"{self.url} gives {'; and '.join(lost)} ({advice})", file=sys.stderr)
+
+
+def _text_of(message: Any) -> Any:
+    """What the model says. Without a text of its own it may refuse, call tools or have thought till its end: "" then,
+    as the protocol has it; else what stands there, which is no reply."""
+    said_otherwise = [
+        getattr(message, name, None) for name in ("refusal", "reasoning_content", "reasoning", "tool_calls")
+    ]
+    return "" if message.content is None and any(said_otherwise) else message.content
 
 
 def _weights_version_of_sglang(answer: Any) -> str:

@@ -10,6 +10,8 @@ from collection.endpoints.keys import minds_proxies
 MAX_SHOWN_CHARS = 6000  # about 1,500 tokens beside the page's own tree
 MAX_ASKED_CHARS = 60_000  # what a model is given to read
 MAX_ANSWER_TOKENS = 1000
+MAX_ANSWER_CHARS = 6000  # as of the text itself
+ANSWER_TIMEOUT_S = 120.0
 MAX_FILES = 5  # read at a time; a page may send a hundred
 
 _INSTRUCTION = (
@@ -54,13 +56,10 @@ class DocumentReader:
 
     async def _ask(self, text: str, question: str) -> str:
         """The model's answer, or "" when it gives none: then the agent reads the text itself."""
-        from openai import (
-            AsyncOpenAI,
-            DefaultAsyncHttpxClient,
-            OpenAIError,
-        )  # takes a second; without a model nobody needs it
+        from openai import AsyncOpenAI, OpenAIError  # takes a second; without a model nobody needs it
 
         from collection.endpoints.chat_dialect import ChatDialect
+        from common.bounded_http import BoundedAsyncClient
 
         messages = [
             {"role": "system", "content": _INSTRUCTION},
@@ -68,11 +67,11 @@ class DocumentReader:
         ]
         request = {"model": self.model, "messages": messages, "max_tokens": MAX_ANSWER_TOKENS}
         try:
-            http = DefaultAsyncHttpxClient(trust_env=minds_proxies(self.base_url, self.key))
+            http = BoundedAsyncClient(timeout=ANSWER_TIMEOUT_S, trust_env=minds_proxies(self.base_url, self.key))
             key, base_url = self.key or "none", self.base_url or None
             async with AsyncOpenAI(api_key=key, base_url=base_url, http_client=http) as client:
                 answer = await ChatDialect(self.base_url).create(client, request)
-            return (answer.choices[0].message.content or "").strip()
+            return str(answer.choices[0].message.content or "").strip()[:MAX_ANSWER_CHARS]
         except (OpenAIError, ValueError, AttributeError, IndexError, TypeError):
             return ""  # all but the first: an answer that is cut off, or has no reply
 

@@ -9,7 +9,9 @@ import httpx
 
 from collection.config.endpoint import Prompt
 from collection.endpoints.keys import is_loopback
+from common.bounded_http import BoundedAsyncClient, bytes_for_tokens
 from common.errors import UserError
+from common.fields import check_fields, fits
 from common.retry import TransientError, retry_async
 from data.action_spaces import NUMBERS
 from data.conversation import Conversation, StepText, build_conversation
@@ -18,6 +20,7 @@ from data.sampling import SamplingRequest
 from data.task import Task
 
 REPLY_TIMEOUT_S = 300.0  # a big model on a busy server
+MAX_CHARS_PER_TOKEN = 64  # on the average of a reply; the longest tokens are spaces
 MAX_FAILED_REPLIES = 3  # in a row, over all sessions, each after all its retries: then the server is taken for dead
 
 
@@ -65,7 +68,25 @@ class Completion:
     sampling: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "text", self.text.encode(errors="replace").decode())
+        if isinstance(self.text, str):
+            object.__setattr__(self, "text", self.text.encode(errors="replace").decode())
+
+
+def checked(completion: Completion, max_tokens: int) -> Completion:
+    """It, if a server may say so to who asked for `max_tokens`; PolicyError for what is no reply."""
+    try:
+        check_fields("the server's answer", completion)
+    except UserError as error:
+        raise PolicyError(str(error)) from None
+    if len(completion.text) > MAX_CHARS_PER_TOKEN * max_tokens:
+        asked = f"{max_tokens} tokens were asked for"
+        raise PolicyError(f"the server's answer has a text of {len(completion.text)} characters, though {asked}")
+    return completion
+
+
+def said_sampling(said: Any) -> dict[str, Any]:
+    """What a server says that it applied: numbers by name."""
+    return {name: value for name, value in said.items() if fits(value, float | None)} if isinstance(said, dict) else {}
 
 
 class Policy(Protocol):
@@ -128,10 +149,12 @@ def trained_conversation(task: Task, steps: Sequence[StepText], sampling: Sampli
     return build_conversation(task.ques, steps, 0 if sampling.text_only else sampling.last_n)
 
 
-def http_client(trust_env: bool, headers: Mapping[str, str] | None = None) -> httpx.AsyncClient:
-    """A client for as many requests at once as there are sessions; `trust_env` minds the proxies in the environment."""
-    limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
-    return httpx.AsyncClient(timeout=REPLY_TIMEOUT_S, limits=limits, trust_env=trust_env, headers=headers)
+def http_client(max_tokens: int, trust_env: bool, headers: Mapping[str, str] | None = None) -> BoundedAsyncClient:
+    """A client for as many requests at once as there are sessions, whose replies have at most `max_tokens` tokens;
+    `trust_env` minds the proxies in the environment."""
+    limits, max_bytes = httpx.Limits(max_connections=None, max_keepalive_connections=None), bytes_for_tokens(max_tokens)
+    options = {"timeout": REPLY_TIMEOUT_S, "limits": limits, "trust_env": trust_env, "headers": headers}
+    return BoundedAsyncClient(max_bytes=max_bytes, **options)
 
 
 def check_url(url: str, flag: str) -> None:

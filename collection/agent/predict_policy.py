@@ -20,18 +20,21 @@ from collection.agent.policy import (
     Sampling,
     check_answers,
     check_url,
+    checked,
     http_client,
     refused_key,
+    said_sampling,
     trained_conversation,
 )
 from collection.endpoints.keys import own_server_headers
 from common.errors import UserError
-from common.retry import TransientError, retry_after_s
+from common.retry import TimedOutError, TransientError, retry_after_s
 from common.terminal import in_short
 from data.action_spaces import action_space
 from data.conversation import StepText
 from data.task import Task
 
+_MOST_TOKENS = 4096  # of a reply whose length is left to the server
 _NO_SUCH_ADDRESS = (404, 405, 501)  # what web servers say to a POST that they have no use for
 
 
@@ -46,7 +49,8 @@ class PredictPolicy:
             check_url(url, "--api_localhost")
         self.urls, self.sampling, self.name = urls, sampling, ", ".join(urls)
         self.system_prompt = action_space(sampling.action_space).prompt()
-        self._client = http_client(trust_env=False, headers=own_server_headers())
+        self._max_tokens = sampling.max_new_tokens or _MOST_TOKENS
+        self._client = http_client(self._max_tokens, trust_env=False, headers=own_server_headers())
         self._retries = Retries(self.name)
 
     async def check(self) -> None:
@@ -91,6 +95,8 @@ class PredictPolicy:
     async def _post(self, url: str, body: bytes, asked: dict[str, float]) -> Completion:
         try:
             answer = await self._client.post(url, content=body, headers={"content-type": "application/json"})
+        except httpx.TimeoutException as error:
+            raise TimedOutError(str(error) or type(error).__name__) from None
         except httpx.HTTPError as error:
             raise TransientError(str(error) or type(error).__name__) from None
         if answer.status_code in _NO_SUCH_ADDRESS:
@@ -103,21 +109,25 @@ class PredictPolicy:
         if answer.status_code != 200:
             raise PolicyError(f"HTTP {answer.status_code}: {in_short(answer.text)}")
         try:
-            fields = orjson.loads(answer.content)
-            text = str(fields["text"])
-        except (ValueError, KeyError, TypeError):
+            fields = answer.json()
+        except ValueError as error:
             if answer.text.lstrip().startswith("<"):
                 raise UserError(_no_policy(url, f"a web page: {in_short(answer.text)}")) from None
-            raise PolicyError(f"no reply in the server's answer: {in_short(answer.text)}") from None
-        return Completion(
-            text=text,
+            raise PolicyError(
+                f"the server's answer is not JSON ({in_short(str(error))}): {in_short(answer.text)}"
+            ) from None
+        if not isinstance(fields, dict) or "text" not in fields:
+            raise PolicyError(f"no reply in the server's answer: {in_short(answer.text)}")
+        completion = Completion(
+            text=fields["text"],
             prompt_tokens=fields.get("prompt_tokens", 0),
             completion_tokens=fields.get("completion_tokens", 0),
-            weights_version=str(fields.get("weights_version", "")),
+            weights_version=fields.get("weights_version", ""),
             token_ids=fields.get("token_ids"),
             logprobs=fields.get("sampling_logprobs"),
-            sampling={**asked, **(said if isinstance(said := fields.get("sampling"), dict) else {})},
+            sampling={**asked, **said_sampling(fields.get("sampling"))},
         )
+        return checked(completion, self._max_tokens)
 
 
 def _no_policy(url: str, found: str) -> str:

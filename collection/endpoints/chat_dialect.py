@@ -9,6 +9,7 @@ from typing import Any
 import openai
 
 from collection.endpoints.keys import is_openai, same_endpoint
+from common.terminal import in_short
 
 _LIMITS = ("max_tokens", "max_completion_tokens")
 _OPTIONAL = ("temperature", "seed", "top_p", "logprobs", "return_token_ids")  # who refuses one goes without it
@@ -52,6 +53,18 @@ class ChatDialect:
             except openai.BadRequestError as error:
                 if not self.learn(error, sent):
                     raise
+
+
+def no_endpoint(answer: str) -> str:
+    """What to say of an answer that is no JSON."""
+    if not answer.strip() or answer.lstrip().startswith("<"):
+        return f"a web page answers in its place, such as a network's page to log in at ({in_short(answer) or 'empty'})"
+    return f"it answers as no chat endpoint does ({in_short(answer)})"
+
+
+def leads_away(answer: Any) -> bool:
+    """Whether an answer of HTTP sends its client elsewhere, as networks do that want a login first."""
+    return 300 <= answer.status_code < 400 or answer.status_code == 511
 
 
 def _refused(error: openai.BadRequestError) -> str:

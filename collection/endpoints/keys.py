@@ -20,6 +20,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import httpx
 
+from common.bounded_http import BoundedClient
 from common.key_flags import ENDPOINT_KEY
 
 OPENAI_URL = "https://api.openai.com/v1"
@@ -102,10 +103,11 @@ def _say_withheld(base_url: str) -> None:
 def is_own_server(base_url: str) -> bool:
     """Whether the server at a base URL says, without having seen a key, that it is Elcano's."""
     parts = urlsplit(base_url)
-    with contextlib.suppress(httpx.HTTPError, ValueError):
-        answer = httpx.get(
-            urlunsplit((parts.scheme, parts.netloc, "/health", "", "")), timeout=_ASKING_TIMEOUT_S, trust_env=False
-        )
-        state = answer.json()
+    address = urlunsplit((parts.scheme, parts.netloc, "/health", "", ""))
+    with (
+        contextlib.suppress(httpx.HTTPError, ValueError),
+        BoundedClient(timeout=_ASKING_TIMEOUT_S, trust_env=False) as client,
+    ):
+        state = client.get(address).json()
         return isinstance(state, dict) and "weights_version" in state
     return False

@@ -1,21 +1,22 @@
 """One OpenAI-compatible endpoint that judges or proposes: retries, a deadline for each answer, cache and budget."""
 
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import httpx
 import openai
 
-from collection.endpoints.chat_dialect import ChatDialect
+from collection.endpoints.chat_dialect import ChatDialect, leads_away, no_endpoint
 from collection.endpoints.keys import minds_proxies
 from collection.judges.faults import JudgeFault
 from collection.judges.ledger import Ledger, estimate_tokens
 from collection.judges.reply_cache import ReplyCache
+from common.bounded_http import BoundedClient
 from common.errors import UserError
-from common.retry import MAX_ATTEMPTS, TransientError, retry, retry_after_s
+from common.fields import fits
+from common.retry import MAX_ATTEMPTS, TimedOutError, TransientError, retry, retry_after_s
 from common.terminal import in_short
 
 Meaning = TypeVar("Meaning")
@@ -44,11 +45,10 @@ class Endpoint:
             raise UserError(f"the address {base_url!r} of {model} is not a URL; it looks like http://127.0.0.1:8000/v1")
         if not base_url and not key:
             raise UserError(f"{model} needs an API key: set {KEY_NAMES}, or give the base URL of another endpoint")
-        http = httpx.Client(
+        http = BoundedClient(
             timeout=httpx.Timeout(timeout_s, connect=10.0),
             trust_env=minds_proxies(base_url, key),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=None),
-            event_hooks={"response": [self._set_deadline]},
         )
         self._client = openai.OpenAI(api_key=key or "none", base_url=base_url or None, max_retries=0, http_client=http)
         self.url = str(self._client.base_url)
@@ -103,8 +103,9 @@ class Endpoint:
         fate, used = "lost", (prompt_tokens, 0)
         try:
             answer = self._client.chat.completions.create(**sent)
-            usage = answer.usage
-            used = (usage.prompt_tokens, usage.completion_tokens) if usage else (prompt_tokens, request["max_tokens"])
+            if isinstance(answer, str):  # what is no JSON
+                raise TransientError(no_endpoint(answer))
+            used = _tokens_of(answer) or (prompt_tokens, request["max_tokens"])
             fate = "answered"
             return _text_of(answer)
         except (openai.AuthenticationError, openai.PermissionDeniedError) as error:
@@ -127,9 +128,10 @@ class Endpoint:
             raise TransientError(f"HTTP {error.status_code}", retry_after_s(error.response.headers)) from None
         except openai.APIStatusError as error:
             fate, used = "refused", (0, 0)
-            raise JudgeFault(f"{self.url}: HTTP {error.status_code}: {in_short(error.message)}") from None
+            said = no_endpoint(error.response.text) if leads_away(error.response) else in_short(error.message)
+            raise JudgeFault(f"{self.url}: HTTP {error.status_code}: {said}") from None
         except openai.APITimeoutError:
-            raise TransientError(f"no answer within {self.timeout_s:g} s") from None
+            raise TimedOutError(f"no answer within {self.timeout_s:g} s") from None
         except (openai.APIError, httpx.HTTPError, ValueError, AttributeError, TypeError) as error:
             if isinstance(error.__cause__, httpx.ConnectError):
                 fate, used = "refused", (0, 0)
@@ -140,36 +142,24 @@ class Endpoint:
             self.ledger.settle(reserved, fate, *used)
         return self._create(request)  # in the words that the endpoint has just asked for
 
-    def _set_deadline(self, response: httpx.Response) -> None:
-        """The time-out of httpx is per read; an endpoint that trickles would hold a request for ever."""
-        response.stream = _Deadline(response.stream, time.monotonic() + self.timeout_s)
-
     def _count(self, failed: bool) -> None:
         with self._lock:
             self._failures = self._failures + 1 if failed else 0
 
 
-class _Deadline(httpx.SyncByteStream):
-    """A body that must be over by a point of the monotonic clock."""
-
-    def __init__(self, stream: Any, deadline: float):
-        self._stream, self._deadline = stream, deadline
-
-    def __iter__(self) -> Iterator[bytes]:
-        for chunk in self._stream:
-            if time.monotonic() > self._deadline:
-                raise httpx.ReadTimeout("the answer came too slowly")
-            yield chunk
-
-    def close(self) -> None:
-        self._stream.close()
-
-
 def _text_of(answer: Any) -> str:
     """The reply's text; a refusal by a content filter is final."""
-    if not getattr(answer, "choices", None):
+    if not fits(getattr(answer, "choices", None), list[Any]) or not answer.choices:
         raise ValueError("an answer without choices")
     choice = answer.choices[0]
     if choice.finish_reason == "content_filter":
         raise JudgeFault("the endpoint's content filter refused to judge")
-    return choice.message.content or ""
+    if not isinstance(choice.message.content, str):
+        raise ValueError(f"a reply whose content is {in_short(repr(choice.message.content))}, which is no text")
+    return choice.message.content
+
+
+def _tokens_of(answer: Any) -> tuple[int, int] | None:
+    """Of prompt and completion, where the answer counts them."""
+    counts = [getattr(answer.usage, name, None) for name in ("prompt_tokens", "completion_tokens")]
+    return tuple(counts) if all(fits(count, int) and count >= 0 for count in counts) else None

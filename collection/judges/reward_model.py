@@ -11,12 +11,15 @@ from typing import Any
 
 import httpx
 
+from collection.endpoints.chat_dialect import leads_away, no_endpoint
 from collection.endpoints.keys import own_server_headers
 from collection.judges.faults import JudgeFault
 from collection.judges.prompts import prompt_hash
 from collection.judges.verdict_judge import settled_without_judge
+from common.bounded_http import BoundedClient
 from common.errors import UserError
-from common.retry import TransientError, retry
+from common.retry import TimedOutError, TransientError, retry
+from common.terminal import in_short
 from data.outcome import Outcome, Verdict
 from data.reward_model import INSTRUCTION, NO, YES, probability_of_yes, reward_model_turn
 from data.task import Task
@@ -32,7 +35,7 @@ class RewardModelJudge:
 
     url: str
     name: str = NAME
-    _client: httpx.Client = field(default_factory=lambda: _client(), repr=False)
+    _client: BoundedClient = field(default_factory=lambda: _client(), repr=False)
 
     def __post_init__(self) -> None:
         if not self.url.startswith(("http://", "https://")):
@@ -69,6 +72,8 @@ class RewardModelJudge:
     def _post(self, request: dict[str, Any]) -> dict[str, Any]:
         try:
             answer = self._client.post(self.url, json=request)
+        except httpx.TimeoutException as error:
+            raise TimedOutError(f"{self.url}: {error or type(error).__name__}") from None
         except httpx.HTTPError as error:
             raise TransientError(f"{self.url}: {error or type(error).__name__}") from None
         if answer.status_code in (401, 403):
@@ -78,9 +83,13 @@ class RewardModelJudge:
         if answer.status_code in (429, 502, 503, 504):
             raise TransientError(f"{self.url}: HTTP {answer.status_code}")
         if answer.status_code != 200:
-            raise JudgeFault(f"{self.url}: HTTP {answer.status_code}: {answer.text[:200]}")
-        return answer.json()
+            said = no_endpoint(answer.text) if leads_away(answer) else in_short(answer.text)
+            raise JudgeFault(f"{self.url}: HTTP {answer.status_code}: {said}")
+        try:
+            return answer.json()
+        except ValueError:
+            raise JudgeFault(f"{self.url}: {no_endpoint(answer.text)}") from None
 
 
-def _client() -> httpx.Client:
-    return httpx.Client(timeout=TIMEOUT_S, trust_env=False, headers=own_server_headers())
+def _client() -> BoundedClient:
+    return BoundedClient(timeout=TIMEOUT_S, trust_env=False, headers=own_server_headers())

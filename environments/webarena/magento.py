@@ -6,16 +6,20 @@ the one of its images. Source: WebArena's `helper_functions.py` (arXiv 2307.1385
 
 import os
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import httpx
 
+from common.bounded_http import BoundedAsyncClient
 from common.errors import UserError
+from common.terminal import in_short
 from environments.faults import PageError
 
 ADDRESS, LOGIN = "SHOPPING", "SHOPPING_API_LOGIN"
 TIMEOUT_S = 60.0
+
+Read = TypeVar("Read")
 
 
 def check_login(task_id: str) -> None:
@@ -33,35 +37,36 @@ async def latest_order_url() -> str:
         "searchCriteria[sortOrders][0][direction]": "DESC",
         "searchCriteria[pageSize]": "1",
     }
-    orders = (await _ask("orders", newest)).get("items") or []
-    page = f"view/order_id/{int(orders[0]['increment_id'])}/" if orders else "history/"
-    return f"{_address()}/sales/order/{page}"
+    orders = await _ask("orders", lambda found: [int(order["increment_id"]) for order in found["items"] or ()], newest)
+    return f"{_address()}/sales/order/{f'view/order_id/{orders[0]}/' if orders else 'history/'}"
 
 
 async def latest_review_author(sku: str) -> str:
     """Who wrote the product's newest review; "" without one."""
-    reviews = await _ask(f"products/{quote(sku, safe='')}/reviews")
-    return reviews[-1]["nickname"] if reviews else ""
+    return await _ask(_reviews(sku), lambda reviews: str(reviews[-1]["nickname"]) if reviews else "")
 
 
 async def latest_review_rating(sku: str) -> str:
     """The rating of the product's newest review in per cent; "" without one."""
-    reviews = await _ask(f"products/{quote(sku, safe='')}/reviews")
-    return str(reviews[-1]["ratings"][0]["percent"]) if reviews else ""
+    return await _ask(_reviews(sku), lambda reviews: str(reviews[-1]["ratings"][0]["percent"]) if reviews else "")
 
 
-async def _ask(path: str, parameters: dict[str, str] | None = None) -> Any:
-    """The API's answer. Raises PageError, no agent's fault, when there is none."""
+def _reviews(sku: str) -> str:
+    return f"products/{quote(sku, safe='')}/reviews"
+
+
+async def _ask(path: str, read: Callable[[Any], Read], parameters: dict[str, str] | None = None) -> Read:
+    """What `read` makes of the API's answer. Raises PageError, no agent's fault, when there is none."""
     user, _, password = os.environ[LOGIN].partition(":")
     try:
-        async with httpx.AsyncClient(base_url=f"{_address()}/rest/", timeout=TIMEOUT_S, trust_env=False) as client:
+        async with BoundedAsyncClient(base_url=f"{_address()}/rest/", timeout=TIMEOUT_S, trust_env=False) as client:
             credentials = {"username": user, "password": password}
             token = await client.post("default/V1/integration/admin/token", json=credentials)
             headers = {"Authorization": f"Bearer {token.raise_for_status().json()}"}
             answer = await client.get(f"V1/{path}", params=parameters, headers=headers)
-            return answer.raise_for_status().json()
-    except (httpx.HTTPError, ValueError) as error:
-        raise PageError(f"the shop's API gave no answer to {path}: {error}") from None
+            return read(answer.raise_for_status().json())
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError, LookupError, TypeError) as error:
+        raise PageError(f"the shop's API gave no answer to {path}: {in_short(str(error))}") from None
 
 
 def _address() -> str:
