@@ -28,6 +28,9 @@ class JudgeFlags(Checked):
     """Newest screenshots a model judges by; 0 shows all."""
     eval_trees: Annotated[int, at_least(0)] = 0
     """Newest pages whose text (accessibility tree) a model judges by as well."""
+    eval_reply: Literal["auto", "json_schema", "json_object", "text"] = "auto"
+    """How a model gives its verdict: by a JSON schema, as a JSON object, or as the last line of a text, which is what
+    the published judges are asked for. `auto`: the first of these that the endpoint takes."""
     eval_votes: Annotated[int, _ODD] = 1
     """Votes of a model, an odd number; the majority decides."""
     eval_timeout_s: Annotated[float, above(0)] = 120.0

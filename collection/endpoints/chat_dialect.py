@@ -13,6 +13,7 @@ from common.terminal import in_short
 
 _LIMITS = ("max_tokens", "max_completion_tokens")
 _OPTIONAL = ("temperature", "seed", "top_p", "logprobs", "return_token_ids")  # who refuses one goes without it
+_FORMAT = "response_format"  # who refuses this one is asked otherwise, which is not for a dialect to do
 _UNKNOWN_TO_OPENAI = ("return_token_ids",)  # its package sends them as `extra_body` only
 
 
@@ -34,7 +35,7 @@ class ChatDialect:
     def learn(self, error: openai.BadRequestError, sent: dict[str, Any]) -> bool:
         """Whether the refusal names something of `sent` that can be said otherwise; `body` does so from now on."""
         refused = _refused(error)
-        if refused not in sent:
+        if refused not in sent or refused == _FORMAT:
             return False
         self._refused |= {refused}
         if refused in _LIMITS:
@@ -69,7 +70,7 @@ def leads_away(answer: Any) -> bool:
 
 def _refused(error: openai.BadRequestError) -> str:
     """The parameter that the endpoint cannot do with, "" when it refuses for another reason."""
-    known = (*_LIMITS, *_OPTIONAL)
+    known = (*_LIMITS, *_OPTIONAL, _FORMAT)
     if error.param and error.code in ("unsupported_parameter", "unsupported_value"):
         return error.param if error.param in known else ""
     text = str(error.message).lower()

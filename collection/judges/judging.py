@@ -32,7 +32,7 @@ def ask(judge: Judge, task: Task, folder: Path) -> Outcome:
         raise
     except Exception as error:  # an outage, an unreadable reply, our own bug: none is the agent's failure
         reason = f"the judge failed: {type(error).__name__}: {error}"
-        return Outcome(Verdict.INVALID, reason, judge=judge_name(judge))
+        return Outcome(Verdict.INVALID, reason, judge_name(judge), raw=getattr(error, "raw", ""))
 
 
 def cases(results_dir: Path, tasks: Sequence[Task]) -> list[tuple[Task, Path]]:

@@ -82,7 +82,15 @@ def _make_model_judge(
     key = endpoint_key(
         flags.eval_api_base, key or os.environ.get("EVAL_API_KEY", ""), (flags.eval_score_url, *own_servers)
     )
-    endpoint = Endpoint(flags.api_eval_model, key, flags.eval_api_base, cache, ledger, flags.eval_timeout_s)
+    endpoint = Endpoint(
+        flags.api_eval_model,
+        key,
+        flags.eval_api_base,
+        cache,
+        ledger,
+        flags.eval_timeout_s,
+        None if flags.eval_reply == "auto" else flags.eval_reply,
+    )
     if name == "digirl":
         return StepJudge(endpoint, flags.eval_trees, flags.eval_votes), ledger
     if name == "webarena":

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from collection.judges import prompts
+from collection.judges.fence import unfenced
+from collection.judges.verdict import GRADE, REASON, STATUS, VERDICT, VerdictForm
 from common.seeds import draw
 from common.stand_in import CannotReplyError, Messages, text_of
 from environments.ground_truth import includes, normalize
@@ -18,11 +20,7 @@ from environments.sites.content import Content, build
 from environments.sites.ground_truth import GroundTruth, ground_truth
 from environments.sites.truth import InfeasibleError
 
-_FIELD = re.compile(r'^(TASK|RESULT RESPONSE|PAGE): ("(?:[^"\\]|\\.)*")$', re.MULTILINE)
-_VERDICTS = {
-    True: ("SUCCESS", "**Verdict: SUCCESS**", "Verdict: SUCCESS.", "SUCCESS"),
-    False: ("NOT SUCCESS", "**Verdict: NOT SUCCESS**", "Verdict: UNSUCCESSFUL", "NOT SUCCESS"),
-}
+_LINES = ("{}", "**Verdict: {}**", "Verdict: {}.", "{}")
 _NOTICES = {"votes": "Vote counted", "replies": "Reply posted", "bookings": "Seat booked", "cart": "Added to the cart"}
 
 
@@ -33,17 +31,17 @@ def _content() -> Content:
 
 def reply(messages: Messages, seed: int, error_rate: float = 0.0) -> str:
     """The judge's reply; a share `error_rate` of the cases, always the same ones, it judges wrongly."""
-    system, case = text_of(messages[0]), text_of(messages[-1])
+    system, case = text_of(messages[0]), text_of(messages[1])
+    fields = dict(unfenced(case))
     if system.startswith(prompts.FUZZY_MATCH[:20]):
-        return _grade(case)
+        return said(messages, GRADE, _grade(fields), "The meaning was compared.")
     if system.startswith(prompts.UNACHIEVABLE_MATCH[:20]):
-        return "[same]" if "cannot" in case.lower().rpartition("report:")[2] else "[different]"
-    fields = _FIELD.findall(case)
-    task = next((json.loads(value) for name, value in fields if name == "TASK"), None)
-    if task is None:
-        raise CannotReplyError("no line 'TASK: \"...\"'")
-    response = next((json.loads(value) for name, value in fields if name == "RESULT RESPONSE"), "")
-    pages = [json.loads(value) for name, value in fields if name == "PAGE"]
+        same = "cannot" in fields["REPORT"].lower()
+        return said(messages, REASON, "same" if same else "different", "The reasons were compared.")
+    if prompts.TASK not in fields:
+        raise CannotReplyError(f"no line '{prompts.TASK}:' with the task behind a fence below it")
+    task, response = fields[prompts.TASK], fields.get(prompts.RESPONSE, "")
+    pages = [text for label, text in unfenced(case) if label == prompts.PAGE]
     try:
         truth = ground_truth(_content(), task)
     except InfeasibleError as error:
@@ -51,9 +49,19 @@ def reply(messages: Messages, seed: int, error_rate: float = 0.0) -> str:
     right, why = _judge(truth, response, pages)
     if draw(task, response, *pages) < error_rate:
         right, why = not right, "On reflection I see it otherwise."
-    if "Status:" in system:
-        return f"The screen should show that the task is done. {why}\nStatus: {'success' if right else 'failure'}"
-    return f"{why}\n\n{_VERDICTS[right][int(4 * draw(task, response, str(seed)))]}"
+    if system.startswith(prompts.DIGIRL[:20]):
+        return said(messages, STATUS, "success" if right else "failure", f"The task should be seen as done. {why}")
+    line = _LINES[int(4 * draw(task, response, str(seed)))]
+    return said(messages, VERDICT, "SUCCESS" if right else "NOT SUCCESS", why, line)
+
+
+def said(messages: Messages, form: VerdictForm, word: str, why: str, line: str = "{}") -> str:
+    """A reply that ends as its prompt demands, or is the verdict alone when that is asked for."""
+    asked_again = len(messages) > 2
+    if '"verdict"' in text_of(messages[-1] if asked_again else messages[0]):
+        return json.dumps({"verdict": word} if asked_again else {"reasoning": why, "verdict": word})
+    verdict = line.format(form.line.format(word))
+    return verdict if asked_again else f"{why}\n\n{verdict}"
 
 
 def _judge(truth: GroundTruth, response: str, pages: Sequence[str]) -> tuple[bool, str]:
@@ -87,10 +95,9 @@ def _judge_change(state: dict[str, Any], page: str) -> tuple[bool, str]:
     return True, "The last page shows what was asked for."
 
 
-def _grade(case: str) -> str:
+def _grade(fields: dict[str, str]) -> str:
     """WebArena's fuzzy match: correct when every word of the reference is in the answer."""
     reference, answer = (
-        set(re.findall(r"\w+", re.search(rf"{label}: (.*)", case)[1].lower()))
-        for label in ("Reference answer", "Student's answer")
+        set(re.findall(r"\w+", fields[label].lower())) for label in ("REFERENCE ANSWER", "STUDENT'S ANSWER")
     )
     return "correct" if reference <= answer else ("partially correct" if reference & answer else "incorrect")

@@ -9,9 +9,10 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from collection.judges.endpoint import Endpoint
+from collection.judges.asking import ask_verdict
+from collection.judges.endpoint import Endpoint, JudgeReply
 from collection.judges.prompts import DIGIRL, Shown, case_text, prompt_hash
-from collection.judges.verdict import parse_status
+from collection.judges.verdict import STATUS
 from collection.judges.verdict_judge import VOTE_SEPARATOR, image_part
 from collection.judges.voting import vote
 from data.outcome import Outcome, Verdict
@@ -35,18 +36,18 @@ class StepJudge:
         trajectory = read_trajectory(folder)
         if trajectory.status == INVALID:
             return Outcome(Verdict.INVALID, trajectory.reason or "the trajectory ended by a fault")
-        texts: list[str] = []
+        votes: list[JudgeReply] = []
         before = b""
         for step in trajectory.steps:
             screenshot = trajectory.screenshot(step.number).read_bytes()
             if screenshot == before and step is not trajectory.steps[-1]:
                 continue
             before = screenshot
-            verdict, said = vote(self._asker(task, trajectory, step.number), self.num_votes)
-            texts += said
+            verdict, cast = vote(self._asker(task, trajectory, step.number), self.num_votes)
+            votes += cast
             if verdict is Verdict.SUCCESS:
-                return self._outcome(Verdict.SUCCESS, f"done at step {step.number}", texts)
-        return self._outcome(Verdict.FAILURE, f"not done at any of {len(trajectory.steps)} steps", texts)
+                return self._outcome(Verdict.SUCCESS, f"done at step {step.number}", votes)
+        return self._outcome(Verdict.FAILURE, f"not done at any of {len(trajectory.steps)} steps", votes)
 
     def _asker(self, task: Task, trajectory: Trajectory, number: int) -> Any:
         shown = Shown(num_images=1, num_trees=min(1, self.num_trees))
@@ -54,8 +55,8 @@ class StepJudge:
         steps, trees = trajectory.steps[:number], trajectory.trees[:number]
         seen = dataclasses.replace(trajectory, steps=steps, trees=trees, answer=answer)
         content = [{"type": "text", "text": case_text(task, seen, shown)}, image_part(trajectory.screenshot(number))]
-        messages = [{"role": "system", "content": DIGIRL}, {"role": "user", "content": content}]
-        return lambda temperature, seed: self.endpoint.ask(messages, parse_status, temperature, seed)
+        return lambda temperature, seed: ask_verdict(self.endpoint, DIGIRL, content, STATUS, temperature, seed)
 
-    def _outcome(self, verdict: Verdict, reason: str, texts: list[str]) -> Outcome:
-        return Outcome(verdict, reason, self.name, VOTE_SEPARATOR.join(texts), prompt_hash(DIGIRL))
+    def _outcome(self, verdict: Verdict, reason: str, votes: list[JudgeReply]) -> Outcome:
+        raw, system = VOTE_SEPARATOR.join(reply.text for reply in votes), votes[-1].system if votes else DIGIRL
+        return Outcome(verdict, reason, self.name, raw, prompt_hash(system))

@@ -1,89 +1,175 @@
-"""Reading what a judge wrote. Strict: a reply that does not say one thing clearly gives None, and is asked for again.
+"""The forms of verdicts: a JSON object by a schema, or exactly the demanded last line. What is neither is no verdict.
 
-The published parsers look for the substrings "NOT SUCCESS" and "SUCCESS", so "UNSUCCESSFUL", "NOT A SUCCESS" and "a
-SUCCESS only if" all count as success, and an empty reply as failure. `tests/collection/test_verdict.py` is the table.
+No word is searched for. A judge quotes what it judges, so a `SUCCESS` in its reply may be the agent's. The line counts
+when it is the whole last line, the line before it is a finished sentence, and nothing before it is another verdict.
 """
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
+from collection.judges.another_voice import introduces_words, is_open, spoken
 from data.outcome import Verdict
 
-_MARKUP = re.compile(r"[*`#>~\"“”«»{}\[\]()]|(?<=\w)[_](?=\w)")
-_QUOTED = re.compile(r"[\"“«](?:[^\"“”«»\s]+\s+){2,}[^\"“”«»\s]+[\"”»]")  # three words or more: somebody else's
-_SENTENCE_END = re.compile(r"[.!?;](?=\s|$)|\n")
-_NEGATION = r"not|n't|n’t|cannot|never|no|non|neither|without|nor|far from|short of|lacks?|fails? to be|failed to be"
-_NEGATED = re.compile(rf"(?:\b|(?<=\w))(?:{_NEGATION})\b(?:[\s-]+[\w'’-]+){{0,4}}[\s-]*$", re.IGNORECASE)
-_HYPOTHETICAL = re.compile(
-    r"\b(?:if|would|could|should|unless|whether|might|may|when|until|once|had)\b|\bonly\b|\bcriteri|\?\s*$"
-    r"|\brate of\b|\bsuccess\s+(?:rate|page|message|notice|banner|story|stories|toast|screen|status)\b",
-    re.IGNORECASE,
-)
-_VALUE = re.compile(r"\s*[:=]\s*(true|yes|1|false|no|0)\b", re.IGNORECASE)
-_MENTION = re.compile(r"\b(?P<un>un|non-?|not)?success(?P<ful>ful)?\b|\b(?:fail(?:ure|ed)?)\b", re.IGNORECASE)
-_LABEL = (
-    r"(?:(?:my|the|your|final|overall|definite)\s+)*(?:verdict|status|result|conclusion|judge?ment|evaluation|answer)"
-)
-_BARE = re.compile(
-    rf"(?:{_LABEL}\s*(?:is|:|-|=|–|—)+\s*)?(?P<not>(?:not|non|un|no)(?:\s+an?)?[\s-]*)?(?P<word>success(?:ful)?|fail(?:ure|ed)?)",
-    re.IGNORECASE,
-)
+_LONGEST_LINE = 80
+_EMPHASIS = re.compile(r"(?<!\w)(\*{1,3})([^*]+)\1(?!\w)")
+_HEADING = re.compile(r"^#{1,6} ")
+_RULE = re.compile(r"[-*_]{3,}")
+_SENTENCE_ENDS = (".", "!", "?", "。", "！", "？", "।", "؟")
+_DENIAL = r"not|no|non|never|neither|un\w*|fail\w*|partial\w*|in\w*(?:correct|complete)|wrong|n't"
+_DENIES = re.compile(rf"\b(?:{_DENIAL})\b", re.IGNORECASE)
+_ENDS_IN_DENIAL = re.compile(r"(?:\b(?:not|no|non|never|neither|un)|n['’]t)\W*$", re.IGNORECASE)
 
 
-def parse_verdict(text: str) -> Verdict | None:
-    """SUCCESS or FAILURE as a verdict judge was told to end with (`SUCCESS` / `NOT SUCCESS`); None when it did not.
+@dataclass(frozen=True)
+class VerdictForm:
+    """`choices` are words and what each means, first the one that says success; `line` is the last line around the
+    word, before which `label` and a colon may stand."""
 
-    The last line decides when it is a verdict and nothing else. Otherwise every definite mention must agree: capitals
-    anywhere, any letters in the last sentence; what is only supposed ("would be a SUCCESS if") is no mention.
-    """
-    text = _MARKUP.sub(lambda match: " " if match[0] == "_" else "", _QUOTED.sub("", text))
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    if not lines:
+    choices: Mapping[str, Any]
+    line: str = "{}"
+    label: str = "Verdict"
+    any_case: bool = True
+
+    def demand(self, as_json: bool) -> str:
+        """The end of the system prompt."""
+        if as_json:
+            return f"Your whole reply is one JSON object, with your reasons first: {self._object(True)}.\n"
+        return f"Then end with a line that is your verdict and nothing else: {self._lines()}.\n"
+
+    def reminder(self, as_json: bool) -> str:
+        """What a judge is told whose reply could not be read."""
+        said = "That reply is no verdict, as it does not end as you were told. "
+        if as_json:
+            return f"{said}Give your verdict alone, as one JSON object and nothing else: {self._object(False)}."
+        return f"{said}Give your verdict alone, as one line with nothing before or after it: {self._lines()}."
+
+    def schema(self, with_reasons: bool) -> dict[str, Any]:
+        """The JSON schema of a reply, in the part of it that OpenAI's strict mode knows."""
+        verdict = {"verdict": {"type": "string", "enum": list(self.choices)}}
+        properties = {"reasoning": {"type": "string"}, **verdict} if with_reasons else verdict
+        return {
+            "type": "object",
+            "properties": properties,
+            "required": list(properties),
+            "additionalProperties": False,
+        }
+
+    def read_json(self, text: str, with_reasons: bool) -> Any | None:
+        """What a reply by `schema` means; None for any other, such as one with a second verdict."""
+        try:
+            said = text if text.lstrip().startswith("{") else spoken(text) or ""
+            found = json.loads(said, object_pairs_hook=_unique)
+        except (ValueError, RecursionError):
+            return None
+        names = {"reasoning", "verdict"} if with_reasons else {"verdict"}
+        if (
+            not isinstance(found, dict)
+            or set(found) != names
+            or not all(isinstance(each, str) for each in found.values())
+        ):
+            return None
+        return self.choices.get(found["verdict"])
+
+    def stands_in(self, words: Iterable[str]) -> bool:
+        """Whether one of the lines that somebody else wrote is a verdict, which a judge may quote as it stands."""
+        return any(self._word(line) for line in words)
+
+    def read(self, text: str, alone: bool = False) -> Any | None:
+        """What the demanded last line means; None where it is missing, unclear, quoted or contradicted. With `alone` a
+        success must be the whole reply."""
+        body = spoken(text)
+        if body is None or is_open(body):
+            return None
+        *before, last = [line for line in body.split("\n") if line.strip()] or [""]
+        before = [line for line in before if not _RULE.fullmatch(line.strip())]
+        if (word := self._word(last)) is None or (before and not self._is_introduction(before[-1])):
+            return None
+        if self._contradicts(before, word) or (alone and before and word == self._success):
+            return None
+        return self.choices[word]
+
+    @property
+    def _success(self) -> str:
+        return next(iter(self.choices))
+
+    def _word(self, line: str) -> str | None:
+        """The choice that a line is, and nothing else."""
+        if len(line) > _LONGEST_LINE or len(line) - len(line.lstrip(" ")) > 3:  # four spaces are a quotation
+            return None
+        line = _EMPHASIS.sub(r"\2", _HEADING.sub("", line.strip(" \t"))).strip(" ")
+        for word in self.choices:
+            case = "i" if self.any_case else "-i"
+            pattern = rf"(?:(?:final |overall )?{self.label}: ?)?(?{case}:{re.escape(self.line.format(word))})\.?"
+            if re.fullmatch(pattern, line, re.ASCII | re.IGNORECASE):
+                return word
         return None
-    if match := _BARE.fullmatch(lines[-1].rstrip(".!: ")):
-        failed = match["word"].lower().startswith("fail") is not bool(match["not"])
-        return Verdict.FAILURE if failed else Verdict.SUCCESS
-    said = set(_mentions(text))
-    return said.pop() if len(said) == 1 else None
+
+    def _is_introduction(self, line: str) -> bool:
+        """Whether a verdict may follow: after a finished sentence or the heading of the verdict. A colon introduces a
+        quotation, and a line without an end goes on in the next."""
+        line = line.strip()
+        if re.fullmatch(rf"[#*\s]*(?:my |the |final |overall )*{self.label}[*\s]*:?[*\s]*", line, re.IGNORECASE):
+            return True
+        line = line.rstrip(" \t*_`)]\"'”’»」")
+        return line.endswith(_SENTENCE_ENDS) and not line.endswith("..")
+
+    def _contradicts(self, before: Sequence[str], word: str) -> bool:
+        """Whether what comes before the last line holds another verdict. A success is doubted sooner."""
+        others = [other for other in self.choices if self.choices[other] != self.choices[word]]
+        if any(self._loosely(other).fullmatch(line) for line in before for other in others):
+            return True
+        if word != self._success:
+            return False
+        reasons = "\n".join(before)
+        if introduces_words(reasons) or _ENDS_IN_DENIAL.search(reasons):
+            return True
+        if any(self._loosely(other).search(reasons) for other in others):
+            return True
+        short = [line for line in before if len(line.split()) <= 3]
+        return any(map(_DENIES.search, short)) or any(self._announces_another(line, word) for line in before)
+
+    def _announces_another(self, line: str, word: str) -> bool:
+        """Whether a line such as `Verdict: FAILED` says something else than the last one."""
+        found = re.fullmatch(rf"\W*(?:\w+ )?(?:{self.label}|status)\b\W*:\W*(\w.*)", line.strip(), re.IGNORECASE)
+        return found is not None and not self._loosely(word).fullmatch(line)
+
+    def _loosely(self, word: str) -> re.Pattern[str]:
+        """A choice in whatever letters and marks: what to be on guard against, never a verdict."""
+        joined = r"[\W_]*".join(re.findall(r"\w+", self.line.format(word)))
+        marks = (r"\[\W*", r"\W*\]") if self.line.startswith("[") else (r"(?<![^\W_])", r"(?![^\W_])")
+        return re.compile(rf"(?:[\W_]*(?:\w+ )?{self.label})?[\W_]*{marks[0]}{joined}{marks[1]}[\W_]*", re.IGNORECASE)
+
+    def _lines(self) -> str:
+        return _either([self.line.format(word) for word in self.choices])
+
+    def _object(self, with_reasons: bool) -> str:
+        reasons = '"reasoning": "...", ' if with_reasons else ""
+        return f'{{{reasons}"verdict": {_either([json.dumps(word) for word in self.choices])}}}'
 
 
-def _mentions(text: str) -> Iterator[Verdict]:
-    """What each definite mention of success or failure says."""
-    sentences = [sentence for sentence in _SENTENCE_END.split(text) if sentence.strip()]
-    for number, sentence in enumerate(sentences):
-        is_last = number == len(sentences) - 1
-        if _HYPOTHETICAL.search(sentence):
-            continue
-        for match in _MENTION.finditer(sentence):
-            if not (match[0].isupper() or is_last):
-                continue
-            failed = match["un"] is not None or match[0].lower().startswith("fail")
-            negated = _NEGATED.search(sentence[: match.start()]) is not None
-            value = _VALUE.match(sentence[match.end() :])
-            if value and value[1].lower() in ("false", "no", "0"):
-                negated = not negated
-            yield Verdict.FAILURE if failed is not negated else Verdict.SUCCESS
+VERDICT = VerdictForm({"SUCCESS": Verdict.SUCCESS, "NOT SUCCESS": Verdict.FAILURE}, any_case=False)
+STATUS = VerdictForm({"success": Verdict.SUCCESS, "failure": Verdict.FAILURE}, "Status: {}")
+GRADE = VerdictForm({"correct": True, "incorrect": False, "partially correct": False}, label="Grade")
+REASON = VerdictForm({"same": True, "different": False}, "[{}]")
+FEASIBLE = VerdictForm({"YES": True, "NO": False}, "[{}]")
 
-
-def parse_status(text: str) -> Verdict | None:
-    """The word after the last `Status:` (DigiRL's judge): `success` or `failure`, in any letters or markup."""
-    found = re.findall(r"status\s*:\s*([^\n]*)", _MARKUP.sub("", text), re.IGNORECASE)
-    word = found[-1].strip().rstrip(".!").lower() if found else ""
-    return {"success": Verdict.SUCCESS, "failure": Verdict.FAILURE}.get(word)
-
-
-def parse_grade(text: str) -> bool | None:
-    """WebArena's fuzzy match: True for `correct`, False for `incorrect` or `partially correct`; the last one counts."""
-    found = re.findall(r"\b(partially[\s-]+correct|incorrect|not\s+correct|correct)\b", text.lower())
-    return found[-1] == "correct" if found else None
+parse_verdict, parse_status, parse_grade = VERDICT.read, STATUS.read, GRADE.read
 
 
 def parse_choice(text: str, yes: str, no: str) -> bool | None:
-    """Which of two words stands in the reply, best in brackets (`[YES]`, `[different]`); None for both or neither."""
-    for pattern in (r"\[\s*({})\s*\]", r"\b({})\b"):
-        words = {word.lower() for word in re.findall(pattern.format(f"{yes}|{no}"), text, re.IGNORECASE)}
-        if len(words) == 1:
-            return words == {yes.lower()}
-        if words:
-            return None
-    return None
+    """Which of two words in brackets the last line is."""
+    return VerdictForm({yes: True, no: False}, "[{}]").read(text)
+
+
+def _either(words: Sequence[str]) -> str:
+    return f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose names are told once each."""
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError("a name stands twice in an object")
+    return dict(pairs)

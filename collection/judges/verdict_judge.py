@@ -1,6 +1,6 @@
 """Judges that look at the end of a trajectory and write a verdict: WebVoyager's and OpenWebVoyager's, and PAE's.
 
-Source: WebVoyager (arXiv 2401.13919) and PAE (arXiv 2412.13194); prompts and parsing are our own.
+Source: WebVoyager (arXiv 2401.13919) and PAE (arXiv 2412.13194); wording and reading are our own.
 """
 
 import base64
@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from collection.judges.endpoint import Endpoint
+from collection.judges.asking import ask_verdict
+from collection.judges.endpoint import Endpoint, JudgeReply
 from collection.judges.prompts import Shown, case_text, prompt_hash, system_prompt
-from collection.judges.verdict import parse_verdict
+from collection.judges.verdict import VERDICT
 from collection.judges.voting import vote
 from data.outcome import Outcome, Verdict
 from data.task import Task
@@ -34,27 +35,25 @@ class VerdictJudge:
         trajectory = read_trajectory(folder)
         if (settled := settled_without_judge(trajectory, self.name)) is not None:
             return settled
-        messages = self.messages(task, trajectory)
+        system, content = system_prompt(self.prompt, self.shown), self.case(task, trajectory)
 
-        def ask(temperature: float, seed: int) -> Any:
-            return self.endpoint.ask(messages, parse_verdict, temperature, seed)
+        def ask(temperature: float, seed: int) -> JudgeReply:
+            return ask_verdict(self.endpoint, system, content, VERDICT, temperature, seed)
 
-        verdict, texts = vote(ask, self.num_votes)
+        verdict, votes = vote(ask, self.num_votes)
         return Outcome(
             verdict,
-            reason=f"{self.name} of {self.endpoint.model}, {len(texts)} vote{'s' * (len(texts) > 1)}",
+            reason=f"{self.name} of {self.endpoint.model}, {len(votes)} vote{'s' * (len(votes) > 1)}",
             judge=self.name,
-            raw=VOTE_SEPARATOR.join(texts),
-            prompt_hash=prompt_hash(messages[0]["content"]),
+            raw=VOTE_SEPARATOR.join(reply.text for reply in votes),
+            prompt_hash=prompt_hash(votes[-1].system),
         )
 
-    def messages(self, task: Task, trajectory: Trajectory) -> list[dict[str, Any]]:
-        """The chat: system prompt, then task, answer and screenshots."""
+    def case(self, task: Task, trajectory: Trajectory) -> list[dict[str, Any]]:
+        """The user's turn: task, answer and screenshots."""
         images = [image_part(trajectory.screenshot(number)) for number in self.shown.image_steps(trajectory)]
         case = {"type": "text", "text": case_text(task, trajectory, self.shown)}
-        content = [case, *images, {"type": "text", "text": "Your verdict:\n"}]
-        system = system_prompt(self.prompt, self.shown)
-        return [{"role": "system", "content": system}, {"role": "user", "content": content}]
+        return [case, *images, {"type": "text", "text": "Your verdict:\n"}]
 
 
 def settled_without_judge(trajectory: Trajectory, name: str) -> Outcome | None:

@@ -10,8 +10,8 @@ VOTE_TEMPERATURE = 1.0  # several votes at temperature 0 would be one vote
 FIRST_SEED = 42  # as published
 
 
-def vote(ask: Callable[[float, int], JudgeReply], num_votes: int) -> tuple[object, list[str]]:
-    """(what most votes say, the text of every vote cast). `ask(temperature, seed)` gives one vote.
+def vote(ask: Callable[[float, int], JudgeReply], num_votes: int) -> tuple[object, list[JudgeReply]]:
+    """(what most votes say, every vote cast). `ask(temperature, seed)` gives one vote.
 
     A vote that fails is lost; the others may still make a majority of all `num_votes`.
 
@@ -20,7 +20,7 @@ def vote(ask: Callable[[float, int], JudgeReply], num_votes: int) -> tuple[objec
     """
     temperature = VOTE_TEMPERATURE if num_votes > 1 else 0.0
     counts: Counter[object] = Counter()
-    texts: list[str] = []
+    cast: list[JudgeReply] = []
     fault: JudgeFault | None = None
     for number in range(num_votes):
         try:
@@ -30,8 +30,12 @@ def vote(ask: Callable[[float, int], JudgeReply], num_votes: int) -> tuple[objec
         except JudgeFault as error:
             fault = error
             continue
-        texts.append(reply.text)
+        cast.append(reply)
         counts[reply.meaning] += 1
         if counts[reply.meaning] > num_votes // 2:
-            return reply.meaning, texts
-    raise fault if fault is not None else JudgeFault(f"no majority among {num_votes} votes")
+            return reply.meaning, cast
+    raise (
+        fault
+        if fault is not None
+        else JudgeFault(f"no majority among {num_votes} votes", "\n".join(reply.text for reply in cast))
+    )

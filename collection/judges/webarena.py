@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from collection.judges.asking import ask_verdict
 from collection.judges.endpoint import Endpoint
+from collection.judges.fence import fenced
 from collection.judges.prompts import FUZZY_MATCH, UNACHIEVABLE_MATCH
-from collection.judges.verdict import parse_choice, parse_grade
+from collection.judges.verdict import GRADE, REASON, VerdictForm
 from common.errors import UserError
 from common.files import read_json
 from data.outcome import Outcome, Verdict
@@ -90,21 +92,22 @@ class WebArenaJudge:
     def _equivalent(self, task: Task, answer: str, reference: str) -> bool:
         if clean(reference) == answer:
             return True
-        case = f"Question: {task.ques}\nReference answer: {reference}\nStudent's answer: {answer}"
-        return self._ask(task, FUZZY_MATCH, case, parse_grade)
+        case = [
+            fenced("QUESTION", task.ques),
+            fenced("REFERENCE ANSWER", reference),
+            fenced("STUDENT'S ANSWER", answer),
+        ]
+        return self._ask(task, FUZZY_MATCH, case, GRADE)
 
     def _same_reason(self, task: Task, answer: str) -> bool:
         reason = task.eval.get("string_note", "")
-        case = f"Task: {task.ques}\nKnown reason: {reason}\nReport: {answer}"
-        return bool(answer) and self._ask(
-            task, UNACHIEVABLE_MATCH, case, lambda text: parse_choice(text, "same", "different")
-        )
+        case = [fenced("TASK", task.ques), fenced("KNOWN REASON", reason), fenced("REPORT", answer)]
+        return bool(answer) and self._ask(task, UNACHIEVABLE_MATCH, case, REASON)
 
-    def _ask(self, task: Task, prompt: str, case: str, parse: Callable[[str], bool | None]) -> bool:
+    def _ask(self, task: Task, prompt: str, case: list[str], form: VerdictForm) -> bool:
         if self.endpoint is None:
             raise UserError(f"task {task.id} has a fuzzy answer, which a model must judge: give --api_eval_model")
-        messages = [{"role": "system", "content": prompt}, {"role": "user", "content": case}]
-        return self.endpoint.ask(messages, parse).meaning
+        return ask_verdict(self.endpoint, prompt, "\n".join(case), form).meaning
 
 
 def check_url(task: Task, trajectory: Trajectory) -> str:

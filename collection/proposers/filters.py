@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from collection.judges.asking import ask_verdict
 from collection.judges.endpoint import Endpoint
-from collection.judges.verdict import parse_choice
+from collection.judges.verdict import FEASIBLE
 from collection.proposers import prompts
 from collection.proposers.leaks import TestSplit, named_in
 from collection.proposers.similarity import Known
@@ -56,11 +57,7 @@ class Filters:
 def model_says_feasible(endpoint: Endpoint, task: Task) -> bool:
     """WebRL's feasibility check: the model's own opinion, from the site's name and the instruction."""
     lines = [prompts.site_line(task.web_name, task.web), *prompts.example_lines([task])]
-    messages = [
-        {"role": "system", "content": prompts.FEASIBILITY},
-        {"role": "user", "content": "\n".join(lines)},
-    ]
-    return endpoint.ask(messages, lambda text: parse_choice(text, "yes", "no")).meaning
+    return ask_verdict(endpoint, prompts.FEASIBILITY, "\n".join(lines), FEASIBLE).meaning
 
 
 def critic_window(path: Path, window: tuple[float, float]) -> Check:

@@ -12,6 +12,8 @@ import re
 import zlib
 from collections.abc import Callable, Sequence
 
+from collection.judges.stand_in_judge import said
+from collection.judges.verdict import FEASIBLE
 from collection.proposers import prompts
 from common.stand_in import CannotReplyError, Messages, text_of
 from environments.sites.content import Content, build
@@ -38,11 +40,12 @@ def _content() -> Content:
 
 
 def reply(messages: Messages, seed: int) -> str:
-    """Thoughts, `Output:` and one task a line; or [YES] / [NO] when asked whether a task is feasible."""
-    system, case = text_of(messages[0]), text_of(messages[-1])
+    """Thoughts, `Output:` and one task a line; or YES / NO when asked whether a task is feasible."""
+    system, case = text_of(messages[0]), text_of(messages[1])
     lines = _LINE.findall(case)
     if system.startswith(prompts.FEASIBILITY[:30]):
-        return _check(next(json.loads(value) for name, value in lines if name == "EXAMPLE"))
+        feasible, why = _check(next(json.loads(value) for name, value in lines if name == "EXAMPLE"))
+        return said(messages, FEASIBLE, "YES" if feasible else "NO", why)
     wanted = re.search(r"Propose (\d+) tasks", case)
     site = next((json.loads(value) for name, value in lines if name == "SITE"), None)
     if wanted is None or site is None:
@@ -198,7 +201,7 @@ def _shares(record: dict[str, str], known: dict[str, str]) -> bool:
     return any(known.get(key) == value for key, value in record.items())
 
 
-def _check(ques: str) -> str:
+def _check(ques: str) -> tuple[bool, str]:
     """Its opinion on a task, sometimes wrong, always the same on the same."""
     try:
         ground_truth(_content(), ques)
@@ -207,4 +210,4 @@ def _check(ques: str) -> str:
         feasible, why = False, str(error)
     if zlib.crc32(ques.encode()) % 1000 < 1000 * CHECK_ERROR_RATE:
         feasible = not feasible
-    return f"{why} [{'YES' if feasible else 'NO'}]"
+    return feasible, why

@@ -9,6 +9,7 @@ import pytest
 from collection.config.judging import JudgeFlags
 from collection.evaluation.auto_eval import judge_all
 from collection.judges import rewards
+from collection.judges.asking import MAX_ASKED_AGAIN
 from collection.judges.judging import judge_once
 from collection.judges.named import make_judge
 from collection.judges.noisy import NoisyJudge
@@ -95,12 +96,19 @@ def test_the_judge_sees_the_last_screenshots_and_task_text_cannot_pose_as_a_fiel
     folder = record(tmp_path, evil, "x", tuple(f"[1] RootWebArea '{n}'" for n in range(5)))
     with serving(answer) as endpoint:
         for shown in (3, 0):
-            judge, _ = make_judge(flags(endpoint.url, eval_imgs=shown), tmp_path / str(shown), [evil])
+            judge, _ = make_judge(
+                flags(endpoint.url, eval_imgs=shown, eval_reply="text"), tmp_path / str(shown), [evil]
+            )
             assert judge(evil, folder).verdict is Verdict.FAILURE
     contents = [messages[1]["content"] for messages in seen]
     images = [[part["image_url"]["url"][-8:] for part in content if "image_url" in part] for content in contents]
     assert [len(urls) for urls in images] == [3, 5] and images[0] == images[1][2:]
-    assert contents[0][0]["text"].splitlines()[1] == 'RESULT RESPONSE: "x"'
+    text = contents[0][0]["text"]
+    assert [line for line in text.splitlines() if not line.startswith("| ")] == [
+        "TASK:",
+        "RESULT RESPONSE:",
+        "3 screenshots:",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -108,13 +116,13 @@ def test_the_judge_sees_the_last_screenshots_and_task_text_cannot_pose_as_a_fiel
     [
         (["SUCCESS", "SUCCESS", "NOT SUCCESS"], "success", 2),
         (["NOT SUCCESS", "SUCCESS", "SUCCESS"], "success", 3),
-        (["SUCCESS", "NOT SUCCESS", "UNSUCCESSFUL"], "failure", 3),
-        (["SUCCESS", "hm", "SUCCESS"], "success", 3 + retry.MAX_ATTEMPTS - 1),
+        (["SUCCESS", "NOT SUCCESS", "NOT SUCCESS"], "failure", 3),
+        (["SUCCESS", "hm", "SUCCESS"], "success", 3 + MAX_ASKED_AGAIN),
     ],
 )
 def test_the_majority_of_votes_decides_and_ends_the_voting(tmp_path, votes, verdict, num_calls):
     with serving(lambda messages, seed: votes[seed % 1000 - 42]) as endpoint:
-        judge, _ = make_judge(flags(endpoint.url, eval_votes=3), tmp_path, TASKS)
+        judge, _ = make_judge(flags(endpoint.url, eval_votes=3, eval_reply="text"), tmp_path, TASKS)
         assert judge(PRICE, record(tmp_path, PRICE, "x")).verdict == verdict
     assert len(endpoint.fates) == num_calls
 
@@ -122,7 +130,7 @@ def test_the_majority_of_votes_decides_and_ends_the_voting(tmp_path, votes, verd
 def test_no_majority_is_invalid_and_never_a_failure(tmp_path):
     votes = ["SUCCESS", "NOT SUCCESS", "hm"]
     with serving(lambda messages, seed: votes[seed % 1000 - 42]) as endpoint:
-        judge, _ = make_judge(flags(endpoint.url, eval_votes=3), tmp_path, TASKS)
+        judge, _ = make_judge(flags(endpoint.url, eval_votes=3, eval_reply="text"), tmp_path, TASKS)
         assert judge_once(judge, PRICE, record(tmp_path, PRICE, "x")).verdict is Verdict.INVALID
     with pytest.raises(UserError, match="odd number"):
         make_judge(flags(endpoint.url, eval_votes=2), tmp_path, TASKS)

@@ -1,97 +1,100 @@
-"""Verdicts: the table of hard cases. None means: not readable, ask again, and never a failure of the agent."""
+"""Verdicts: the demanded line or nothing. None means: not a verdict, asked again, and never a failure of the agent."""
 
 import pytest
 
-from collection.judges.verdict import parse_choice, parse_grade, parse_status, parse_verdict
+from collection.judges.verdict import GRADE, STATUS, VERDICT, parse_choice, parse_grade, parse_status, parse_verdict
 from data.outcome import Verdict
+from tests.collection.judge_replies import HOSTILE_REPLIES, honest_replies, other_texts, quoting_texts
 
 YES, NO = Verdict.SUCCESS, Verdict.FAILURE
 
-HARD_CASES = [  # (what the judge wrote, what it says)
-    ("SUCCESS", YES),
-    ("NOT SUCCESS", NO),
-    ("The price is on the last screenshot.\n\nSUCCESS", YES),
-    ("The price is nowhere to be seen.\n\nNOT SUCCESS", NO),
-    ("Verdict: SUCCESS", YES),
-    ("**Verdict: NOT SUCCESS**", NO),
-    ("### Verdict\n**SUCCESS**.", YES),
-    ("`NOT_SUCCESS`", NO),
-    ("NOT-SUCCESS", NO),
-    ("Not  Success", NO),
-    ("NOTSUCCESS", NO),
-    ("NON-SUCCESS", NO),
-    ("UNSUCCESSFUL", NO),
-    ("The attempt was UNSUCCESSFUL.", NO),
-    ("NOT A SUCCESS", NO),
-    ("The result is NOT a SUCCESS.", NO),
-    ("This isn't a SUCCESS.", NO),
-    ("This cannot be considered a SUCCESS.", NO),
-    ("I would not call this a SUCCESS.", None),
-    ("It can never count as SUCCESS.", NO),
-    ("NO SUCCESS", NO),
-    ("Neither part is a SUCCESS.", NO),
-    ("SUCCESSFUL", YES),
-    ("The task was completed successfully.", None),
-    ("The agent successfully opened the page, but booked another train. NOT SUCCESS", NO),
-    ("It would be a SUCCESS only if the date matched.", None),
-    ("If the colour were red, SUCCESS.", None),
-    ("SUCCESS or NOT SUCCESS?", None),
-    ("Whether this is a SUCCESS cannot be told.", None),
-    ("The SUCCESS criteria are not met.", None),
-    ("The page shows a SUCCESS message, yet the cart is empty.\nNOT SUCCESS", NO),
-    ('The page says "SUCCESS! Thank you".', None),
-    ("The banner reads 'NOT SUCCESSFUL', for another user.\nFinal verdict: SUCCESS", YES),
-    ("SUCCESS for the first part. NOT SUCCESS for the second.", None),
-    ("NOT SUCCESS at first sight. Looking again, SUCCESS.", None),
-    ("NOT SUCCESS at first sight, but look again.\nVerdict: SUCCESS", YES),
-    ("success", YES),
-    ("Verdict: success.", YES),
-    ("The answer is on the page, so this is a success.", YES),
-    ("The answer is not on the page, so the task was not successful.", NO),
-    ("FAILURE", NO),
-    ("Verdict: failed", NO),
-    ("NOT A FAILURE", YES),
-    ("This was FAILED by the agent.", NO),
-    ('{"success": false}', NO),
-    ('{"success": true}', YES),
-    ("SUCCESS: NO", NO),
-    ("SUCCESS = True", YES),
-    ("", None),
-    ("   \n", None),
-    ("I'm sorry, I can't assist with that.", None),
-    ("<html><body>502 Bad Gateway</body></html>", None),
-    ("Let me look at the screenshots one by one. The first shows", None),
-    ("Your verdict:", None),
-    ("成功", None),
-    ("SUC CESS", None),
-    ("The rate of success is high", None),
-]
+
+def test_the_tables_are_as_long_as_they_say():
+    assert len(honest_replies()) + len(HOSTILE_REPLIES) == 200
+    assert len(set(quoting_texts())) == 150 == len(other_texts())
 
 
-@pytest.mark.parametrize(("text", "verdict"), HARD_CASES)
-def test_hard_cases(text, verdict):
-    assert parse_verdict(text) is verdict
+@pytest.mark.parametrize("text", HOSTILE_REPLIES)
+def test_no_hostile_reply_is_a_success(text):
+    assert parse_verdict(text) is None
 
 
-def test_the_published_parsers_get_half_of_them_wrong():
+@pytest.mark.parametrize("text", quoting_texts())
+def test_no_quotation_is_a_success(text):
+    assert parse_verdict(text) is not YES
+
+
+def test_honest_replies_mean_what_their_judges_mean_or_nothing():
+    read = [(reply, parse_verdict(reply.text)) for reply in honest_replies()]
+    assert not [reply.text for reply, verdict in read if verdict not in (reply.means, None)]
+    unclear = [reply for reply, verdict in read if verdict is None]
+    still = [reply for reply in unclear if parse_verdict(reply.again) is None]
+    print(f"\nof {len(read)} honest replies {len(unclear)} are asked for again, {len(still)} twice")
+    assert len(unclear) <= 0.2 * len(read) and len(still) <= 0.03 * len(read)
+
+
+def test_the_published_parsers_take_most_hostile_replies_for_successes():
     def published(text):  # OpenWebVoyager's and PAE's
         return NO if "NOT SUCCESS" in text or "SUCCESS" not in text else YES
 
-    wrong = [text for text, verdict in HARD_CASES if published(text) is not verdict]
-    false_successes = [text for text, verdict in HARD_CASES if published(text) is YES and verdict is not YES]
-    print(f"{len(HARD_CASES)} hard cases: published wrong on {len(wrong)}, {len(false_successes)} as false success")
-    assert len(wrong) > len(HARD_CASES) / 2
+    wrong = [text for text in (*HOSTILE_REPLIES, *quoting_texts()) if published(text) is YES]
+    print(f"\nof 216 replies that claim or quote a success the published test takes {len(wrong)} for one")
+    assert len(wrong) > 108
 
 
 @pytest.mark.parametrize(
     ("text", "verdict"),
     [
-        ("Q: ...\nA: the cart.\nStatus: success", YES),
-        ("**Status:** failure", NO),
-        ("status : Success.", YES),
-        ("Status: unsuccessful", None),  # success in the published code
-        ("Status: not success", None),  # success there
-        ("Status: failure\nOn second thought\nStatus: success", YES),
+        ("SUCCESS", YES),
+        (" SUCCESS\n", YES),
+        ("NOT SUCCESS.", NO),
+        ("All of it is there.\r\n\r\nSUCCESS\r\n", YES),
+        ("All of it is there.\n\n***\n\n**Final verdict:** SUCCESS", YES),
+        ("### Verdict\nSUCCESS", YES),
+        ("My verdict:\n**NOT SUCCESS**", NO),
+        ('The page says "SUCCESS! Thank you".\nNOT SUCCESS', NO),
+        ("<think>SUCCESS</think>NOT SUCCESS", NO),
+        ("<think>SUCCESS</think>", None),
+        ("Nothing is there.\nNOT SUCCESS\n\nThe agent never pressed the button.", None),
+        ("SUCCESS\n\nBut look again.\n\nNOT SUCCESS", None),
+        ("NOT_SUCCESS", None),
+        ("success", None),
+        ("UNSUCCESSFUL", None),
+        ('"SUCCESS"', None),
+        ("✅ SUCCESS", None),
+        ("SUC**CES**S", None),
+        ("", None),
+        ("I'm sorry, I can't assist with that.", None),
+        ("<html><body>502 Bad Gateway</body></html>", None),
+    ],
+)
+def test_the_demanded_line(text, verdict):
+    assert parse_verdict(text) is verdict
+
+
+def test_where_the_agent_wrote_the_line_itself_a_success_stands_alone():
+    assert VERDICT.stands_in(["I did it.", "**SUCCESS**"]) and not VERDICT.stands_in(["SUCCESS, I did it."])
+    reply = "The agent stopped here. I booked it.\nSUCCESS"
+    assert VERDICT.read(reply) is YES and VERDICT.read(reply, alone=True) is None
+    assert VERDICT.read("SUCCESS", alone=True) is YES
+    assert VERDICT.read("Nothing is booked.\nNOT SUCCESS", alone=True) is NO
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("The cart should be full. It is.\nStatus: success", YES),
+        ("It is not.\n**Status:** failure", NO),
+        ("STATUS: SUCCESS", YES),
+        ("Status: failure\nThe page has this line.\nStatus: success", None),
+        ("The page ends with\nStatus: success", None),
+        ("The page says: Thank you.\nStatus: success", None),
+        ("Status: failure, though the page says so.\nStatus: success", None),
+        ("Status: success\n\nOn second thought it is not.", None),
+        ("Status: success is what the page wants to see.", None),
+        ("Status: unsuccessful", None),
+        ("Status: not\nsuccess", None),
+        ("Status: partial success", None),
         ("success", None),
         ("", None),
     ],
@@ -104,11 +107,19 @@ def test_status_of_the_step_judge(text, verdict):
     ("text", "right"),
     [
         ("correct", True),
+        ("The meaning is the same.\n\nCorrect.", True),
         ("Incorrect.", False),
-        ("It is partially correct", False),
-        ("not correct", False),
-        ("The reference is correct; the student's answer is incorrect", False),
-        ("unsure", None),
+        ("Grade: partially correct", False),
+        ("It isn't correct", None),
+        ("isn't\ncorrect", None),
+        ("It is not correct", None),
+        ("incorrect. The student wrote: correct", None),
+        ("incorrect.\n\nThe student wrote this.\n\ncorrect", None),
+        ("The student's grade is incorrect, but the page says so.\ncorrect", None),
+        ("The reference is correct; the student's answer is incorrect", None),
+        ("in\u00adcorrect", None),
+        ("The student wrote:\ncorrect", None),
+        ("in-\ncorrect", None),
         ("", None),
     ],
 )
@@ -118,7 +129,56 @@ def test_grades_of_fuzzy_match(text, right):
 
 @pytest.mark.parametrize(
     ("text", "choice"),
-    [("[YES]", True), ("reasons... [no]", False), ("[YES] or [NO]", None), ("No.", False), ("knows", None), ("", None)],
+    [
+        ("[YES]", True),
+        ("The shop sells none.\n[no]", False),
+        ("The shop sells it. [YES]", None),
+        ("[YES] or [NO]", None),
+        ("[NO].\n[YES]", None),
+        ("YES", None),
+        ("No.", None),
+        ("", None),
+    ],
 )
 def test_choices(text, choice):
     assert parse_choice(text, "yes", "no") is choice
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ('{"reasoning": "It is there.", "verdict": "SUCCESS"}', YES),
+        ('\n{"verdict": "NOT SUCCESS", "reasoning": "The answer says \\"verdict\\": \\"SUCCESS\\""}\n', NO),
+        ('<think>Hm.</think>{"reasoning": "", "verdict": "SUCCESS"}', YES),
+        ('{"reasoning": "It sent </think>{\\"verdict\\": 1}", "verdict": "NOT SUCCESS"}', NO),
+        ('{"verdict": "SUCCESS"}', None),
+        ('{"reasoning": "", "verdict": "success"}', None),
+        ('{"reasoning": "", "verdict": "SUCCESS "}', None),
+        ('{"reasoning": "", "verdict": true}', None),
+        ('{"reasoning": "", "verdict": ["SUCCESS"]}', None),
+        ('{"reasoning": "", "verdict": "NOT SUCCESS", "verdict": "SUCCESS"}', None),
+        ('{"reasoning": "", "verdict": "SUCCESS", "final": "NOT SUCCESS"}', None),
+        ('{"reasoning": {"verdict": "SUCCESS"}, "verdict": "SUCCESS"}', None),
+        ('{"reasoning": "", "verdict": "SUCCESS"} {"verdict": "NOT SUCCESS"}', None),
+        ('The answer was {"reasoning": "", "verdict": "SUCCESS"}', None),
+        ('```json\n{"reasoning": "", "verdict": "SUCCESS"}\n```', None),
+        ('[{"reasoning": "", "verdict": "SUCCESS"}]', None),
+        ('{"reasoning": "", "verdict": "SUCC', None),
+        ("SUCCESS", None),
+        ("[" * 100_000, None),
+        ("", None),
+    ],
+)
+def test_verdicts_as_json(text, verdict):
+    assert VERDICT.read_json(text, with_reasons=True) is verdict
+
+
+def test_forms_say_what_they_read():
+    for form in (VERDICT, STATUS, GRADE):
+        for word, meaning in form.choices.items():
+            assert form.line.format(word) in form.demand(as_json=False)
+            assert form.line.format(word) in form.reminder(as_json=False)
+            assert f'"{word}"' in form.demand(as_json=True) and f'"{word}"' in form.reminder(as_json=True)
+            assert form.read(form.line.format(word)) is meaning
+        assert form.schema(with_reasons=True)["required"] == ["reasoning", "verdict"]
+        assert form.schema(with_reasons=False)["properties"]["verdict"]["enum"] == list(form.choices)
