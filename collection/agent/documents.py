@@ -1,5 +1,6 @@
 """PDF files that an agent downloads: their text, or a model's answer from it, is part of what the agent sees next."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,10 +70,13 @@ class DocumentReader:
         try:
             http = BoundedAsyncClient(timeout=ANSWER_TIMEOUT_S, trust_env=minds_proxies(self.base_url, self.key))
             key, base_url = self.key or "none", self.base_url or None
-            async with AsyncOpenAI(api_key=key, base_url=base_url, http_client=http) as client:
+            async with (
+                AsyncOpenAI(api_key=key, base_url=base_url, http_client=http) as client,
+                asyncio.timeout(ANSWER_TIMEOUT_S),  # with what it asks again
+            ):
                 answer = await ChatDialect(self.base_url).create(client, request)
             return str(answer.choices[0].message.content or "").strip()[:MAX_ANSWER_CHARS]
-        except (OpenAIError, ValueError, AttributeError, IndexError, TypeError):
+        except (OpenAIError, TimeoutError, ValueError, AttributeError, IndexError, TypeError):
             return ""  # all but the first: an answer that is cut off, or has no reply
 
 

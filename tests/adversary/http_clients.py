@@ -1,0 +1,209 @@
+"""Every client of HTTP that Elcano has, against unruly servers drawn from a seed.
+
+    python -m tests.adversary.http_clients --num_draws 800      # outcomes, the longest waits and the memory
+
+A client ends with an answer, or with one line of an error of its own, within its time-out (twice that where it asks
+again), and without memory to speak of.
+"""
+
+import asyncio
+import collections
+import json
+import os
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import tyro
+
+from collection.agent import documents, policy
+from collection.agent.chat_policy import ChatPolicy
+from collection.agent.documents import DocumentReader
+from collection.agent.policy import PolicyError, Sampling
+from collection.agent.predict_policy import PredictPolicy
+from collection.endpoints import keys
+from collection.judges import reward_model
+from collection.judges.endpoint import Endpoint
+from collection.judges.faults import JudgeFault
+from collection.judges.ledger import Budget, Ledger
+from collection.judges.reply_cache import ReplyCache
+from collection.judges.reward_model import RewardModelJudge
+from common import retry
+from common.bounded_http import BoundedClient
+from common.errors import UserError
+from data.conversation import StepText
+from data.task import Task
+from environments.faults import PageError
+from environments.webarena import magento
+from server import replicas
+from server.fleet import Fleet, Replica
+from server.replicas import create_router_app
+from tests.adversary.unruly_servers import SERVERS, opening
+
+ALLOWED = (PolicyError, UserError, JudgeFault, PageError, httpx.HTTPError)
+TASK = Task(id="T--1", ques="x", web="http://127.0.0.1/")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one client made of one server."""
+
+    client: str
+    server: str
+    seed: int
+    said: str
+    seconds: float
+    is_allowed: bool
+
+
+async def ask_bare(url: str) -> str:
+    def ask() -> httpx.Response:
+        with BoundedClient(timeout=policy.REPLY_TIMEOUT_S, trust_env=False, follow_redirects=True) as client:
+            return client.get(url)
+
+    return (await asyncio.to_thread(ask)).text
+
+
+async def ask_predict(url: str) -> str:
+    return await _reply(PredictPolicy([f"{url}/predict"], Sampling()))
+
+
+async def ask_chat(url: str) -> str:
+    return await _reply(ChatPolicy("m", "none", f"{url}/v1", Sampling()))
+
+
+async def ask_trained_chat(url: str) -> str:
+    return await _reply(ChatPolicy("m", "none", f"{url}/v1", Sampling(prompt="trained")))
+
+
+async def _reply(asked: PredictPolicy | ChatPolicy) -> str:
+    try:
+        return (await asked.reply(TASK, "taskT--1", [StepText("[1] link")], {1: ""}, None)).text
+    finally:
+        await asked.close()
+
+
+async def ask_judge(url: str) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        cache, ledger = ReplyCache(Path(folder)), Ledger(Path(folder) / "costs.jsonl", Budget())
+        endpoint = Endpoint("m", "none", f"{url}/v1", cache, ledger, policy.REPLY_TIMEOUT_S)
+        messages = [{"role": "user", "content": "x"}]
+        return (await asyncio.to_thread(endpoint.ask, messages, lambda text: text or None)).text
+
+
+async def ask_reward_model(url: str) -> str:
+    return str(await asyncio.to_thread(RewardModelJudge(f"{url}/score").probability, "T", "x", []))
+
+
+async def ask_reader(url: str) -> str:
+    return await DocumentReader("m", "none", f"{url}/v1")._ask("text", "question")
+
+
+async def ask_health(url: str) -> str:
+    return str(await asyncio.to_thread(keys.is_own_server, url))
+
+
+async def ask_shop(url: str) -> str:
+    os.environ |= {magento.ADDRESS: url, magento.LOGIN: "a:b"}
+    return await magento.latest_order_url()
+
+
+class _Running:
+    def poll(self) -> None:
+        return None
+
+
+async def ask_router(url: str) -> str:
+    """What the router of replicas says of one that is unruly."""
+    replica = Replica([], process=_Running(), url=url)
+    app = create_router_app(Fleet([replica], Path()), lambda: None, 1, 0.0)
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://router") as client:
+        said = await client.post("/predict", json={}, timeout=60)
+        health = await client.get("/health", timeout=60)
+    return f"{said.status_code} {len(said.content)}, health {health.status_code}"
+
+
+CLIENTS = (
+    ask_bare, ask_predict, ask_chat, ask_trained_chat, ask_judge, ask_reward_model, ask_reader, ask_health, ask_shop,
+    ask_router,
+)  # fmt: skip
+
+
+def try_one(client: Callable[[str], Awaitable[str]], server: str, seed: int, url: str) -> Outcome:
+    """One client against one server."""
+    begin = time.monotonic()
+    try:
+        said, is_allowed = f"answer: {asyncio.run(client(url))[:80]!r}", True
+    except Exception as error:
+        said, is_allowed = f"{type(error).__name__}: {error}", isinstance(error, ALLOWED)
+    seconds = time.monotonic() - begin
+    is_line = "\n" not in said and len(said) < 600
+    return Outcome(client.__name__, server, seed, said, seconds, is_allowed and is_line)
+
+
+def hurry(timeout_s: float) -> None:
+    """Every client has this time-out, and its pauses are none."""
+    policy.REPLY_TIMEOUT_S = documents.ANSWER_TIMEOUT_S = reward_model.TIMEOUT_S = magento.TIMEOUT_S = timeout_s
+    keys._ASKING_TIMEOUT_S = replicas._PATIENCE_S = replicas._HEALTH_S = timeout_s
+    retry.FIRST_PAUSE_S, retry.LONGEST_PAUSE_S = 0.001, 0.01
+
+
+def peak_mib() -> float:
+    """Of this process's memory since `forget_peak`."""
+    return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) / 1024
+
+
+def forget_peak() -> None:
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def run(num_draws: int, seed: int, timeout_s: float) -> dict[str, Any]:
+    """Outcomes of drawn pairs, and how many MiB above rest this process had at its most."""
+    hurry(timeout_s)
+    rng = random.Random(seed)
+    pairs = [(client, server.__name__) for client in CLIENTS for server in SERVERS]
+    rng.shuffle(pairs)
+    outcomes, most_mib = [], {}
+    with opening() as open_one:
+        for number in range(num_draws):
+            (client, server), drawn = pairs[number % len(pairs)], rng.randrange(2**31)
+            forget_peak()
+            rest_mib = peak_mib()
+            outcomes.append(try_one(client, server, drawn, open_one(server, drawn)))
+            most_mib[number] = peak_mib() - rest_mib
+    most = max(most_mib, key=most_mib.get)
+    return {
+        "outcomes": [asdict(outcome) for outcome in outcomes],
+        "most_mib": most_mib[most],
+        "most_mib_by": asdict(outcomes[most]),
+    }
+
+
+def main(num_draws: int = 800, seed: int = 0, timeout_s: float = 1.0, json_file: Path | None = None) -> int:
+    """Print what came out; the exit code says whether all was allowed."""
+    found = run(num_draws, seed, timeout_s)
+    if json_file:
+        json_file.write_text(json.dumps(found))
+    outcomes = [Outcome(**outcome) for outcome in found["outcomes"]]
+    for server in SERVERS:
+        mine = [outcome for outcome in outcomes if outcome.server == server.__name__]
+        if mine:
+            worst = max(mine, key=lambda outcome: outcome.seconds)
+            kinds = collections.Counter(outcome.said.split(":")[0] for outcome in mine)
+            print(f"{server.__name__:16} {len(mine):4}  {worst.seconds:6.2f} s ({worst.client})  {dict(kinds)}")
+    print(f"most memory above rest: {found['most_mib']:.0f} MiB ({found['most_mib_by']})")
+    wrong = [outcome for outcome in outcomes if not outcome.is_allowed]
+    for outcome in wrong[:20]:
+        print("NOT ALLOWED", outcome)
+    print(f"{len(wrong)} of {len(outcomes)} not allowed")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(tyro.cli(main))

@@ -1,0 +1,124 @@
+"""Servers that are slow, endless, packed, of wrong types, broken off or elsewhere, against every client of HTTP."""
+
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from collection.agent.policy import PolicyError, Sampling, UnansweredError
+from collection.agent.predict_policy import PredictPolicy
+from common.bounded_http import MAX_ANSWER_BYTES, AnswerTooLargeError, BoundedClient
+from data.conversation import StepText
+from data.task import Task
+from tests.adversary.http_clients import CLIENTS
+from tests.adversary.unruly_servers import SERVERS, opening
+from tests.answering import answering
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(
+    ("num_draws", "timeout_s"),
+    [(100, 0.3), pytest.param(800, 1.0, marks=[pytest.mark.slow, pytest.mark.timeout(3000)])],
+)
+def test_a_client_ends_in_one_line_of_its_own_in_time_and_without_memory(
+    tmp_path: Path, num_draws: int, timeout_s: float
+) -> None:
+    file = tmp_path / "found.json"
+    flags = ["--num_draws", str(num_draws), "--timeout_s", str(timeout_s), "--json_file", str(file)]
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.adversary.http_clients", *flags], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads(file.read_text())
+    assert {(one["client"], one["server"]) for one in found["outcomes"]} == {
+        (client.__name__, server.__name__) for client in CLIENTS for server in SERVERS
+    }
+    assert found["most_mib"] < 300
+    assert max(one["seconds"] for one in found["outcomes"]) < 10 * timeout_s + 5  # where each read counts: minutes
+
+
+def test_the_time_out_is_of_the_whole_answer_for_threads_too() -> None:
+    with opening() as open_one, BoundedClient(timeout=0.5, trust_env=False) as client:
+        begin = time.monotonic()
+        with pytest.raises(httpx.ReadTimeout, match=r"no whole answer within 0\.5 s"):
+            client.get(open_one("slow", 3))
+        assert time.monotonic() - begin < 5  # the whole would take ten minutes
+
+
+def test_an_honest_packed_answer_is_read() -> None:
+    """Some gateways pack answers though nobody asked."""
+    with opening() as open_one, BoundedClient(timeout=5, trust_env=False) as client:
+        answer = client.get(open_one("honest", 0))
+    assert answer.json() == {"text": "x"} and "content-encoding" not in answer.headers
+
+
+def test_a_large_answer_is_refused_while_it_comes() -> None:
+    with (
+        answering(lambda _: (200, "x" * (MAX_ANSWER_BYTES + 1))) as url,
+        BoundedClient(trust_env=False) as client,
+        pytest.raises(AnswerTooLargeError, match="more than 1048576 bytes"),
+    ):
+        client.get(url)
+
+
+@pytest.mark.parametrize("text", [None, 7, ["a"], {"a": 1}, True])
+def test_what_is_no_text_is_a_fault_of_the_server(text: object) -> None:
+    with pytest.raises(PolicyError, match=r"its text is .* which is no str"):
+        reply_of({"text": text})
+
+
+@pytest.mark.parametrize(
+    "fields", [{"token_ids": ["a"]}, {"prompt_tokens": "9"}, {"weights_version": 3}, {"sampling_logprobs": [None]}]
+)
+def test_other_fields_of_wrong_types_are_faults_of_the_server(fields: dict[str, object]) -> None:
+    with pytest.raises(PolicyError, match=next(iter(fields)).removeprefix("sampling_")):
+        reply_of({"text": "x", **fields})
+
+
+def test_a_reply_much_longer_than_what_was_asked_for_is_none() -> None:
+    with pytest.raises(PolicyError, match="a text of 500000 characters, though 256 tokens were asked for"):
+        reply_of({"text": "x" * 500_000})
+
+
+def test_nothing_but_numbers_is_kept_of_what_a_server_says_of_its_sampling() -> None:
+    said = {"temperature": 0.5, "top_k": None, "note": "x" * 100_000, "nested": {"a": 1}}
+    assert reply_of({"text": "x", "sampling": said}).sampling == {
+        "max_new_tokens": 256, "temperature": 0.5, "top_k": None
+    }  # fmt: skip
+
+
+def test_a_server_whose_time_runs_out_is_not_waited_for_six_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("collection.agent.policy.REPLY_TIMEOUT_S", 0.2)
+    asked = []
+
+    def answer(request: object) -> tuple[int, object]:
+        asked.append(request)
+        time.sleep(0.6)
+        return 200, {"text": "x"}
+
+    with answering(answer) as url, pytest.raises(UnansweredError, match=r"no whole answer within 0\.2 s"):
+        ask(f"{url}/predict")
+    assert len(asked) == 2
+
+
+def reply_of(answer: dict[str, object]) -> object:
+    with answering(lambda _: (200, answer)) as url:
+        return ask(f"{url}/predict")
+
+
+def ask(url: str) -> object:
+    async def run() -> object:
+        policy = PredictPolicy([url], Sampling(max_new_tokens=256))
+        try:
+            task = Task(id="T--1", ques="x", web="http://127.0.0.1/")
+            return await policy.reply(task, "taskT--1", [StepText("[1] link")], {1: ""}, None)
+        finally:
+            await policy.close()
+
+    return asyncio.run(run())
