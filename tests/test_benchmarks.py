@@ -29,6 +29,7 @@ SMALL = {
     "benchmarks/serving.py": "--quick --output OUT",
     "-m benchmarks.page_lengths": "--urls SITE --policy examples/quickstart/starting_policy/weights --num_pages 3 "
     "--output OUT",
+    "-m benchmarks.verdicts": "--num_tasks 12",
     "-m benchmarks.viewer": "--num_trajectories 20 --repeats 1 --output OUT",
     "-m benchmarks.training_samples": "--dataset_path examples/quickstart/demonstrations/shards --output OUT",
 }

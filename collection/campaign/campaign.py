@@ -28,7 +28,7 @@ from collection.campaign.schedule import Schedule
 from collection.campaign.taking import Collector, Join, LostError, NeverTakenError, Taker, Try
 from collection.config.commands import CollectionConfig
 from collection.judges import Judge
-from collection.judges.judging import is_judge_fault, judge_once
+from collection.judges.judging import is_judge_fault, is_unclear, judge_once
 from common.background import await_in_thread
 from common.defaults import short
 from common.errors import UserError
@@ -189,6 +189,8 @@ class Campaign:
             is_fault = (is_fault and self.all_tries) or (outcome is not None and outcome.verdict is Verdict.INVALID)
             if outcome is not None and is_judge_fault(outcome):
                 break  # perhaps it is solved: it is judged again before it is tried again
+        if outcome is not None and is_unclear(outcome):
+            is_fault = False  # it was asked again at once; the next command asks once more
         if is_fault and self.retries[task.id] < self.config.max_fault_retries:
             self.retries[task.id] += 1
             return True

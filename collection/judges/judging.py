@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from collection.judges import Judge, judge_name
+from collection.judges.faults import JudgeFault
 from common.errors import UserError
 from data.outcome import Outcome, Verdict
 from data.task import Task
@@ -31,7 +32,7 @@ def ask(judge: Judge, task: Task, folder: Path) -> Outcome:
     except UserError:
         raise
     except Exception as error:  # an outage, an unreadable reply, our own bug: none is the agent's failure
-        reason = f"the judge failed: {type(error).__name__}: {error}"
+        reason = f"the judge failed: {'' if isinstance(error, JudgeFault) else f'{type(error).__name__}: '}{error}"
         return Outcome(Verdict.INVALID, reason, judge_name(judge), raw=getattr(error, "raw", ""))
 
 
@@ -45,3 +46,8 @@ def cases(results_dir: Path, tasks: Sequence[Task]) -> list[tuple[Task, Path]]:
 def is_judge_fault(outcome: Outcome) -> bool:
     """Whether the judge, and not the trajectory, is why there is no verdict."""
     return outcome.verdict is Verdict.INVALID and bool(outcome.judge)
+
+
+def is_unclear(outcome: Outcome) -> bool:
+    """Whether that judge replied, and said nothing clear however often it was asked; an outage may be over sooner."""
+    return is_judge_fault(outcome) and bool(outcome.raw)
