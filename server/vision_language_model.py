@@ -25,10 +25,12 @@ from models.registry import family
 from models.text import decode, render, tokenize
 from server import last_layer, ragged_attention
 from server.config import ModelFlags
+from server.grammar import Grammars
 from server.kv_slots import KVSlots
 from server.lora import Adapters
 from server.memory import is_out_of_memory
 from server.ragged_attention import KERNELS, Chunk, RaggedStep
+from server.tool_form import tool_form
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,6 +66,10 @@ class VisionLanguageModel:
         self.image_token_id = self.images.token_id
         self.eos_ids = self.family.end_ids(self.processor.tokenizer, generation)
         self.banned_ids = self.family.forbidden_ids(generation)
+        self.tool_form = tool_form(self.processor)
+        self.vocab_size: int = self.hf_model.get_input_embeddings().num_embeddings
+        width = self.hf_model.get_output_embeddings().out_features
+        self.grammars = Grammars(self.processor.tokenizer, width, self.eos_ids, self.banned_ids)
         self.weights_version = f"{folder.resolve().name}@{fingerprint(folder)}"
 
     def pixels(self, image: Image.Image) -> BatchFeature:
@@ -71,11 +77,16 @@ class VisionLanguageModel:
         return self.images.process(image)
 
     def prompt_ids(
-        self, messages: list[dict[str, Any]], sizes: Sequence[tuple[int, int]] = (), complete: bool = False
+        self,
+        messages: list[dict[str, Any]],
+        sizes: Sequence[tuple[int, int]] = (),
+        complete: bool = False,
+        tools: Sequence[dict[str, Any]] = (),
     ) -> list[int]:
         """Token ids of a conversation whose content is a list of {"type": "text" | "image"} parts, up to where the
-        next reply begins; a `complete` one ends with its own. `sizes` are (height, width) of its images."""
-        text = render(self.processor, self.images, messages, sizes, prompt=not complete)
+        next reply begins; a `complete` one ends with its own. `sizes` are (height, width) of its images, `tools` what
+        the template is told that may be called."""
+        text = render(self.processor, self.images, messages, sizes, not complete, tools)
         with self._tokenizing:
             return tokenize(self.processor.tokenizer, text).ids
 

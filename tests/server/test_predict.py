@@ -94,7 +94,7 @@ BAD = {
     "one image too many": ({"images": [png(screenshot(0))] * 2}, "1 <image> marks but 2 images"),
     "not a pickle": ({"images": base64.b64encode(b"hello").decode()}, "not a readable pickle"),
     "no turns": ({"conversations": []}, "conversations"),
-    "unknown role": ({"conversations": [{"role": "human", "content": "hi"}]}, "conversations.0.role"),
+    "unknown role": ({"conversations": [{"role": "human", "content": "hi"}]}, "conversations[0].role"),
     "empty turn": ({"conversations": [{"role": "user", "content": ""}], "images": []}, "empty"),
     "too many images": (
         {"conversations": [{"role": "user", "content": "<image>" * 65}], "images": [png(screenshot(0))] * 65},
