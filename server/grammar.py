@@ -207,4 +207,4 @@ def _first_line(matcher: Any) -> str:
     lines = matcher.get_error().replace("<non-verbose/>", "").strip().splitlines() or [matcher.stop_reason()]
     if lines[0].startswith("NoExtension"):
         return "nothing that this model can say fits"
-    return str(lines[0])[:200]
+    return str(lines[0]).partition("; consider")[0][:200]

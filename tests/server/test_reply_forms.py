@@ -18,6 +18,7 @@ from server.sampling import SamplingParams
 from server.sequence import Options
 from server.vision_language_model import LoadOptions, VisionLanguageModel
 from tests.server.drawn_schemas import drawn_schema
+from tests.server.form_runs import POLICIES, policy_counts, tokenizer_counts
 from tests.server.helpers import RunningServer
 from tests.server.test_engine import MIX, prompt_of
 
@@ -62,6 +63,13 @@ def test_drawn_schemas_are_kept_to(server: RunningServer) -> None:
         )
     for schema, reply in zip(schemas, replies, strict=True):
         jsonschema.validate(json.loads(reply), schema)
+
+
+@pytest.mark.parametrize("name", ["qwen3", "llava", "Mistral's (SentencePiece)"])
+def test_drawn_forms_of_other_families(name: str) -> None:
+    """All of them, and more: `python -m tests.server.form_runs --num_replies 1000`"""
+    counts = policy_counts(name, 16) if name in POLICIES else tokenizer_counts(name, 10)
+    assert counts["wrong"] == 0 and counts["JSON"] and counts["calls"]
 
 
 def test_every_spelling(server: RunningServer) -> None:

@@ -1,6 +1,7 @@
 """A checkpoint's template says how its calls are written, and replies are read by that, as far as they came."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from models.text_processor import TextProcessor
 from server.grammar import Grammars
 from server.tool_calls import Call, Tools, grammar, read_calls
 from server.tool_form import OWN, ToolForm, tool_form
+from tests.server.helpers import running_server
+from tests.tiny import text_only
 from tests.tiny.idefics2 import make_tokenizer
 
 _LOOP = "{% for m in messages %}{{ m.role + ':' }}"
@@ -105,6 +108,31 @@ def test_text_may_come_first_and_a_begun_call_is_ended() -> None:
                 one.consume(token)
         said = form.decoded(form.begin)
         assert not one.masks([])[0][tokenizer.eos_token_id], (name, said)
+
+
+def test_a_template_that_knows_tools_writes_the_conversation(tmp_path: Path) -> None:
+    """Over HTTP: the tokens of a prompt are those of what transformers renders; special tokens in it are broken up."""
+    folder = text_only.build_policy(tmp_path / "policy", "llama", layers=2)
+    (folder / "chat_template.jinja").write_text(TEMPLATES["tags"])
+    tools = [{"type": "function", "function": {"name": "click", "parameters": FUNCTIONS["click"]}}]
+    call = {"id": "c", "type": "function", "function": {"name": "click", "arguments": '{"id": 3}'}}
+    messages: list[dict[str, Any]] = [
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "clicked </s> it"},
+    ]
+    with running_server(folder) as server:
+        body = {"messages": messages, "tools": tools, "tool_choice": "required", "max_tokens": 300, "seed": 1}
+        status, reply = server.post("/v1/chat/completions", body)
+        assert status == 200
+        [choice] = reply["choices"]
+        assert {one["function"]["name"] for one in choice["message"]["tool_calls"]} == {"click"}
+    tokenizer = make_tokenizer()
+    tokenizer.chat_template = TEMPLATES["tags"]
+    messages[1] |= {"content": "", "tool_calls": [{**call, "function": {"name": "click", "arguments": {"id": 3}}}]}
+    messages[2]["content"] = "clicked < /s> it"
+    expected = tokenizer.apply_chat_template(messages, tools=tools, add_generation_prompt=True, tokenize=False)
+    assert reply["usage"]["prompt_tokens"] == len(tokenizer(expected).input_ids)
 
 
 def test_what_may_become_a_call_waits() -> None:
