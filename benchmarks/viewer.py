@@ -147,8 +147,10 @@ async def _run(page: Page, script: str, value: Any) -> Any:
 
 async def _until_read(url: str, began: float) -> float:
     """Seconds until the index holds everything."""
+    opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    await asyncio.to_thread(opener.open, url)  # with its token
     while True:
-        with await asyncio.to_thread(urllib.request.urlopen, f"{url}answer/state") as answer:
+        with await asyncio.to_thread(opener.open, f"{url.partition('?')[0]}answer/state") as answer:
             state = json.load(answer)
         if state["num_unread"] == 0:
             return time.monotonic() - began

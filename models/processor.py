@@ -46,7 +46,7 @@ def load_processor(folder: Path, override: ImageSettings | None = None, say: Cal
     except Exception as error:  # transformers raises many kinds; to the user they all mean a folder that is not whole
         line = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise UserError(f"{folder}: its processor does not load ({line})") from None
-    if processor.chat_template is None and kind is not None:
+    if processor.chat_template is None and kind is not None and kind.chat_template is not None:
         processor.chat_template = kind.chat_template
         if kind.chat_template and getattr(processor.tokenizer, "chat_template", None) not in (None, kind.chat_template):
             say(

@@ -25,6 +25,7 @@ def render(
     messages: Sequence[dict[str, Any]],
     sizes: Sequence[tuple[int, int]],
     prompt: bool,
+    tools: Sequence[dict[str, Any]] = (),
 ) -> str:
     """Messages through the chat template, in which each `<image>` stands as often as its image has tokens.
 
@@ -35,12 +36,17 @@ def render(
         sizes: (height, width) in pixels of the images, in order.
         prompt: end where the next reply begins. Spaces there are left out, since most tokenizers make one token of a
             space and the word behind it; a line's end is a token of its own and stays.
+        tools: what the template is told that may be called, in OpenAI's form.
     """
     escaped = [
-        {**message, "content": [_escape_part(processor.tokenizer, part) for part in message["content"]]}
+        {
+            **{name: _escape_all(processor.tokenizer, value) for name, value in message.items() if name != "content"},
+            "content": [_escape_part(processor.tokenizer, part) for part in message["content"]],
+        }
         for message in messages
     ]
-    text = processor.apply_chat_template(escaped, add_generation_prompt=prompt, tokenize=False)
+    told = {"tools": _escape_all(processor.tokenizer, list(tools))} if tools else {}
+    text = processor.apply_chat_template(escaped, add_generation_prompt=prompt, tokenize=False, **told)
     return images.expand(text.rstrip(" ") if prompt else text.rstrip(), sizes)
 
 
@@ -57,6 +63,15 @@ def escape_around_marks(tokenizer: Any, text: str) -> str:
     """As `escape`, but what says `<image>` is the mark of an image and stays."""
     parts = [_escape_part(tokenizer, part) for part in split_marks(text)]
     return "".join(part.get("text", IMAGE) for part in parts)
+
+
+def _escape_all(tokenizer: Any, value: Any) -> Any:
+    """`escape` for every text within."""
+    if isinstance(value, str):
+        return escape(tokenizer, value)
+    if isinstance(value, dict):
+        return {escape(tokenizer, str(name)): _escape_all(tokenizer, one) for name, one in value.items()}
+    return [_escape_all(tokenizer, one) for one in value] if isinstance(value, list) else value
 
 
 def _escape_part(tokenizer: Any, part: dict[str, Any]) -> dict[str, Any]:

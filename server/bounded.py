@@ -6,7 +6,7 @@ microseconds to say so, in the thread that answers everybody.
 
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 MAX_ITEMS = 10_000
 MAX_FIELDS = 200
@@ -25,3 +25,15 @@ class Bounded(BaseModel):
         if isinstance(fields, dict) and len(fields) > MAX_FIELDS:
             raise ValueError(f"{len(fields)} fields are too many; give at most {MAX_FIELDS}")
         return fields
+
+
+class Exact(Bounded):
+    """An object without unknown fields; null is the same as no field."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, fields: Any) -> Any:
+        is_object = isinstance(fields, dict)
+        return {name: value for name, value in fields.items() if value is not None} if is_object else fields

@@ -309,7 +309,28 @@ class Engine:
     def _step_once(self) -> None:
         """Compute, which may fail and changes nothing that counts; then hand out, which allocates nothing."""
         if self._scheduler.active:  # else it was reading ahead alone, which a lack of memory has ended
-            self._hand_out(self._model_step.compute())
+            try:
+                step = self._model_step.compute()
+            except Exception as error:
+                if is_out_of_memory(error):
+                    raise
+                log.warning("a step failed; its requests are computed one by one", exc_info=error)
+            else:
+                return self._hand_out(step)
+            for sequence in list(self._scheduler.active):
+                self._step_alone(sequence)
+
+    def _step_alone(self, sequence: Sequence) -> None:
+        """After a step that failed: whose request it was that cannot be computed gets the error, and no other."""
+        try:
+            step = self._model_step.compute(alone=sequence)
+        except Exception as error:
+            if is_out_of_memory(error):
+                raise
+            self._scheduler.stop(sequence, keep=False)
+            self._fail(sequence, error)
+        else:
+            self._hand_out(step)
 
     def _hand_out(self, step: Computed) -> None:
         for sequence, error in step.failed:
@@ -358,6 +379,8 @@ class Engine:
         for kept, token in enumerate(drawn):
             sequence.token_ids.append(token.token_id)
             sequence.drawn.append(token)
+            if sequence.options.constraint is not None:
+                sequence.options.constraint.consume(token.token_id)
             if sequence.options.on_token is not None:
                 sequence.options.on_token(token)
             reason = self._finish_reason(sequence)
@@ -369,8 +392,10 @@ class Engine:
 
     def _finish_reason(self, sequence: Sequence) -> str:
         """Empty while the reply goes on."""
-        stop = sequence.options.stop
+        stop, constraint = sequence.options.stop, sequence.options.constraint
         if sequence.token_ids[-1] in self.model.eos_ids or (stop is not None and stop(sequence.token_ids)):
+            return "stop"
+        if constraint is not None and constraint.complete:
             return "stop"
         return "length" if len(sequence.token_ids) == sequence.max_new_tokens else ""
 

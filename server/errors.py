@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import re
+from collections.abc import Sequence
 
 import fastapi
 from fastapi.exceptions import RequestValidationError
@@ -76,16 +77,32 @@ def _body(error: Exception, kind: Kind) -> dict[str, dict[str, str | None]]:
 
 def _field(error: RequestValidationError) -> str | None:
     """The field that is wrong, as `messages[0].content`; of a union's branches the one that got furthest."""
-    paths = [[part for part in one["loc"][1:] if not _NO_FIELD.search(str(part))] for one in error.errors()]
-    names = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in max(paths, key=len, default=[])]
-    return "".join(names).lstrip(".") or None
+    return max((_path(one["loc"]) for one in error.errors()), key=len, default="") or None
+
+
+def _wrong(error: RequestValidationError) -> str:
+    """The field that is wrong and what it may be: of a union's branches those that got furthest, of several fields the
+    first."""
+    paths = [_path(one["loc"]) for one in error.errors()]
+    longest = max(paths, key=len, default="")
+    said = [one["msg"] for path, one in zip(paths, error.errors(), strict=True) if path == longest]
+    words = [text.removeprefix("Value error, ") for text in dict.fromkeys(said)]
+    others = [text.removeprefix("Input should be ") for text in words[1:]]
+    return f"{longest or 'body'}: {' or '.join([*words[:1], *others])}"
+
+
+def _path(loc: Sequence[str | int]) -> str:
+    names = [
+        f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc[1:] if not _NO_FIELD.search(str(part))
+    ]
+    return "".join(names).lstrip(".")
 
 
 def _one_line(error: Exception) -> str:
     if isinstance(error, RequestValidationError) and isinstance(error.body, bytes):
         text = "the body was not sent as JSON; send it with the header content-type: application/json"
     elif isinstance(error, RequestValidationError):
-        text = "; ".join(f"{'.'.join(map(str, e['loc'][1:])) or 'body'}: {e['msg']}" for e in error.errors()[:3])
+        text = _wrong(error)
     else:
         text = str(error)
     return " ".join(text.encode(errors="replace").decode().split())[:1000] or type(error).__name__

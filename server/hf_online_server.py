@@ -266,6 +266,7 @@ def http_server(app: "FastAPI", config: ServerConfig) -> "uvicorn.Server":
         "max_body_bytes": config.max_body_mib * 2**20,
         "body_timeout_s": config.request_timeout_s,
         "log": AccessLog(config.access_log),
+        "host": config.host,
     }
     app.add_middleware(RequestLimits, **walls)
     options = {"log_level": "warning", "access_log": False, "timeout_keep_alive": _KEEP_ALIVE_S}

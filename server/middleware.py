@@ -4,7 +4,9 @@ import asyncio
 import collections
 import contextlib
 import hmac
+import ipaddress
 import json
+import socket
 import sys
 import time
 from typing import Any, TextIO
@@ -21,10 +23,20 @@ _PATIENCE_S, _PATIENCE_BYTES = 2.0, 2**26  # for a refused client to finish send
 
 
 class RequestLimits:
-    """ASGI middleware; it counts responses by status, and leaves the counts in each request's state."""
+    """ASGI middleware. Without a key it answers requests to this machine's own names only, of which `host` is one, and
+    none of another website's page. It counts responses by status, and leaves the counts in each request's state."""
 
-    def __init__(self, app: ASGIApp, api_key: str, max_body_bytes: int, body_timeout_s: float, log: "AccessLog"):
+    def __init__(
+        self,
+        app: ASGIApp,
+        api_key: str,
+        max_body_bytes: int,
+        body_timeout_s: float,
+        log: "AccessLog",
+        host: str = "localhost",
+    ):
         self.app, self.max_body_bytes, self.body_timeout_s, self.log = app, max_body_bytes, body_timeout_s, log
+        self._names = {"localhost", host.lower(), socket.gethostname().lower(), socket.getfqdn().lower()}
         self.responses: collections.Counter[int] = collections.Counter()
         self._expected = f"Bearer {api_key}".encode() if api_key else b""
 
@@ -53,6 +65,13 @@ class RequestLimits:
             await self._read_away(receive)
             error = UserError("a bearer token is missing or wrong")
             return await refusal(error, UNAUTHORIZED, {"www-authenticate": "Bearer"})(scope, receive, send)
+        if not self._expected and scope["path"] not in _OPEN_PATHS and not self._is_own(headers.get(b"host", b"")):
+            await self._read_away(receive)
+            error = UserError(
+                "the request names another host, as a website does that leads its name here; ask by this machine's "
+                "address or name, or set a key"
+            )
+            return await refusal(error, FOREIGN_PAGE)(scope, receive, send)
         origin = headers.get(b"origin")
         if not self._expected and origin is not None and origin.partition(b"://")[2] != headers.get(b"host"):
             await self._read_away(receive)
@@ -92,6 +111,15 @@ class RequestLimits:
         elif is_late:
             error = DeadlineError(f"the request did not come within {self.body_timeout_s:.0f} s")
             await refusal(error, KINDS[DeadlineError])(scope, receive, send)
+
+    def _is_own(self, host: bytes) -> bool:
+        """Whether a `Host` is this machine: an address, which no website can lead elsewhere, or a name of its own.
+        Programs may send none."""
+        name = host.decode("latin-1").lower()
+        name = name[1:].partition("]")[0] if name.startswith("[") else name.partition(":")[0]
+        with contextlib.suppress(ValueError):
+            return not name or bool(ipaddress.ip_address(name))
+        return name in self._names or name.endswith(".localhost")
 
     @staticmethod
     async def _read_away(receive: Receive) -> None:

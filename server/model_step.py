@@ -52,14 +52,15 @@ class ModelStep:
         self.encoding: Sequence | None = None  # whose image is being encoded
         self._scheduler, self._drafter = scheduler, drafter
 
-    def compute(self) -> Computed:
-        """Run the model on the replies that go on, with what may follow them, and on chunks of the prompts."""
+    def compute(self, alone: Sequence | None = None) -> Computed:
+        """Run the model on the replies that go on, with what may follow them, and on chunks of the prompts; with
+        `alone` on nothing but this sequence."""
         self.encoding = None
-        replies, (readings, failed) = self._drafted(), self._read_on()
+        replies, (readings, failed) = self._drafted(alone), self._read_on(alone)
         answered, rows, scores = list(replies), list(range(sum(len(reply.new_tokens) for reply in replies))), {}
         drawn: list[Drawn] = []
         if replies or readings:
-            logits, begin = self._forward(replies, readings), len(rows)
+            logits, begin = self._forward(replies, readings, together=alone is None), len(rows)
             for reading in readings:
                 end = begin + len(reading.wanted)
                 if reading.sequence.options.num_scored:
@@ -72,18 +73,20 @@ class ModelStep:
         spare = self._scheduler.spare(reading.sequence for reading in readings if reading.complete)
         return Computed(replies, readings, list(zip(answered, drawn, strict=True)), scores, failed, spare)
 
-    def _drafted(self) -> list[DraftedReply]:
+    def _drafted(self, alone: Sequence | None) -> list[DraftedReply]:
         """All decoding sequences, with drafts as long as there is room for them in a step."""
         replies, room = [], self._scheduler.prefill_chunk
         for sequence in self._scheduler.decoding:
+            if alone not in (None, sequence):
+                continue
             replies.append(DraftedReply(sequence, self._drafter.draft(sequence, room)))
             room -= len(replies[-1].draft)
         return replies
 
-    def _read_on(self) -> tuple[list[Reading], list[tuple[Sequence, Exception]]]:
+    def _read_on(self, alone: Sequence | None) -> tuple[list[Reading], list[tuple[Sequence, Exception]]]:
         """The chunks of this step. At most one image is encoded, so that decoding sequences never wait for several."""
         readings, failed, may_encode = [], [], True
-        for sequence, length in self._scheduler.next_chunks():
+        for sequence, length in self._scheduler.next_chunks(alone):
             try:
                 end, may_encode = self._encode_images(sequence, sequence.num_read + length, may_encode)
                 if end > sequence.num_read:
@@ -125,8 +128,9 @@ class ModelStep:
         self.memory.keep_features(image.key, features)
         return features
 
-    def _forward(self, replies: Listed[DraftedReply], readings: Listed[Reading]) -> torch.Tensor:
-        """Logits behind the new tokens of the replies, then those that the chunks want."""
+    def _forward(self, replies: Listed[DraftedReply], readings: Listed[Reading], together: bool) -> torch.Tensor:
+        """Logits behind the new tokens of the replies, then those that the chunks want. Replies are only read
+        `together` where all that decode are among them."""
         token_ids = [token for reply in replies for token in reply.new_tokens]
         wanted = list(range(len(token_ids)))
         adapters = [reply.sequence.prompt.adapter for reply in replies for _ in reply.new_tokens]
@@ -134,9 +138,10 @@ class ModelStep:
             wanted += [len(token_ids) + index for index in reading.wanted]
             token_ids += reading.sequence.prompt.token_ids[reading.chunk.start : reading.chunk.end]
             adapters += [reading.sequence.prompt.adapter] * reading.chunk.length
-        step = self.model.new_step(
-            self._scheduler.slots, [reply.chunk for reply in replies], [reading.asking for reading in readings]
-        )
+        decoding, chunks = [reply.chunk for reply in replies], [reading.asking for reading in readings]
+        if not together:
+            decoding, chunks = [], decoding + chunks
+        step = self.model.new_step(self._scheduler.slots, decoding, chunks)
         features = [feature for reading in readings for feature in reading.features]
         with self.model.adapters.routed(adapters):
             return self.model.forward(token_ids, features, step, wanted)
@@ -146,11 +151,12 @@ class ModelStep:
         own = logits.logsumexp(-1)  # makes the logits the model's own log-probabilities, before anything is forbidden
         likeliest = _likeliest(replies, logits, own)
         logits[:, self.model.banned_ids] = -torch.inf
+        _forbid_other_forms(replies, logits)
         params, uniforms = [], []
         for reply in replies:
             sequence = reply.sequence
             for number in range(len(sequence.token_ids), len(sequence.token_ids) + 1 + len(reply.draft)):
-                if number < sequence.params.min_new_tokens:
+                if number < sequence.params.min_new_tokens and sequence.options.constraint is None:
                     logits[len(params), self.model.eos_ids] = -torch.inf
                 params.append(sequence.params)
                 uniforms.append(sequence.uniform(number) if sequence.params.temperature > 0 else 0.0)
@@ -158,6 +164,17 @@ class ModelStep:
         logprobs = (logits.gather(1, torch.tensor(tokens, device=logits.device)[:, None])[:, 0] - own).tolist()
         drawn = iter(map(DrawnToken, tokens, logprobs, sampling_logprobs, likeliest))
         return [[next(drawn) for _ in range(1 + len(reply.draft))] for reply in replies]
+
+
+def _forbid_other_forms(replies: Listed[DraftedReply], logits: torch.Tensor) -> None:
+    """-inf for what a reply may not say in the form that it is asked to have."""
+    row = 0
+    for reply in replies:
+        constraint, num_rows = reply.sequence.options.constraint, 1 + len(reply.draft)
+        if constraint is not None:
+            allowed = torch.from_numpy(constraint.masks(reply.draft)).to(logits.device)
+            logits[row : row + num_rows].masked_fill_(~allowed, -torch.inf)
+        row += num_rows
 
 
 def _likeliest(

@@ -1,60 +1,62 @@
 """OpenAI's messages as the turns of a conversation.
 
-Chat templates know `system`, `user` and `assistant`. A `developer` is OpenAI's newer name of the system; what a `tool`
-(or `function`) answered is read as a user's turn; an assistant's tool calls of earlier turns as text, NAME(ARGUMENTS).
+A `developer` is OpenAI's newer name of the system. A chat template that knows tools is given an assistant's calls and
+what a `tool` answered. For other templates what was answered is a user's turn, and a call is text, as the form of the
+request's tools has it; in a request without any, NAME(ARGUMENTS).
 """
 
+import contextlib
+import json
 from collections.abc import Sequence
 from typing import Any, Literal
 
 from pydantic import ConfigDict
 
-from server.bounded import Bounded, Items
+from server.bounded import Bounded, Exact, Items
 from server.request_error import RequestError
+from server.tool_form import ToolForm
 
 _ROLES = {"developer": "system", "tool": "user", "function": "user"}
 
 
-class ImageUrl(Bounded):
-    """A data URL. Images are read at the size that the model was trained with, so `detail` cannot be low."""
-
-    model_config = ConfigDict(extra="forbid")
+class ImageUrl(Exact):
+    """A data URL. Images are read at the size that the model was trained with, whatever the `detail`."""
 
     url: str
-    detail: Literal["auto", "high"] | None = None
+    detail: Literal["auto", "low", "high", "original"] | None = None
 
 
-class Part(Bounded):
+class Part(Exact):
     """One piece of a message's content."""
-
-    model_config = ConfigDict(extra="forbid")
 
     type: Literal["text", "image_url", "refusal"]
     text: str | None = None
     refusal: str | None = None
     image_url: ImageUrl | None = None
+    prompt_cache_breakpoint: Any = None  # what caches keep changes no reply
+    uuid: str | None = None
 
 
-class Function(Bounded):
+class Function(Exact):
     """What an assistant called, with its arguments as it wrote them."""
 
     name: str
     arguments: str
 
 
-class ToolCall(Bounded):
-    model_config = ConfigDict(extra="forbid")
-
+class ToolCall(Exact):
     id: str = ""
+    index: int | None = None
     type: Literal["function"] = "function"
     function: Function
 
 
 class Message(Bounded):
-    """One turn. The content of an assistant may be null."""
+    """One turn. A content that is null or empty says nothing; chat templates show nobody's `name`."""
 
     model_config = ConfigDict(extra="allow")  # for `check` to name what is refused
 
+    name: str | None = None
     role: Literal["developer", "system", "user", "assistant", "tool", "function"]
     content: str | Items[Part] | None = None
     refusal: str | None = None
@@ -65,11 +67,9 @@ class Message(Bounded):
     def check(self, where: str) -> None:
         """Raises `RequestError` for what would not be honored; `where` is the message's place in the request."""
         for name, value in (self.model_extra or {}).items():
-            if value not in (None, [], {}) and not (name == "name" and self.role in ("tool", "function")):
+            if value not in (None, "", [], {}):
                 param = f"{where}.{name[:100]}"
                 raise RequestError(f"{param} is not served here; leave it out", param, "unsupported_parameter")
-        if self.role != "assistant" and self.content is None:
-            raise RequestError(f"{where}.content: only an assistant's may be null", f"{where}.content")
         if self.role != "assistant" and (self.tool_calls or self.function_call or self.refusal):
             raise RequestError(f"{where}: only an assistant calls tools or refuses", where)
         for number, part in enumerate(self.content if isinstance(self.content, list) else []):
@@ -80,7 +80,9 @@ class Message(Bounded):
                 raise RequestError(f"a part of type {part.type!r} holds something else too", param)
 
 
-def read_messages(messages: Sequence[Message]) -> tuple[list[dict[str, Any]], list[str]]:
+def read_messages(
+    messages: Sequence[Message], form: ToolForm, has_tools: bool
+) -> tuple[list[dict[str, Any]], list[str]]:
     """Chat template messages, {"role", "content": [{"type": "text", "text"} | {"type": "image"}]}, and the addresses of
     their images in order."""
     turns, urls = [], []
@@ -94,13 +96,40 @@ def read_messages(messages: Sequence[Message]) -> tuple[list[dict[str, Any]], li
                 content.append(_text(part.text or part.refusal or ""))
         texts = [message.content] if isinstance(message.content, str) else []
         texts += [message.refusal] if message.refusal else []
-        calls = [call.function for call in message.tool_calls or ()] + [message.function_call]
-        texts += [f"{call.name}({call.arguments})" for call in calls if call is not None]
+        calls = list(message.tool_calls or ())
+        calls += [ToolCall(function=message.function_call)] if message.function_call is not None else []
+        if not form.in_template:
+            texts += [_said(call.function, form, has_tools) for call in calls]
         said = "\n".join(text for text in texts if text)
-        if said or (message.role == "assistant" and not content):
+        if said or not content:
             content.append(_text(said))
         turns.append({"role": _ROLES.get(message.role, message.role), "content": content})
+        if form.in_template and calls:
+            turns[-1]["tool_calls"] = [_structured(call) for call in calls]
+        if form.in_template and message.role in ("tool", "function") and not any("text" not in one for one in content):
+            turns[-1] |= {"role": "tool", "tool_call_id": message.tool_call_id or "", "name": message.name or ""}
     return turns, urls
+
+
+def with_system(turns: Sequence[dict[str, Any]], text: str) -> list[dict[str, Any]]:
+    """The turns with `text` at the end of the system's, which is the first if there is one."""
+    if turns and turns[0]["role"] == "system":
+        first, others = turns[0], turns[1:]
+        return [{**first, "content": [*first["content"], _text("\n\n" + text)]}, *others]
+    return [{"role": "system", "content": [_text(text)]}, *turns]
+
+
+def _said(function: Function, form: ToolForm, has_tools: bool) -> str:
+    return form.call(function.name, function.arguments) if has_tools else f"{function.name}({function.arguments})"
+
+
+def _structured(call: ToolCall) -> dict[str, Any]:
+    """As templates take it: arguments are an object, or as they are where they are none."""
+    arguments: Any = call.function.arguments
+    with contextlib.suppress(ValueError, RecursionError):
+        read = json.loads(arguments)
+        arguments = read if isinstance(read, dict) else arguments
+    return {"id": call.id, "type": "function", "function": {"name": call.function.name, "arguments": arguments}}
 
 
 def _text(text: str) -> dict[str, str]:

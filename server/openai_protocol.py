@@ -1,6 +1,6 @@
 """The OpenAI chat protocol: `POST /v1/chat/completions` with images by data URL, `GET /v1/models`, `/v1/models/NAME`.
 
-Nothing differs from OpenAI's silently: a field that is not served is refused by name (`openai_request.py`).
+Nothing differs from OpenAI's silently: what is not served is refused by name (`openai_neutral.py`).
 """
 
 import dataclasses
@@ -10,12 +10,14 @@ import fastapi
 from fastapi.responses import JSONResponse
 
 from server.engine import Engine
-from server.openai_messages import read_messages
+from server.grammar import Constraint
+from server.openai_messages import read_messages, with_system
 from server.openai_reply import choice, header, usage
 from server.openai_request import ChatRequest
 from server.openai_stream import start_stream
 from server.prompt import Prompt, build_prompt, check_size
 from server.service import GenerationRequest, Service
+from server.tool_form import described
 from server.wire_images import from_data_urls
 
 
@@ -54,14 +56,24 @@ def _model(service: Service, name: str) -> dict[str, Any]:
 
 def _generation_request(service: Service, body: ChatRequest) -> GenerationRequest:
     def build(engine: Engine) -> Prompt:
-        messages, urls = read_messages(body.messages)
+        form = engine.model.tool_form
+        messages, urls = read_messages(body.messages, form, bool(wanted_form.told))
+        told = wanted_form.told if form.in_template else ()
+        if wanted_form.told and not told:
+            messages = with_system(messages, described(wanted_form.told))
         check_size(messages, len(urls), engine.model)
         adapter = body.model if body.model in engine.model.adapters.names else ""
-        return build_prompt(messages, from_data_urls(urls), engine.model, engine.cache, adapter)
+        return build_prompt(messages, from_data_urls(urls), engine.model, engine.cache, adapter, told)
 
+    def constraint(engine: Engine) -> Constraint:
+        return engine.model.grammars.constraint(wanted_form.grammar(engine.model.tool_form), wanted_form.param)
+
+    wanted_form = body.reply_form
     given = {
         "temperature": body.temperature,
         "top_p": body.top_p,
+        "top_k": None if body.top_k is None else max(body.top_k, 0),
+        "min_new_tokens": body.min_tokens,
         "seed": body.seed,
         "max_new_tokens": body.max_completion_tokens or body.max_tokens,
     }
@@ -69,4 +81,13 @@ def _generation_request(service: Service, body: ChatRequest) -> GenerationReques
         service.defaults, **{name: value for name, value in given.items() if value is not None}
     )
     session = body.prompt_cache_key or body.user or None
-    return GenerationRequest(build, params, body.n, body.stops, session, body.timeout_s, num_top=body.top_logprobs)
+    return GenerationRequest(
+        build,
+        params,
+        body.n,
+        body.stops,
+        session,
+        body.timeout_s,
+        num_top=body.top_logprobs,
+        constraint=constraint if wanted_form.is_bound else None,
+    )

@@ -10,6 +10,7 @@ from server.sampling import DrawnToken, SamplingParams
 from server.sequence import Completion
 from server.service import Service, Started
 from server.token_text import token_bytes
+from server.tool_calls import Call, read_calls
 
 _LEAST_LOGPROB = -9999.0  # what OpenAI writes for a token that cannot be; JSON has no infinity
 
@@ -42,14 +43,45 @@ def usage(completions: Sequence[Completion]) -> dict[str, Any]:
 
 def choice(started: Started, body: ChatRequest, number: int, completion: Completion) -> dict[str, Any]:
     """One of the request's `n` replies."""
-    text = started.text(completion.token_ids)
+    text, calls = read_reply(started, body, started.text(completion.token_ids), final=True)
+    message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
+    if calls:
+        listed = [{"id": _call_id(), "type": "function", "function": _function(call)} for call in calls]
+        message |= {"content": text or None, "tool_calls": listed}
     return {
         "index": number,
-        "message": {"role": "assistant", "content": text, "refusal": None},
-        "finish_reason": completion.finish_reason,
+        "message": message,
+        "finish_reason": finish_reason(body, completion, calls),
         "logprobs": None,
         **tokens(started, body, completion.drawn),
     }
+
+
+def read_reply(started: Started, body: ChatRequest, text: str, final: bool) -> tuple[str, list[Call]]:
+    """The content and the calls of tools in what a reply has said so far."""
+    if body.reply_form.tools is None:
+        return text, []
+    content, calls = read_calls(text, started.engine.model.tool_form, final)
+    return "" if body.reply_form.tools.required else content, calls
+
+
+def finish_reason(body: ChatRequest, completion: Completion, calls: Sequence[Call]) -> str:
+    """As OpenAI's: where the request has named the function, a call is no news."""
+    called = bool(calls) and all(call.complete for call in calls) and not body.reply_form.is_named
+    return "tool_calls" if called and completion.finish_reason == "stop" else completion.finish_reason
+
+
+def new_call(index: int, call: Call) -> dict[str, Any]:
+    """The first piece of a streamed call."""
+    return {"index": index, "id": _call_id(), "type": "function", "function": _function(call)}
+
+
+def _function(call: Call) -> dict[str, str]:
+    return {"name": call.name, "arguments": call.arguments}
+
+
+def _call_id() -> str:
+    return f"call_{uuid.uuid4().hex[:24]}"
 
 
 def tokens(started: Started, body: ChatRequest, drawn: Sequence[DrawnToken]) -> dict[str, Any]:
@@ -66,7 +98,7 @@ def tokens(started: Started, body: ChatRequest, drawn: Sequence[DrawnToken]) -> 
             for token in drawn
         ]
         wanted["logprobs"] = {"content": content, "refusal": None}
-    if body.logprobs or body.return_token_ids:
+    if body.tells_tokens:
         wanted["token_ids"] = [token.token_id for token in drawn]
     return wanted
 

@@ -1,61 +1,36 @@
-"""OpenAI's chat request: the fields that are served, and those that are not, which are refused by name.
+"""OpenAI's chat request: the fields that are served. Others are refused by name where they ask for something
+(`openai_neutral.py`); null is the same as no field."""
 
-A field that is not served may still be sent with a value that changes nothing, and null is the same as no field: many
-clients send all they know.
-"""
+import functools
+from typing import Annotated, Any, Literal
 
-from typing import Annotated, Any
+from pydantic import ConfigDict, Field
 
-from pydantic import ConfigDict, Field, model_validator
-
-from server.bounded import Bounded, Items
+from server.bounded import Exact, Items
 from server.deadline import TimeoutS
 from server.openai_messages import Message
+from server.openai_neutral import check_neutral
+from server.openai_tools import MAX_TOOLS, ReplyForm, ResponseFormat, StructuredOutputs, Tool, read_body, read_tools
 from server.request_error import RequestError
 
 MAX_TOP_LOGPROBS = 20
 _MAX_STOPS, _MAX_STOP_CHARACTERS = 16, 256
 
-# Every other field of OpenAI's request (openai 3.52), with the values of it that ask for nothing.
-_NOT_SERVED: dict[str, tuple[Any, ...]] = {
-    "audio": (),
-    "frequency_penalty": (0,),
-    "function_call": ("none", "auto"),
-    "functions": ([],),
-    "logit_bias": ({},),
-    "metadata": ({},),
-    "modalities": (["text"],),
-    "moderation": (),
-    "parallel_tool_calls": (True, False),
-    "prediction": (),
-    "presence_penalty": (0,),
-    "prompt_cache_options": ({},),
-    "prompt_cache_retention": ("in_memory",),
-    "reasoning_effort": ("none",),
-    "response_format": ({"type": "text"},),
-    "service_tier": ("auto", "default"),
-    "store": (False,),
-    "tool_choice": ("none", "auto"),
-    "tools": ([],),
-    "verbosity": ("medium",),
-    "web_search_options": (),
-}
 
-
-class StreamOptions(Bounded):
+class StreamOptions(Exact):
     """`include_usage`: one more event at the end counts the tokens."""
 
-    model_config = ConfigDict(extra="forbid")
-
     include_usage: bool = False
-    include_obfuscation: bool = False
+    include_obfuscation: bool = False  # nothing here needs to be hidden
+    continuous_usage_stats: Literal[False] = False
 
 
-class ChatRequest(Bounded):
+class ChatRequest(Exact):
     """The fields served here. `model` is empty, or a name that `/v1/models` lists, where a LoRA adapter's chooses it.
 
-    `prompt_cache_key` or else `user` names a session, whose requests are best served by the same replica. Ours are
-    `return_token_ids` and `timeout_s`.
+    `prompt_cache_key` or else `user` names a session, whose requests are best served by the same replica. vLLM's are
+    `top_k` (0 or -1: all), `min_tokens`, `return_token_ids`, `structured_outputs` and the older `guided_...`; ours is
+    `timeout_s`.
     """
 
     model_config = ConfigDict(extra="allow")  # for `check` to name what is refused
@@ -67,6 +42,8 @@ class ChatRequest(Bounded):
     safety_identifier: str = ""  # who asks, which changes no reply
     temperature: float | None = None
     top_p: float | None = None
+    top_k: Annotated[int, Field(ge=-1)] | None = None
+    min_tokens: int | None = Field(None, ge=0)
     seed: int | None = None
     max_tokens: int | None = Field(None, ge=1)
     max_completion_tokens: int | None = Field(None, ge=1)
@@ -78,29 +55,40 @@ class ChatRequest(Bounded):
     stream_options: StreamOptions = StreamOptions()
     n: int = Field(1, ge=1, le=16)
     timeout_s: TimeoutS | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _without_nulls(cls, fields: Any) -> Any:
-        return (
-            {name: value for name, value in fields.items() if value is not None} if isinstance(fields, dict) else fields
-        )
+    tools: Annotated[list[Tool], Field(max_length=MAX_TOOLS, fail_fast=True)] = Field(default_factory=list)
+    tool_choice: Any = None
+    parallel_tool_calls: bool = True
+    response_format: ResponseFormat | None = None
+    structured_outputs: StructuredOutputs | None = None
+    guided_json: dict[str, Any] | str | None = None
+    guided_regex: str | None = None
+    guided_choice: list[str] | None = None
 
     @property
     def stops(self) -> list[str]:
         """Strings that end a reply."""
         return [self.stop] if isinstance(self.stop, str) else self.stop
 
+    @property
+    def tells_tokens(self) -> bool:
+        """Whether a choice names its tokens."""
+        return self.logprobs or self.return_token_ids
+
+    @functools.cached_property
+    def reply_form(self) -> ReplyForm:
+        """What form is asked for; raises `RequestError`."""
+        guided = {"guided_json": self.guided_json, "guided_regex": self.guided_regex}
+        guided |= {"guided_choice": self.guided_choice}
+        body = read_body(self.response_format, self.structured_outputs, guided)
+        tools, told, is_named = read_tools(self.tools, self.tool_choice, self.parallel_tool_calls)
+        if tools is not None and body is not None and body.schema is None:
+            raise RequestError(f"{body.param} and tools do not go together; give response_format", body.param)
+        return ReplyForm(body, tools, told, is_named)
+
     def check(self) -> None:
         """Raises `RequestError` for the first field that would not be honored."""
         for name, value in (self.model_extra or {}).items():
-            _check_not_served(name, value)
-        if self.stream_options.include_obfuscation:
-            raise RequestError(
-                "stream_options.include_obfuscation is not served; give false",
-                "stream_options.include_obfuscation",
-                "unsupported_value",
-            )
+            check_neutral(name, value)
         if self.top_logprobs and not self.logprobs:
             raise RequestError("top_logprobs needs logprobs: true", "top_logprobs")
         if None not in (self.max_tokens, self.max_completion_tokens) and self.max_tokens != self.max_completion_tokens:
@@ -109,17 +97,6 @@ class ChatRequest(Bounded):
             raise RequestError(
                 f"stop takes up to {_MAX_STOPS} strings of 1 to {_MAX_STOP_CHARACTERS} characters", "stop"
             )
+        _ = self.reply_form
         for number, message in enumerate(self.messages):
             message.check(f"messages[{number}]")
-
-
-def _check_not_served(name: str, value: Any) -> None:
-    shown = name[:100]
-    if name not in _NOT_SERVED:
-        raise RequestError(f"unknown field {shown!r}", shown, "unknown_parameter")
-    harmless = _NOT_SERVED[name]
-    if any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in harmless):
-        return
-    advice = " or ".join(["leave it out", *(f"give {one!r}" for one in harmless)])
-    code = "unsupported_value" if harmless else "unsupported_parameter"
-    raise RequestError(f"{name} is not served here with this value; {advice}", name, code)

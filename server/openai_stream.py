@@ -7,12 +7,13 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from server.errors import error_event
-from server.openai_reply import header, tokens, usage
+from server.openai_reply import finish_reason, header, new_call, read_reply, tokens, usage
 from server.openai_request import ChatRequest
 from server.sampling import DrawnToken
 from server.sequence import Completion
 from server.service import GenerationRequest, Service, Started
 from server.streaming import Stream
+from server.tool_calls import Call
 
 
 @dataclasses.dataclass
@@ -22,6 +23,12 @@ class _Spoken:
     token_ids: list[int] = dataclasses.field(default_factory=list)
     unsent: list[DrawnToken] = dataclasses.field(default_factory=list)
     sent: str = ""
+    calls: list[Call] = dataclasses.field(default_factory=list)
+
+    @property
+    def known(self) -> tuple[str, list[Call]]:
+        """What the client knows of it."""
+        return self.sent, self.calls
 
     def hear(self, token: DrawnToken) -> None:
         self.token_ids.append(token.token_id)
@@ -64,12 +71,16 @@ async def _events(
             number, token = item
             spoken[number].hear(token)
             said = started.said(spoken[number].token_ids)
-            if _is_settled(said, spoken[number].sent, body.stops):
-                yield _event(head, _delta(started, body, number, spoken[number], said.strip()))
+            text, calls = read_reply(started, body, said.strip(), final=False)
+            if body.reply_form.tools and not body.tells_tokens and (text, calls) == spoken[number].known:
+                continue
+            if _is_settled(said, text, spoken[number].sent, body.stops):
+                yield _event(head, _delta(started, body, number, spoken[number], text, calls))
         completions = await done
         for number, completion in enumerate(completions):
-            delta = _delta(started, body, number, spoken[number], started.text(completion.token_ids))
-            yield _event(head, delta | {"finish_reason": completion.finish_reason})
+            text, calls = read_reply(started, body, started.text(completion.token_ids), final=True)
+            delta = _delta(started, body, number, spoken[number], text, calls)
+            yield _event(head, delta | {"finish_reason": finish_reason(body, completion, calls)})
         if body.stream_options.include_usage:
             yield _event(head | {"usage": usage(completions)})
     except Exception as error:  # the status is sent already: an event must say it
@@ -77,18 +88,29 @@ async def _events(
     yield "data: [DONE]\n\n"
 
 
-def _is_settled(said: str, sent: str, stops: Sequence[str]) -> bool:
+def _is_settled(said: str, text: str, sent: str, stops: Sequence[str]) -> bool:
     """Whether all of it may be sent: half a character, or what may be the beginning of a stop string, waits."""
     longest = max(map(len, stops), default=1) - 1
     tails = [said[-length:] for length in range(1, longest + 1)]
     pending = any(stop.startswith(tail) for stop in stops for tail in tails)
-    return said.strip().startswith(sent) and not said.endswith("\ufffd") and not pending
+    return text.startswith(sent) and not said.endswith("\ufffd") and not pending
 
 
-def _delta(started: Started, body: ChatRequest, number: int, spoken: _Spoken, text: str) -> dict[str, Any]:
+def _delta(
+    started: Started, body: ChatRequest, number: int, spoken: _Spoken, text: str, calls: list[Call]
+) -> dict[str, Any]:
     """A choice with what is new."""
-    new = {"index": number, "delta": {"content": text[len(spoken.sent) :]}, **tokens(started, body, spoken.unsent)}
-    spoken.sent, spoken.unsent = text, []
+    delta: dict[str, Any] = {"content": text[len(spoken.sent) :]}
+    if calls != spoken.calls:
+        delta["tool_calls"] = [
+            new_call(index, call)
+            if index >= len(spoken.calls)
+            else {"index": index, "function": {"arguments": call.arguments[len(spoken.calls[index].arguments) :]}}
+            for index, call in enumerate(calls)
+            if index >= len(spoken.calls) or call.arguments != spoken.calls[index].arguments
+        ]
+    new = {"index": number, "delta": delta, **tokens(started, body, spoken.unsent)}
+    spoken.sent, spoken.calls, spoken.unsent = text, calls, []
     return new
 
 

@@ -99,6 +99,7 @@ def check_size(messages: Sequence[dict[str, Any]], num_images: int, model: Visio
             raise UserError(f"a turn of role {message['role']!r} is empty")
         num_marks += sum(part["type"] == "image" for part in message["content"])
         num_characters += sum(len(part.get("text", "")) for part in message["content"])
+        num_characters += sum(len(str(call)) for call in message.get("tool_calls", ()))
     if num_marks != num_images:
         raise UserError(f"the conversation has {num_marks} {IMAGE} marks but {num_images} images came with it")
     if num_marks > MAX_IMAGES:
@@ -121,6 +122,7 @@ def build_prompt(
     model: VisionLanguageModel,
     cache: FeatureCache,
     adapter: str = "",
+    tools: Sequence[dict[str, Any]] = (),
 ) -> Prompt:
     """Messages are {"role", "content": [{"type": "text", "text"} | {"type": "image"}]}; the prompt ends where the next
     reply begins. Images of the same key are read once.
@@ -129,7 +131,7 @@ def build_prompt(
         UserError: as `check_size`, an image is broken, or there are more tokens than the model reads.
     """
     check_size(messages, len(images), model)
-    token_ids, positions = _tokens(messages, images, model)
+    token_ids, positions = _tokens(messages, images, model, tools=tools)
     check_length(len(token_ids), model)  # before pictures are decoded, which takes far more memory
     read = {image.key: _image_input(image, model, cache) for image in {image.key: image for image in images}.values()}
     return Prompt(token_ids, [read[image.key] for image in images], model.image_token_id, adapter, positions)
@@ -150,11 +152,17 @@ def with_reply(
 
 
 def _tokens(
-    messages: Sequence[dict[str, Any]], images: Sequence[WireImage], model: VisionLanguageModel, complete: bool = False
+    messages: Sequence[dict[str, Any]],
+    images: Sequence[WireImage],
+    model: VisionLanguageModel,
+    complete: bool = False,
+    tools: Sequence[dict[str, Any]] = (),
 ) -> tuple[list[int], torch.Tensor | None]:
     """Token ids and their position ids."""
     sizes = [image.size for image in images]
-    token_ids = model.prompt_ids(list(messages), sizes, complete)
+    token_ids = model.prompt_ids(list(messages), sizes, complete, *([tools] if tools else []))
+    if max(token_ids, default=0) >= model.vocab_size:
+        raise UserError(f"the text has a token that the model has no embedding for (id {max(token_ids)})")
     return token_ids, model.images.position_ids(torch.tensor(token_ids), sizes)
 
 

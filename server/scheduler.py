@@ -72,12 +72,14 @@ class Scheduler:
         self._release_unused()
         return sequence
 
-    def next_chunks(self) -> Iterator[tuple[Sequence, int]]:
-        """Sequences that read on in the next step, and how many tokens each may read."""
+    def next_chunks(self, alone: Sequence | None = None) -> Iterator[tuple[Sequence, int]]:
+        """Sequences that read on in the next step, and how many tokens each may read; with `alone` no other."""
         budget = self.prefill_chunk
         for sequence in self.reading:
             if budget <= 0:
                 return
+            if alone not in (None, sequence):
+                continue
             length = min(budget, sequence.prompt_tokens - sequence.num_read)
             budget -= length
             yield sequence, length

@@ -9,6 +9,7 @@ from collections.abc import Sequence as Listed
 import numpy as np
 import torch
 
+from server.grammar import Constraint
 from server.prompt import Prompt
 from server.sampling import DrawnToken, SamplingParams
 
@@ -33,7 +34,8 @@ class EngineDeadError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Completion:
-    """A reply. `token_ids` end with the end token unless `finish_reason` is "length" or a stop string ended it;
+    """A reply. `token_ids` end with the end token unless `finish_reason` is "length", or a stop string or the form that
+    was asked for ended it;
     `logprobs` belong to them and are the model's own, before temperature, top-k and top-p; `drawn` says more of each,
     and is empty for a scored answer. Of the `prompt_tokens`, `cached_tokens` had been read before. Times are in
     seconds: in the queue, to the first token, in all."""
@@ -55,7 +57,7 @@ class Options:
     """What a request may ask of the engine beside its sampling.
 
     `session` names the episode whose steps follow each other. `stop` is asked after every token whether the reply ends.
-    `num_top` likeliest tokens are told beside each that is drawn.
+    `constraint` says which tokens it may go on with. `num_top` likeliest tokens are told beside each that is drawn.
     `num_scored` tokens at the end of the prompt are given an answer's log-probabilities instead of a reply.
     `prefetch` prompts are only read, when nothing else is to be read, for the session's next request to find.
     """
@@ -64,6 +66,7 @@ class Options:
     on_token: OnToken | None = None
     stop: Callable[[list[int]], bool] | None = None
     deadline_s: float | None = None
+    constraint: Constraint | None = None
     num_top: int = 0
     num_scored: int = 0
     prefetch: bool = False

@@ -19,6 +19,7 @@ import fastapi
 from common.seeds import derive_seed
 from server.deadline import Deadline
 from server.engine import Engine
+from server.grammar import Constraint
 from server.memory import is_out_of_memory, return_cached_memory
 from server.memory_budget import MemoryBudget
 from server.prompt import Prompt, build_prompt
@@ -54,6 +55,8 @@ class GenerationRequest:
     session: str | None = None
     timeout_s: float | None = None
     num_top: int = 0
+    constraint: Callable[[Engine], Constraint] | None = None
+    """Compiles the grammar that the replies keep to."""
 
 
 class Started:
@@ -111,6 +114,7 @@ class Service:
         self._drain: threading.Thread | None = None
         self._next_prompt = NextPrompt()
         self._pool = ThreadPoolExecutor(max_workers=os.cpu_count(), thread_name_prefix="prompt")
+        self._grammar_pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="grammar")
 
     @property
     def model_names(self) -> list[str]:
@@ -130,7 +134,16 @@ class Service:
             EngineBusyError: too many requests wait already.
         """
         timeout_s = self.allowed_s(wanted.timeout_s)
+        if wanted.constraint is not None:
+            await self._compile(wanted.constraint, timeout_s)
         return await self.begin(lambda engine: _submit(engine, wanted, timeout_s, on_token), timeout_s, wanted.stop)
+
+    async def _compile(self, constraint: Callable[[Engine], Constraint], timeout_s: float | None) -> None:
+        """In threads of its own, so that nobody else's prompt waits for a large grammar; `_submit` finds it ready."""
+        engine = self.engine
+        engine.check_room()
+        async with Deadline(timeout_s).kept(engine):
+            await asyncio.get_running_loop().run_in_executor(self._grammar_pool, constraint, engine)
 
     async def begin(
         self,
@@ -274,6 +287,7 @@ def _submit(
     """Replies that differ in their random numbers; the engine reads their prompt once. The first is what a request for
     one reply gets."""
     prompt = wanted.build(engine)
+    constraint = wanted.constraint and wanted.constraint(engine)
     futures: list[concurrent.futures.Future[Completion]] = []
     for number in range(wanted.num_replies):
         seed = wanted.params.seed
@@ -285,6 +299,7 @@ def _submit(
             stop=functools.partial(_says, engine, wanted.stop) if wanted.stop else None,
             deadline_s=timeout_s,
             num_top=wanted.num_top,
+            constraint=constraint and constraint.copy(),
         )
         try:
             futures.append(engine.submit(prompt, dataclasses.replace(wanted.params, seed=seed), options))

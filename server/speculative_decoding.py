@@ -3,8 +3,8 @@
 An agent copies: titles and labels from the page, its own phrases from the steps before. Where a reply's newest tokens
 have been seen before, the tokens that followed there are computed in the same step as the newest one, and are kept as
 far as the model draws the same: prompt lookup decoding, which is speculative decoding (arXiv:2211.17192) without a
-second model. Each token is still drawn from the model's own distribution with the request's own random generator, so
-drafts change how many steps a reply takes and nothing else.
+second model. What a grammar leaves no choice about is drafted, too. Each token is still drawn from the model's own
+distribution with the request's own random generator, so drafts change how many steps a reply takes and nothing else.
 """
 
 import numpy as np
@@ -33,6 +33,13 @@ class Drafter:
         length = min(length, sequence.max_new_tokens - len(sequence.token_ids) - 1)
         if length < 1:
             return []
+        constraint = sequence.options.constraint
+        if constraint is not None:
+            return constraint.forced()[:length] or constraint.allowed(self._found(sequence, length))
+        return self._found(sequence, length)
+
+    def _found(self, sequence: Sequence, length: int) -> list[int]:
+        """What followed where the newest tokens stand, at most `length`."""
         own = np.concatenate([sequence.prompt.keys, np.array(sequence.token_ids, dtype=np.int64)])
         for n in _NGRAMS:
             for text in (own, self._replies):

@@ -2,6 +2,7 @@
 
 import functools
 import re
+from collections.abc import Mapping
 from typing import Any
 
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
@@ -10,7 +11,17 @@ _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 def token_bytes(tokenizer: Any, token_id: int) -> bytes:
     """The bytes that a token adds to a text. SentencePiece's also have the space that a text's first token loses; a
     special token stands for what it is called; an id without a token for nothing."""
-    added = tokenizer.added_tokens_decoder.get(token_id)
+    return _bytes(tokenizer, tokenizer.added_tokens_decoder, token_id)
+
+
+def vocabulary(tokenizer: Any, size: int) -> list[bytes]:
+    """`token_bytes` of the first `size` token ids."""
+    added = tokenizer.added_tokens_decoder
+    return [_bytes(tokenizer, added, token_id) for token_id in range(size)]
+
+
+def _bytes(tokenizer: Any, all_added: Mapping[int, Any], token_id: int) -> bytes:
+    added = all_added.get(token_id)
     if added is not None:
         return added.content.encode()
     token = tokenizer.convert_ids_to_tokens(token_id)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from jinja2 import TemplateError
 from PIL import Image
 from transformers import BatchFeature, BitsAndBytesConfig
 from transformers.utils import logging
@@ -25,10 +26,12 @@ from models.registry import family
 from models.text import decode, render, tokenize
 from server import last_layer, ragged_attention
 from server.config import ModelFlags
+from server.grammar import Grammars
 from server.kv_slots import KVSlots
 from server.lora import Adapters
 from server.memory import is_out_of_memory
 from server.ragged_attention import KERNELS, Chunk, RaggedStep
+from server.tool_form import tool_form
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,20 +65,48 @@ class VisionLanguageModel:
         self.sliding_window: int | None = getattr(config.get_text_config(), "sliding_window", None)
         self.context_length: int = config.get_text_config().max_position_embeddings
         self.image_token_id = self.images.token_id
-        self.eos_ids = self.family.end_ids(self.processor.tokenizer, generation)
-        self.banned_ids = self.family.forbidden_ids(generation)
+        width = self.hf_model.get_output_embeddings().out_features
+        self.eos_ids = [one for one in self.family.end_ids(self.processor.tokenizer, generation) if one < width]
+        self.banned_ids = [one for one in self.family.forbidden_ids(generation) if one < width]
+        if not self.eos_ids:
+            raise UserError(f"{folder}: its {width} rows of logits hold no end token, so no reply would end")
+        self._check_template(folder)
+        self.tool_form = tool_form(self.processor)
+        self.vocab_size: int = self.hf_model.get_input_embeddings().num_embeddings
+        self.grammars = Grammars(self.processor.tokenizer, width, self.eos_ids, self.banned_ids)
         self.weights_version = f"{folder.resolve().name}@{fingerprint(folder)}"
+
+    def _check_template(self, folder: Path) -> None:
+        if not self.processor.chat_template:
+            raise UserError(
+                f"{folder}: it has no chat template, so nobody knows how to ask this model; put its own into "
+                "chat_template.jinja there"
+            )
+        try:
+            self.prompt_ids([{"role": "user", "content": [{"type": "text", "text": "go"}]}])
+        except Exception as error:
+            raise UserError(
+                f"{folder}: its chat template does not write a user's turn ({_first_line(error)})"
+            ) from None
 
     def pixels(self, image: Image.Image) -> BatchFeature:
         """Resize and normalize one RGB image as the checkpoint's processor says."""
         return self.images.process(image)
 
     def prompt_ids(
-        self, messages: list[dict[str, Any]], sizes: Sequence[tuple[int, int]] = (), complete: bool = False
+        self,
+        messages: list[dict[str, Any]],
+        sizes: Sequence[tuple[int, int]] = (),
+        complete: bool = False,
+        tools: Sequence[dict[str, Any]] = (),
     ) -> list[int]:
         """Token ids of a conversation whose content is a list of {"type": "text" | "image"} parts, up to where the
-        next reply begins; a `complete` one ends with its own. `sizes` are (height, width) of its images."""
-        text = render(self.processor, self.images, messages, sizes, prompt=not complete)
+        next reply begins; a `complete` one ends with its own. `sizes` are (height, width) of its images, `tools` what
+        the template is told that may be called."""
+        try:
+            text = render(self.processor, self.images, messages, sizes, not complete, tools)
+        except TemplateError as error:
+            raise UserError(f"the model's chat template refuses these messages: {_first_line(error)}") from None
         with self._tokenizing:
             return tokenize(self.processor.tokenizer, text).ids
 

@@ -68,7 +68,7 @@ def _shared(images: dict[Any, WireImage]) -> dict[Any, WireImage]:
 
 def _unbase64(text: str, what: str) -> bytes:
     try:
-        return base64.b64decode(text, validate=True)
+        return base64.b64decode("".join(text.split()) if "\n" in text else text, validate=True)
     except (binascii.Error, ValueError):
         raise UserError(f"{what}: not valid base64") from None
 

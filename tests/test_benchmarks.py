@@ -26,6 +26,7 @@ SMALL = {
     "benchmarks/conversion.py data": "--num_trajectories 3 --screenshots drawn --num_repeats 1 --output OUT",
     "benchmarks/endurance.py": "--num_sessions 2 --num_tasks 2 --steps_per_task 3 --think_s 0.2 --output OUT",
     "benchmarks/proposals.py": "--num_tasks 4",
+    "benchmarks/reply_forms.py": "--batch 2 --num_tokens 8 --repeats 1 --output OUT",
     "benchmarks/serving.py": "--quick --output OUT",
     "-m benchmarks.page_lengths": "--urls SITE --policy examples/quickstart/starting_policy/weights --num_pages 3 "
     "--output OUT",

@@ -49,6 +49,11 @@ class Fragile(VisionLanguageModel):
             self._break("pixels")
         return super().pixels(image)
 
+    def forward(self, token_ids: Any, *args: Any) -> Any:
+        if "☠" in self.decode_text(token_ids):
+            self._break("step")
+        return super().forward(token_ids, *args)
+
     def encode_image(self, pixels: Any) -> Any:
         features = super().encode_image(pixels)
         if pixels["pixel_values"].shape[-1] == pixels["pixel_values"].shape[-2]:
@@ -83,7 +88,7 @@ def test_an_admission_that_fails_costs_nobody_else(model: Fragile, is_prefetch: 
     engine.stop()
 
 
-@pytest.mark.parametrize("place", ["prompt", "pixels", "encoding", "features"])
+@pytest.mark.parametrize("place", ["prompt", "pixels", "encoding", "features", "step"])
 def test_what_breaks_on_a_request_breaks_that_request(model: Fragile, place: str) -> None:
     """Over HTTP, beside an honest request that is under way: a 500 in OpenAI's form, and everything else goes on."""
     engine = Engine(model, EngineConfig(max_batch_size=3))
@@ -102,7 +107,7 @@ def test_what_breaks_on_a_request_breaks_that_request(model: Fragile, place: str
         expected = ask(client, "go", (128, 96), 100).json()["choices"]
         model.breaks_at = place
         under_way = pool.submit(ask, client, "go", (128, 96), 100)
-        broken = [pool.submit(ask, client, "poison", (96, 96), 5) for _ in range(4)]
+        broken = [pool.submit(ask, client, "poison ☠", (96, 96), 5) for _ in range(4)]
         for one in broken:
             assert one.result(60).status_code == 500
             assert set(one.result().json()["error"]) == {"message", "type", "param", "code"}

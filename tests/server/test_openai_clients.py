@@ -1,5 +1,6 @@
 """Other people's clients against the real server: `litellm` and `langchain-openai` beside `openai`."""
 
+import json
 import math
 import os
 from collections.abc import Callable
@@ -96,15 +97,26 @@ def test_openai_reads_log_probabilities_and_a_replys_message_can_be_sent_back(se
     assert client.chat.completions.create(**how | {"messages": again}).choices[0].message.content
 
 
-def test_tools_are_refused_by_name_to_all(server: RunningServer) -> None:
-    tool = {"type": "function", "function": {"name": "click", "parameters": {"type": "object", "properties": {}}}}
-    with pytest.raises(litellm.BadRequestError, match="tools"):
-        with_litellm(server, tools=[tool])
-    with pytest.raises(openai.BadRequestError) as refused:
-        with_langchain(server).bind_tools([tool]).invoke(SAID)
-    assert refused.value.param == "tools"
-    with pytest.raises(openai.BadRequestError, match="response_format"):
-        with_langchain(server).bind(response_format={"type": "json_object"}).invoke(SAID)
+def test_tools_and_schemas_through_all(server: RunningServer) -> None:
+    """The message that calls goes back with what the tool answered."""
+    schema = {"type": "object", "properties": {"id": {"type": "integer", "minimum": 0, "maximum": 9}}}
+    schema |= {"required": ["id"], "additionalProperties": False}
+    tool = {"type": "function", "function": {"name": "click", "parameters": schema}}
+    [call] = (
+        with_litellm(server, tools=[tool], tool_choice="required", parallel_tool_calls=False, max_tokens=99)
+        .choices[0]
+        .message.tool_calls
+    )
+    assert call.function.name == "click" and 0 <= json.loads(call.function.arguments)["id"] <= 9
+    model = with_langchain(server, max_tokens=99).bind_tools([tool], tool_choice="click")
+    asked = model.invoke(SAID)
+    assert asked.tool_calls[0]["name"] == "click" and asked.tool_calls[0]["args"]["id"] in range(10)
+    answer = ToolMessage("clicked", tool_call_id=asked.tool_calls[0]["id"])
+    assert model.invoke([*SAID, asked, answer]).tool_calls
+    read = with_langchain(server, max_tokens=99).with_structured_output(
+        {"title": "Click", **schema}, method="json_schema"
+    )
+    assert read.invoke(SAID)["id"] in range(10)
 
 
 def test_errors_become_the_clients_own(server: RunningServer, keyed: RunningServer) -> None:

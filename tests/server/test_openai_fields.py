@@ -1,5 +1,6 @@
 """No silent differences from OpenAI's protocol: every field is honored, harmless as given, or refused by name."""
 
+import base64
 import math
 import shutil
 from collections.abc import Callable
@@ -7,39 +8,50 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import openai.types.chat
 import pytest
-from openai.types.chat import completion_create_params
 
+from server.openai_messages import Message, Part
+from server.openai_neutral import OPENAI, VLLM
 from server.openai_request import ChatRequest
+from tests.server.field_table import TABLE, openai_fields, table
 from tests.server.helpers import RunningServer, png, screenshot
+from tests.server.vllm_fields import VLLM_FIELDS
 
 USER = {"role": "user", "content": "Find a shoe."}
-TOOL = {"type": "function", "function": {"name": "click", "parameters": {"type": "object", "properties": {}}}}
-SCHEMA = {"type": "json_schema", "json_schema": {"name": "a", "schema": {}}}
+ELSEWHERE = {"type": "text", "text": "x"}
 
-# Of each official field that is not served: values that ask for nothing, and values that ask for something.
+# Of each field that is not served: values that ask for nothing, and values that ask for something.
 NOT_SERVED: dict[str, tuple[list[Any], list[Any]]] = {
     "audio": ([], [{"voice": "alloy", "format": "wav"}]),
     "frequency_penalty": ([0, 0.0], [0.5, -1, True]),
     "function_call": (["none"], [{"name": "click"}]),
     "functions": ([[]], [[{"name": "click"}]]),
     "logit_bias": ([{}], [{"50256": -100}]),
-    "metadata": ([{}], [{"run": "1"}]),
+    "metadata": ([{}, {"run": "1"}], []),
     "modalities": ([["text"]], [["text", "audio"]]),
     "moderation": ([], [{"model": "omni-moderation-latest"}]),
-    "parallel_tool_calls": ([True, False], [3]),
     "prediction": ([], [{"type": "content", "content": "x"}]),
     "presence_penalty": ([0], [0.1]),
     "prompt_cache_options": ([{}], [{"mode": "explicit"}]),
-    "prompt_cache_retention": (["in_memory"], ["24h"]),
+    "prompt_cache_retention": (["in_memory", "24h"], []),
     "reasoning_effort": (["none"], ["high"]),
-    "response_format": ([{"type": "text"}], [{"type": "json_object"}, SCHEMA]),
-    "service_tier": (["auto", "default"], ["flex"]),
+    "service_tier": (["auto", "flex"], []),
     "store": ([False], [True, 0]),
-    "tool_choice": (["none", "auto"], ["required", {"type": "function", "function": {"name": "click"}}]),
-    "tools": ([[]], [[TOOL]]),
     "verbosity": (["medium"], ["low"]),
     "web_search_options": ([], [{}]),
+    "add_generation_prompt": ([True], [False]),
+    "best_of": ([1], [2, True]),
+    "chat_template_kwargs": ([{}], [{"enable_thinking": False}]),
+    "echo": ([False], [True]),
+    "guided_grammar": ([], ["root ::= x"]),
+    "ignore_eos": ([False], [True]),
+    "min_p": ([0, 0.0], [0.1]),
+    "repetition_penalty": ([1, 1.0], [1.1]),
+    "request_id": (["mine"], []),
+    "skip_special_tokens": ([True], [False]),
+    "stop_token_ids": ([[]], [[2]]),
+    "use_beam_search": ([False], [True]),
 }
 
 
@@ -54,12 +66,24 @@ def refusal(answer: tuple[int, dict[str, Any]]) -> dict[str, Any]:
     return body["error"]
 
 
-def test_every_official_field_is_known() -> None:
-    """A newer openai package with further fields fails here, so that each gets its decision."""
-    base, streaming = completion_create_params.CompletionCreateParamsBase, "stream"
-    assert {*base.__annotations__, streaming} == {*NOT_SERVED} | {
-        name for name in ChatRequest.model_fields if name not in ("return_token_ids", "timeout_s")
-    }
+def test_every_field_of_others_has_its_decision() -> None:
+    """A newer openai package with further fields fails here. `python -m tests.server.field_table` writes the page."""
+    assert {*OPENAI} <= {*openai_fields()} and {*VLLM} <= {*VLLM_FIELDS} and {*NOT_SERVED} <= {*OPENAI, *VLLM}
+    assert {*OPENAI} <= {*NOT_SERVED}
+    assert not {*OPENAI, *VLLM} & {*ChatRequest.model_fields}
+    assert TABLE.read_text() == table()  # which knows every field
+
+
+def test_every_field_of_messages_is_taken(server: RunningServer) -> None:
+    """By the types of the openai package; what is not text or an image is refused by name."""
+    known = {*Message.model_fields, "audio"}
+    for role in ("Assistant", "Developer", "Function", "System", "Tool", "User"):
+        assert {*getattr(openai.types.chat, f"ChatCompletion{role}MessageParam").__annotations__} <= known
+    for part in ("Image", "Text", "Refusal"):
+        fields = {*getattr(openai.types.chat, f"ChatCompletionContentPart{part}Param").__annotations__}
+        assert fields <= {*Part.model_fields}
+    error = refusal(ask(server, messages=[USER, {"role": "assistant", "content": "a", "audio": {"id": "x"}}]))
+    assert (error["param"], error["code"]) == ("messages[1].audio", "unsupported_parameter")
 
 
 @pytest.mark.parametrize("name", NOT_SERVED)
@@ -76,24 +100,32 @@ def test_what_is_not_served_is_refused_by_name_and_harmless_values_pass(server: 
 @pytest.mark.parametrize(
     "fields, param, code",
     [
-        ({"best_of": 2}, "best_of", "unknown_parameter"),
-        ({"top_k": 5}, "top_k", "unknown_parameter"),
+        ({"best_off": 2}, "best_off", "unknown_parameter"),
+        ({"top_k": -2}, "top_k", None),
+        ({"min_tokens": -1}, "min_tokens", None),
         ({"top_logprobs": 2}, "top_logprobs", None),
         ({"logprobs": True, "top_logprobs": 21}, "top_logprobs", None),
         ({"max_tokens": 0}, "max_tokens", None),
         ({"max_completion_tokens": 4}, "max_tokens", None),
-        ({"stream_options": {"include_obfuscation": True}}, "stream_options.include_obfuscation", "unsupported_value"),
+        ({"stream_options": {"continuous_usage_stats": True}}, "stream_options.continuous_usage_stats", None),
         ({"stream_options": {"frequency": 1}}, "stream_options.frequency", None),
         ({"temperature": 1e9}, "temperature", None),
         ({"messages": None}, "messages", None),
         ({"messages": [{"role": "oracle", "content": "x"}]}, "messages[0].role", None),
-        ({"messages": [USER | {"name": "Ann"}]}, "messages[0].name", "unsupported_parameter"),
-        ({"messages": [USER | {"content": None}]}, "messages[0].content", None),
+        ({"messages": [USER | {"reasoning": "so"}]}, "messages[0].reasoning", "unsupported_parameter"),
+        ({"messages": [USER | {"content": 7}]}, "messages[0].content", None),
+        (
+            {"messages": [USER | {"content": [ELSEWHERE | {"cache_control": {}}]}]},
+            "messages[0].content[0].cache_control",
+            None,
+        ),
+        ({"stop": 7}, "stop", None),
+        ({"temperature": "hot"}, "temperature", None),
         ({"messages": [USER | {"tool_calls": [{"function": {"name": "a", "arguments": ""}}]}]}, "messages[0]", None),
         ({"messages": [USER | {"content": [{"type": "file", "file": {}}]}]}, "messages[0].content[0].type", None),
         ({"messages": [USER | {"content": [{"type": "text"}]}]}, "messages[0].content[0].text", None),
         (
-            {"messages": [USER | {"content": [{"type": "image_url", "image_url": {"url": "", "detail": "low"}}]}]},
+            {"messages": [USER | {"content": [{"type": "image_url", "image_url": {"url": "", "detail": "fine"}}]}]},
             "messages[0].content[0].image_url.detail",
             None,
         ),
@@ -102,6 +134,48 @@ def test_what_is_not_served_is_refused_by_name_and_harmless_values_pass(server: 
 def test_a_refusal_names_the_field(server: RunningServer, fields: dict[str, Any], param: str, code: str | None) -> None:
     error = refusal(ask(server, **fields))
     assert (error["param"], error["code"]) == (param, code)
+    assert (
+        len(error["message"]) < 160 and "str:" not in error["message"] and ";" not in error["message"].split(param)[0]
+    )
+
+
+def test_what_changes_nothing_is_accepted(server: RunningServer) -> None:
+    """Names, details, nulls, empty contents, line breaks within base64, hints to caches."""
+    encoded = base64.b64decode(png(screenshot(1)))
+    lines = base64.encodebytes(encoded).decode()
+    image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{png(screenshot(1))}"}}
+    plain = [{"role": "user", "content": [image, {"type": "text", "text": "go"}]}]
+    expected = ask(server, messages=plain)[1]["choices"]
+
+    def with_image(text: Any = None, **fields: Any) -> list[dict[str, Any]]:
+        url = {**image["image_url"], **fields}
+        return [{"role": "user", "content": [{**image, "image_url": url}, text or {"type": "text", "text": "go"}]}]
+
+    same = [
+        *(with_image(detail=detail) for detail in ("low", "high", "auto", None)),
+        with_image(url=f"data:image/png;base64,{lines}"),
+        with_image(url=f"data:image/png;base64,{lines}".replace("\n", "\r\n")),
+        with_image({"type": "text", "text": "go", "image_url": None, "refusal": None, "cache_control": None}),
+        with_image({"type": "text", "text": "go", "prompt_cache_breakpoint": {"mode": "explicit"}}),
+        [plain[0] | {"name": "Ann", "refusal": None, "tool_calls": None, "reasoning": "", "annotations": []}],
+    ]
+    for messages in same:
+        status, body = ask(server, messages=messages)
+        assert status == 200 and body["choices"] == expected, (messages, body)
+    for content in ("", None, []):
+        for turn in (
+            {"role": "tool", "tool_call_id": "t"},
+            {"role": "system"},
+            {"role": "assistant"},
+            {"role": "user"},
+        ):
+            assert ask(server, messages=[USER, turn | {"content": content}, USER])[0] == 200
+    free = ask(server, temperature=1, seed=1, max_tokens=8)[1]["choices"]
+    assert ask(server, temperature=1, seed=1, max_tokens=8, top_k=1)[1]["choices"] != free
+    assert ask(server, temperature=1, seed=1, max_tokens=8, top_k=-1)[0] == 200
+    greedy = [ask(server, temperature=0, max_tokens=8, top_k=k)[1]["choices"] for k in (0, 5)]
+    assert greedy[0] == greedy[1]
+    assert ask(server, min_tokens=3)[1]["usage"]["completion_tokens"] == 3
 
 
 def test_an_unknown_model_is_not_found_and_known_names_are_served(server: RunningServer) -> None:

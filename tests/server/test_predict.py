@@ -94,7 +94,7 @@ BAD = {
     "one image too many": ({"images": [png(screenshot(0))] * 2}, "1 <image> marks but 2 images"),
     "not a pickle": ({"images": base64.b64encode(b"hello").decode()}, "not a readable pickle"),
     "no turns": ({"conversations": []}, "conversations"),
-    "unknown role": ({"conversations": [{"role": "human", "content": "hi"}]}, "conversations.0.role"),
+    "unknown role": ({"conversations": [{"role": "human", "content": "hi"}]}, "conversations[0].role"),
     "empty turn": ({"conversations": [{"role": "user", "content": ""}], "images": []}, "empty"),
     "too many images": (
         {"conversations": [{"role": "user", "content": "<image>" * 65}], "images": [png(screenshot(0))] * 65},
@@ -181,7 +181,7 @@ def test_a_client_that_hangs_up_frees_its_slot(server: RunningServer) -> None:
     host, port = server.url.removeprefix("http://").split(":")
     before = server.get("/health")["num_finished"]
     with socket.create_connection((host, int(port))) as client:
-        head = f"POST /predict HTTP/1.1\r\nHost: x\r\nContent-Length: {len(content)}\r\n"
+        head = f"POST /predict HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: {len(content)}\r\n"
         client.sendall(f"{head}Content-Type: application/json\r\n\r\n".encode() + content)
         wait_for(lambda: server.get("/health")["num_running"] == 1)
     wait_for(lambda: server.get("/health")["num_running"] == 0)

@@ -1,9 +1,9 @@
 """See what agents saw, thought and were worth, live and afterwards: elcano view runs/quickstart
 
-    elcano view runs/a runs/b                        http://localhost:8090/, on this machine only
+    elcano view runs/a runs/b                        on this machine only; open the address that it prints
     elcano view runs/quickstart --export shown       the same pages as files; --gif true: a GIF of each, too
     elcano view results/taskShop--3 --export shown   those of one trajectory
-    elcano view runs/a --host 0.0.0.0                for other machines, with a token in the address
+    elcano view runs/a --host 0.0.0.0                for other machines, too
 
 Opens runs, folders of trajectories (OpenWebVoyager's released ones, too), and folders that hold some.
 """
@@ -48,15 +48,16 @@ def main(config: ViewConfig) -> None:
             raise UserError(f"--export: {error.filename or config.export}: {error.strerror}") from None
         return
     listener = listen(config.port, config.host)
-    token = "" if config.host in _LOOPBACK else secrets.token_urlsafe(16)
+    token = secrets.token_urlsafe(16)  # on loopback, too: other users of this machine reach that
     app = create_app(Answers(index), token)
     sys.setswitchinterval(0.0005)  # answers wait less for the thread that reads folders
     index.start()
     port = listener.getsockname()[1]
-    host = "localhost" if not token else socket.gethostname() if config.host in _EVERYWHERE else config.host
+    host = "localhost" if config.host in _LOOPBACK else config.host
+    host = socket.gethostname() if host in _EVERYWHERE else host
     host = f"[{host}]" if ":" in host else host  # IPv6
     step = f"#/t/{quote(index.runs[0].sets[0].key, safe='')}/{quote(single.name)}/1" if single else ""
-    print(f"look at http://{host}:{port}/{f'?token={token}' if token else ''}{step} (Ctrl-C ends it)", flush=True)
+    print(f"look at http://{host}:{port}/?token={token}{step} (Ctrl-C ends it)", flush=True)
     uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).run(sockets=[listener])
 
 

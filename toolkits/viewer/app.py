@@ -25,7 +25,7 @@ _MAX_BODY = 20_000
 
 
 def create_app(answers: Answers, token: str) -> Starlette:
-    """The application; `token` is empty where only this machine's own browsers reach it."""
+    """The application, for whoever has the `token`."""
     files = {path.name: path for path in PAGES.iterdir() if path.suffix in _TYPES}
 
     def page(request: Request) -> Response:

@@ -23,12 +23,15 @@ _HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cache-control": "no-cache",
 }
-_OWN_NAMES = ("localhost", "127.0.0.1", "[::1]")
+_FIRST_PAGE = "/"
 
 
 class Door:
-    """ASGI middleware. With a `token` a first visit brings it in the address and gets a cookie; without one only this
-    machine's own names are answered, so that no website can lead a name of its own here."""
+    """ASGI middleware. A first visit brings the `token` in its address and gets a cookie: other users of this machine
+    have neither, and a name that a website leads here has no cookie of ours.
+
+    Browsers say which page asks. Pages of others get nothing, not even work; they may link to the first page.
+    """
 
     def __init__(self, app: ASGIApp, token: str):
         self.app, self.token = app, token
@@ -51,16 +54,11 @@ class Door:
         await answer(scope, receive, guarded)
 
     def _refusal(self, scope: Scope, headers: dict[str, str]) -> ASGIApp | None:
-        host = headers.get("host", "")
-        origin = headers.get("origin")
-        if origin is not None and origin.partition("://")[2] != host:
+        if _is_foreign(scope, headers):
             return PlainTextResponse("a page of another website asks", 403)
-        if not self.token:
-            is_own = host.rpartition(":")[0] in _OWN_NAMES or host in _OWN_NAMES
-            return None if is_own else PlainTextResponse("ask for localhost", 403)
         given = QueryParams(scope["query_string"]).get("token")
         if given is not None and self._is_token(given):
-            response = RedirectResponse(scope["path"])
+            response = RedirectResponse(_FIRST_PAGE)  # never to what the address says
             response.set_cookie(_cookie(scope), self.token, httponly=True, samesite="strict")
             return response
         if not self._is_token(cookie_parser(headers.get("cookie", "")).get(_cookie(scope), "")):
@@ -69,6 +67,18 @@ class Door:
 
     def _is_token(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(), self.token.encode())
+
+
+def _is_foreign(scope: Scope, headers: dict[str, str]) -> bool:
+    """Whether a page asks that is not the viewer's, by what its browser says: by `Origin`, or where a browser sends
+    none, by `Sec-Fetch-Site` or `Referer`."""
+    host = headers.get("host", "")
+    if "origin" in headers:
+        return headers["origin"].partition("://")[2] != host
+    if scope["path"] == _FIRST_PAGE and headers.get("sec-fetch-mode", "navigate") == "navigate":
+        return False
+    referrer = headers.get("referer", "").partition("://")[2].partition("/")[0]
+    return headers.get("sec-fetch-site") in ("cross-site", "same-site") or referrer not in ("", host)
 
 
 def _cookie(scope: Scope) -> str:

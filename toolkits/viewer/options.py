@@ -18,7 +18,7 @@ class ViewConfig(Checked):
     port: Port = 8090
     """Port to listen on; 0 picks a free one."""
     host: str = "127.0.0.1"
-    """Address to listen on; on any but this machine's own the printed address holds a token."""
+    """Address to listen on. Who looks needs the token in the printed address."""
     export: Path | None = None
     """A folder to write the pages to, as files that need no server, instead of serving them."""
     gif: Switch = False

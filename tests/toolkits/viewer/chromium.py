@@ -11,17 +11,18 @@ from starlette.types import ASGIApp
 
 from common.processes import listen
 from environments.browser.page import Page
+from tests.toolkits.viewer.conftest import TOKEN
 
 
 @contextlib.contextmanager
 def served(app: ASGIApp) -> Iterator[str]:
-    """The address of `app` on this machine."""
+    """The address of `app` on this machine, with its token."""
     listener = listen(0)
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:
-        yield f"http://localhost:{listener.getsockname()[1]}/"
+        yield f"http://localhost:{listener.getsockname()[1]}/?token={TOKEN}"
     finally:
         server.should_exit = True
         thread.join()

@@ -13,6 +13,7 @@ from toolkits.viewer.app import create_app
 from toolkits.viewer.index import Index
 
 Opened = Callable[..., Answers]
+TOKEN = "secret"
 
 
 def rows(answers: Answers, run: str) -> dict[str, dict[str, Any]]:
@@ -35,5 +36,10 @@ def opened(tmp_path: Path) -> Opened:
 
 @pytest.fixture
 def client(opened: Opened) -> Callable[..., TestClient]:
-    """As `opened`, asked over HTTP from this machine."""
-    return lambda *folders, token="": TestClient(create_app(opened(*folders), token), "http://localhost:8090")
+    """As `opened`, asked over HTTP by a browser that has been let in, or with `cookies={}` one that has not."""
+
+    def ask(*folders: Path, cookies: dict[str, str] | None = None) -> TestClient:
+        let_in = {"elcano_view_8090": TOKEN} if cookies is None else cookies
+        return TestClient(create_app(opened(*folders), TOKEN), "http://localhost:8090", cookies=let_in)
+
+    return ask

@@ -16,6 +16,7 @@ from environments.browser.page import Page
 from tests.environments.conftest import OneBrowser, open_browser
 from tests.toolkits.trajectories import write_trajectory
 from tests.toolkits.viewer.chromium import be_phone, press, served, until
+from tests.toolkits.viewer.conftest import TOKEN
 from tests.toolkits.viewer.hostile import TEXTS, write_hostile
 from toolkits.viewer import compare
 from toolkits.viewer.answers import Answers
@@ -80,7 +81,7 @@ async def choose(page: Page, field: str, value: str, event: str) -> None:
 @contextlib.asynccontextmanager
 async def looked_at(browser: OneBrowser, index: Index, address: str) -> AsyncIterator[tuple[Page, Slow]]:
     """A page of the viewer, and what makes its answers slow."""
-    slow = Slow(create_app(Answers(index), ""))
+    slow = Slow(create_app(Answers(index), TOKEN))
     with served(slow) as url:
         try:
             async with browser.page(url + address) as page:

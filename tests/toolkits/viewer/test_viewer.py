@@ -21,7 +21,7 @@ from data.screen import REL1000, Point, Screen
 from data.trajectory import INVALID, MAX_STEPS, read_outcome, read_trajectory, write_outcome
 from tests.conftest import ROOT
 from tests.toolkits.trajectories import write_trajectory
-from tests.toolkits.viewer.conftest import Opened, rows
+from tests.toolkits.viewer.conftest import TOKEN, Opened, rows
 from tests.toolkits.viewer.hostile import write_hostile
 from toolkits.viewer import thoughts
 from toolkits.viewer.__main__ import main as view
@@ -247,19 +247,17 @@ def test_the_server_may_stand_in_the_log_of_the_round_that_explored_meanwhile(tm
     assert told["commands"][1] == "python server/hf_online_server.py --model_name_or_path a --port 5002 &"
 
 
-def test_who_asks_from_elsewhere_needs_the_token_and_websites_get_nothing(
-    tmp_path: Path, client: Callable[..., TestClient]
-) -> None:
+def test_who_asks_needs_the_token_and_websites_get_nothing(tmp_path: Path, client: Callable[..., TestClient]) -> None:
     write_trajectory(tmp_path / "r", "Shop--1")
     own = client(tmp_path / "r")
     found = own.get("/answer/state")
     assert found.status_code == 200 and "script-src 'self'" in found.headers["content-security-policy"]
-    assert own.get("/answer/state", headers={"host": "evil.example:8090"}).status_code == 403
     assert own.get("/answer/state", headers={"origin": "http://evil.example"}).status_code == 403
     assert own.get("/../../etc/passwd").status_code == 404 == own.get("/..%2f__main__.py").status_code
-    there = client(tmp_path / "r", token="secret")
+    there = client(tmp_path / "r", cookies={})
     assert there.get("/").status_code == 403 == there.get("/answer/state?token=wrong").status_code
-    assert there.get("/?token=secret").status_code == 200 == there.get("/answer/state").status_code  # by its cookie
+    assert there.get(f"/?token={TOKEN}").status_code == 200 == there.get("/answer/state").status_code  # by its cookie
+    assert there.get("http://evil.example:8090/answer/state").status_code == 403  # a name that was led here
     assert there.get("/", headers={"cookie": 'x={"a": 1}; elcano_view_8090=secret'}).status_code == 200
     assert there.get("http://localhost:8091/").status_code == 403  # another viewer there has a cookie of its own
 

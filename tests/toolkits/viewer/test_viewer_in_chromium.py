@@ -18,6 +18,7 @@ from environments.browser.page import Page
 from tests.environments.conftest import OneBrowser, open_browser
 from tests.toolkits.trajectories import write_trajectory
 from tests.toolkits.viewer.chromium import press, served, until
+from tests.toolkits.viewer.conftest import TOKEN
 from tests.toolkits.viewer.hostile import write_hostile
 from toolkits.viewer.answers import Answers
 from toolkits.viewer.app import create_app
@@ -91,7 +92,7 @@ def _give_tokens(round: Path, folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def url(answers: Answers) -> Iterator[str]:
-    with served(create_app(answers, "")) as address:
+    with served(create_app(answers, TOKEN)) as address:
         yield address
 
 

@@ -1,0 +1,110 @@
+"""Folders whose parts do not fit: a tokenizer with more tokens than the model has embeddings, a template that says
+nothing. They are refused at the start, or whose request meets it gets 400, and nobody else."""
+
+import json
+import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from safetensors.torch import load_file, save_file
+
+from common.errors import UserError
+from server.vision_language_model import LoadOptions, VisionLanguageModel
+from tests.server.helpers import RunningServer
+from tests.tiny import text_only
+
+STRANGE = "x <unused_190> y"
+
+
+def cut(folder: Path, rows: int) -> Path:
+    """A tiny Llama without its last `rows` rows."""
+    text_only.build_policy(folder, "llama", layers=2)
+    weights = load_file(folder / "model.safetensors")
+    for name in ("model.embed_tokens.weight", "lm_head.weight"):
+        weights[name] = weights[name][: len(weights[name]) - rows].contiguous()
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"vocab_size": len(weights["lm_head.weight"])}))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(start_server: Callable[..., RunningServer], tmp_path_factory: pytest.TempPathFactory) -> RunningServer:
+    return start_server(cut(tmp_path_factory.mktemp("cut") / "policy", 7), "--max_batch_size", "6")
+
+
+def chat(*messages: dict[str, Any], **fields: Any) -> tuple[str, dict[str, Any]]:
+    return "/v1/chat/completions", {"messages": list(messages), "max_tokens": 4, **fields}
+
+
+USER = {"role": "user", "content": "go"}
+TOOL = {"type": "function", "function": {"name": "a", "description": STRANGE, "parameters": {"type": "object"}}}
+BAD = {
+    "a user's words": chat({"role": "user", "content": STRANGE}),
+    "what a tool answered": chat(USER, {"role": "tool", "tool_call_id": "t", "content": STRANGE}),
+    "a tool's description": chat(USER, tools=[TOOL]),
+    "a stream": chat({"role": "user", "content": STRANGE}, stream=True),
+    "OpenWebVoyager's protocol": ("/predict", {"conversations": [{"role": "user", "content": STRANGE}]}),
+    "an answer": ("/score", {"conversations": [{"role": "user", "content": "go"}], "answers": [STRANGE]}),
+}
+
+
+def test_those_beside_are_answered_as_alone(server: RunningServer) -> None:
+    def ask(seed: int) -> Any:
+        status, body = server.post(*chat(USER, seed=seed, temperature=1, max_tokens=60))
+        assert status == 200
+        return body["choices"]
+
+    alone = [ask(seed) for seed in range(4)]
+    with ThreadPoolExecutor(10) as pool:
+        beside = [pool.submit(ask, seed) for seed in range(4)]
+        refused = {name: pool.submit(server.post, *BAD[name]) for name in BAD}
+    for name, one in refused.items():
+        status, body = one.result()
+        assert status == 400 and "no embedding" in body["error"]["message"], (name, body)
+    assert [one.result() for one in beside] == alone
+
+
+def test_a_policy_whose_replies_could_not_end_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no end token"):
+        VisionLanguageModel(cut(tmp_path / "policy", 511), LoadOptions(device="cpu"))
+
+
+TEMPLATES = {
+    "none": (None, "no chat template"),
+    "an empty one": ("", "no chat template"),
+    "one that is cut": ("{% for m in messages %}{{ m.content }}", "does not write a user's turn"),
+    "one that knows no user": (
+        "{{ raise_exception('no ' + messages[0].role) }}",
+        "refuses these messages: no user",
+    ),
+    "one of other fields": ("{{ messages[0].text.strip() }}", "does not write a user's turn"),
+}
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_a_folder_whose_template_says_nothing_is_refused_at_start(tmp_path: Path, name: str) -> None:
+    template, message = TEMPLATES[name]
+    folder = text_only.build_policy(tmp_path / "policy", "llama", layers=2)
+    (folder / "chat_template.jinja").unlink()
+    if template is not None:
+        (folder / "chat_template.jinja").write_text(template)
+    with pytest.raises(UserError, match=re.escape(message)):
+        VisionLanguageModel(folder, LoadOptions(device="cpu"))
+
+
+def test_messages_that_a_template_refuses_are_the_requests_own_error(
+    start_server: Callable[..., RunningServer], tmp_path: Path
+) -> None:
+    folder = text_only.build_policy(tmp_path / "policy", "llama", layers=2)
+    strict = "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system here') }}{% endif %}"
+    (folder / "chat_template.jinja").write_text(strict + "{{ m.content }}{% endfor %}")
+    running = start_server(folder)
+    assert running.post(*chat(USER))[0] == 200
+    for messages in ([{"role": "system", "content": "x"}, USER], [{"role": "developer", "content": "x"}, USER]):
+        status, body = running.post(*chat(*messages))
+        assert status == 400 and body["error"]["message"].endswith("no system here")
+    running.process.kill()
