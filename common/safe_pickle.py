@@ -9,6 +9,12 @@ from typing import Any
 
 from common.errors import UserError
 
+STORAGES = {
+    "DoubleStorage": "float64", "FloatStorage": "float32", "HalfStorage": "float16", "BFloat16Storage": "bfloat16",
+    "LongStorage": "int64", "IntStorage": "int32", "ShortStorage": "int16", "CharStorage": "int8",
+    "ByteStorage": "uint8", "BoolStorage": "bool",
+}  # fmt: skip
+"""What torch.save calls the memory of each of torch's types."""
 _PUTS = {"PUT", "BINPUT", "LONG_BINPUT"}
 
 

@@ -24,7 +24,7 @@ with unsearched():
 
     from toolkits.model_checkpoints_convertor.hf_weights import SafetensorsWriter, open_hf_folder
     from toolkits.model_checkpoints_convertor.output_folder import complete_folder, require_space
-    from toolkits.model_checkpoints_convertor.stored_tensor import StoredTensor, meta
+    from models.checkpoint.stored_tensor import StoredTensor, meta
 
 _WEIGHTS = ("model*.safetensors", "model.safetensors.index.json", "pytorch_model*")
 

@@ -14,14 +14,8 @@ from typing import Any
 import numpy
 
 from common.errors import UserError
-from common.safe_pickle import refuse, refuse_state, safe_unpickle
+from common.safe_pickle import STORAGES, refuse, refuse_state, safe_unpickle
 
-STORAGES = {
-    "DoubleStorage": "float64", "FloatStorage": "float32", "HalfStorage": "float16", "BFloat16Storage": "bfloat16",
-    "LongStorage": "int64", "IntStorage": "int32", "ShortStorage": "int16", "CharStorage": "int8",
-    "ByteStorage": "uint8", "BoolStorage": "bool",
-}  # fmt: skip
-"""What torch.save calls the memory of each of torch's types; also for readers of checkpoints."""
 _MOST_REPEATED = 1 << 20
 """Numbers of a tensor that `expand` made: a few bytes of a file could else stand for any number of them."""
 _PLAIN_DTYPE = re.compile(r"[<>|=]?(?:[biufc]\d+|[SU]\d+|\?)")

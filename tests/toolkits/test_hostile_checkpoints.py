@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 
 from common.errors import UserError
 from tests.toolkits.checkpoints import build_idefics2, convert, read_hf, same
-from toolkits.model_checkpoints_convertor.torch_archive import read_archive
+from models.checkpoint.torch_archive import read_archive
 
 NUM_CASES = 500
 

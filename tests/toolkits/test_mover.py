@@ -11,7 +11,7 @@ from common.errors import UserError
 from toolkits.model_checkpoints_convertor import mover
 from toolkits.model_checkpoints_convertor.mover import Mover
 from toolkits.model_checkpoints_convertor.row_moves import Move
-from toolkits.model_checkpoints_convertor.stored_tensor import StoredTensor
+from models.checkpoint.stored_tensor import StoredTensor
 
 CONTENT = bytes(range(256)) * 16
 

@@ -27,8 +27,8 @@ from toolkits.model_checkpoints_convertor.destinations import in_background
 from toolkits.model_checkpoints_convertor.hf_weights import open_safetensors
 from toolkits.model_checkpoints_convertor.output_folder import require_space
 from toolkits.model_checkpoints_convertor.sources import Source, SplittingSource
-from toolkits.model_checkpoints_convertor.stored_tensor import StoredTensor, meta, write_at
-from toolkits.model_checkpoints_convertor.torch_archive import read_archive
+from models.checkpoint.stored_tensor import StoredTensor, meta, write_at
+from models.checkpoint.torch_archive import read_archive
 
 EXTRA_ROWS_FILE = "legacy_extra_rows.safetensors"
 _RANK = re.compile(r"mp_rank_(\d\d)(_000)?")

@@ -17,7 +17,7 @@ from toolkits.model_checkpoints_convertor.hf_weights import open_file, open_hf_f
 from toolkits.model_checkpoints_convertor.lora import Adapter
 from toolkits.model_checkpoints_convertor.row_moves import Move, whole
 from toolkits.model_checkpoints_convertor.sources import BUFFERS, HfSource
-from toolkits.model_checkpoints_convertor.stored_tensor import meta
+from models.checkpoint.stored_tensor import meta
 
 PAE_FILE = "model.pt"
 _WRAPPERS = ("module.", "base.", "base_model.model.")

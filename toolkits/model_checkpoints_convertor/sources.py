@@ -12,7 +12,7 @@ from models.registry import family
 from models.weight_table import Weight, find_spelling, value_heads_in
 from toolkits.model_checkpoints_convertor.hf_weights import open_hf_folder
 from toolkits.model_checkpoints_convertor.row_moves import Move, moves, whole
-from toolkits.model_checkpoints_convertor.stored_tensor import meta
+from models.checkpoint.stored_tensor import meta
 from toolkits.model_checkpoints_convertor.torch_dist_weights import TorchDistReader
 
 BUFFERS = ("rotary_emb.inv_freq", "embeddings.position_ids")
