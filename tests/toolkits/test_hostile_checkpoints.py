@@ -16,8 +16,8 @@ import torch
 from safetensors.torch import load_file
 
 from common.errors import UserError
-from tests.toolkits.checkpoints import build_idefics2, convert, read_hf, same
 from models.checkpoint.torch_archive import read_archive
+from tests.toolkits.checkpoints import build_idefics2, convert, read_hf, same
 
 NUM_CASES = 500
 

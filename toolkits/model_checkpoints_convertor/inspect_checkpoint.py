@@ -11,7 +11,7 @@ import torch
 from common.errors import UserError
 from common.files import read_json
 from data.checkpoint_folder import find_weights, read_tracker
-from toolkits.model_checkpoints_convertor.hf_weights import open_file, open_hf_folder
+from models.checkpoint.weight_files import open_file, open_weights
 from toolkits.model_checkpoints_convertor.legacy_weights import find_legacy_weights, open_ranks
 from toolkits.model_checkpoints_convertor.original_llava import find_original_llava
 from toolkits.model_checkpoints_convertor.torch_dist_weights import TorchDistReader
@@ -48,14 +48,14 @@ def _open(path: Path) -> tuple[str, list[tuple[str, torch.Tensor]], Path]:
     if (path / _ADAPTER).exists():
         return f"{path}: PEFT adapter", _meta(open_file(path / _ADAPTER).items()), path
     if original := find_original_llava(path):
-        stored = open_file(original) if original.is_file() else open_hf_folder(original)
+        stored = open_file(original) if original.is_file() else open_weights(original)
         return (
             f"{original}: LLaVA's own layout",
             _meta(stored.items()),
             original if original.is_dir() else original.parent,
         )
     if (path / "config.json").exists() and read_tracker(path) is None:
-        return f"{path}: Hugging Face", _meta(open_hf_folder(path).items()), path
+        return f"{path}: Hugging Face", _meta(open_weights(path).items()), path
     weights, hf_files = find_weights(path)
     reader = TorchDistReader(weights)
     return f"{weights}: Megatron torch_dist", [(key, reader.meta(key)) for key in reader.keys()], hf_files  # noqa: SIM118

@@ -16,9 +16,9 @@ from safetensors.torch import save_file
 from common.errors import UserError
 from common.files import read_json, write_json
 from data.adapter_record import AdapterRecord, read_adapter_record, write_adapter_record
+from models.checkpoint.weight_files import open_file
 from models.family import Family
 from models.weight_table import JOINED_GATE, LANGUAGE, Weight, find_spelling, join_rows
-from toolkits.model_checkpoints_convertor.hf_weights import open_file
 from toolkits.model_checkpoints_convertor.row_moves import Move
 from toolkits.model_checkpoints_convertor.sources import Source, TorchDistParts
 from toolkits.model_checkpoints_convertor.torch_dist_weights import Entry, TorchDistReader, TorchDistWriter
