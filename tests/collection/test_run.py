@@ -53,7 +53,7 @@ def test_a_trajectory_holds_what_the_agent_saw_and_said(
 
 
 def test_slow_judges_hold_up_no_other_session(collector: Collector, url: str) -> None:
-    """After the first, which finds out the format of verdicts, none is given before all sessions have asked for theirs."""
+    """After the first, which finds out the format, no verdict is given before all sessions have asked for theirs."""
     is_first, arrived = threading.Lock(), threading.Barrier(5)
 
     def judge(request: Request) -> tuple[int, Any]:
