@@ -24,7 +24,6 @@ with unsearched():
 
     from models.checkpoint.hf_folder import read_hf_folder
     from models.checkpoint.stored_tensor import StoredTensor, meta
-    from models.checkpoint.weight_files import open_weights
     from toolkits.model_checkpoints_convertor.hf_weights import SafetensorsWriter
     from toolkits.model_checkpoints_convertor.output_folder import complete_folder, require_space
 
@@ -55,9 +54,7 @@ def main(config: Config) -> None:
     """Write their mean."""
     count = len(config.policies)
     shares = config.shares or (1 / count,) * count
-    for folder in config.policies:
-        read_hf_folder(folder)
-    opened = [open_weights(folder) for folder in config.policies]
+    opened = [read_hf_folder(folder).stored for folder in config.policies]
     for folder, weights in zip(config.policies[:-1], opened[:-1], strict=True):
         _check_same(folder, weights, config.policies[-1], opened[-1])
     announced = [(name, meta(tensor.shape, tensor.dtype)) for name, tensor in opened[-1].items()]

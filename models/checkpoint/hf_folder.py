@@ -41,10 +41,12 @@ class HfFolder:
     family: Family
     config: Any
     stored: dict[str, StoredTensor]
+    are_pickles: bool
+    """Not safetensors."""
 
 
-def read_hf_folder(folder: Path) -> HfFolder:
-    """The checkpoint in `folder`.
+def read_hf_folder(folder: Path, config: Any = None) -> HfFolder:
+    """The checkpoint in `folder`; its `config` is what `Family.read_config` gives, unless given.
 
     Raises:
         UserError: it is another family's, quantized, or holds an adapter; its weights are ambiguous or damaged; one is
@@ -54,7 +56,7 @@ def read_hf_folder(folder: Path) -> HfFolder:
     kind = family(folder)
     refuse_quantized(folder)
     _refuse_redirection(folder)
-    config = kind.read_config(folder)
+    config = config or kind.read_config(folder)
     stored = open_weights(folder)
     names = [name for weight in kind.weight_table(config) for name in weight.hf]
     spelled = {name: spelling for name in names if (spelling := find_spelling(name, kind.spellings, stored))}
@@ -68,7 +70,13 @@ def read_hf_folder(folder: Path) -> HfFolder:
         raise UserError(f"{folder}: has {min(unknown)}, which a {kind.name} of its config.json has not")
     if twice := _named_twice(kind, spelled, stored):
         raise UserError(f"{folder}: has {twice[0]} and {twice[1]}, two names of one weight")
-    found = HfFolder(folder, kind, config, {name: stored[spelling] for name, spelling in spelled.items()})
+    found = HfFolder(
+        folder,
+        kind,
+        config,
+        {name: stored[spelling] for name, spelling in spelled.items()},
+        find_weight_files(folder).are_pickles,
+    )
     _check_shapes(found)
     for head in sorted(heads):
         if not _same(stored[head], found.stored[names[0]]):
