@@ -85,7 +85,7 @@ class Family:
         try:
             return CONFIG_MAPPING[self.name].from_dict(fields)
         except Exception as error:  # its classes check their fields, each with an error of its own
-            raise UserError(f"{path}: {str(error).strip().splitlines()[0]}") from None
+            raise UserError(f"{path}: {' '.join(str(error).split())}") from None
 
     def check(self, path: Path, config: Any) -> None:
         """`UserError`, naming the file `path`, for what is not computed here."""

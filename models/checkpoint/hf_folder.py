@@ -1,4 +1,4 @@
-"""A Hugging Face checkpoint folder, as converter, server and scorer read it: what it holds, held against its config.json.
+"""A Hugging Face checkpoint folder, as converter and server read it: what it holds, held against its config.json.
 
 Names, shapes and types come from the files' headers; not a tensor is read but an output layer that should be the word
 embedding. What is refused here is refused before anything is loaded or written.
@@ -112,8 +112,8 @@ def _refuse_quantized_parts(folder: Path, stored: dict[str, StoredTensor], unkno
 
 def _quantized(folder: Path, why: str) -> UserError:
     return UserError(
-        f"{folder}: is quantized ({why}); only weights of 16 to 64 bits are read: save it in bf16 with the library that "
-        "quantized it, or take the release that it was made of"
+        f"{folder}: is quantized ({why}); only weights of 16 to 64 bits are read: save it in bf16 with the library "
+        "that quantized it, or take the release that it was made of"
     )
 
 
@@ -121,8 +121,8 @@ def _refuse_redirection(folder: Path) -> None:
     """transformers would load other weights than those of the folder's own files, or add an adapter to them."""
     if (folder / "adapter_config.json").exists():
         raise UserError(
-            f"{folder}: holds an adapter (adapter_config.json) besides a model; keep it in a folder of its own and name "
-            "that: --adapter_path of hf2mg.sh and mg2hf.sh, --adapters of the server"
+            f"{folder}: holds an adapter (adapter_config.json) besides a model; keep it in a folder of its own and "
+            "name that: --adapter_path of hf2mg.sh and mg2hf.sh, --adapters of the server"
         )
     file = read_json(folder / "config.json").get("transformers_weights")
     if file and [path.name for path in find_weight_files(folder).paths] != [file]:

@@ -11,16 +11,18 @@ import torch
 from common.errors import UserError
 from common.files import read_json
 from data.checkpoint_folder import find_weights, read_tracker
+from models.checkpoint.hf_folder import read_hf_folder
 from models.checkpoint.weight_files import open_file, open_weights
 from toolkits.model_checkpoints_convertor.legacy_weights import find_legacy_weights, open_ranks
 from toolkits.model_checkpoints_convertor.original_llava import find_original_llava
 from toolkits.model_checkpoints_convertor.torch_dist_weights import TorchDistReader
 
 _ADAPTER = "adapter_model.safetensors"
+_HF = "Hugging Face"
 
 
 def describe(path: Path) -> str:
-    """Format, model and every kind of tensor with its shape, type and size.
+    """Format, model, every kind of tensor with its shape, type and size, and what nobody here will read it for.
 
     Raises:
         UserError: there is no checkpoint at `path`, or it is damaged.
@@ -37,7 +39,17 @@ def describe(path: Path) -> str:
     num_elements = sum(tensor.numel() for _, tensor in tensors)
     num_bytes = sum(tensor.numel() * tensor.dtype.itemsize for _, tensor in tensors)
     lines.append(f"{len(tensors)} tensors, {num_elements:,} elements, {num_bytes:,} bytes")
-    return "\n".join(lines)
+    return "\n".join([*lines, *_refusal(path, title)])
+
+
+def _refusal(path: Path, title: str) -> list[str]:
+    """Why neither converter nor server would take it, if so."""
+    try:
+        if title.endswith(_HF):
+            read_hf_folder(path)
+    except UserError as error:
+        return [f"refused: {error}"]
+    return []
 
 
 def _open(path: Path) -> tuple[str, list[tuple[str, torch.Tensor]], Path]:
@@ -55,7 +67,7 @@ def _open(path: Path) -> tuple[str, list[tuple[str, torch.Tensor]], Path]:
             original if original.is_dir() else original.parent,
         )
     if (path / "config.json").exists() and read_tracker(path) is None:
-        return f"{path}: Hugging Face", _meta(open_weights(path).items()), path
+        return f"{path}: {_HF}", _meta(open_weights(path).items()), path
     weights, hf_files = find_weights(path)
     reader = TorchDistReader(weights)
     return f"{weights}: Megatron torch_dist", [(key, reader.meta(key)) for key in reader.keys()], hf_files  # noqa: SIM118
