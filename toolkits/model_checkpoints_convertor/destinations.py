@@ -37,7 +37,8 @@ def write_torch_dist(
     """`source` as a `torch_dist` checkpoint in the existing, empty `folder`; `finish` may add to it."""
     table = source.family.weight_table(source.config)
     num_layers = source.config.get_text_config().num_hidden_layers
-    entries = [_entry(source, weight, dtype, num_layers) for weight in table]
+    dtypes = _dtypes(source, table, dtype)
+    entries = [_entry(source, weight, dtypes[weight.megatron], num_layers) for weight in table]
     require_space(folder, sum(entry.tensor.nbytes for entry in entries))
     with TorchDistWriter(folder) as writer:
         tensors = (_joined(source, weight, entry) for weight, entry in zip(table, entries, strict=True))
@@ -47,14 +48,24 @@ def write_torch_dist(
             finish(writer)
 
 
-def _entry(source: Source, weight: Weight, dtype: torch.dtype | None, num_layers: int) -> Entry:
+def _dtypes(source: Source, table: list[Weight], dtype: torch.dtype | None) -> dict[str, torch.dtype]:
+    """Of each Megatron tensor, which all layers share: `dtype`, or one that holds the numbers of all its parts."""
+    found: dict[str, torch.dtype] = {}
+    for weight in table:
+        for name in weight.hf:
+            own = dtype or source.meta(name).dtype
+            found[weight.megatron] = torch.promote_types(found.get(weight.megatron, own), own)
+    return found
+
+
+def _entry(source: Source, weight: Weight, dtype: torch.dtype, num_layers: int) -> Entry:
     parts = [source.meta(name) for name in weight.hf]
     try:
         joined = weight.join(parts, source.config)
     except (RuntimeError, ValueError):
         shapes = ", ".join(str(tuple(part.shape)) for part in parts)
         raise UserError(f"{source.hf_files}: {weight.hf[0]} has shape {shapes}, which config.json forbids") from None
-    return Entry(weight.megatron, joined.to(dtype or joined.dtype), weight.layer, num_layers)
+    return Entry(weight.megatron, joined.to(dtype), weight.layer, num_layers)
 
 
 def _content(source: Source, name: str, dtype: torch.dtype) -> torch.Tensor | list[Move]:
