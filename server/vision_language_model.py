@@ -29,7 +29,7 @@ from server import last_layer, ragged_attention
 from server.config import ModelFlags
 from server.grammar import Grammars
 from server.kv_slots import KVSlots
-from server.lora import Adapters
+from server.lora import Adapters, read_adapters
 from server.memory import is_out_of_memory
 from server.ragged_attention import KERNELS, Chunk, RaggedStep
 from server.tool_form import tool_form
@@ -50,6 +50,7 @@ class VisionLanguageModel:
         logging.disable_progress_bar()
         self.device, self.family = _device(options.device), family(folder)
         checkpoint = read_hf_folder(folder, self.family.parse_config(folder))
+        adapters = read_adapters(options.adapters, self.family, checkpoint.config)
         asked = ImageSettings(options.image_size, options.do_image_splitting)
         self.processor = load_processor(folder, settings_for(folder, options.image_recipe, asked))
         self._tokenizing = threading.Lock()  # a fast tokenizer refuses to be set up by two threads at once
@@ -58,7 +59,7 @@ class VisionLanguageModel:
         ragged_attention.install(self._text_model)
         self._kernel = KERNELS[options.attn_implementation]
         self._no_mask = torch.zeros(1, 1, 1, 1, device=self.device)  # 4-D masks are passed on; steps bring their own
-        self.adapters = Adapters(self.hf_model, options.adapters)
+        self.adapters = Adapters(self.hf_model, adapters)
         last_layer.cut(self._text_model, self.adapters)
         config, generation = self.hf_model.config, self.hf_model.generation_config
         self.images = self.family.image_encoder(self.processor, config)

@@ -32,6 +32,7 @@ with unsearched():
     import torch
 
     from models import processor
+    from models.checkpoint.adapter_folder import Adapter, check_language_only, read_adapter
     from models.image_settings import ImageSettings
     from models.registry import NAMES
     from toolkits.model_checkpoints_convertor.destinations import write_hf, write_torch_dist
@@ -43,10 +44,8 @@ with unsearched():
         write_legacy,
     )
     from toolkits.model_checkpoints_convertor.lora import (
-        Adapter,
         MergedSource,
         read_megatron_adapter,
-        read_peft_adapter,
         write_megatron_adapter,
         write_peft_adapter,
     )
@@ -185,7 +184,10 @@ def _open(config: Config) -> tuple[Source, Adapter | None]:
     if config.direction == "mg2hf" and isinstance(source, HfSource):
         raise UserError(f"{config.load_path}: not a Megatron checkpoint, but Hugging Face's; convert it with hf2mg.sh")
     if config.adapter_path:
-        return source, read_peft_adapter(config.adapter_path, source)
+        adapter = read_adapter(config.adapter_path, source.family, source.config)
+        if config.lora == "apart":
+            check_language_only(config.adapter_path, adapter, source.family, source.config)
+        return source, adapter
     if isinstance(source, OriginalLlavaSource):
         return source, source.adapter(config.lora_alpha)
     if not isinstance(source, (TorchDistSource, OverlaidSource)):

@@ -11,14 +11,15 @@ import torch
 from common.errors import UserError
 from common.files import read_json
 from data.checkpoint_folder import find_weights, read_tracker
+from models.checkpoint.adapter_config import read_adapter_config
+from models.checkpoint.adapter_folder import WEIGHT_FILES
 from models.checkpoint.hf_folder import read_hf_folder
 from models.checkpoint.weight_files import open_file, open_weights
 from toolkits.model_checkpoints_convertor.legacy_weights import find_legacy_weights, open_ranks
 from toolkits.model_checkpoints_convertor.original_llava import find_original_llava
 from toolkits.model_checkpoints_convertor.torch_dist_weights import TorchDistReader
 
-_ADAPTER = "adapter_model.safetensors"
-_HF = "Hugging Face"
+_ADAPTER, _HF = "PEFT adapter", "Hugging Face"
 
 
 def describe(path: Path) -> str:
@@ -47,6 +48,8 @@ def _refusal(path: Path, title: str) -> list[str]:
     try:
         if title.endswith(_HF):
             read_hf_folder(path)
+        elif title.endswith(_ADAPTER):
+            read_adapter_config(path)
     except UserError as error:
         return [f"refused: {error}"]
     return []
@@ -57,8 +60,8 @@ def _open(path: Path) -> tuple[str, list[tuple[str, torch.Tensor]], Path]:
     if legacy := find_legacy_weights(path):
         ranks = open_ranks(legacy[0])
         return f"{legacy[0]}: legacy Megatron, TP={len(ranks)}; rank 0:", _meta(ranks[0].items()), legacy[1]
-    if (path / _ADAPTER).exists():
-        return f"{path}: PEFT adapter", _meta(open_file(path / _ADAPTER).items()), path
+    if adapter := next((path / name for name in WEIGHT_FILES if (path / name).exists()), None):
+        return f"{path}: {_ADAPTER}", _meta(open_file(adapter).items()), path
     if original := find_original_llava(path):
         stored = open_file(original) if original.is_file() else open_weights(original)
         return (

@@ -11,12 +11,12 @@ import torch
 
 from common.errors import UserError
 from common.files import read_json
+from models.checkpoint.adapter_folder import Adapter, LowRank
 from models.checkpoint.hf_folder import BUFFERS, refuse_quantized
 from models.checkpoint.stored_tensor import meta
 from models.checkpoint.weight_files import open_file, open_weights
 from models.registry import family
 from models.weight_table import EMBEDDING, OUTPUT_LAYER
-from toolkits.model_checkpoints_convertor.lora import Adapter
 from toolkits.model_checkpoints_convertor.row_moves import Move, whole
 from toolkits.model_checkpoints_convertor.sources import HfSource
 
@@ -93,10 +93,10 @@ class OriginalLlavaSource:
             shape, rank = self._stored[name].shape, rank or a.size(0)
             if (tuple(a.shape), tuple(b.shape)) != ((rank, shape[-1]), (shape[0], rank)):
                 raise UserError(f"{self.path}: A {tuple(a.shape)} and B {tuple(b.shape)} do not fit {name} {shape}")
-            pairs[name] = (a, b)
+            pairs[name] = LowRank(a, b, alpha / rank)
         if self._low_rank:
             raise UserError(f"{self.path}: has {next(iter(self._low_rank))}, which adapts nothing")
-        return Adapter(rank, alpha, pairs)
+        return Adapter(pairs)
 
     def meta(self, name: str) -> torch.Tensor:
         """Shape and type."""
