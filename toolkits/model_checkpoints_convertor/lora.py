@@ -22,6 +22,7 @@ from data.adapter_record import AdapterRecord, read_adapter_record, write_adapte
 from models.checkpoint.adapter_config import CONFIG_FILE
 from models.checkpoint.adapter_folder import PREFIX, WEIGHT_FILES, Adapter, LowRank
 from models.checkpoint.blueprint import blueprint
+from models.checkpoint.narrowing import Narrowing
 from models.family import Family
 from models.weight_table import JOINED_GATE, Weight, join_rows, language_projections
 from toolkits.model_checkpoints_convertor.row_moves import Move
@@ -157,7 +158,7 @@ def _grown(pair: LowRank | None, shape: tuple[int, int], rank: int, scale: float
 
 
 def write_peft_adapter(
-    adapter: Adapter, folder: Path, family: Family, config: Any, base: str, dtype: torch.dtype | None
+    adapter: Adapter, folder: Path, family: Family, config: Any, base: str, dtype: torch.dtype | None, narrowing: Narrowing
 ) -> None:
     """`adapter_model.safetensors` and `adapter_config.json`, as `PeftModel.from_pretrained` reads them."""
     pairs = {_in_memory(name, family).removesuffix(".weight"): _lively(pair) for name, pair in adapter.pairs.items()}
@@ -167,7 +168,7 @@ def write_peft_adapter(
     tensors = {}
     for module, pair in pairs.items():
         for side, tensor in (("A", pair.a), ("B", pair.b)):
-            tensors[f"{PREFIX}{module}.lora_{side}.weight"] = tensor.to(dtype or tensor.dtype).contiguous()
+            tensors[f"{PREFIX}{module}.lora_{side}.weight"] = narrowing.round(module, tensor, dtype).contiguous()
     save_file(tensors, folder / WEIGHT_FILES[0], metadata={"format": "pt"})
     (rank, scale), _ = Counter((pair.rank, pair.scale) for pair in pairs.values()).most_common(1)[0]
     ranks = {re.escape(module): pair.rank for module, pair in pairs.items() if pair.rank != rank}
@@ -227,7 +228,10 @@ class MergedSource:
         adapter: Adapter,
         dtype: torch.dtype | None = None,
         base_dtype: torch.dtype | None = None,
+        narrowing: Narrowing | None = None,
     ) -> None:
+        """Without `narrowing` sums that are too small for their type may become zero."""
+        self._narrowing = narrowing or Narrowing("to_zero")
         self.family, self.config, self.hf_files = source.family, source.config, source.hf_files
         self._source, self._pairs, self._dtype, self._base_dtype = source, adapter.pairs, dtype, base_dtype
 
@@ -248,4 +252,4 @@ class MergedSource:
             return weight
         pair = self._pairs[name]
         merged = weight.float().addmm(pair.b.float(), pair.a.float(), alpha=pair.scale)
-        return merged.to(self._dtype or weight.dtype)
+        return self._narrowing.round(name, merged, self._dtype or weight.dtype)
