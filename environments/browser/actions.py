@@ -28,9 +28,7 @@ from environments.browser.settle import settle
 from environments.browser.tree import AXNode
 from environments.browser.widgets import choose, give_file, list_files, slide
 from environments.environment import Observation
-from environments.faults import PageError
 
-MAX_TABS_IN_A_ROW = 3
 WAIT_S = 2.0  # `Wait` on a page where nothing moves; what loads by itself was waited for before
 
 
@@ -64,10 +62,10 @@ async def act(page: Page, action: AnyAction, seen: Observation, start_url: str, 
     except ActionError as error:
         failure = error
     except RefusedError:
-        failure = ActionError(CANNOT_EXECUTE, "The element is gone.")
+        if not page.closed:  # a button may close its tab while it is pressed
+            failure = ActionError(CANNOT_EXECUTE, "The element is gone.")
     await settle(page)  # also after a failure: its first half, a click, may have moved the page
-    await _fold_new_tabs(page)
-    moved = await _moved(page, seen.url) if isinstance(action, PointAction) else ""
+    moved = await _moved(page, seen.url) if isinstance(action, PointAction) and not page.closed else ""
     notes = " ".join(filter(None, [note, *page.take_messages(), moved, _still_loading(page)]))
     if failure is not None:
         raise ActionError(str(failure), " ".join(filter(None, [failure.reason, notes])))
@@ -198,22 +196,3 @@ async def _locate(page: Page, node: AXNode) -> Place:
         raise ActionError(CANNOT_EXECUTE, "The element is disabled.")
     return place
 
-
-async def _fold_new_tabs(page: Page) -> None:
-    """One tab only: what opened in a new one is loaded in ours instead. A page that opens another whenever it loads
-    would keep us here for ever."""
-    for _ in range(MAX_TABS_IN_A_ROW):
-        if not page.new_tabs:
-            return
-        url = page.new_tabs[-1]
-        page.new_tabs.clear()
-        targets = (await page.browser.connection.send("Target.getTargets"))["targetInfos"]
-        for target in targets:
-            is_tab = target["type"] == "page" and target["targetId"] not in page.tabs
-            if is_tab and target.get("browserContextId") == page.context_id:
-                url = url or target["url"]  # opened blank, then sent somewhere by a script
-                await page.browser.connection.send("Target.closeTarget", {"targetId": target["targetId"]})
-        if url not in ("", "about:blank"):
-            with contextlib.suppress(PageError):  # the tab shows the browser's error page, as a tab of its own would
-                await page.goto(url)
-            await settle(page)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from data.action import ActionError, GoBack
 from data.point_action import AnyAction, CloseTab, OpenTab, SelectTab
 from data.task import Task
 from environments.browser.actions import act
@@ -49,6 +50,7 @@ class BrowserEnvironment(Environment):
             try:
                 await self.page.goto(task.web)
                 await settle(self.page)
+                self.tabs.stay()
                 return
             except PageError:
                 if pause_s is None:
@@ -76,7 +78,14 @@ class BrowserEnvironment(Environment):
         start_url = self.config.restart_url or self.task.web
         if isinstance(action, OpenTab | SelectTab | CloseTab):
             return await self.tabs.act(action, start_url)
-        return await act(self.page, action, self._seen, start_url, self.config.upload_dir)
+        if isinstance(action, GoBack) and await self.tabs.began_here():
+            return await self.tabs.act(CloseTab(), start_url)
+        self.tabs.mark()
+        try:
+            note = await act(self.page, action, self._seen, start_url, self.config.upload_dir)
+        except ActionError as error:
+            raise ActionError(str(error), " ".join(filter(None, [error.reason, await self.tabs.follow()]))) from None
+        return " ".join(filter(None, [note, await self.tabs.follow()]))
 
     async def final_state(self) -> dict[str, Any]:
         """Nothing: worlds know what their ground truth looks at."""
@@ -105,8 +114,9 @@ class BrowserEnvironment(Environment):
             ("Emulation.setFocusEmulationEnabled", {"enabled": not frozen}),  # the timers of a page in focus go on
             ("Page.setWebLifecycleState", {"state": "frozen" if frozen else "active"}),
         ]
-        with contextlib.suppress(BrowserError, RefusedError):
-            await self.page.send_all(requests)
+        for page in list(self.page.context.pages):
+            with contextlib.suppress(BrowserError, RefusedError):
+                await page.send_all(requests)
 
     async def _observe_own_site(self) -> Observation:
         """Again, until the task's own site neither is broken nor turns the agent away."""
@@ -118,8 +128,9 @@ class BrowserEnvironment(Environment):
             if not (wall or is_broken or is_refused):
                 return seen
             address = await self.page.address() if is_broken else seen.url
-            if not self._is_first and urlsplit(address).hostname != urlsplit(self.task.web).hostname:
-                return seen  # another site: the agent may go back
+            is_elsewhere = urlsplit(address).hostname != urlsplit(self.task.web).hostname
+            if not self._is_first and (is_elsewhere or (is_broken and self.tabs.came_from_a_page)):
+                return seen  # another site, or a pop-up that does not load: the agent may go back
             if pause_s is None:
                 if wall:
                     raise BlockedError(f"{address}: {wall}")
@@ -133,6 +144,8 @@ class BrowserEnvironment(Environment):
 
     async def observe_once(self) -> Observation:
         """Whatever the page shows, once it can be observed."""
+        if self.page.closed:  # by a script, since the last action
+            self.page.say(await self.tabs.follow())
         page, config = self.page, self.config
         if page.activity.navigating:  # a document asked for after the page had come to rest
             await settle(page)
