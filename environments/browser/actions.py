@@ -195,4 +195,3 @@ async def _locate(page: Page, node: AXNode) -> Place:
     if place.disabled:
         raise ActionError(CANNOT_EXECUTE, "The element is disabled.")
     return place
-

@@ -14,7 +14,7 @@ from environments.browser.actions import act
 from environments.browser.cdp import RefusedError
 from environments.browser.config import BrowserConfig
 from environments.browser.observe import observe
-from environments.browser.page import Page
+from environments.browser.page import Page, script
 from environments.browser.settle import settle
 from environments.browser.storage_state import read_storage_state, restore
 from environments.browser.tabs import Tabs
@@ -179,7 +179,5 @@ class BrowserEnvironment(Environment):
         text = seen.tree
         if self.config.observation == "marks" and len(seen.nodes) <= MAX_NODES:  # their list does not hold plain text
             with contextlib.suppress(RefusedError):
-                text = await self.page.run(
-                    "() => `RootWebArea '${document.title}' ${document.body?.textContent ?? ''}`"
-                )
-        return describe_wall(self.page.status, text, len(seen.nodes))
+                text = await self.page.run(script("outline.js"))
+        return describe_wall(self.page.status, text, len(seen.nodes), self._is_first)
