@@ -114,7 +114,7 @@ def test_a_tab_is_shown_and_left_by_going_back(browser: OneBrowser, desk: str, n
     _posts.clear()
     (seen, told), (back, _) = play(browser, f"{desk}/", press, GoBack())
     assert words in seen.tree and "is in front" in told and "in front" in " ".join(seen.tabs)
-    assert "heading 'Desk'" in back.tree
+    assert "RootWebArea 'Desk'" in back.tree
     if name == "posted to":
         assert len(_posts) == 1 and "sent" in _posts[0]
     if name == "one of very many":
@@ -133,7 +133,7 @@ def test_it_talks_to_its_opener_and_closes(browser: OneBrowser, desk: str) -> No
 def test_tabs_of_tabs_close_one_after_the_other(browser: OneBrowser, desk: str) -> None:
     _, (deep, _), (up, _), (top, _) = play(browser, f"{desk}/", "'Mother'", "Daughter", GoBack(), GoBack())
     assert "Pick one" in deep.tree and len(deep.tabs) == 3
-    assert "heading 'Mother'" in up.tree and "heading 'Desk'" in top.tree
+    assert "heading 'Mother'" in up.tree and "RootWebArea 'Desk'" in top.tree
 
 
 def test_an_opener_may_close_it_or_go_elsewhere_itself(browser: OneBrowser, desk: str) -> None:
