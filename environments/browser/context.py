@@ -74,6 +74,11 @@ class Context:
             self._join(params["targetInfo"], params["sessionId"])
             return
         for page in [page for page in self.pages if page.session_id == params["sessionId"]]:
+            self.drop(page)
+
+    def drop(self, page: Page) -> None:
+        """It is closed."""
+        if page in self.pages:
             self.pages.remove(page)
             page.end()
 

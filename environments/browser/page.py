@@ -97,8 +97,7 @@ class Page:
     async def close_tab(self) -> None:
         """This one of several."""
         await self.browser.connection.send("Target.closeTarget", {"targetId": self.target_id})
-        self.context.pages.remove(self)
-        self.end()
+        self.context.drop(self)  # not only when the browser tells that it is gone
 
     def end(self) -> None:
         """The tab is gone; what waits for it is refused."""
