@@ -16,7 +16,7 @@ from environments.browser.page import Page, Viewport
 from environments.faults import BrowserError
 
 MAX_OPENED = 8
-"""Tabs that pages may open between two looks at them; further ones are closed before anything of them is loaded."""
+"""Tabs that pages may open between two looks at them; further ones are closed at once."""
 
 
 class Context:
@@ -85,13 +85,18 @@ class Context:
     def _join(self, target: Params, session_id: str) -> None:
         if len(self._arrived) >= MAX_OPENED:
             self.num_refused += 1
-            close = self.browser.connection.send("Target.closeTarget", {"targetId": target["targetId"]})
-            self._later(session_id, close)
+            self._later(session_id, self._refuse(target["targetId"], session_id))
             return
         page = Page(self, target["targetId"], session_id, target.get("openerId", ""))
         self.pages.append(page)
         self._arrived.append(page)
         self._later(session_id, page.set_up())
+
+    async def _refuse(self, target_id: str, session_id: str) -> None:
+        """Close a tab that waits for us; while it waits, the page that opened it does too."""
+        send = self.browser.connection.send
+        await send("Runtime.runIfWaitingForDebugger", {}, session_id)
+        await send("Target.closeTarget", {"targetId": target_id})
 
     def _later(self, session_id: str, request: Awaitable[object]) -> None:
         async def quietly() -> None:

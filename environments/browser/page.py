@@ -62,6 +62,7 @@ class Page:
         self.frames = Frames(target_id, session_id)
         self._worlds = Worlds(self.send)
         self._document = ""
+        self.is_unreachable = False  # whether it shows the browser's error page
         self._statuses: dict[str, int] = {}
         self.chooser: Params | None = None  # the file input whose dialog the page asked for
         self.mouse = (0.0, 0.0)
@@ -219,6 +220,7 @@ class Page:
             self._worlds.forget(params["frame"]["id"])
             if params["frame"]["id"] == self.target_id:
                 self._document = params["frame"]["loaderId"]
+                self.is_unreachable = "unreachableUrl" in params["frame"]
                 self._statuses = {
                     loader: status for loader, status in self._statuses.items() if loader == self._document
                 }

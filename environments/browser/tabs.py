@@ -151,7 +151,8 @@ class Tabs:
                 await page.close_tab()
 
     async def _where(self) -> str:
-        return f"Tab {self.pages.index(self.front)} is in front, at {await _address(self.front)}."
+        where = f"Tab {self.pages.index(self.front)} is in front, at {await _address(self.front)}"
+        return f"{where}, which could not be loaded." if self.front.is_unreachable else f"{where}."
 
 
 async def _arrive(page: Page) -> None:
