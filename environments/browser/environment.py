@@ -75,17 +75,31 @@ class BrowserEnvironment(Environment):
         """Act and let the page settle."""
         if self.task is None or self._seen is None:
             raise ValueError("an action refers to what was observed last: call reset, then observe")
-        start_url = self.config.restart_url or self.task.web
-        if isinstance(action, OpenTab | SelectTab | CloseTab):
-            return await self.tabs.act(action, start_url)
-        if isinstance(action, GoBack) and await self.tabs.began_here():
-            return await self.tabs.act(CloseTab(), start_url)
         self.tabs.mark()
+        note, failure = "", None
         try:
-            note = await act(self.page, action, self._seen, start_url, self.config.upload_dir)
+            note = await self._carry_out(action, self._seen)
         except ActionError as error:
-            raise ActionError(str(error), " ".join(filter(None, [error.reason, await self.tabs.follow()]))) from None
-        return " ".join(filter(None, [note, await self.tabs.follow()]))
+            failure = error
+        except RefusedError:
+            if not self.page.closed:  # which it may be at any time, by a script of its own or of its opener
+                raise
+        followed = await self.tabs.follow(self._start_url)
+        if failure is not None:
+            raise ActionError(str(failure), " ".join(filter(None, [failure.reason, followed])))
+        return " ".join(filter(None, [note, followed]))
+
+    async def _carry_out(self, action: AnyAction, seen: Observation) -> str:
+        if isinstance(action, OpenTab | SelectTab | CloseTab):
+            return await self.tabs.act(action, self._start_url)
+        if isinstance(action, GoBack) and await self.tabs.began_here():
+            return await self.tabs.act(CloseTab(), self._start_url)
+        return await act(self.page, action, seen, self._start_url, self.config.upload_dir)
+
+    @property
+    def _start_url(self) -> str:
+        """Where `Restart` leads, and a new tab begins."""
+        return self.config.restart_url or self.task.web
 
     async def final_state(self) -> dict[str, Any]:
         """Nothing: worlds know what their ground truth looks at."""
@@ -145,7 +159,7 @@ class BrowserEnvironment(Environment):
     async def observe_once(self) -> Observation:
         """Whatever the page shows, once it can be observed."""
         if self.page.closed:  # by a script, since the last action
-            self.page.say(await self.tabs.follow())
+            self.page.say(await self.tabs.follow(self._start_url))
         page, config = self.page, self.config
         if page.activity.navigating:  # a document asked for after the page had come to rest
             await settle(page)

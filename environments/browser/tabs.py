@@ -12,7 +12,6 @@ from data.point_action import CloseTab, OpenTab, SelectTab
 from environments.browser.cdp import RefusedError
 from environments.browser.page import Page, script
 from environments.browser.settle import settle
-from environments.faults import PageError
 
 MAX_TABS = 8
 MAX_TURNS = 3  # of the front after one action; pages that open each other would keep us here for ever
@@ -51,6 +50,8 @@ class Tabs:
         Raises:
             ActionError: there is no such tab.
         """
+        if self.front.closed:  # by itself, just now; `follow` tells it
+            return ""
         match action:
             case OpenTab():
                 if len(self.pages) >= MAX_TABS:
@@ -82,17 +83,17 @@ class Tabs:
         """What was opened up to now is kept in the background: a browser blocks what opens without a click."""
         self._context.take_arrived()
 
-    async def follow(self) -> str:
-        """Turn to what pages opened, or sent elsewhere in a tab they had opened, and back from what closed itself.
-
-        Returns sentences about it, or "".
+    async def follow(self, start_url: str) -> str:
+        """Turn to what pages opened, or sent elsewhere in a tab they had opened, and back from what closed itself; where
+        nothing is left, to a new tab at `start_url`. Returns sentences about it, or "".
         """
         said, before = [], self.front
         for _ in range(MAX_TURNS):
             if (front := self._next_front()) is self.front:
                 break
             if front is None:
-                front = await self._reopen()
+                front = await self._context.new_page()
+                await front.goto(start_url)
             self.front = front
             with contextlib.suppress(RefusedError):  # it closed just now
                 await front.send("Page.bringToFront")
@@ -141,9 +142,6 @@ class Tabs:
     def _opener(self, page: Page) -> Page | None:
         return next((other for other in self.pages if other.target_id == page.opener_id), None)
 
-    async def _reopen(self) -> Page:
-        raise PageError("the page closed the last tab")
-
     async def _close_oldest(self) -> None:
         """The first one and the one in front stay."""
         for page in [page for page in self.pages[1:] if page is not self.front][: max(0, len(self.pages) - MAX_TABS)]:
@@ -151,7 +149,10 @@ class Tabs:
                 await page.close_tab()
 
     async def _where(self) -> str:
-        where = f"Tab {self.pages.index(self.front)} is in front, at {await _address(self.front)}"
+        if self.front.closed:
+            return ""
+        number = self.pages.index(self.front)
+        where = f"Tab {number} is in front, at {await _address(self.front)}"
         return f"{where}, which could not be loaded." if self.front.is_unreachable else f"{where}."
 
 

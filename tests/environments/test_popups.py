@@ -1,5 +1,6 @@
 """Tabs and windows that pages open themselves, as the pages of real websites do it."""
 
+import asyncio
 import threading
 import urllib.parse
 from collections.abc import Iterator
@@ -7,8 +8,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from data.action import Action, Click, GoBack, Wait
-from data.point_action import SelectTab
+from data.action import Click, GoBack, Wait
+from data.point_action import AnyAction, CloseTab, OpenTab, SelectTab
 from data.task import Task
 from environments.browser.config import BrowserConfig
 from environments.browser.environment import BrowserEnvironment
@@ -35,6 +36,8 @@ let child, made = new Blob(['<h1>Made of a blob</h1>'], {type: 'text/html'})</sc
 <button onclick="window.open('/pick', 'pick'); location = '/moved'">Leave</button>
 <button onclick="window.open('/one?' + Date.now(), 'same')">Again</button>
 <button onclick="for (let i = 0; i < 40; i++) window.open('/one?' + i)">Forty</button>
+<button onclick="window.close()">Away</button>
+<button onclick="window.open('/brief')">Flash</button>
 <button onclick="window.open('/one'); alert('both')">Both</button>
 <iframe srcdoc="<button onclick=&quot;window.open('/one')&quot;>Framed</button>"></iframe>""",
     "/pick": "<h1>Pick one</h1><button onclick=\"opener.postMessage('red', '*'); window.close()\">Red</button>"
@@ -42,6 +45,7 @@ let child, made = new Blob(['<h1>Made of a blob</h1>'], {type: 'text/html'})</sc
     "/mother": "<h1>Mother</h1><button onclick=\"window.open('/pick')\">Daughter</button>",
     "/late": "<h1>Came late</h1>",
     "/quiet": "<h1 id=t></h1><script>t.textContent = `opener ${opener} referrer '${document.referrer}'`</script>",
+    "/brief": "<h1>Brief</h1><script>setTimeout(() => window.close(), 200)</script>",
     "/one": "<h1>One of them</h1>",
     "/moved": "<h1>Moved on</h1><script>onmessage = (event) => document.body.append(event.data)</script>",
 }
@@ -76,7 +80,7 @@ def desk() -> Iterator[str]:
     website.stop(server)
 
 
-def play(browser: OneBrowser, url: str, *steps: str | Action) -> list[tuple[Observation, str]]:
+def play(browser: OneBrowser, url: str, *steps: str | AnyAction) -> list[tuple[Observation, str]]:
     """What is seen and told after each; a step is an action, or what reads the words of a text is clicked."""
 
     async def run() -> list[tuple[Observation, str]]:
@@ -149,3 +153,34 @@ def test_an_opener_may_close_it_or_go_elsewhere_itself(browser: OneBrowser, desk
 def test_a_tab_that_is_used_again_comes_to_the_front(browser: OneBrowser, desk: str) -> None:
     (_, _), (_, _), (seen, _) = play(browser, f"{desk}/", "'Again'", SelectTab(0), "'Again'")
     assert "One of them" in seen.tree and len(seen.tabs) == 2
+
+
+def test_a_tab_that_closes_itself_at_once_leaves_what_was_there(browser: OneBrowser, desk: str) -> None:
+    ((seen, _),) = play(browser, f"{desk}/", "'Flash'")
+    assert "RootWebArea 'Desk'" in seen.tree and not seen.tabs
+
+
+def test_where_the_last_tab_closes_itself_the_task_begins_again(browser: OneBrowser, desk: str) -> None:
+    (seen, told), (moved, _) = play(browser, f"{desk}/", "'Away'", "'Leave'")
+    assert "RootWebArea 'Desk'" in seen.tree and "closed by its page" in told and "Pick one" in moved.tree
+
+
+@pytest.mark.parametrize("action", [Wait(), GoBack(), CloseTab(), SelectTab(0), OpenTab()])
+def test_a_tab_may_close_while_the_agent_thinks(browser: OneBrowser, desk: str, action: AnyAction) -> None:
+    async def run() -> None:
+        async with browser.fleet.page(0, browser.downloads) as page:
+            environment = BrowserEnvironment(page, BrowserConfig())
+            await environment.reset(Task("T--1", "Do it.", f"{desk}/"))
+            seen = await environment.observe()
+            await environment.act(Click(int(find(seen.tree, "'Pick'"))))
+            await environment.observe()
+            opened = environment.page
+            await page.run("() => window.open('', 'pick').close()")
+            while not opened.closed:
+                await asyncio.sleep(0.01)
+            told = await environment.act(action)
+            assert "closed by its page" in told and (await environment.observe()).tree.startswith(
+                "[1] RootWebArea 'Desk'"
+            )
+
+    browser.wait(run())
