@@ -36,6 +36,7 @@ from training.algorithms.sft import Sft
 from training.collate import Collator, MicroBatch, TokenizedSample
 from training.columns import SampleColumns
 from training.memory import plan
+from training.pictures import Picture
 
 _USABLE = 0.85  # of a GPU's memory, by the dry run's estimate
 
@@ -113,7 +114,9 @@ def rank_main(config: Config) -> None:
 
     kernels.prepare()
     options = _options(config)
-    hf = _tiny_shape(config) if config.cpu else _shape(config, config.layers or _layers_that_fit(config, options))
+    hf = (
+        tiny_shape(config) if config.cpu else released_shape(config, config.layers or _layers_that_fit(config, options))
+    )
     layout.initialize(options.layout, seed=0)
     try:
         measured = _measure(config, options, hf)
@@ -154,7 +157,7 @@ def _options(config: Config) -> train_config.Config:
     )
 
 
-def _shape(config: Config, layers: int = 0) -> Any:
+def released_shape(config: Config, layers: int = 0) -> Any:
     """The released configuration with so many layers; 0: all."""
     hf = family(config.folder).read_config(config.folder)
     text = hf.get_text_config()
@@ -162,7 +165,7 @@ def _shape(config: Config, layers: int = 0) -> Any:
     return hf
 
 
-def _tiny_shape(config: Config) -> Any:
+def tiny_shape(config: Config) -> Any:
     """Narrow layers; images take as many tokens."""
     size = next((size for size in SIZES["tiny"].values() if size.shape == config.shape), None)
     if size is None:
@@ -176,7 +179,7 @@ def _tiny_shape(config: Config) -> Any:
         return family(Path(folder)).read_config(Path(folder))
 
 
-def _encoder(config: Config, hf: Any) -> ImageEncoder:
+def image_encoder(config: Config, hf: Any) -> ImageEncoder:
     """Of the released processor."""
     kind = family_of(hf)
     with tempfile.TemporaryDirectory() as name:
@@ -190,9 +193,11 @@ def _encoder(config: Config, hf: Any) -> ImageEncoder:
 def _layers_that_fit(config: Config, options: train_config.Config) -> int:
     """The most layers that the dry run's arithmetic puts into this GPU: it is linear in them."""
     usable = torch.cuda.get_device_properties(0).total_memory * _USABLE
-    most = _shape(config).get_text_config().num_hidden_layers
-    least = max(1, family_of(_shape(config)).num_deepstack(_shape(config)))
-    few, all_of_them = (plan(options, _shape(config, n), torch.cuda.device_count())[0].total for n in (least, most))
+    most = released_shape(config).get_text_config().num_hidden_layers
+    least = max(1, family_of(released_shape(config)).num_deepstack(released_shape(config)))
+    few, all_of_them = (
+        plan(options, released_shape(config, n), torch.cuda.device_count())[0].total for n in (least, most)
+    )
     if few > usable:
         raise UserError(f"not even {least} layers of {config.shape} fit into this GPU; give a larger --tp")
     return min(most, least + int((usable - few) / (all_of_them - few) * (most - least)))
@@ -216,7 +221,7 @@ def _measure(config: Config, options: train_config.Config, hf: Any) -> dict[str,
     scheduler = build_scheduler(options, optimizer, train_iters=1000)
     state = checkpoint.TrainingState(models, optimizer, scheduler, Guard(0.0), None, options.layout)
     clock = Clock(VisionMeter(models[0].vision_modules(), family_of(hf).vision_side(hf)))
-    encoder = _encoder(config, hf)
+    encoder = image_encoder(config, hf)
     collator = build_collator(options, encoder)
     batches = _micro_batches(config, options, collator, encoder)
     step = OptimizerStep(batches, [])
@@ -254,20 +259,31 @@ def _micro_batches(
     config: Config, options: train_config.Config, collator: Collator, encoder: ImageEncoder
 ) -> list[MicroBatch]:
     """Samples of random tokens behind their screenshots; the last eighth of each is its reply."""
-    picture = screenshot((320, 240) if config.cpu else (1024, 768))
-    marks = config.images * encoder.num_tokens(*picture.size)
-    if marks + 1 >= config.sample * 7 // 8:
-        raise UserError(f"--sample_len {config.sample}: {config.images} screenshots take {marks} tokens of it")
+    shown = picture(config)
     samples = []
     for number in range(options.global_batch_size):
-        ids = torch.randint(encoder.vocab_size - 1, (config.sample,), generator=torch.Generator().manual_seed(number))
-        ids += ids >= encoder.token_id  # any but an image's
-        ids[1 : 1 + marks] = encoder.token_id
+        ids = token_ids(encoder, shown, config.sample, number, config.images)
         loss_mask = torch.arange(config.sample) >= config.sample * 7 // 8
         columns = SampleColumns({"weight": 1.0})
-        samples.append(TokenizedSample(f"sample-{number}", ids, loss_mask, [picture] * config.images, columns))
+        samples.append(TokenizedSample(f"sample-{number}", ids, loss_mask, [shown] * config.images, columns))
     own = samples[collator.place.data_rank :: collator.place.data_size]
     return [batch.with_pixels() for batch in collator.collate(own)]
+
+
+def picture(config: Config) -> Picture:
+    """A screenshot."""
+    return screenshot((320, 240) if config.cpu else (1024, 768))
+
+
+def token_ids(encoder: ImageEncoder, shown: Picture, length: int, seed: int, images: int = 1) -> torch.Tensor:
+    """[length]: random tokens behind those of the screenshots."""
+    marks = images * encoder.num_tokens(*shown.size)
+    if marks + 1 >= length * 7 // 8:
+        raise UserError(f"--sample_len {length}: {images} screenshots take {marks} tokens of it")
+    ids = torch.randint(encoder.vocab_size - 1, (length,), generator=torch.Generator().manual_seed(seed))
+    ids += ids >= encoder.token_id  # any but an image's
+    ids[1 : 1 + marks] = encoder.token_id
+    return ids
 
 
 if __name__ == "__main__":

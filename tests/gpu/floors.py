@@ -1,7 +1,7 @@
 """The least time that each figure of a short proof can take: predictions, `python -m tests.gpu.floors` prints them.
 
-A floor is the larger of FLOPs / `TFLOPS` and bytes / `TB_PER_S`, what one H100 gives a well-made kernel; nothing else is
-counted. A measured figure is read as floor / measured.
+A floor is the larger of FLOPs / `TFLOPS` and bytes / `TB_PER_S`, what one H100 gives a well-made kernel; nothing else
+is counted. A measured figure is read as floor / measured.
 """
 
 import dataclasses
@@ -80,7 +80,10 @@ def _image_flops(hf: Any) -> float:
 
 def _folder_of(hf: Any) -> Path:
     """The released configuration of the same tower."""
-    names = {"idefics2": "idefics2-8b", "qwen3_vl": "qwen3-vl-4b" if hf.text_config.hidden_size == 2560 else "qwen3-vl-8b"}
+    names = {
+        "idefics2": "idefics2-8b",
+        "qwen3_vl": "qwen3-vl-4b" if hf.text_config.hidden_size == 2560 else "qwen3-vl-8b",
+    }
     return SHAPES / names[hf.model_type]
 
 
