@@ -16,7 +16,7 @@ python=${PYTHON:-python}
 if [ "${1:-}" = --short ]; then
     shift
     module=tests.gpu.short
-    missing=$("$python" tests/gpu/missing.py | tr '\n' ' ')
+    missing=$("$python" tests/gpu/missing.py | xargs)
     if [ -n "$missing" ] && [ -n "${WHEELS:-}" ]; then
         # an environment that sees all the interpreter has, and the wheels: an environment variable would not reach every child
         venv=$PWD/runs/gpu/venv
@@ -25,7 +25,7 @@ if [ "${1:-}" = --short ]; then
         "$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))' >"$site/parent.pth"
         "$python" -m pip install --quiet --no-deps --no-index --no-compile --target "$site" "$WHEELS"/*.whl
         python=$venv/bin/python
-        missing=$("$python" tests/gpu/missing.py | tr '\n' ' ')
+        missing=$("$python" tests/gpu/missing.py | xargs)
     fi
     [ -z "$missing" ] || { echo "error: $python lacks $missing: see tests/gpu_wheels.txt, then WHEELS=folder" >&2; exit 2; }
 fi
