@@ -55,14 +55,19 @@ class Config:
 
 @dataclasses.dataclass(frozen=True)
 class Line:
-    """`arguments` are those of `python -m module`, which writes a JSON file of figures to its `--output`; `summary`
-    makes a line of text of it."""
+    """`arguments` are those of `python -m module`, which writes a JSON file of figures to its `--output`, or as gpu.json
+    into an `--output_dir` of its own; `summary` makes a line of text of it."""
 
     name: str
     limit_s: float
     module: str
     arguments: Callable[[Config], dict[str, Any]]
     summary: Callable[[Any], str] = str
+    has_folder: bool = False
+
+    def output(self, config: Config) -> Path:
+        folder = config.output_dir.absolute()
+        return folder / self.name / "gpu.json" if self.has_folder else folder / f"{self.name}.json"
 
 
 def lines() -> list[Line]:
@@ -73,7 +78,7 @@ def lines() -> list[Line]:
     few = {"samples": 8, "sample_len": 4096, "steps": 3}
     return [
         Line("ceilings", 40, "tests.gpu.ceilings", _cpu({}, {}), _ceilings),
-        Line("parity", 90, "tests.gpu", _parity, _parity_summary),
+        Line("parity", 90, "tests.gpu", _parity, _parity_summary, has_folder=True),
         Line(
             "training_qwen3_vl_4b", 75, train, _training("qwen3-vl-4b", packed, freeze_vision=False), _training_summary
         ),
@@ -144,12 +149,10 @@ def _run(line: Line, config: Config, left_s: float) -> Result:
         result.status, result.reason = "skip", "no time was left"
         console.print(f"{line.name}: skip, no time was left")
         return result
-    output = (config.output_dir / f"{line.name}.json").absolute()
+    output = line.output(config)
     output.unlink(missing_ok=True)
-    flags = {"output": output, **line.arguments(config)}
-    if flags["output"] is None:
-        del flags["output"]
-    command = [sys.executable, "-m", line.module, *_words(flags)]
+    written = {"output_dir": output.parent} if line.has_folder else {"output": output}
+    command = [sys.executable, "-m", line.module, *_words(written | line.arguments(config))]
     result.commands.append(shlex.join(command).replace(sys.executable, "python").replace(f"{ROOT}/", ""))
     failure = _stopped_at(command, limit_s, config.output_dir / "logs" / f"{line.name}.log")
     result.seconds = round(time.monotonic() - begin, 1)
@@ -216,8 +219,7 @@ def _cpu(flags: dict[str, Any], small: dict[str, Any]) -> Callable[[Config], dic
 
 
 def _parity(config: Config) -> dict[str, Any]:
-    folder = config.output_dir.absolute() / "parity"
-    return {"only": ["parity_with_our_layers"], "output_dir": folder} | ({"cpu": True} if config.cpu else {})
+    return {"only": ["parity_with_our_layers"]} | ({"cpu": True} if config.cpu else {})
 
 
 def _training(shape: str, flags: dict[str, Any], freeze_vision: bool) -> Callable[[Config], dict[str, Any]]:
