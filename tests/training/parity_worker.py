@@ -165,7 +165,12 @@ def compare(text: str, megatron_folder: Path, reference: Reference, with_columns
     losses: dict[str, torch.Tensor] = {}
     with lengths_of_last_layer(chunks) as lengths:
         loss = step(chunks, batches, Sft(), losses)
-    if lengths and not {"sp", "full", "selective", "packed"} & set(text.split(",")) and config.cp == 1 and not on_te(chunks):
+    if (
+        lengths
+        and not {"sp", "full", "selective", "packed"} & set(text.split(","))
+        and config.cp == 1
+        and not on_te(chunks)
+    ):
         assert lengths == [batch.num_read for batch in batches], "the last layer computes what nobody reads"
         assert all(length < batch.tokens.size(1) for length, batch in zip(lengths, batches, strict=True))
     gradients = reference.gradients_of(chunks, config)
