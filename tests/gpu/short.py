@@ -55,7 +55,7 @@ class Config:
 
 @dataclasses.dataclass(frozen=True)
 class Line:
-    """`arguments` are those of `python -m module`, which writes a JSON file of figures to its `--output`, or as gpu.json
+    """`arguments` are those of `python -m module`, which writes figures as JSON to its `--output`, or as gpu.json
     into an `--output_dir` of its own; `summary` makes a line of text of it."""
 
     name: str
