@@ -1,4 +1,6 @@
-"""What a user of transformers gets on the same GPU: `python -m benchmarks.training_gpu_baseline --shape qwen3-vl-4b`.
+"""What a user of transformers gets on the same GPU.
+
+    python -m benchmarks.training_gpu_baseline --shape qwen3-vl-4b
 
 Hugging Face's model in bf16 with SDPA attention, gradient checkpointing where `--ac full`, PyTorch's fused AdamW; the
 same samples as `benchmarks/training_gpu.py`, one row a sample without padding. `--compile` compiles the layers of the
