@@ -42,7 +42,7 @@ def refuse_state(_: Any, __: Any) -> None:
 
 
 def empty_dict(*arguments: Any) -> collections.OrderedDict:
-    """Stands for OrderedDict, which pickles call without arguments; one that is given a dict would copy it each time."""
+    """Stands for OrderedDict, which pickles call without arguments; given a dict it would copy that each time."""
     if arguments:
         refuse("collections", "OrderedDict with content")
     return collections.OrderedDict()

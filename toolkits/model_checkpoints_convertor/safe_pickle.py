@@ -4,7 +4,6 @@ Checkpoints of PyTorch and Megatron carry pickles. A pickle names functions and 
 the reader's table is refused, and names that only carry what no conversion needs become an `Ignored`.
 """
 
-import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -36,7 +35,7 @@ class Ignored:
         return id(self)
 
 
-class Namespace(types.SimpleNamespace):
+class Namespace:
     """Takes its state as it is: to copy it as often as a pickle asks could fill the memory."""
 
     def __setstate__(self, state: Any) -> None:
