@@ -24,6 +24,7 @@ from environments.browser.cdp import RefusedError
 from environments.browser.keyboard import ENTER, keystrokes, press
 from environments.browser.page import Page, script
 from environments.browser.pointer import Place, click, drag, locate
+from environments.browser.scrolling import scroll
 from environments.browser.settle import settle
 from environments.browser.tree import AXNode
 from environments.browser.widgets import choose, give_file, list_files, slide
@@ -143,11 +144,8 @@ async def _type(page: Page, node: AXNode, place: Place, text: str) -> str:
 
 @_carry_out.register
 async def _(action: Scroll, page: Page, scene: Scene) -> str:
-    moved = None
-    if action.label is not None:
-        moved = await page.run_on(_node(scene, action.label), script("scroll.js"), action.direction)
-    if moved is None:  # the window, or an element in a frame that has nothing to scroll
-        moved = await page.run(script("scroll.js"), action.direction)
+    node = None if action.label is None else _node(scene, action.label)
+    moved = await scroll(page, node, action.direction)
     return "" if moved else f"Nothing moved: it cannot be scrolled further {action.direction}."
 
 
