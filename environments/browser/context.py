@@ -1,7 +1,7 @@
 """A browser context and its tabs, those that we open and those that pages open themselves.
 
-A tab that a page opens is kept as what it is: it has its opener, may be written into by it, takes a form's POST once, and
-may close itself. Chromium holds it until it has our viewport, user agent and listeners, so nothing of it is missed.
+A tab that a page opens is kept as what it is: it has its opener, may be written into by it, takes a form's POST once,
+and may close itself. Chromium holds it until it has our viewport, user agent and listeners, so nothing of it is missed.
 """
 
 import asyncio

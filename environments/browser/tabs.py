@@ -84,8 +84,8 @@ class Tabs:
         self._context.take_arrived()
 
     async def follow(self, start_url: str) -> str:
-        """Turn to what pages opened, or sent elsewhere in a tab they had opened, and back from what closed itself; where
-        nothing is left, to a new tab at `start_url`. Returns sentences about it, or "".
+        """Turn to what pages opened, or sent elsewhere in a tab they had opened, and back from what closed itself;
+        where nothing is left, to a new tab at `start_url`. Returns sentences about it, or "".
         """
         said, before = [], self.front
         for _ in range(MAX_TURNS):

@@ -32,10 +32,12 @@ _WORDS = re.compile(
     | unusual\ (?:traffic|activity)\ (?:from|coming\ from|on)\ your | enter\ the\ (?:characters|letters)\ you\ see
     | (?:press|click)\ (?:&|and)\ hold | slide\ (?:right\ )?to\ (?:verify|complete|continue)
     | (?:complete|solve)\ (?:the|this)\ (?:captcha|puzzle|security\ check|challenge)
-    | made\ us\ think\ (?:that\ )?you\ (?:are|were|might\ be)\ a\ (?:ro)?bot | (?:automated|robotic)\ (?:requests|queries|access)
+    | made\ us\ think\ (?:that\ )?you\ (?:are|were|might\ be)\ a\ (?:ro)?bot
+    | (?:automated|robotic)\ (?:requests|queries|access)
     | you\ (?:don't|do\ not)\ have\ permission\ to\ access .{0,300}? \ on\ this\ server
     | you\ (?:have\ been|are)\ (?:blocked|being\ rate\ limited|unable\ to\ access)
-    | your\ (?:access|ip(?:\ address)?|request|requests|network)\ (?:to\ this\ (?:site|service)\ )?(?:has|have|was|is)\ (?:been\ )?(?:limited|blocked|banned)
+    | your\ (?:access|ip(?:\ address)?|request|requests|network)\ (?:to\ this\ (?:site|service)\ )?
+      (?:has|have|was|is)\ (?:been\ )?(?:limited|blocked|banned)
     | requests?\ (?:from\ your\ (?:ip|network)\ )?(?:has|have|was|were|could\ not)\ be(?:en)?\ (?:blocked|satisfied)
     | (?:sent|received|making)\ too\ many\ requests | enable\ (?:javascript\ and\ )?cookies\ to\ continue
     )""",
@@ -43,7 +45,8 @@ _WORDS = re.compile(
 )
 _CHALLENGE = re.compile(
     r"""(?:RootWebArea|Iframe|checkbox|img|image|textbox|slider|button)\ ['"][^'"\n]{0,40}
-    (?:captcha|not\ a\ robot|security\ challenge|verify\ you\ are\ human|human\ challenge|characters\ you\ see|slide\ to)""",
+    (?:captcha|not\ a\ robot|security\ challenge|verify\ you\ are\ human|human\ challenge|characters\ you\ see
+    |slide\ to)""",
     re.IGNORECASE | re.VERBOSE,
 )
 _TRACE = re.compile(
@@ -53,7 +56,8 @@ _TRACE = re.compile(
 _TITLE = re.compile(r"""RootWebArea (['"])(.*?)\1(?=\s|$)""")
 _LINK = re.compile(r"""(?m)^\s*(?:\[\d+\] )?link\b""")
 _FIELD = re.compile(
-    r"""(?mi)^\s*(?:\[\d+\]\ )?(?:textbox|searchbox|combobox|radio|spinbutton|menuitem|tab)\b(?!.*(?:captcha|characters|letters))""",
+    r"(?mi)^\s*(?:\[\d+\] )?(?:textbox|searchbox|combobox|radio|spinbutton|menuitem|tab)\b"
+    r"(?!.*(?:captcha|characters|letters))"
 )
 _NAMES = re.compile(r"""(['"])(.+?)\1(?=\s|$)""")
 

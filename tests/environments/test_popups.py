@@ -23,7 +23,8 @@ PAGES = {
 <script>onmessage = (event) => out.textContent = 'told ' + event.data
 let child, made = new Blob(['<h1>Made of a blob</h1>'], {type: 'text/html'})</script>
 <button onclick="window.open('/pick', 'pick', 'width=200,height=100')">Pick</button>
-<button onclick="child = window.open(); child.document.write('<h1>Written here</h1>'); child.document.close()">Write</button>
+<button onclick="child = window.open(); child.document.write('<h1>Written here</h1>');
+  child.document.close()">Write</button>
 <button onclick="window.open(window.URL.createObjectURL(made))">Blob</button>
 <button onclick="child = window.open(''); setTimeout(() => child.location = '/late', 700)">Late</button>
 <a href="/quiet" target=_blank rel="noopener noreferrer">Quiet link</a>
@@ -31,7 +32,8 @@ let child, made = new Blob(['<h1>Made of a blob</h1>'], {type: 'text/html'})</sc
 <button>Post</button></form>
 <button onclick="for (let i = 0; i < 3; i++) window.open('/one?' + i)">Three</button>
 <button onclick="window.open('/mother')">Mother</button>
-<button onclick="child = window.open('/one'); setTimeout(() => { child.close(); out.textContent = 'gone ' + child.closed }, 300)">Brief</button>
+<button onclick="child = window.open('/one');
+  setTimeout(() => { child.close(); out.textContent = 'gone ' + child.closed }, 300)">Brief</button>
 <button onclick="window.open('http://127.0.0.1:9/')">Dead</button>
 <button onclick="window.open('/pick', 'pick'); location = '/moved'">Leave</button>
 <button onclick="window.open('/one?' + Date.now(), 'same')">Again</button>
