@@ -158,7 +158,13 @@ def _grown(pair: LowRank | None, shape: tuple[int, int], rank: int, scale: float
 
 
 def write_peft_adapter(
-    adapter: Adapter, folder: Path, family: Family, config: Any, base: str, dtype: torch.dtype | None, narrowing: Narrowing
+    adapter: Adapter,
+    folder: Path,
+    family: Family,
+    config: Any,
+    base: str,
+    dtype: torch.dtype | None,
+    narrowing: Narrowing,
 ) -> None:
     """`adapter_model.safetensors` and `adapter_config.json`, as `PeftModel.from_pretrained` reads them."""
     pairs = {_in_memory(name, family).removesuffix(".weight"): _lively(pair) for name, pair in adapter.pairs.items()}
