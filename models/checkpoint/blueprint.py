@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from common.errors import UserError
 from models.family import Family
 from models.weight_table import find_spelling
 
@@ -21,9 +22,17 @@ class Blueprint:
 
 
 def blueprint(family: Family, config: Any) -> Blueprint:
-    """Of the model that `config`, as `family.read_config` gives it, describes."""
-    with torch.device("meta"):
-        model = family.auto_model().from_config(config)
+    """Of the model that `config`, as `family.read_config` gives it, describes.
+
+    Raises:
+        UserError: it describes none, such as layers of a negative size.
+    """
+    try:
+        with torch.device("meta"):
+            model = family.auto_model().from_config(config)
+    except Exception as error:  # transformers and torch raise many kinds
+        line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise UserError(f"config.json describes no model ({line})") from None
     parameters = model.state_dict()
     shapes, modules = {}, {}
     for name in (name for weight in family.weight_table(config) for name in weight.hf):

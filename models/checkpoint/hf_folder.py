@@ -142,7 +142,10 @@ def _named_twice(kind: Family, spelled: dict[str, str], stored: dict[str, Stored
 
 
 def _check_shapes(folder: HfFolder) -> None:
-    expected = blueprint(folder.family, folder.config).shapes
+    try:
+        expected = blueprint(folder.family, folder.config).shapes
+    except UserError as error:
+        raise UserError(f"{folder.path}: {error}") from None
     rows = folder.config.get_text_config().vocab_size
     for name, tensor in folder.stored.items():
         if tensor.shape == expected[name]:

@@ -172,6 +172,12 @@ def test_what_was_done_to_it_since(change: Any, base_of: Callable[[str], Path], 
     assert refusal is None if words is None else words in str(refusal)
 
 
+def test_without_targets_its_tensors_say_them(base_of: Callable[[str], Path], tmp_path: Path) -> None:
+    folder = drawn.save_adapter(base_of("llama"), tmp_path / "adapter", lora(target_modules=["q_proj", "v_proj"]))
+    drawn.without_targets(folder, random.Random(0))  # which are what PEFT takes for a llama
+    assert check(base_of("llama"), folder, tmp_path / "out") is None
+
+
 @pytest.mark.parametrize("kind", ["qwen3", "glm", "smolvlm"])
 def test_adapters_of_any_family(kind: str, base_of: Callable[[str], Path], tmp_path: Path) -> None:
     base = base_of(kind)
