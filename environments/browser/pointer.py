@@ -6,8 +6,8 @@ from typing import Any
 
 from environments.browser.cdp import Params, RefusedError
 from environments.browser.frames import Frame
-from environments.browser.layout import Box, overlap
 from environments.browser.page import Page, script
+from environments.browser.projection import Box, overlap
 
 INPUT_TIMEOUT_S = 10.0  # a page that does not even take a click hangs
 DRAG_STEPS = 8  # pages follow the mouse on its way, not only where it ends

@@ -71,6 +71,14 @@ class Worlds:
             raise RefusedError("the marked element is gone")
         return answer["result"]["objectId"]
 
+    async def remembered(self, frame: Frame, name: str) -> list[str]:
+        """What a script remembered there as the array `name`, as objects."""
+        array = (await self._evaluate(frame, f"{NAME}.{name}", {}, TIMEOUT_S))["result"]
+        request = {"objectId": array["objectId"], "ownProperties": True}
+        entries = (await self._send("Runtime.getProperties", request, TIMEOUT_S, frame))["result"]
+        found = {int(entry["name"]): entry["value"]["objectId"] for entry in entries if entry["name"].isdecimal()}
+        return [found[index] for index in sorted(found)]
+
     async def _evaluate(self, frame: Frame, call: str, options: Params, timeout_s: float) -> Params:
         """Evaluate in the world that is known from the last call, or in a new one."""
         if (world := self._ids.get(frame.id)) is not None:
