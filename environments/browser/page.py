@@ -188,8 +188,8 @@ class Page:
         return await self._worlds.remembered(frame, name)
 
     async def keep_accessible(self, frame: Frame | None) -> None:
-        """Have the frame's process keep its accessibility tree, which each question would build anew otherwise; None: let
-        all go, since keeping it up to date costs the page time."""
+        """Have the frame's process keep its accessibility tree, which each question would build anew otherwise. None:
+        let all go, since keeping it up to date costs the page time."""
         if frame is not None and frame.session_id not in self._accessible:
             self._accessible.add(frame.session_id)
             await self.send("Accessibility.enable", frame=frame)
