@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from jinja2 import TemplateError
 from PIL import Image
 from transformers import BatchFeature, BitsAndBytesConfig
 from transformers.utils import logging
@@ -103,10 +102,7 @@ class VisionLanguageModel:
         """Token ids of a conversation whose content is a list of {"type": "text" | "image"} parts, up to where the
         next reply begins; a `complete` one ends with its own. `sizes` are (height, width) of its images, `tools` what
         the template is told that may be called."""
-        try:
-            text = render(self.processor, self.images, messages, sizes, not complete, tools)
-        except TemplateError as error:
-            raise UserError(f"the model's chat template refuses these messages: {_first_line(error)}") from None
+        text = render(self.processor, self.images, messages, sizes, not complete, tools)
         with self._tokenizing:
             return tokenize(self.processor.tokenizer, text).ids
 
