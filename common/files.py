@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import hashlib
+import io
 import json
 import os
 import secrets
@@ -60,9 +61,9 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def read_json(path: Path) -> Any:
-    """Parse a JSON file; `UserError` says which file and where it breaks."""
+    """Parse a JSON file in any encoding of `decode_text`; `UserError` says which file and where it breaks."""
     try:
-        return parse_json(Path(path).read_bytes().decode())
+        return parse_json(decode_text(Path(path).read_bytes()))
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except IsADirectoryError:
@@ -92,10 +93,49 @@ def _link_or_copy(source: str, target: str) -> None:
         shutil.copy2(source, target)
 
 
+def decode_text(content: bytes) -> str:
+    """A text file's content: UTF-8, UTF-16 or UTF-32, with a byte order mark or, where it begins as JSON does, without.
+
+    Raises:
+        UnicodeDecodeError: it is none of these.
+    """
+    return content.decode(json.detect_encoding(content)).removeprefix("\ufeff")
+
+
 def read_lines(path: Path) -> list[str]:
-    """The lines of a UTF-8 file. `str.splitlines` would also cut inside JSON strings, at U+2028 and its like."""
-    with open(path, encoding="utf-8") as file:
-        return [line.rstrip("\n") for line in file]
+    """The lines of a text file (`decode_text`), however they end. `str.splitlines` would also cut inside JSON strings,
+    at U+2028 and its like."""
+    return [line.rstrip("\n") for line in io.StringIO(decode_text(Path(path).read_bytes()), newline=None)]
+
+
+def read_records(path: Path) -> list[tuple[str, Any]]:
+    """(where it stands, its value) of each record of a file: JSON lines, a list of records, or a single one.
+
+    Raises:
+        UserError: no such file, no text, or a record that is no JSON.
+    """
+    try:
+        lines = [(number, line) for number, line in enumerate(read_lines(path), start=1) if line.strip()]
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: not a text file; give JSON or JSON lines, in UTF-8 or UTF-16") from None
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}") from None
+    try:
+        whole = parse_json("\n".join(line for _, line in lines))
+    except ValueError as error:
+        if lines and lines[0][1].lstrip().startswith("["):
+            raise UserError(f"{path}: not valid JSON ({error})") from None
+        return [(f"{path}:{number}", _parse_line(line, f"{path}:{number}")) for number, line in lines]
+    if not isinstance(whole, list):
+        return [(f"{path}:{lines[0][0]}", whole)]
+    return [(f"{path}: record {number}", value) for number, value in enumerate(whole, start=1)]
+
+
+def _parse_line(line: str, where: str) -> Any:
+    try:
+        return parse_json(line)
+    except ValueError as error:
+        raise UserError(f"{where}: not valid JSON ({error})") from None
 
 
 def file_digest(path: Path, kind: str = "xxh128") -> str:

@@ -214,6 +214,7 @@ def read_manifest(folder: str | Path, verify: bool = False) -> dict[str, Any]:
     if not (folder / "manifest.json").exists():
         raise UserError(
             f"{folder}: not a shard folder (no manifest.json); make one with toolkits/convert_to_tar_data.py"
+            f"{_of_others(folder)}"
         )
     manifest = read_json(folder / "manifest.json")
     try:
@@ -232,6 +233,11 @@ def read_manifest(folder: str | Path, verify: bool = False) -> dict[str, Any]:
     return manifest
 
 
+def _of_others(folder: Path) -> str:
+    has_tars = any(any(folder.glob(f"*.{ending}")) for ending in ("tar", "tgz", "tar.gz"))
+    return ", after toolkits/import_data.py --format webdataset took in its tars" if has_tars else ""
+
+
 def read_shard(path: str | Path) -> Iterator[Sample]:
     """The samples of one tar, in order.
 
@@ -243,7 +249,10 @@ def read_shard(path: str | Path) -> Iterator[Sample]:
     matches = [(_MEMBER_NAME.fullmatch(member.name), member) for member in members]
     for match, member in matches:
         if match is None:
-            raise UserError(f"{path}: unexpected member {member.name!r}")
+            raise UserError(
+                f"{path}: unexpected member {member.name!r}, so no tar of Elcano's (<id>.0.png, <id>.json); "
+                "toolkits/import_data.py --format webdataset takes in others'"
+            )
     with open(path, "rb") as file:
 
         def fetch(name: str) -> bytes:

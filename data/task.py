@@ -3,13 +3,14 @@
 import dataclasses
 import json
 import re
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
 from common.fields import check_fields
-from common.files import parse_json, read_lines, write_atomic
+from common.files import read_records, write_atomic
 from common.terminal import printable
 from data.names import check_name
 
@@ -25,7 +26,8 @@ class Task:
     `storage_state` is a file of cookies and local storage to begin with, as Playwright writes it (someone logged in);
     it is checked when a campaign starts, since only that needs it.
     `backend` names a server whose state all its tasks share; one that `changes_backend` is alone there while it runs.
-    The id names folders and files, so it is checked (`data.names`).
+    The id names folders and files, so it is checked (`data.names`). `extra` are fields of its file that mean nothing
+    here; they stay with the task.
     """
 
     id: str
@@ -39,6 +41,7 @@ class Task:
     storage_state: str = ""
     backend: str = ""
     changes_backend: bool = False
+    extra: dict[str, Any] = dataclasses.field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         check_name("the task id", self.id)
@@ -52,7 +55,9 @@ class Task:
 
     def to_json(self) -> dict[str, Any]:
         """The JSONL object; empty optional fields are left out."""
-        return {key: value for key, value in dataclasses.asdict(self).items() if value not in ("", None, False)}
+        fields = dataclasses.asdict(self)
+        extra = fields.pop("extra")
+        return {key: value for key, value in fields.items() if value not in ("", None, False)} | extra
 
 
 _SPLIT = re.compile(r"-(IL|optim-\d+|test(-\d+)?|validation|human-extend)$")
@@ -63,68 +68,83 @@ def family_of_task(task_id: str) -> str:
     return _SPLIT.sub("", task_id.rpartition("--")[0]) or task_id
 
 
-_FIELDS = {field.name for field in dataclasses.fields(Task)}
+_FIELDS = {field.name for field in dataclasses.fields(Task)} - {"extra"}
 _REQUIRED = ("id", "ques", "web")
 _PRINTED = ("web", "web_name", "domain", "subdomain", "website", "storage_state")  # in reports and messages
+_OTHER_NAMES = {
+    "id": ("task_id",),
+    "ques": ("confirmed_task", "question", "instruction"),
+    "web": ("website", "url", "start_url"),
+}
+"""What other projects call the required fields (Online-Mind2Web and its like), taken where ours is not there."""
+_SHOWN_FIELDS = 12
 
 
 def read_tasks(path: str | Path) -> list[Task]:
-    """Read a JSONL task file.
+    """Read a task file: JSON lines, a JSON list, or one object. Fields that mean nothing here are kept, and named once.
 
     Raises:
-        UserError: naming `file:line`, for a missing file, broken JSON, a missing or unknown field, or a repeated id.
+        UserError: naming the file and the line or record, for a missing file, broken JSON, a missing field, or a
+            repeated id.
     """
     path = Path(path)
-    try:
-        lines = read_lines(path)
-    except (FileNotFoundError, IsADirectoryError):
-        raise UserError(f"{path}: no such task file; give a JSONL file with id, ques and web on each line") from None
-    except UnicodeDecodeError:
-        raise UserError(
-            f"{path}: not a UTF-8 text file; give a JSONL file with id, ques and web on each line"
-        ) from None
+    if not path.is_file():
+        raise UserError(f"{path}: no such task file; give a JSONL file with id, ques and web on each line")
     tasks: dict[str, Task] = {}
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        task = _parse(line, where=f"{path}:{number}")
+    unknown: dict[str, None] = {}
+    for where, fields in read_records(path):
+        task = task_from_json(fields, where)
         if task.id in tasks:
-            raise UserError(f"{path}:{number}: the id {task.id!r} stands on an earlier line too; ids must be unique")
+            raise UserError(f"{where}: the id {task.id!r} stands on an earlier line too; ids must be unique")
         tasks[task.id] = task
+        unknown.update(dict.fromkeys(task.extra))
     if not tasks:
         raise UserError(f"{path}: holds no task")
+    if unknown:
+        names = ", ".join([*unknown][:_SHOWN_FIELDS]) + (" ..." if len(unknown) > _SHOWN_FIELDS else "")
+        print(printable(f"{path}: fields that mean nothing here are kept: {names}"), file=sys.stderr)
     return list(tasks.values())
-
-
-def _parse(line: str, where: str) -> Task:
-    try:
-        fields = parse_json(line)
-    except json.JSONDecodeError as error:
-        raise UserError(f"{where}: not valid JSON ({error.msg} at column {error.colno})") from None
-    except ValueError as error:
-        raise UserError(f"{where}: not valid JSON ({error})") from None
-    return task_from_json(fields, where)
 
 
 def task_from_json(fields: Any, where: str) -> Task:
     """A task as it stands in a JSON file; `UserError`, which begins with `where`, for what is none."""
     if not isinstance(fields, dict):
         raise UserError(f"{where}: a task is a JSON object, this is {type(fields).__name__}")
-    for name in fields:
-        if name not in _FIELDS:
-            raise UserError(f"{where}: unknown task field {name!r}; known are {', '.join(sorted(_FIELDS))}")
+    fields = _with_our_names(fields)
     for name in _REQUIRED:
         if not isinstance(fields.get(name), str) or not fields[name].strip():
             raise UserError(f"{where}: the task needs a non-empty text field {name!r}")
+    known = {name: value for name, value in fields.items() if name in _FIELDS}
     try:
-        task = Task(**fields)
+        task = Task(**known, extra={name: value for name, value in fields.items() if name not in _FIELDS})
         check_fields("the task", task)
+        _check_extra(task.extra)
         for name in _PRINTED:
             if getattr(task, name) != printable(getattr(task, name)):
                 raise UserError(f"the task's {name} {getattr(task, name)!r} holds control characters")
         return task
     except UserError as error:
         raise UserError(f"{where}: {error}") from None
+
+
+def _check_extra(extra: Mapping[str, Any]) -> None:
+    try:
+        json.dumps(extra, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise UserError("a field of the task holds half of a surrogate pair, which is no text") from None
+
+
+def _with_our_names(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Required fields by our names, and an id as text. Of our fields null says nothing; of others NaN is null."""
+    named = {name: value for name, value in fields.items() if value is not None or name not in _FIELDS}
+    named |= {name: None for name, value in named.items() if value != value and name not in _FIELDS}
+    for ours, others in _OTHER_NAMES.items():
+        theirs = next((name for name in others if named.get(name) is not None), None)
+        if ours not in named and theirs is not None:
+            named[ours] = named.pop(theirs)
+    if type(named.get("id")) is int:
+        named["id"] = str(named["id"])
+    return named
 
 
 def write_tasks(path: str | Path, tasks: Iterable[Task]) -> None:

@@ -246,8 +246,7 @@ def _check_numbers(folder: Path, steps: Sequence[TrajectoryStep]) -> None:
 def _read_released(folder: Path) -> Trajectory:
     ques, web, steps = parse_messages(str(folder), read_json(folder / "interact_messages.json"))
     log = folder / "agent.log"
-    written = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
-    status, answer = released_end(written, steps)
+    status, answer = released_end(log.read_text(encoding="utf-8", errors="replace") if log.exists() else None, steps)
     task_id, run = split_folder_name(folder.name)
     evaluated = folder / "eval_res.json"
     return Trajectory(
@@ -257,7 +256,7 @@ def _read_released(folder: Path) -> Trajectory:
         ques=ques,
         web=web,
         steps=steps,
-        trees=[_read_tree(folder, step.number) for step in steps],
+        trees=_read_released_trees(folder, steps),
         status=status,
         answer=answer,
         outcome=read_outcome(folder) or (released_verdict(read_json(evaluated)) if evaluated.exists() else None),
@@ -275,21 +274,22 @@ def parse_messages(where: str, messages: Any) -> tuple[str, str, list[Trajectory
     if not ques or not rest.split():
         raise UserError(f"{where}: interact_messages.json does not open with 'Now given a task: ...'")
     users, replies = messages[1::2], messages[2::2]
-    if len(users) != len(replies):
-        raise UserError(f"{where}: interact_messages.json ends with an unanswered turn")
+    if not replies:
+        raise UserError(f"{where}: interact_messages.json holds no reply of an agent")
     steps = [
         TrajectoryStep(
             number=number, url="", reply=reply["content"], feedback=_feedback_of(_text_of([user])) if number > 1 else ""
         )
-        for number, (user, reply) in enumerate(zip(users, replies, strict=True), start=1)
+        for number, (user, reply) in enumerate(zip(users, replies, strict=False), start=1)  # the last may be unanswered
     ]
     return ques.strip(), rest.split()[0], steps
 
 
-def released_end(log: str, steps: Sequence[TrajectoryStep]) -> tuple[str, str | None]:
-    """(status, answer) by OpenWebVoyager's `agent.log`."""
-    finished = _FINISH_LINE in log
-    return FINISHED if finished else MAX_STEPS, _answer_of(steps[-1].reply) if finished else None
+def released_end(log: str | None, steps: Sequence[TrajectoryStep]) -> tuple[str, str | None]:
+    """(status, answer) by OpenWebVoyager's `agent.log`; where it was not kept, by the last reply."""
+    answer = _answer_of(steps[-1].reply)
+    finished = answer is not None if log is None else _FINISH_LINE in log
+    return FINISHED if finished else MAX_STEPS, answer if finished else None
 
 
 def released_verdict(evaluated: Any) -> Outcome:
@@ -297,6 +297,13 @@ def released_verdict(evaluated: Any) -> Outcome:
     last = evaluated[-1]
     verdict = Verdict.SUCCESS if last["success"] else Verdict.FAILURE
     return Outcome(verdict, judge="eval_res.json", raw=last["content"])
+
+
+def _read_released_trees(folder: Path, steps: Sequence[TrajectoryStep]) -> list[str]:
+    """Empty ones where no step has any: WebVoyager's agents that look at screenshots keep none."""
+    if not any(folder.glob("accessibility_tree*.txt")):
+        return [""] * len(steps)
+    return [_read_tree(folder, step.number) for step in steps]
 
 
 def _read_tree(folder: Path, number: int) -> str:

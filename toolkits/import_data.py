@@ -13,6 +13,7 @@
 | digirl, digiq      | DigiRL's and Digi-Q's `*.pt` trajectory lists               | either       |
 | webrl              | WebRL's processed steps, `*.pt`                             | samples      |
 | llava              | LLaVA's or ShareGPT's JSON and JSON lines                   | samples      |
+| webdataset         | plain webdataset tars, `.tgz` too                           | samples      |
 
 OpenWebVoyager's trajectories and sample JSON need no import: they are ours. Samples go on to convert_to_tar_data.py,
 with `--image_dirs` as `--image_dir` here; rewards and returns travel with them. Trajectories go on to
@@ -37,6 +38,7 @@ from toolkits.readers.folders import Tries
 from toolkits.readers.llava import read_llava
 from toolkits.readers.pae import import_pae
 from toolkits.readers.released_tar import read_released_tar
+from toolkits.readers.webdataset_tar import read_webdataset
 from toolkits.readers.webrl import read_webrl
 from toolkits.sample_records import check_record
 
@@ -46,6 +48,7 @@ _READERS: dict[str, Callable[[Path, Path, int], Iterator[dict[str, Any]]]] = {
     "digiq": read_digirl,
     "webrl": read_webrl,
     "llava": read_llava,
+    "webdataset": read_webdataset,
 }
 
 
@@ -56,12 +59,12 @@ _FOLDERS = {"pae": import_pae, "digirl": import_digirl, "digiq": import_digirl}
 class Config:
     """Read other projects' data into ours."""
 
-    format: Literal["openwebvoyager_tar", "pae", "digirl", "digiq", "webrl", "llava"]
+    format: Literal["openwebvoyager_tar", "pae", "digirl", "digiq", "webrl", "llava", "webdataset"]
     """What the files are; see the table above."""
     input_files: tuple[str, ...]
     """Files of that format."""
     image_dir: str = "."
-    """The folder that holds their images; for `openwebvoyager_tar`, where the tars' images go."""
+    """The folder that holds their images; for `openwebvoyager_tar` and `webdataset`, where the tars' images go."""
     save_json_file: str = ""
     """The sample file to write."""
     result_dir: str = ""

@@ -31,6 +31,9 @@ class JudgeFlags(Checked):
     eval_reply: Literal["auto", "json_schema", "json_object", "text"] = "auto"
     """How a model gives its verdict: by a JSON schema, as a JSON object, or as the last line of a text, which is what
     the published judges are asked for. `auto`: the first of these that the endpoint takes."""
+    eval_rules: Literal["whole", "published"] = "whole"
+    """How `webarena` compares. `whole`: addresses as browsers write them, words and numbers as wholes; `published`: as
+    WebArena's code looks for one text in another, for figures beside published ones."""
     eval_votes: Annotated[int, _ODD] = 1
     """Votes of a model, an odd number; the majority decides."""
     eval_timeout_s: Annotated[float, above(0)] = 120.0

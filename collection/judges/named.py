@@ -58,7 +58,7 @@ def _make(
         from collection.judges.webarena import WebArenaJudge
 
         check_no_fuzzy_answers(tasks)
-        return WebArenaJudge(), None
+        return WebArenaJudge(rules=flags.eval_rules), None
     return _make_model_judge(flags, results_dir, key, own_servers)
 
 
@@ -94,7 +94,7 @@ def _make_model_judge(
     if name == "digirl":
         return StepJudge(endpoint, flags.eval_trees, flags.eval_votes), ledger
     if name == "webarena":
-        return WebArenaJudge(endpoint), ledger
+        return WebArenaJudge(endpoint, flags.eval_rules), ledger
     prompt = prompts.PAE if name == "pae" else prompts.WEBVOYAGER
     shown = prompts.Shown(flags.eval_imgs, flags.eval_trees)
     return VerdictJudge(name, endpoint, prompt, shown, flags.eval_votes), ledger

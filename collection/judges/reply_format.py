@@ -40,6 +40,7 @@ class ReplyFormat:
             self.is_found, self.name = True, name
             self._cache.put(self._key, name, self._model)
             print(f"{self._url}: {self._model} {_SAID[name]}", file=sys.stderr)
+            self._first_is_over.set()
 
     @contextmanager
     def finding(self) -> Iterator[None]:

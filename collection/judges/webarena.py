@@ -6,14 +6,13 @@ What `program_html` looks at was read from the browser at the end of the traject
 """
 
 import html
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 from collection.judges.asking import ask_verdict
+from collection.judges.comparing import OR, Rules, clean, includes, leads_to
 from collection.judges.endpoint import Endpoint
 from collection.judges.fence import fenced
 from collection.judges.prompts import FUZZY_MATCH, UNACHIEVABLE_MATCH
@@ -26,14 +25,15 @@ from data.trajectory import INVALID, Trajectory, read_trajectory
 from environments.ground_truth import check_state
 
 NAME = "webarena"
-OR = " |OR| "
 
 
 @dataclass(frozen=True)
 class WebArenaJudge:
-    """`endpoint` is asked for fuzzy matches only; None refuses tasks that need one."""
+    """`endpoint` is asked for fuzzy matches only; None refuses tasks that need one. `rules`: how answers and addresses
+    are compared."""
 
     endpoint: Endpoint | None = None
+    rules: Rules = "whole"
     name: str = NAME
 
     def __call__(self, task: Task, folder: Path) -> Outcome:
@@ -55,7 +55,7 @@ class WebArenaJudge:
     def _checks(self, task: Task) -> list[Callable[[Task, Trajectory], str]]:
         known = {
             "string_match": self._check_answer,
-            "url_match": check_url,
+            "url_match": lambda task, trajectory: check_url(task, trajectory, self.rules),
             "program_html": check_pages,
             "site_state": lambda task, trajectory: check_state(task, trajectory.final_state()),
         }
@@ -74,7 +74,7 @@ class WebArenaJudge:
             if kind == "exact_match":
                 held = answer == clean(expected)
             elif kind == "must_include":
-                held = all(includes(answer, value, alone=len(expected) == 1) for value in expected)
+                held = all(includes(answer, value, len(expected) == 1, self.rules) for value in expected)
             elif kind == "fuzzy_match":
                 held = self._matches(task, answer, expected)
             else:
@@ -110,19 +110,13 @@ class WebArenaJudge:
         return ask_verdict(self.endpoint, prompt, "\n".join(case), form).meaning
 
 
-def check_url(task: Task, trajectory: Trajectory) -> str:
+def check_url(task: Task, trajectory: Trajectory, rules: Rules = "whole") -> str:
     """`url_match` with the rule GOLD in PRED: path contained, each named query parameter present."""
     rule = task.eval.get("url_note", "GOLD in PRED")
     if rule != "GOLD in PRED":
         raise UserError(f"task {task.id}: WebArena has no url rule {rule!r}")
-    url = trajectory.final_url()
-    path, query = _split_url(url)
-    wanted = [_split_url(reference) for reference in task.eval["reference_url"].split(OR)]
-    keys = {key for _, reference in wanted for key in reference}
-    allowed = {key: {value for _, reference in wanted for value in reference.get(key, [])} for key in keys}
-    held = any(reference in path for reference, _ in wanted)
-    held = held and all(allowed[key] & set(query.get(key, [])) for key in keys)
-    return "" if held else f"ended on {url}, expected {task.eval['reference_url']}"
+    url, expected = trajectory.final_url(), task.eval["reference_url"]
+    return "" if leads_to(url, expected, rules) else f"ended on {url}, expected {expected}"
 
 
 def check_pages(task: Task, trajectory: Trajectory) -> str:
@@ -142,28 +136,3 @@ def check_pages(task: Task, trajectory: Trajectory) -> str:
             if not held:
                 return f"{target['url']} does not hold {kind} {expected!r}"
     return ""
-
-
-def clean(text: str) -> str:
-    """Lower case, without white space and one pair of quotes around it."""
-    text = text.strip()
-    if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
-        text = text[1:-1]
-    return text.lower()
-
-
-def includes(answer: str, value: str, alone: bool) -> bool:
-    """Whether one of the alternatives in `value` is in the answer; a lone single character must be a word."""
-    for alternative in map(clean, value.split(OR)):
-        if alone and len(alternative) == 1:
-            if re.search(rf"(?<![\w.]){re.escape(alternative)}(?![\w]|\.\d)", answer):
-                return True
-        elif alternative in answer:
-            return True
-    return False
-
-
-def _split_url(url: str) -> tuple[str, dict[str, list[str]]]:
-    """(host and path without a slash at the end, query)."""
-    parts = urlsplit(url)
-    return (parts.netloc + parts.path).rstrip("/"), parse_qs(parts.query)

@@ -148,7 +148,7 @@ class UrlPolicy:
 
     def refuses_name(self, host: str, port: int) -> str:
         """Why this host may not be reached, whatever its address; "" when it may."""
-        host = _normal(host)
+        host = normal_host(host)
         if not _is_host(host):
             return "it is not a host"
         if _matches(host, self.deny):
@@ -167,7 +167,9 @@ class UrlPolicy:
             return "its address is on the deny-list"
         if origin in self.loopback and ip.is_loopback:
             return ""
-        if origin in self.private and (is_public_address or _may_be_private(ip) or ip == _as_address(_normal(host))):
+        if origin in self.private and (
+            is_public_address or _may_be_private(ip) or ip == _as_address(normal_host(host))
+        ):
             return ""
         return "" if is_public_address else f"{address} is not on the public internet"
 
@@ -180,19 +182,32 @@ class UrlPolicy:
 
 def host_and_port(host: str, port: int) -> str:
     """How an origin is written in a policy and in Chromium's list of what needs no proxy."""
-    host = _normal(host)
+    host = normal_host(host)
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def is_loopback_name(host: str) -> bool:
     """Whether a host is this machine without asking a name server (RFC 6761 for `localhost`, or a literal address)."""
-    address = _as_address(_normal(host))
+    address = _as_address(normal_host(host))
     return is_localhost(host) or bool(address and address.is_loopback)
 
 
 def is_localhost(host: str) -> bool:
     """Whether a host is `localhost` or a name below it."""
-    return f".{_normal(host)}".endswith(".localhost")
+    return f".{normal_host(host)}".endswith(".localhost")
+
+
+def normal_host(host: str) -> str:
+    """Lower case, without the root's dot, names of other scripts as browsers send them, addresses in one spelling."""
+    host = host.strip("[]").lower().rstrip(".")
+    if (address := _as_address(host)) is not None:
+        return str(_plain(address))
+    if host.isascii():
+        return host
+    try:
+        return host.encode("idna").decode()
+    except UnicodeError:
+        return host
 
 
 def is_public(address: str) -> bool:
@@ -229,38 +244,25 @@ def _origin(task: Task) -> tuple[str, int]:
         raise UserError(f"task {task.id}: {task.web!r} is not an address ({error})") from None
     if parts.scheme not in ("http", "https") or not host:
         raise UserError(f"task {task.id}: {task.web!r} is no place to begin; it must be http:// or https://")
-    if not _is_host(_normal(host)):
+    if not _is_host(normal_host(host)):
         raise UserError(f"task {task.id}: {host!r} in {task.web!r} is not the name of a host")
-    return _normal(host), port or _PORTS[parts.scheme]
+    return normal_host(host), port or _PORTS[parts.scheme]
 
 
 def _private_host(text: str) -> str:
     """`host:port` as the user wrote it."""
     host, colon, port = text.rpartition(":")
-    if not colon or not port.isdecimal() or not 0 < int(port) < 65536 or not _is_host(_normal(host.strip("[]"))):
+    if not colon or not port.isdecimal() or not 0 < int(port) < 65536 or not _is_host(normal_host(host.strip("[]"))):
         raise UserError(f"--private_hosts {text}: give host and port, such as 10.0.0.5:8080 or [fd00::5]:8080")
     return host_and_port(host.strip("[]"), int(port))
 
 
 def _listed_name(text: str) -> str:
     """A name of the allow- or deny-list; `*.` in front says no more than the name itself."""
-    name = _normal(text.removeprefix("*."))
+    name = normal_host(text.removeprefix("*."))
     if not _is_host(name):
         raise UserError(f"{text!r} is not a host; write example.com, or 10.0.0.5:8080 for --private_hosts")
     return name
-
-
-def _normal(host: str) -> str:
-    """Lower case, without the root's dot, names of other scripts as browsers send them, addresses in one spelling."""
-    host = host.strip("[]").lower().rstrip(".")
-    if (address := _as_address(host)) is not None:
-        return str(_plain(address))
-    if host.isascii():
-        return host
-    try:
-        return host.encode("idna").decode()
-    except UnicodeError:
-        return host
 
 
 def _is_host(host: str) -> bool:

@@ -26,14 +26,14 @@ LINES = {
 }
 WRONG: dict[str, list[Any]] = {
     "eval": ["x", [1], 5, True],
-    "web_name": [[1], {}, 5, None],
+    "web_name": [[1], {}, 5],
     "domain": [{}, 1.5],
     "storage_state": [5, ["x"], {"cookies": []}, "a\0b", "\x1b[2J"],
     "backend": [{}, 0],
-    "changes_backend": ["yes", 1, None],
+    "changes_backend": ["yes", 1],
     "ques": [None, 5, [], ""],
     "web": [None, 5, "\n"],
-    "id": [None, 5, "", "a/b", ".", "..", "a\0b", "\ud800", "x" * 300],
+    "id": [None, True, 5.0, "", "a/b", ".", "..", "a\0b", "\ud800", "x" * 300],
 }
 
 

@@ -53,16 +53,17 @@ def test_a_trajectory_holds_what_the_agent_saw_and_said(
 
 
 def test_slow_judges_hold_up_no_other_session(collector: Collector, url: str) -> None:
-    """No verdict is given before all eight sessions have ended their episodes and asked for theirs."""
-    arrived = threading.Barrier(8)
+    """After the first, which finds out the format, no verdict is given before all sessions have asked for theirs."""
+    is_first, arrived = threading.Lock(), threading.Barrier(5)
 
     def judge(request: Request) -> tuple[int, Any]:
-        with contextlib.suppress(threading.BrokenBarrierError):
-            arrived.wait(timeout=60)
-        return 200, completion("judge", "Verdict: SUCCESS", [])
+        if not is_first.acquire(blocking=False):
+            with contextlib.suppress(threading.BrokenBarrierError):
+                arrived.wait(timeout=60)
+        return 200, completion("judge", '{"reasoning": "It is done.", "verdict": "SUCCESS"}', [])
 
-    how = {"judge": "webvoyager", "api_eval_model": "judge", "eval_timeout_s": 100, "num_sessions": 8}
-    tasks = [task(number, f"{url}/", f"Restart | ANSWER; done {number}") for number in range(8)]
+    how = {"judge": "webvoyager", "api_eval_model": "judge", "eval_timeout_s": 100, "num_sessions": 6}
+    tasks = [task(number, f"{url}/", f"Restart | ANSWER; done {number}") for number in range(6)]
     with answering(judge) as endpoint:
         done = collector.run(tasks, api_localhost=f"{url}/predict", eval_api_base=f"{endpoint}/v1", **how)
     assert done.returncode == 0, done.stderr

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from collection.config.judging import JudgeFlags
+from collection.judges.comparing import includes
 from collection.judges.named import make_judge
 from collection.judges.webarena import WebArenaJudge
 from common.errors import UserError
@@ -108,3 +109,56 @@ def test_all_kinds_must_hold_and_unknown_ones_are_named(tmp_path):
     assert outcome.verdict is Verdict.FAILURE and outcome.reason.startswith("ended on")
     with pytest.raises(UserError, match="no evaluator 'python'"):
         WebArenaJudge()(task_of(eval_types=["python"]), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("reference", "answer", "whole", "published"),
+    [
+        ("0", "It costs $0.00", True, False),
+        ("0", "there are 10", False, False),
+        ("7", "7.0 stars", True, False),
+        ("31", "in 1931", False, True),
+        ("31", "$31.50", False, True),
+        ("1,250", "1250 kg", True, False),
+        ("42", "number 0042.", True, True),
+        ("no", "nothing was found", False, True),
+        ("lamp", "two lamps", True, True),
+        ("lamp", "a headlamp", False, True),
+        ("$3.20", "it is $3.205", False, True),
+        ("crème", "la crème brûlée", True, True),
+        ("价格", "这个价格是", True, True),
+    ],
+)
+def test_words_and_numbers_as_wholes_or_as_published(reference, answer, whole, published):
+    assert includes(answer, reference, True) is whole
+    assert includes(answer, reference, True, "published") is published
+
+
+@pytest.mark.parametrize(
+    ("reference", "url", "whole", "published"),
+    [
+        ("http://a.test/cart", "http://A.TEST/cart", True, False),
+        ("https://a.test:443/cart", "https://a.test/cart", True, False),
+        ("http://a.test/cart", "http://a.test:8080/cart", False, False),
+        ("http://a.test/na%c3%afve", "http://a.test/naïve", True, False),
+        ("http://a.test/%7Eann", "http://a.test/~ann", True, False),
+        ("http://bücher.test/", "http://xn--bcher-kva.test/x", True, False),
+        ("http://a.test/x", "http://ann:secret@a.test/x#end", True, True),
+        ("http://a.test./x", "http://a.test/x", True, False),
+        ("http://a.test/x", "http://a.test/y/../x", True, False),
+        ("http://a.test/cart", "http://a.test/cartoons", False, True),
+        ("http://a.test/cart", "http://evil.test/http://a.test/cart", False, True),
+        ("http://a.test/s?q=wool+hat", "http://a.test/s/?page=1&q=wool%20hat", True, True),
+        ("http://a.test/x", "http://a.test:99999999/x", False, False),
+    ],
+)
+def test_addresses_as_browsers_write_them_or_as_published(tmp_path, reference, url, whole, published):
+    task = task_of(eval_types=["url_match"], reference_url=reference)
+    folder = record(tmp_path, task, url=url)
+    assert WebArenaJudge()(task, folder).success is whole
+    assert WebArenaJudge(rules="published")(task, folder).success is published
+
+
+def test_a_flag_asks_for_the_published_rules(tmp_path):
+    judge, _ = make_judge(JudgeFlags(judge="webarena", eval_rules="published"), tmp_path, [task_of(eval_types=["x"])])
+    assert judge.rules == "published"

@@ -1,5 +1,8 @@
 """Task files: the field's own, and what is wrong with a broken one."""
 
+import codecs
+import json
+
 import pytest
 
 from common.errors import UserError
@@ -21,7 +24,8 @@ def test_reads_every_task_file_of_the_field(field_files):
         ("{", "2: not valid JSON"),
         ("[1]", "2: a task is a JSON object"),
         ('{"id": "b", "ques": "q"}', "2: the task needs a non-empty text field 'web'"),
-        ('{"id": "b", "ques": "q", "web": "w", "color": 1}', "2: unknown task field 'color'"),
+        ('{"id": true, "ques": "q", "web": "w"}', "2: the task needs a non-empty text field 'id'"),
+        ('{"id": "b", "ques": "q", "web": "w", "color": "\\ud800"}', "half of a surrogate pair"),
         (GOOD, "2: the id 'a--0' stands on an earlier line"),
         ('{"id": "../b", "ques": "q", "web": "w"}', "not a plain name"),
         ('{"id": "b--run3", "ques": "q", "web": "w"}', "ends as the folder of a try does"),
@@ -57,3 +61,62 @@ def test_a_question_may_hold_any_line_separator(tmp_path):
     tasks = [Task(id=f"a--{number}", ques=f"q\u2028\u0085\x1c{number}\n", web="http://x/") for number in range(2)]
     write_tasks(tmp_path / "tasks.jsonl", tasks)
     assert read_tasks(tmp_path / "tasks.jsonl") == tasks
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_any_encoding_and_line_end_of_the_field(tmp_path, encoding, line_end):
+    lines = [GOOD, "", '{"id": "b--1", "ques": "caf\u00e9 \u4ef7", "web": "http://x/"}', ""]
+    (tmp_path / "tasks.jsonl").write_bytes(line_end.join(lines).encode(encoding))
+    assert [task.ques for task in read_tasks(tmp_path / "tasks.jsonl")] == ["q", "caf\u00e9 \u4ef7"]
+
+
+@pytest.mark.parametrize("layout", ["list in lines", "list in one line", "one object in lines", "marked list"])
+def test_lists_and_single_objects(tmp_path, layout):
+    fields = json.loads(GOOD)
+    content = {
+        "list in lines": json.dumps([fields], indent=1),
+        "list in one line": json.dumps([fields]),
+        "one object in lines": json.dumps(fields, indent=1),
+        "marked list": codecs.BOM_UTF8.decode() + json.dumps([fields]),
+    }[layout]
+    (tmp_path / "tasks.json").write_text(content, encoding="utf-8")
+    assert read_tasks(tmp_path / "tasks.json") == [Task("a--0", "q", "http://x/")]
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (b"[" + GOOD.encode() + b",]", "tasks.json: not valid JSON"),
+        (f"[{GOOD}, {GOOD}]".encode(), "record 2: the id 'a--0' stands on an earlier line"),
+        (b"\x89PNG\r\n\x1a\n\xff", "not a text file"),
+        (b"PK\x03\x04\xff\xfe", "not a text file"),
+        (b"[" * 100_000, "nested too deeply"),
+    ],
+)
+def test_what_is_no_list_of_tasks_is_one_line(tmp_path, content, complaint):
+    (tmp_path / "tasks.json").write_bytes(content)
+    with pytest.raises(UserError, match=r"tasks\.json") as error:
+        read_tasks(tmp_path / "tasks.json")
+    assert complaint in str(error.value) and "\n" not in str(error.value)
+
+
+def test_fields_of_others_are_kept_and_named_once(tmp_path, capsys):
+    lines = [
+        {"id": 7, "ques": "q", "web": "http://x/", "task_id": "c61d", "Level": 1, "Final answer": float("nan")},
+        {"id": 8, "ques": "q", "web": "http://x/", "web_name": None, "Level": 2},
+        {"task_id": 9, "confirmed_task": "Find a tent", "website": "https://example.org/", "level": "easy"},
+        {"task_id": 10, "instruction": "Find a tent", "start_url": "https://example.org/"},
+    ]
+    (tmp_path / "tasks.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    tasks = read_tasks(tmp_path / "tasks.jsonl")
+    assert [(task.id, task.ques, task.web) for task in tasks] == [
+        ("7", "q", "http://x/"), ("8", "q", "http://x/"), ("9", "Find a tent", "https://example.org/"),
+        ("10", "Find a tent", "https://example.org/"),
+    ]  # fmt: skip
+    assert [task.site for task in tasks[1:3]] == ["x", "example.org"]
+    assert tasks[0].extra == {"task_id": "c61d", "Level": 1, "Final answer": None}
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and said.endswith("are kept: task_id, Level, Final answer, level\n")
+    write_tasks(tmp_path / "again.jsonl", tasks)
+    assert read_tasks(tmp_path / "again.jsonl") == tasks and hash(tasks[0])

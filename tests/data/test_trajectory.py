@@ -83,6 +83,40 @@ def test_our_folder_reads_as_openwebvoyagers(tmp_path):
     assert len(json.loads((folder / "interact_messages.json").read_text())) == 1 + 2 * len(ours.steps)
 
 
+def _as_released(folder):
+    _write(folder)
+    for name in ("trajectory.json", "steps.jsonl"):
+        (folder / name).unlink()
+
+
+def test_released_folders_need_neither_trees_nor_log(tmp_path):
+    folder = tmp_path / folder_name(TASK.id)
+    _as_released(folder)
+    for path in (*folder.glob("accessibility_tree*"), folder / "agent.log"):
+        path.unlink()
+    (folder / ".DS_Store").write_bytes(b"\0\0\0\1Bud1")
+    trajectory = read_trajectory(folder)
+    assert (trajectory.answer, trajectory.finished, trajectory.trees) == ("5", True, ["", ""])
+
+
+def test_released_folders_may_end_before_an_answer(tmp_path):
+    folder = tmp_path / folder_name(TASK.id)
+    _as_released(folder)
+    (folder / "agent.log").unlink()
+    messages = json.loads((folder / "interact_messages.json").read_text())
+    (folder / "interact_messages.json").write_bytes(json.dumps(messages[:-1]).encode("utf-16"))  # its reply never came
+    trajectory = read_trajectory(folder)
+    assert (trajectory.answer, trajectory.finished, len(trajectory.steps)) == (None, False, 1)
+
+
+def test_a_released_folder_that_lost_one_page_is_refused(tmp_path):
+    folder = tmp_path / folder_name(TASK.id)
+    _as_released(folder)
+    (folder / "accessibility_tree2.txt").unlink()
+    with pytest.raises(UserError, match=r"accessibility_tree2\.txt is missing"):
+        read_trajectory(folder)
+
+
 def test_a_prefix_is_not_complete(tmp_path):
     folder = tmp_path / folder_name(TASK.id)
     _write(folder, finish=False)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from common.files import parse_json
+from common.files import decode_text, parse_json
 from data.trajectory import parse_messages, released_end, released_verdict
 from toolkits.viewer.opened import read
 
@@ -20,12 +20,12 @@ def is_released(folder: Path) -> bool:
 def read_released(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """(as our trajectory.json, with the evaluator's `verdict`; steps); `UserError` where they cannot be read."""
     try:
-        messages = parse_json((read(folder, "interact_messages.json") or b"").decode())
+        messages = parse_json(decode_text(read(folder, "interact_messages.json") or b""))
         ques, web, steps = parse_messages("interact_messages.json", messages)
-        log = (read(folder, "agent.log") or b"").decode(errors="replace")
-        status, answer = released_end(log, steps)
+        log = read(folder, "agent.log")
+        status, answer = released_end(None if log is None else log.decode(errors="replace"), steps)
         told = read(folder, "eval_res.json")
-        verdict = released_verdict(parse_json(told.decode())) if told else None
+        verdict = released_verdict(parse_json(decode_text(told))) if told else None
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         if isinstance(error, UserError):
             raise
