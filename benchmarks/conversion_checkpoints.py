@@ -26,9 +26,10 @@ import torch
 from benchmarks.figures import Figure, plain, watched
 from common import cli
 from common.files import write_json
+from models.checkpoint.weight_files import open_weights
 from models.registry import family
 from models.weight_table import find_spelling
-from toolkits.model_checkpoints_convertor.hf_weights import SafetensorsWriter, open_hf_folder
+from toolkits.model_checkpoints_convertor.hf_weights import SafetensorsWriter
 
 _ROOT = Path(__file__).resolve().parent.parent
 _IDEFICS2_8B = {
@@ -105,7 +106,7 @@ def make_random_checkpoint(folder: Path, fields: dict[str, Any], max_shard_bytes
 
 def check_random_checkpoint(folder: Path) -> None:
     """Raises unless every tensor in `folder` is bitwise what `make_random_checkpoint` gave it."""
-    announced, stored = _announced(folder), open_hf_folder(folder)
+    announced, stored = _announced(folder), open_weights(folder)
     assert stored.keys() == dict(announced).keys(), "the round trip lost or added tensors"
     for name, values in _random_tensors(announced):
         assert stored[name].read().view(torch.int16).equal(values.view(torch.int16)), f"{name} changed"

@@ -1,41 +1,43 @@
-"""Training on GPUs at idefics2-8b's size: tokens/s, MFU and peak memory, with as many of its 32 layers as fit.
+"""Training on GPUs at a released model's width: tokens/s, MFU and peak memory, with as many of its layers as fit.
 
-    python -m benchmarks.training_gpu                       # all GPUs of this host, TP = their number
+    python -m benchmarks.training_gpu                       # idefics2-8b, all GPUs of this host, TP = their number
+    python -m benchmarks.training_gpu --shape qwen3-vl-4b --freeze_vision false --seq_len 32768 --rows 1
     python -m benchmarks.training_gpu --tp 1 --layers 8
     python -m benchmarks.training_gpu --cpu                 # a tiny model on two CPU ranks: proves this program, no GPU
 
-Random weights in bf16, rows of 8192 tokens that hold two samples with three screenshots each, the published batch of 64
-samples cut down to `--rows` rows a step. FLOPs are the model's, without recomputation (`training/flops.py`).
+Random weights in bf16, samples of `--sample_len` tokens with screenshots of 1024x768 in front and a reply in their last
+eighth, as many of them in a row as it holds. FLOPs are the model's, without recomputation (`training/flops.py`); of the
+vision side those of what learns count three times, of what is frozen once.
 """
 
 import dataclasses
-import io
 import os
 import statistics
+import tempfile
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
 import tyro
-from PIL import Image
 
+from benchmarks.training_samples import screenshot
 from common import cli
 from common.errors import UserError
-from common.files import write_json
+from common.files import read_json, write_json
 from models.images import ImageEncoder
+from models.processor import load_processor
 from models.registry import family, family_of
+from tests.rehearsal.checkpoints import SHAPES
+from tests.rehearsal.processors import write_processor
+from tests.rehearsal.sizes import SIZES
 from training import config as train_config
 from training import torchrun
 from training.algorithms.sft import Sft
 from training.collate import Collator, MicroBatch, TokenizedSample
 from training.columns import SampleColumns
 from training.memory import plan
-from training.modules.batching import Pixels
-from training.pictures import read_picture
+from training.pictures import Picture
 
-SHAPE = Path(__file__).resolve().parent.parent / "training" / "shapes" / "idefics2-8b"
-_SCREENSHOTS = 3  # of a sample
-_SCREENSHOT = (980, 980)  # height and width of a screenshot after resizing, as published
 _USABLE = 0.85  # of a GPU's memory, by the dry run's estimate
 
 
@@ -43,6 +45,8 @@ _USABLE = 0.85  # of a GPU's memory, by the dry run's estimate
 class Config:
     """Measure training steps on this host's GPUs."""
 
+    shape: str = "idefics2-8b"
+    """A folder of training/shapes."""
     tp: int = 0
     """Tensor-parallel size; 0: all GPUs."""
     layers: int = 0
@@ -53,6 +57,16 @@ class Config:
     """Micro-batches of a step on each replica."""
     steps: int = 5
     """Timed ones, after two others."""
+    seq_len: int = 0
+    """Tokens of a row; 0: 8192, on a CPU 1024."""
+    sample_len: int = 0
+    """Tokens of a sample; 0: half a row."""
+    images: int = 1
+    """Screenshots of a sample."""
+    packing: bool = True
+    """Rows hold as many samples as fit, else one each and padding."""
+    freeze_vision: bool | None = None
+    """The tower does not learn; None: as the family is trained by default."""
     cpu: bool = False
     """A tiny model on two ranks of this CPU instead."""
     output: Path = Path("training_gpu.json")
@@ -63,9 +77,23 @@ class Config:
         return 2 if self.cpu else torch.cuda.device_count()
 
     @property
-    def seq_len(self) -> int:
-        """Tokens of a row, which holds two samples."""
-        return 512 if self.cpu else 8192
+    def row(self) -> int:
+        """Tokens of a row."""
+        return self.seq_len or (1024 if self.cpu else 8192)
+
+    @property
+    def sample(self) -> int:
+        """Tokens of a sample."""
+        return self.sample_len or self.row // 2
+
+    @property
+    def samples_of_row(self) -> int:
+        return self.row // self.sample if self.packing else 1
+
+    @property
+    def folder(self) -> Path:
+        """Of the shape."""
+        return SHAPES / self.shape
 
 
 def main(config: Config) -> int:
@@ -86,18 +114,22 @@ def rank_main(config: Config) -> None:
 
     kernels.prepare()
     options = _options(config)
-    hf = _tiny_shape() if config.cpu else _shape(config.layers or _layers_that_fit(options))
+    hf = (
+        tiny_shape(config) if config.cpu else released_shape(config, config.layers or _layers_that_fit(config, options))
+    )
     layout.initialize(options.layout, seed=0)
     try:
-        measured = _measure(options, hf, config.steps)
+        measured = _measure(config, options, hf)
     except torch.OutOfMemoryError as error:
         raise UserError(
-            f"{hf.text_config.num_hidden_layers} layers do not fit; give fewer --layers ({error})"
+            f"{hf.get_text_config().num_hidden_layers} layers do not fit; give fewer --layers ({error})"
         ) from None
     if torch.distributed.get_rank() == 0:
         gpu = "none" if config.cpu else torch.cuda.get_device_name()
-        what = {"gpu": gpu, "ranks": config.num_ranks, "tp": options.tp}
-        what |= {"layers": hf.text_config.num_hidden_layers, "ac": config.ac}
+        what = {"shape": config.shape, "gpu": gpu, "ranks": config.num_ranks, "tp": options.tp}
+        what |= {"layers": hf.get_text_config().num_hidden_layers, "ac": config.ac, "packing": config.packing}
+        what |= {"seq_len": config.row, "sample_len": config.sample, "rows": config.rows, "images": config.images}
+        what |= {"tower_learns": options.trainable.vision}
         write_json(config.output, {**what, **measured})
         print({**what, **measured})
     layout.finalize()
@@ -107,53 +139,71 @@ def _options(config: Config) -> train_config.Config:
     """As options of a training run."""
     tp = config.tp or config.num_ranks
     replicas = config.num_ranks // tp
+    published = family(config.folder).training.get("FREEZE_VISION") == "true"
     return train_config.Config(
         dataset_path=Path(),
-        pretrain_checkpoint_path=SHAPE,
+        pretrain_checkpoint_path=config.folder,
         tp=tp,
         sp=tp > 1,
         do=replicas > 1,
         overlap=replicas > 1,
         ac=config.ac,
-        packing=True,
-        seq_len=config.seq_len,
-        global_batch_size=2 * config.rows * replicas,
-        image_num=2 * _SCREENSHOTS,
+        packing=config.packing,
+        seq_len=config.row,
+        global_batch_size=config.samples_of_row * config.rows * replicas,
+        image_num=config.images * config.samples_of_row,
+        freeze_vision=published if config.freeze_vision is None else config.freeze_vision,
         lr_warmup_iters=0,
     )
 
 
-def _shape(layers: int = 0) -> Any:
-    """idefics2-8b with so many layers; 0: all."""
-    hf = family(SHAPE).read_config(SHAPE)
-    hf.text_config.num_hidden_layers = layers or hf.text_config.num_hidden_layers
+def released_shape(config: Config, layers: int = 0) -> Any:
+    """The released configuration with so many layers; 0: all."""
+    hf = family(config.folder).read_config(config.folder)
+    text = hf.get_text_config()
+    text.num_hidden_layers = layers or text.num_hidden_layers
     return hf
 
 
-def _tiny_shape() -> Any:
-    """Two narrow layers of everything; images take as many tokens."""
-    hf = _shape(layers=2)
-    for part in (hf.text_config, hf.vision_config):
-        part.hidden_size, part.intermediate_size, part.num_attention_heads = 64, 128, 4
-    hf.text_config.num_key_value_heads, hf.text_config.head_dim = 2, 16
-    hf.vision_config.num_hidden_layers = 2
-    connector = hf.perceiver_config
-    connector.hidden_size, connector.resampler_depth = 64, 1
-    connector.resampler_n_heads, connector.resampler_head_dim, connector.num_key_value_heads = 4, 16, 2
-    return hf
+def tiny_shape(config: Config) -> Any:
+    """Narrow layers; images take as many tokens."""
+    size = next((size for size in SIZES["tiny"].values() if size.shape == config.shape), None)
+    if size is None:
+        known = ", ".join(sorted(size.shape for size in SIZES["tiny"].values()))
+        raise UserError(f"--shape {config.shape}: on a CPU there are {known}")
+    fields = read_json(config.folder / "config.json")
+    for part, values in size.changes.items():
+        fields[part] |= values
+    with tempfile.TemporaryDirectory() as folder:
+        write_json(Path(folder) / "config.json", fields)
+        return family(Path(folder)).read_config(Path(folder))
 
 
-def _layers_that_fit(options: train_config.Config) -> int:
-    """The most of idefics2-8b's layers that the dry run's arithmetic puts into this GPU: it is linear in them."""
+def image_encoder(config: Config, hf: Any) -> ImageEncoder:
+    """Of the released processor."""
+    kind = family_of(hf)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        fields = read_json(config.folder / "config.json")
+        write_json(folder / "config.json", fields)
+        write_processor(folder, fields)
+        return kind.image_encoder(load_processor(folder), hf)
+
+
+def _layers_that_fit(config: Config, options: train_config.Config) -> int:
+    """The most layers that the dry run's arithmetic puts into this GPU: it is linear in them."""
     usable = torch.cuda.get_device_properties(0).total_memory * _USABLE
-    most = _shape().text_config.num_hidden_layers
-    one, all_of_them = (plan(options, _shape(n), torch.cuda.device_count())[0].total for n in (1, most))
-    if one > usable:
-        raise UserError("not even one layer of idefics2-8b fits into this GPU; give a larger --tp")
-    return min(most, 1 + int((usable - one) / (all_of_them - one) * (most - 1)))
+    most = released_shape(config).get_text_config().num_hidden_layers
+    least = max(1, family_of(released_shape(config)).num_deepstack(released_shape(config)))
+    few, all_of_them = (
+        plan(options, released_shape(config, n), torch.cuda.device_count())[0].total for n in (least, most)
+    )
+    if few > usable:
+        raise UserError(f"not even {least} layers of {config.shape} fit into this GPU; give a larger --tp")
+    return min(most, least + int((usable - few) / (all_of_them - few) * (most - least)))
 
 
-def _measure(options: train_config.Config, hf: Any, steps: int) -> dict[str, float | str | None]:
+def _measure(config: Config, options: train_config.Config, hf: Any) -> dict[str, float | str | None]:
     from training import checkpoint
     from training.clock import Clock
     from training.collate import OptimizerStep
@@ -163,7 +213,7 @@ def _measure(options: train_config.Config, hf: Any, steps: int) -> dict[str, flo
     from training.train import build_collator, train_step
     from training.vision_meter import VisionMeter
 
-    chunks = build_model(family(SHAPE), hf, options.layout)
+    chunks = build_model(family_of(hf), hf, options.layout)
     models = unwrap(chunks)
     _draw_weights(models[0])
     optimizer = build_optimizer(options, chunks)
@@ -171,11 +221,12 @@ def _measure(options: train_config.Config, hf: Any, steps: int) -> dict[str, flo
     scheduler = build_scheduler(options, optimizer, train_iters=1000)
     state = checkpoint.TrainingState(models, optimizer, scheduler, Guard(0.0), None, options.layout)
     clock = Clock(VisionMeter(models[0].vision_modules(), family_of(hf).vision_side(hf)))
-    collator = build_collator(options, Screenshots(hf.perceiver_config.resampler_n_latents, hf.image_token_id))
-    batches = _micro_batches(collator, hf, options)
+    encoder = image_encoder(config, hf)
+    collator = build_collator(options, encoder)
+    batches = _micro_batches(config, options, collator, encoder)
     step = OptimizerStep(batches, [])
     measured = []
-    for _ in range(2 + steps):
+    for _ in range(2 + config.steps):
         clock.restart()
         measured.append(train_step(options, hf, chunks, Sft(), state, step, clock))
     timed, peak = measured[2:], peak_flops()
@@ -204,49 +255,35 @@ def _draw_weights(model: torch.nn.Module) -> None:
             parameter.data.fill_(0.0 if name.endswith("bias") else 1.0)
 
 
-def _micro_batches(collator: Collator, hf: Any, options: train_config.Config) -> list[MicroBatch]:
-    """Samples of random tokens; the last eighth of each is its reply."""
-    images, length = hf.perceiver_config.resampler_n_latents * _SCREENSHOTS, options.seq_len // 2
-    samples, picture = [], read_picture("screenshot", _png())
+def _micro_batches(
+    config: Config, options: train_config.Config, collator: Collator, encoder: ImageEncoder
+) -> list[MicroBatch]:
+    """Samples of random tokens behind their screenshots; the last eighth of each is its reply."""
+    shown = picture(config)
+    samples = []
     for number in range(options.global_batch_size):
-        generator = torch.Generator().manual_seed(number)
-        ids = torch.randint(hf.image_token_id, (length,), generator=generator)
-        ids[1 : 1 + images] = hf.image_token_id
-        loss_mask = torch.arange(length) >= length * 7 // 8
-        samples.append(
-            TokenizedSample(
-                f"sample-{number}", ids, loss_mask, [picture] * _SCREENSHOTS, SampleColumns({"weight": 1.0})
-            )
-        )
+        ids = token_ids(encoder, shown, config.sample, number, config.images)
+        loss_mask = torch.arange(config.sample) >= config.sample * 7 // 8
+        columns = SampleColumns({"weight": 1.0})
+        samples.append(TokenizedSample(f"sample-{number}", ids, loss_mask, [shown] * config.images, columns))
     own = samples[collator.place.data_rank :: collator.place.data_size]
     return [batch.with_pixels() for batch in collator.collate(own)]
 
 
-def _png() -> bytes:
-    file = io.BytesIO()
-    Image.new("RGB", _SCREENSHOT[::-1]).save(file, "PNG")
-    return file.getvalue()
+def picture(config: Config) -> Picture:
+    """A screenshot."""
+    return screenshot((320, 240) if config.cpu else (1024, 768))
 
 
-class Screenshots(ImageEncoder):
-    """An image encoder whose every image is noise of a screenshot's size."""
-
-    def __init__(self, latents: int, token_id: int) -> None:
-        self.latents, self.token_id = latents, token_id
-
-    def num_units(self, height: int, width: int) -> int:
-        return 1
-
-    def num_tokens(self, height: int, width: int) -> int:
-        return self.latents
-
-    def encode(self, images: list[Any]) -> Pixels:
-        rows, columns = (size // 14 for size in _SCREENSHOT)
-        noise = torch.randn(len(images), 3, rows * 14, columns * 14)
-        return {"pixel_values": noise, "patch_mask": torch.ones(len(images), rows, columns, dtype=torch.bool)}
-
-    def position_ids(self, token_ids: torch.Tensor, sizes: Any) -> None:
-        return None
+def token_ids(encoder: ImageEncoder, shown: Picture, length: int, seed: int, images: int = 1) -> torch.Tensor:
+    """[length]: random tokens behind those of the screenshots."""
+    marks = images * encoder.num_tokens(*shown.size)
+    if marks + 1 >= length * 7 // 8:
+        raise UserError(f"--sample_len {length}: {images} screenshots take {marks} tokens of it")
+    ids = torch.randint(encoder.vocab_size - 1, (length,), generator=torch.Generator().manual_seed(seed))
+    ids += ids >= encoder.token_id  # any but an image's
+    ids[1 : 1 + marks] = encoder.token_id
+    return ids
 
 
 if __name__ == "__main__":

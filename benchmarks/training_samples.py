@@ -44,7 +44,7 @@ _SEED = 0
 def draw(lengths: Lengths, count: int, vocab_size: int, image_token: int, latents: int) -> list[TokenizedSample]:
     """`count` samples of random tokens, each with one screenshot, of drawn lengths; always the same."""
     chosen = _choose(random.Random(_SEED), lengths, count)
-    picture = _screenshot(_SCREENSHOTS[0])
+    picture = screenshot(_SCREENSHOTS[0])
     return [
         _sample(number, length, reply, [picture], vocab_size, image_token, latents)
         for number, (length, reply) in enumerate(chosen)
@@ -55,7 +55,7 @@ def draw_trajectories(count: int, vocab_size: int, image_token: int, latents: in
     """The turn samples of `count` trajectories of 3 to 7 steps. One of two is at points: a step goes on from the one
     before, with its screenshot and 40 to 160 tokens, every fourth without the screenshot. The others have the lengths
     of pages with trees and one to three screenshots. Always the same."""
-    rng, pictures = random.Random(_SEED), [_screenshot(size) for size in _SCREENSHOTS]
+    rng, pictures = random.Random(_SEED), [screenshot(size) for size in _SCREENSHOTS]
     trajectories = []
     for number in range(count):
         images = [rng.choice(pictures) for _ in range(rng.randint(3, 7))]
@@ -111,7 +111,7 @@ def _random_tokens(seed: int, length: int, vocab_size: int, image_token: int) ->
     return ids + (ids >= image_token)
 
 
-def _screenshot(size: tuple[int, int]) -> Picture:
+def screenshot(size: tuple[int, int]) -> Picture:
     """A PNG, neither blank nor noise."""
     gradient = Image.linear_gradient("L").resize(size)
     file = io.BytesIO()

@@ -1,5 +1,6 @@
 """Unpickling that can build only what the caller names: nothing is imported, and nothing else is called."""
 
+import collections
 import io
 import pickle
 import pickletools
@@ -9,7 +10,18 @@ from typing import Any
 
 from common.errors import UserError
 
+STORAGES = {
+    "DoubleStorage": "float64", "FloatStorage": "float32", "HalfStorage": "float16", "BFloat16Storage": "bfloat16",
+    "LongStorage": "int64", "IntStorage": "int32", "ShortStorage": "int16", "CharStorage": "int8",
+    "ByteStorage": "uint8", "BoolStorage": "bool",
+}  # fmt: skip
+"""What torch.save calls the memory of each of torch's types."""
+MAX_OPCODES = 20_000_000
+"""Of any pickle: an opcode of one byte can make an object of hundreds."""
 _PUTS = {"PUT", "BINPUT", "LONG_BINPUT"}
+_FREE_BYTES = 64 * 2**20
+_GROWTH = 8
+_BYTES_PER_ITEM = 8
 
 
 class _SafeUnpickler(pickle.Unpickler):
@@ -35,6 +47,13 @@ def refuse_state(_: Any, __: Any) -> None:
     raise UserError("refused: the pickle changes what its reader made")
 
 
+def empty_dict(*arguments: Any) -> collections.OrderedDict:
+    """Stands for OrderedDict, which pickles call without arguments; given a dict it would copy that each time."""
+    if arguments:
+        refuse("collections", "OrderedDict with content")
+    return collections.OrderedDict()
+
+
 class _Callable:
     """A function of a reader's table. A pickle could set attributes of the function itself, for all later files."""
 
@@ -52,29 +71,55 @@ def safe_unpickle(
     content: bytes,
     find: Callable[[str, str], Any] = refuse,
     load_persistent: Callable[[Any], Any] | None = None,
-    max_opcodes: int | None = None,
+    max_opcodes: int = MAX_OPCODES,
 ) -> Any:
     """The object in `content`. `find(module, name)` gives the callable or class that stands for a global, or refuses.
 
-    Two bytes can refer to an object once more, so a list grows far beyond its pickle; `max_opcodes` bounds that.
+    Two bytes can refer to an object once more, so a list grows far beyond its pickle, and what is written of it even
+    further: both are bounded, by `max_opcodes` and by what a walk through the object meets.
 
     Raises:
-        UserError: a global that `find` refuses, or content that is no well-formed pickle.
+        UserError: a global that `find` refuses, content that is no well-formed pickle, or an object out of proportion.
     """
     try:
         _check_opcodes(content, max_opcodes)
-        return _SafeUnpickler(content, find, load_persistent or _no_persistent).load()
+        found = _SafeUnpickler(content, find, load_persistent or _no_persistent).load()
+        _check_walk(found, budget_for(len(content)))
+        return found
     except UserError:
         raise
     except Exception as error:  # a pickle can be broken in any way; all of them mean the same to the user
         raise UserError(f"not a readable pickle ({type(error).__name__})") from None
 
 
+def budget_for(num_bytes: int) -> int:
+    """How many bytes may come of so many in a file."""
+    return _FREE_BYTES + _GROWTH * num_bytes
+
+
+def _check_walk(value: Any, budget: int) -> None:
+    """Whoever walks through an object meets what it holds as often as it refers to it."""
+    todo = [value]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, dict):
+            parts: Any = [*one.keys(), *one.values()]
+        elif isinstance(one, list | tuple | set | frozenset):
+            parts = one
+        else:
+            parts = ()
+            budget -= len(one) if isinstance(one, str | bytes | bytearray) else 0
+        budget -= _BYTES_PER_ITEM * (1 + len(parts))
+        if budget < 0:
+            raise UserError("refused: the pickle refers to the same things over and over, beyond all proportion")
+        todo.extend(parts)
+
+
 def _no_persistent(pid: Any) -> Any:
     raise UserError("refused: the pickle refers to objects outside it")
 
 
-def _check_opcodes(content: bytes, max_opcodes: int | None) -> None:
+def _check_opcodes(content: bytes, max_opcodes: int) -> None:
     """Python allots memory for the highest memo index; one that no pickler writes could ask for all there is."""
     num_puts = 0
     for number, (opcode, argument, _) in enumerate(pickletools.genops(content)):

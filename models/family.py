@@ -66,15 +66,26 @@ class Family:
         Raises:
             UserError: there is none, it is another family's, or it asks for what is not computed here.
         """
+        config = self.parse_config(folder)
+        self.check(Path(folder) / "config.json", config)
+        return config
+
+    def parse_config(self, folder: Path) -> Any:
+        """The Hugging Face configuration in `folder`, whatever it asks for: transformers may compute it.
+
+        Raises:
+            UserError: there is none, or it is another family's.
+        """
         path = Path(folder) / "config.json"
         fields = read_json(path)
         if fields.get("model_type") != self.name:
             raise UserError(f"{path}: model_type is {fields.get('model_type')!r}, not {self.name}")
         from transformers import CONFIG_MAPPING
 
-        config = CONFIG_MAPPING[self.name].from_dict(fields)
-        self.check(path, config)
-        return config
+        try:
+            return CONFIG_MAPPING[self.name].from_dict(fields)
+        except Exception as error:  # its classes check their fields, each with an error of its own
+            raise UserError(f"{path}: {' '.join(str(error).split())}") from None
 
     def check(self, path: Path, config: Any) -> None:
         """`UserError`, naming the file `path`, for what is not computed here."""

@@ -16,11 +16,8 @@ class VisionSide:
         """`config`: the model's Hugging Face configuration."""
         self.config = config
         vision = config.vision_config
-        self.layers, self.hidden, self.intermediate = (
-            vision.num_hidden_layers,
-            vision.hidden_size,
-            vision.intermediate_size,
-        )
+        self.layers = vision.depth if hasattr(vision, "depth") else vision.num_hidden_layers  # Qwen-VL's name
+        self.hidden, self.intermediate = vision.hidden_size, vision.intermediate_size
 
     @property
     def patch_grid(self) -> tuple[int, int]:

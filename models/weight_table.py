@@ -20,6 +20,7 @@ VALUE_HEADS = LANGUAGE + "value_heads."
 """And of what a critic has beside the table's weights; a head's name follows, which is that of its column."""
 JOINED_GATE = ".gate_up_proj."
 """In Hugging Face's name of a tensor that holds a gate and its up projection."""
+_PROJECTIONS = ("linear_qkv.weight", "linear_proj.weight", "linear_fc1.weight", "linear_fc2.weight")
 EMBEDDING, OUTPUT_LAYER = LANGUAGE + "embedding.word_embeddings.weight", LANGUAGE + "output_layer.weight"
 
 
@@ -33,6 +34,12 @@ class Weight:
     split: Callable[[torch.Tensor, Any], Sequence[torch.Tensor]]
     layer: int | None = None
     """Position on the checkpoint's axis of layers; None for a tensor that has no such axis."""
+
+
+def language_projections(family: Any, config: Any) -> list[Weight]:
+    """The weights of a family's table that low-rank adapters in training stand beside."""
+    table = family.weight_table(config)
+    return [one for one in table if one.megatron.startswith(LANGUAGE) and one.megatron.endswith(_PROJECTIONS)]
 
 
 def find_spelling(name: str, spellings: Callable[[str], Iterator[str]], available: Collection[str]) -> str | None:

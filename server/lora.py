@@ -5,17 +5,16 @@ Reads the folders that PEFT writes (adapter_config.json, adapter_model.safetenso
 """
 
 import contextlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file
 
 from common.errors import UserError
-
-_TARGET = "base_model.model."
+from models.checkpoint.adapter_folder import Adapter, check_language_only, read_adapter
+from models.checkpoint.blueprint import blueprint
+from models.family import Family
 
 
 class AdaptedLinear(torch.nn.Module):
@@ -39,11 +38,11 @@ class AdaptedLinear(torch.nn.Module):
 class Adapters:
     """The adapters of one model, by name. `routed` says which tokens of the step under way belong to which."""
 
-    def __init__(self, hf_model: torch.nn.Module, folders: Mapping[str, str]):
-        self.names = set(folders)
+    def __init__(self, hf_model: torch.nn.Module, adapters: Mapping[str, Adapter]):
+        self.names = set(adapters)
         self.rows: dict[str, torch.Tensor] = {}
-        for name, folder in folders.items():
-            self._load(hf_model, name, Path(folder))
+        for name, adapter in adapters.items():
+            self._add(hf_model, name, adapter)
 
     def check(self, name: str) -> None:
         """Raises `UserError` for an adapter that is not loaded; "" is the bare model."""
@@ -73,35 +72,28 @@ class Adapters:
         finally:
             self.rows = before
 
-    def _load(self, hf_model: torch.nn.Module, name: str, folder: Path) -> None:
-        config, weights = _read(name, folder)
-        if config.get("use_dora") or config.get("bias", "none") != "none" or config.get("modules_to_save"):
-            raise UserError(f"adapter {name}: only plain LoRA is served (no DoRA, trained biases or whole modules)")
-        rank_root = config["r"] ** 0.5 if config.get("use_rslora") else config["r"]
-        paths = sorted({key.rsplit(".lora_", 1)[0] for key in weights})
-        for path in paths:
-            parent_path, _, leaf = path.removeprefix(_TARGET).rpartition(".")
-            try:
-                parent = hf_model.get_submodule(parent_path)
-                base = getattr(parent, leaf)
-                down, up = weights[f"{path}.lora_A.weight"], weights[f"{path}.lora_B.weight"]
-            except (AttributeError, KeyError):
-                raise UserError(f"adapter {name}: the model has no layer {path}, or half of it is missing") from None
-            if "text_model" not in path and "language_model" not in path:
-                raise UserError(f"adapter {name}: {path} is outside the language model, which alone is adapted here")
+    def _add(self, hf_model: torch.nn.Module, name: str, adapter: Adapter) -> None:
+        for module, pair in adapter.pairs.items():
+            parent_path, _, leaf = module.rpartition(".")
+            parent = hf_model.get_submodule(parent_path)
+            base = getattr(parent, leaf)
             linear = base if isinstance(base, AdaptedLinear) else AdaptedLinear(base, self)
             weight = linear.base.weight
-            if (up.shape[0], down.shape[1]) != (linear.base.out_features, linear.base.in_features):
-                raise UserError(f"adapter {name}: {path} has another shape than the model's layer")
-            scale = config["lora_alpha"] / rank_root
             dtype = weight.dtype if weight.is_floating_point() else torch.bfloat16  # 4-bit layers compute in bfloat16
-            linear.deltas[name] = (down.to(weight.device, dtype), (scale * up).to(weight.device, dtype))
+            up = pair.scale * pair.b.float()
+            linear.deltas[name] = (pair.a.to(weight.device, dtype), up.to(weight.device, dtype))
             setattr(parent, leaf, linear)
 
 
-def _read(name: str, folder: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-    try:
-        config = json.loads((folder / "adapter_config.json").read_text())
-        return config, load_file(folder / "adapter_model.safetensors")
-    except Exception as error:  # several kinds of unreadable files
-        raise UserError(f"adapter {name}: {folder} is not a PEFT adapter ({type(error).__name__}: {error})") from None
+def read_adapters(folders: Mapping[str, str], family: Family, config: Any) -> dict[str, Adapter]:
+    """The adapters in `folders`, by the names of the model's modules in memory.
+
+    Raises:
+        UserError: as `read_adapter`, or one adapts more than the language model.
+    """
+    modules, found = blueprint(family, config).modules, {}
+    for name, folder in folders.items():
+        adapter = read_adapter(Path(folder), family, config)
+        check_language_only(Path(folder), adapter, family, config)
+        found[name] = Adapter({modules[weight]: pair for weight, pair in adapter.pairs.items()})
+    return found

@@ -18,6 +18,7 @@ from transformers.utils import logging
 
 from common.errors import UserError
 from data.checkpoint_folder import fingerprint
+from models.checkpoint.hf_folder import HfFolder, read_hf_folder
 from models.family import Family
 from models.image_settings import ImageSettings
 from models.processor import load_processor, settings_for, splitting_remark, to_stderr
@@ -27,7 +28,7 @@ from server import last_layer, ragged_attention
 from server.config import ModelFlags
 from server.grammar import Grammars
 from server.kv_slots import KVSlots
-from server.lora import Adapters
+from server.lora import Adapters, read_adapters
 from server.memory import is_out_of_memory
 from server.ragged_attention import KERNELS, Chunk, RaggedStep
 from server.tool_form import tool_form
@@ -47,15 +48,17 @@ class VisionLanguageModel:
         logging.set_verbosity_error()
         logging.disable_progress_bar()
         self.device, self.family = _device(options.device), family(folder)
+        checkpoint = read_hf_folder(folder, self.family.parse_config(folder))
+        adapters = read_adapters(options.adapters, self.family, checkpoint.config)
         asked = ImageSettings(options.image_size, options.do_image_splitting)
         self.processor = load_processor(folder, settings_for(folder, options.image_recipe, asked))
         self._tokenizing = threading.Lock()  # a fast tokenizer refuses to be set up by two threads at once
-        self.hf_model = _load_model(folder, self.family, self.device, options)
+        self.hf_model = _load_model(checkpoint, self.device, options)
         self._text_model = self.hf_model.get_decoder()
         ragged_attention.install(self._text_model)
         self._kernel = KERNELS[options.attn_implementation]
         self._no_mask = torch.zeros(1, 1, 1, 1, device=self.device)  # 4-D masks are passed on; steps bring their own
-        self.adapters = Adapters(self.hf_model, options.adapters)
+        self.adapters = Adapters(self.hf_model, adapters)
         last_layer.cut(self._text_model, self.adapters)
         config, generation = self.hf_model.config, self.hf_model.generation_config
         self.images = self.family.image_encoder(self.processor, config)
@@ -73,7 +76,8 @@ class VisionLanguageModel:
         self.tool_form = tool_form(self.processor)
         self.vocab_size: int = self.hf_model.get_input_embeddings().num_embeddings
         self.grammars = Grammars(self.processor.tokenizer, width, self.eos_ids, self.banned_ids)
-        self.weights_version = f"{folder.resolve().name}@{fingerprint(folder)}"
+        files = "pytorch_model*.bin" if checkpoint.are_pickles else "*.safetensors"
+        self.weights_version = f"{folder.resolve().name}@{fingerprint(folder, files)}"
 
     def _check_template(self, folder: Path) -> None:
         if not self.processor.chat_template:
@@ -169,8 +173,8 @@ def _device(name: str) -> torch.device:
     return device
 
 
-def _load_model(folder: Path, kind: Family, device: torch.device, options: LoadOptions) -> Any:
-    dtype = options.dtype
+def _load_model(checkpoint: HfFolder, device: torch.device, options: LoadOptions) -> Any:
+    folder, kind, dtype = checkpoint.path, checkpoint.family, options.dtype
     if dtype == "auto" and device.type == "cpu":
         dtype = "float32"  # bfloat16 decodes slower on CPUs
     quantized = {"quantization_config": _four_bits(kind, device), "device_map": device} if options.load_in_4bit else {}
@@ -180,7 +184,7 @@ def _load_model(folder: Path, kind: Family, device: torch.device, options: LoadO
             dtype=dtype if dtype == "auto" else getattr(torch, dtype),
             attn_implementation=options.attn_implementation,
             local_files_only=True,
-            use_safetensors=True,
+            use_safetensors=not checkpoint.are_pickles,  # which were read with names from a table alone
             output_loading_info=True,
             **quantized,
         )

@@ -6,9 +6,28 @@
 # Parity of every layout that fits with Hugging Face over NCCL, with our layers and with TransformerEngine's; training steps
 # of an 8B shape with tokens/s, MFU and peak memory against --dry_run; serving it to 1, 16 and 64 agents against one
 # `generate` a request; reloads under load; the real path at full width; the quickstart.
+# What one GPU proves in nine minutes, the most valuable first, resumable:  bash tests/gpu.sh --short
+#   rehearsed without a GPU: --short --cpu. WHEELS=folder takes what the interpreter lacks (tests/gpu_wheels.txt) from there.
 # Ends in a table and runs/gpu/gpu.json. PYTHON=... takes that interpreter instead of .venv.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 [ -n "${PYTHON:-}" ] || source install.sh
+python=${PYTHON:-python}
+if [ "${1:-}" = --short ]; then
+    shift
+    module=tests.gpu.short
+    missing=$("$python" tests/gpu/missing.py | xargs)
+    if [ -n "$missing" ] && [ -n "${WHEELS:-}" ]; then
+        # an environment that sees all the interpreter has, and the wheels: an environment variable would not reach every child
+        venv=$PWD/runs/gpu/venv
+        "$python" -m venv --clear --without-pip "$venv"
+        site=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+        "$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))' >"$site/parent.pth"
+        "$python" -m pip install --quiet --no-deps --no-index --no-compile --target "$site" "$WHEELS"/*.whl
+        python=$venv/bin/python
+        missing=$("$python" tests/gpu/missing.py | xargs)
+    fi
+    [ -z "$missing" ] || { echo "error: $python lacks $missing: see tests/gpu_wheels.txt, then WHEELS=folder" >&2; exit 2; }
+fi
 export PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}"
-exec "${PYTHON:-python}" -m tests.gpu "$@"
+exec "$python" -m "${module:-tests.gpu}" "$@"

@@ -22,9 +22,10 @@ from common.limits import Checked, above
 with unsearched():
     import torch
 
-    from toolkits.model_checkpoints_convertor.hf_weights import SafetensorsWriter, open_hf_folder
+    from models.checkpoint.hf_folder import read_hf_folder
+    from models.checkpoint.stored_tensor import StoredTensor, meta
+    from toolkits.model_checkpoints_convertor.hf_weights import SafetensorsWriter
     from toolkits.model_checkpoints_convertor.output_folder import complete_folder, require_space
-    from toolkits.model_checkpoints_convertor.stored_tensor import StoredTensor, meta
 
 _WEIGHTS = ("model*.safetensors", "model.safetensors.index.json", "pytorch_model*")
 
@@ -53,7 +54,7 @@ def main(config: Config) -> None:
     """Write their mean."""
     count = len(config.policies)
     shares = config.shares or (1 / count,) * count
-    opened = [open_hf_folder(folder) for folder in config.policies]
+    opened = [read_hf_folder(folder).stored for folder in config.policies]
     for folder, weights in zip(config.policies[:-1], opened[:-1], strict=True):
         _check_same(folder, weights, config.policies[-1], opened[-1])
     announced = [(name, meta(tensor.shape, tensor.dtype)) for name, tensor in opened[-1].items()]

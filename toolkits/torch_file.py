@@ -4,7 +4,6 @@ PAE, DigiRL, Digi-Q and WebRL keep trajectories so: a zip whose `data.pkl` holds
 numpy arrays and tensors. Everything else is refused.
 """
 
-import collections
 import math
 import re
 import zipfile
@@ -14,14 +13,8 @@ from typing import Any
 import numpy
 
 from common.errors import UserError
-from common.safe_pickle import refuse, refuse_state, safe_unpickle
+from common.safe_pickle import STORAGES, budget_for, empty_dict, refuse, refuse_state, safe_unpickle
 
-STORAGES = {
-    "DoubleStorage": "float64", "FloatStorage": "float32", "HalfStorage": "float16", "BFloat16Storage": "bfloat16",
-    "LongStorage": "int64", "IntStorage": "int32", "ShortStorage": "int16", "CharStorage": "int8",
-    "ByteStorage": "uint8", "BoolStorage": "bool",
-}  # fmt: skip
-"""What torch.save calls the memory of each of torch's types; also for readers of checkpoints."""
 _MOST_REPEATED = 1 << 20
 """Numbers of a tensor that `expand` made: a few bytes of a file could else stand for any number of them."""
 _PLAIN_DTYPE = re.compile(r"[<>|=]?(?:[biufc]\d+|[SU]\d+|\?)")
@@ -35,7 +28,7 @@ def read_torch_file(path: str | Path) -> Any:
     """
     try:
         with zipfile.ZipFile(path) as archive:
-            return _Reader(archive).load()
+            return _Reader(archive, Path(path).stat().st_size).load()
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except IsADirectoryError:
@@ -48,8 +41,11 @@ def read_torch_file(path: str | Path) -> Any:
 
 
 class _Reader:
-    def __init__(self, archive: zipfile.ZipFile):
-        self.archive = archive
+    """What it makes of one file: each storage is read once, and all arrays together stay in proportion to the file."""
+
+    def __init__(self, archive: zipfile.ZipFile, num_bytes: int):
+        self.archive, self._left = archive, budget_for(num_bytes)
+        self._storages: dict[str, numpy.ndarray] = {}
         names = [name for name in archive.namelist() if name.rpartition("/")[2] == "data.pkl"]
         if len(names) != 1:
             raise UserError("not a file of torch.save: it holds no data.pkl")
@@ -59,7 +55,21 @@ class _Reader:
         order = f"{self.prefix}byteorder"
         if order in self.archive.namelist() and self._read(order) != b"little":
             raise UserError("written on a big-endian machine, which is not supported")
-        return safe_unpickle(self._read(f"{self.prefix}data.pkl"), _find, self._storage)
+        return safe_unpickle(self._read(f"{self.prefix}data.pkl"), self._find, self._storage)
+
+    def _find(self, module: str, name: str) -> Any:
+        """Functions of its own, which count what they make."""
+        if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):
+            return lambda *arguments: self._counted(_tensor(*arguments))
+        if (module, name) == ("_codecs", "encode"):
+            return lambda *arguments: self._counted(_encode(*arguments))
+        return _GLOBALS[module, name] if (module, name) in _GLOBALS else refuse(module, name)
+
+    def _counted(self, made: Any) -> Any:
+        self._left -= made.nbytes if isinstance(made, numpy.ndarray) else len(made)
+        if self._left < 0:
+            raise UserError("refused: its tensors refer to the same bytes over and over, beyond all proportion")
+        return made
 
     def _read(self, name: str) -> bytes:
         if self.archive.getinfo(name).compress_type != zipfile.ZIP_STORED:
@@ -70,10 +80,16 @@ class _Reader:
         kind, storage, key, _, _ = pid
         if kind != "storage" or not isinstance(storage, _StorageType) or not str(key).isdecimal():
             raise UserError("refused: the pickle refers to something that is no tensor")
-        content = self._read(f"{self.prefix}data/{key}")
-        if storage.dtype == "bfloat16":  # which numpy has not
-            return (numpy.frombuffer(content, "<u2").astype("<u4") << 16).view("<f4")
-        return numpy.frombuffer(content, numpy.dtype(storage.dtype).newbyteorder("<"))
+        place = f"{key}.{storage.dtype}"
+        if place not in self._storages:
+            self._storages[place] = self._counted(_numbers(self._read(f"{self.prefix}data/{key}"), storage.dtype))
+        return self._storages[place]
+
+
+def _numbers(content: bytes, dtype: str) -> numpy.ndarray:
+    if dtype == "bfloat16":  # which numpy has not
+        return (numpy.frombuffer(content, "<u2").astype("<u4") << 16).view("<f4")
+    return numpy.frombuffer(content, numpy.dtype(dtype).newbyteorder("<"))
 
 
 class _StorageType:
@@ -136,20 +152,14 @@ def _tensor(storage: numpy.ndarray, offset: int, size: tuple, stride: tuple, *_:
 
 
 _GLOBALS: dict[tuple[str, str], Any] = {
-    ("collections", "OrderedDict"): collections.OrderedDict,
-    ("_codecs", "encode"): _encode,
+    ("collections", "OrderedDict"): empty_dict,
     **{(module, "bytes"): _no_bytes for module in ("builtins", "__builtin__")},
     ("numpy", "ndarray"): _Array,
     ("numpy", "dtype"): _DType,
-    ("torch._utils", "_rebuild_tensor_v2"): _tensor,
     **{(f"numpy.{core}.multiarray", "_reconstruct"): lambda *_: _Array() for core in ("core", "_core")},
     **{(f"numpy.{core}.multiarray", "scalar"): _scalar for core in ("core", "_core")},
     **{("torch", name): _StorageType(dtype) for name, dtype in STORAGES.items()},
 }
-
-
-def _find(module: str, name: str) -> Any:
-    return _GLOBALS[module, name] if (module, name) in _GLOBALS else refuse(module, name)
 
 
 def plain(value: Any) -> Any:

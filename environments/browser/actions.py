@@ -24,13 +24,12 @@ from environments.browser.cdp import RefusedError
 from environments.browser.keyboard import ENTER, keystrokes, press
 from environments.browser.page import Page, script
 from environments.browser.pointer import Place, click, drag, locate
+from environments.browser.scrolling import scroll
 from environments.browser.settle import settle
 from environments.browser.tree import AXNode
 from environments.browser.widgets import choose, give_file, list_files, slide
 from environments.environment import Observation
-from environments.faults import PageError
 
-MAX_TABS_IN_A_ROW = 3
 WAIT_S = 2.0  # `Wait` on a page where nothing moves; what loads by itself was waited for before
 
 
@@ -64,10 +63,10 @@ async def act(page: Page, action: AnyAction, seen: Observation, start_url: str, 
     except ActionError as error:
         failure = error
     except RefusedError:
-        failure = ActionError(CANNOT_EXECUTE, "The element is gone.")
+        if not page.closed:  # a button may close its tab while it is pressed
+            failure = ActionError(CANNOT_EXECUTE, "The element is gone.")
     await settle(page)  # also after a failure: its first half, a click, may have moved the page
-    await _fold_new_tabs(page)
-    moved = await _moved(page, seen.url) if isinstance(action, PointAction) else ""
+    moved = await _moved(page, seen.url) if isinstance(action, PointAction) and not page.closed else ""
     notes = " ".join(filter(None, [note, *page.take_messages(), moved, _still_loading(page)]))
     if failure is not None:
         raise ActionError(str(failure), " ".join(filter(None, [failure.reason, notes])))
@@ -145,11 +144,8 @@ async def _type(page: Page, node: AXNode, place: Place, text: str) -> str:
 
 @_carry_out.register
 async def _(action: Scroll, page: Page, scene: Scene) -> str:
-    moved = None
-    if action.label is not None:
-        moved = await page.run_on(_node(scene, action.label), script("scroll.js"), action.direction)
-    if moved is None:  # the window, or an element in a frame that has nothing to scroll
-        moved = await page.run(script("scroll.js"), action.direction)
+    node = None if action.label is None else _node(scene, action.label)
+    moved = await scroll(page, node, action.direction)
     return "" if moved else f"Nothing moved: it cannot be scrolled further {action.direction}."
 
 
@@ -197,23 +193,3 @@ async def _locate(page: Page, node: AXNode) -> Place:
     if place.disabled:
         raise ActionError(CANNOT_EXECUTE, "The element is disabled.")
     return place
-
-
-async def _fold_new_tabs(page: Page) -> None:
-    """One tab only: what opened in a new one is loaded in ours instead. A page that opens another whenever it loads
-    would keep us here for ever."""
-    for _ in range(MAX_TABS_IN_A_ROW):
-        if not page.new_tabs:
-            return
-        url = page.new_tabs[-1]
-        page.new_tabs.clear()
-        targets = (await page.browser.connection.send("Target.getTargets"))["targetInfos"]
-        for target in targets:
-            is_tab = target["type"] == "page" and target["targetId"] not in page.tabs
-            if is_tab and target.get("browserContextId") == page.context_id:
-                url = url or target["url"]  # opened blank, then sent somewhere by a script
-                await page.browser.connection.send("Target.closeTarget", {"targetId": target["targetId"]})
-        if url not in ("", "about:blank"):
-            with contextlib.suppress(PageError):  # the tab shows the browser's error page, as a tab of its own would
-                await page.goto(url)
-            await settle(page)

@@ -94,9 +94,9 @@ class Connection:
         else:
             self._handlers[session_id] = handler
 
-    def fail_session(self, session_id: str, reason: str) -> None:
-        """Fail the requests of a session that can no longer answer: its page crashed."""
-        self._fail([entry for entry in self._waiting.values() if entry[0] == session_id], reason)
+    def fail_session(self, session_id: str, error: Exception) -> None:
+        """Fail the requests of a session that can no longer answer: its page crashed or is gone."""
+        self._fail([entry for entry in self._waiting.values() if entry[0] == session_id], error)
 
     async def close(self) -> None:
         """Close the websocket; requests still waiting fail."""
@@ -120,12 +120,12 @@ class Connection:
                         self._take(parse(text))
         finally:
             self.closed.set()
-            self._fail(self._waiting.values(), "the browser is gone")
+            self._fail(self._waiting.values(), BrowserError("the browser is gone"))
 
-    def _fail(self, waiting: Iterable[tuple[str | None, asyncio.Future[Params]]], reason: str) -> None:
+    def _fail(self, waiting: Iterable[tuple[str | None, asyncio.Future[Params]]], error: Exception) -> None:
         for _, answer in waiting:
             if not answer.done():
-                answer.set_exception(BrowserError(reason))
+                answer.set_exception(error)
 
     def _take(self, message: Params) -> None:
         if "id" not in message:

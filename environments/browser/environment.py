@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from data.action import ActionError, GoBack
 from data.point_action import AnyAction, CloseTab, OpenTab, SelectTab
 from data.task import Task
 from environments.browser.actions import act
 from environments.browser.cdp import RefusedError
 from environments.browser.config import BrowserConfig
 from environments.browser.observe import observe
-from environments.browser.page import Page
+from environments.browser.page import Page, script
 from environments.browser.settle import settle
 from environments.browser.storage_state import read_storage_state, restore
 from environments.browser.tabs import Tabs
@@ -49,6 +50,7 @@ class BrowserEnvironment(Environment):
             try:
                 await self.page.goto(task.web)
                 await settle(self.page)
+                self.tabs.stay()
                 return
             except PageError:
                 if pause_s is None:
@@ -73,10 +75,31 @@ class BrowserEnvironment(Environment):
         """Act and let the page settle."""
         if self.task is None or self._seen is None:
             raise ValueError("an action refers to what was observed last: call reset, then observe")
-        start_url = self.config.restart_url or self.task.web
+        self.tabs.mark()
+        note, failure = "", None
+        try:
+            note = await self._carry_out(action, self._seen)
+        except ActionError as error:
+            failure = error
+        except RefusedError:
+            if not self.page.closed:  # which it may be at any time, by a script of its own or of its opener
+                raise
+        followed = await self.tabs.follow(self._start_url)
+        if failure is not None:
+            raise ActionError(str(failure), " ".join(filter(None, [failure.reason, followed])))
+        return " ".join(filter(None, [note, followed]))
+
+    async def _carry_out(self, action: AnyAction, seen: Observation) -> str:
         if isinstance(action, OpenTab | SelectTab | CloseTab):
-            return await self.tabs.act(action, start_url)
-        return await act(self.page, action, self._seen, start_url, self.config.upload_dir)
+            return await self.tabs.act(action, self._start_url)
+        if isinstance(action, GoBack) and await self.tabs.began_here():
+            return await self.tabs.act(CloseTab(), self._start_url)
+        return await act(self.page, action, seen, self._start_url, self.config.upload_dir)
+
+    @property
+    def _start_url(self) -> str:
+        """Where `Restart` leads, and a new tab begins."""
+        return self.config.restart_url or self.task.web
 
     async def final_state(self) -> dict[str, Any]:
         """Nothing: worlds know what their ground truth looks at."""
@@ -105,8 +128,9 @@ class BrowserEnvironment(Environment):
             ("Emulation.setFocusEmulationEnabled", {"enabled": not frozen}),  # the timers of a page in focus go on
             ("Page.setWebLifecycleState", {"state": "frozen" if frozen else "active"}),
         ]
-        with contextlib.suppress(BrowserError, RefusedError):
-            await self.page.send_all(requests)
+        for page in list(self.page.context.pages):
+            with contextlib.suppress(BrowserError, RefusedError):
+                await page.send_all(requests)
 
     async def _observe_own_site(self) -> Observation:
         """Again, until the task's own site neither is broken nor turns the agent away."""
@@ -118,8 +142,9 @@ class BrowserEnvironment(Environment):
             if not (wall or is_broken or is_refused):
                 return seen
             address = await self.page.address() if is_broken else seen.url
-            if not self._is_first and urlsplit(address).hostname != urlsplit(self.task.web).hostname:
-                return seen  # another site: the agent may go back
+            is_elsewhere = urlsplit(address).hostname != urlsplit(self.task.web).hostname
+            if not self._is_first and (is_elsewhere or (is_broken and self.tabs.came_from_a_page)):
+                return seen  # another site, or a pop-up that does not load: the agent may go back
             if pause_s is None:
                 if wall:
                     raise BlockedError(f"{address}: {wall}")
@@ -133,6 +158,8 @@ class BrowserEnvironment(Environment):
 
     async def observe_once(self) -> Observation:
         """Whatever the page shows, once it can be observed."""
+        if self.page.closed:  # by a script, since the last action
+            self.page.say(await self.tabs.follow(self._start_url))
         page, config = self.page, self.config
         if page.activity.navigating:  # a document asked for after the page had come to rest
             await settle(page)
@@ -166,7 +193,5 @@ class BrowserEnvironment(Environment):
         text = seen.tree
         if self.config.observation == "marks" and len(seen.nodes) <= MAX_NODES:  # their list does not hold plain text
             with contextlib.suppress(RefusedError):
-                text = await self.page.run(
-                    "() => `RootWebArea '${document.title}' ${document.body?.textContent ?? ''}`"
-                )
-        return describe_wall(self.page.status, text, len(seen.nodes))
+                text = await self.page.run(script("outline.js"))
+        return describe_wall(self.page.status, text, len(seen.nodes), self._is_first)

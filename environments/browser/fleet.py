@@ -8,6 +8,7 @@ from pathlib import Path
 from common.processes import num_cores
 from environments.browser.capacity import default_browsers
 from environments.browser.cdp import RefusedError
+from environments.browser.context import Context
 from environments.browser.downloads import MAX_DOWNLOAD_MB
 from environments.browser.launch import Browser, launch, stop
 from environments.browser.page import Page, Viewport
@@ -52,7 +53,8 @@ class Fleet:
         """A fresh page for the session with this number, in a living browser."""
         browser = await self._living_browser(session % len(self._browsers))
         try:
-            return await Page.open(browser, self._viewport, download_dir, self._max_download_mb)
+            context = await Context.open(browser, self._viewport, download_dir, self._max_download_mb)
+            return await context.new_page()
         except (BrowserError, RefusedError) as error:
             await self._retire_if_hung(browser)
             raise BrowserError(f"no new page: {error}") from None

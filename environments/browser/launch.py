@@ -8,8 +8,8 @@ import shutil
 import sys
 import tempfile
 import urllib.request
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import orjson
@@ -19,7 +19,7 @@ from selenium.webdriver.chrome.service import Service
 
 from common.errors import UserError
 from common.inherited import for_browser
-from environments.browser.cdp import Connection
+from environments.browser.cdp import Connection, Params, RefusedError
 from environments.browser.reaper import Reaper
 from environments.faults import BrowserError
 
@@ -52,6 +52,13 @@ FLAGS = (
     "--mute-audio",
 )
 
+ATTACH_TABS = {
+    "autoAttach": True,
+    "waitForDebuggerOnStart": True,
+    "flatten": True,
+    "filter": [{"type": "page", "exclude": False}],
+}
+
 
 @dataclass
 class Browser:
@@ -62,6 +69,25 @@ class Browser:
     profile: Path
     version: str
     user_agent: str
+    contexts: dict[str, Callable[[str, Params], None]] = field(default_factory=dict)
+
+    async def watch_tabs(self) -> None:
+        """Tell each context of `contexts` which tabs of it come and go, also those that pages open; each new one waits
+        for `Runtime.runIfWaitingForDebugger`."""
+        owners: dict[str, str] = {}
+
+        def take(method: str, params: Params) -> None:
+            if method == "Target.attachedToTarget":
+                owners[params["sessionId"]] = params["targetInfo"].get("browserContextId", "")
+            elif method != "Target.detachedFromTarget":
+                return
+            session_id = params["sessionId"]
+            owner = owners.pop(session_id, "") if method == "Target.detachedFromTarget" else owners[session_id]
+            if owner in self.contexts:
+                self.contexts[owner](method, params)
+
+        self.connection.on_event("", take)
+        await self.connection.send("Target.setAutoAttach", ATTACH_TABS)
 
 
 async def launch(reaper: Reaper, headless: bool, flags: Sequence[str] = ()) -> Browser:
@@ -81,11 +107,13 @@ async def launch(reaper: Reaper, headless: bool, flags: Sequence[str] = ()) -> B
         address = driver.capabilities["goog:chromeOptions"]["debuggerAddress"]
         about = await asyncio.to_thread(_read_json, f"http://{address}/json/version")
         connection = await Connection.open(about["webSocketDebuggerUrl"])
-    except (WebDriverException, OSError, BrowserError) as error:
+        user_agent = about["User-Agent"].replace("Headless", "")
+        browser = Browser(driver, connection, profile, about["Browser"], user_agent)
+        await browser.watch_tabs()
+        return browser
+    except (WebDriverException, OSError, BrowserError, RefusedError) as error:
         await asyncio.to_thread(reaper.done, profile)
         raise BrowserError(f"{binary} did not start: {_first_lines(error)}") from error
-    user_agent = about["User-Agent"].replace("Headless", "")
-    return Browser(driver, connection, profile, about["Browser"], user_agent)
 
 
 async def stop(browser: Browser, reaper: Reaper) -> None:

@@ -50,10 +50,6 @@ function (visible) {
   const point = free ?? points[0];
 
   const found = topmost(point);
-  const link = found?.closest("a, area");
-  if (link) link.target = "_self"; // one tab only
-  const form = found?.closest("form");
-  if (form?.target) form.target = "_self";
   const words = (text) => text.trim().replace(/\s+/g, " ").slice(0, 40);
   const slider = element.closest("[role=slider], [role=spinbutton]");
   return {

@@ -1,22 +1,24 @@
-"""One page in a browser context of its own: its own cookies, storage and cache, one tab, a fixed viewport."""
+"""One tab of a browser context, with a fixed viewport: requests to it, and what it says of itself."""
 
 import asyncio
 import contextlib
 import functools
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from environments.browser.activity import Activity
 from environments.browser.cdp import Params, RefusedError
-from environments.browser.downloads import MAX_DOWNLOAD_MB, Downloads
 from environments.browser.frames import Frame, Frames
-from environments.browser.launch import Browser
 from environments.browser.url_policy import may_open
 from environments.browser.worlds import Worlds
 from environments.faults import BrowserError, PageError
 
+if TYPE_CHECKING:
+    from environments.browser.context import Context
+
+CLOSED = "the tab was closed"
 NAVIGATION_TIMEOUT_S = 30.0
 MAX_DIALOGS = 100  # between two observations; a page with more never ends
 MAX_DIALOGS_TOLD = 5
@@ -45,24 +47,25 @@ def script(name: str) -> str:
 
 
 class Page:
-    """Open with `Page.open`, close with `close`. `new_tabs` are addresses it opened elsewhere since last looked at.
+    """One tab of a context. `opener_id` is the target of the tab that opened it, "" where we did. Once it is `closed`,
+    by itself or by another, every request raises RefusedError.
 
     A node is what an observation labels: `backendDOMNodeId`, or `mark`, and `frameId` where not in the main frame.
     """
 
-    def __init__(self, browser: Browser, context_id: str, target_id: str, session_id: str, viewport: Viewport):
-        self.browser, self.viewport = browser, viewport
-        self.downloads = Downloads(Path(), MAX_DOWNLOAD_MB)
-        self.context_id, self.target_id, self.session_id = context_id, target_id, session_id
+    def __init__(self, context: "Context", target_id: str, session_id: str, opener_id: str):
+        self.context, self.browser, self.viewport = context, context.browser, context.viewport
+        self.downloads = context.downloads
+        self.target_id, self.session_id, self.opener_id = target_id, session_id, opener_id
+        self.closed = False
         self.activity = Activity(main_frame=target_id)  # a page's main frame bears its target's id
         self.frames = Frames(target_id, session_id)
         self._worlds = Worlds(self.send)
         self._document = ""
+        self.is_unreachable = False  # whether it shows the browser's error page
         self._statuses: dict[str, int] = {}
-        self.new_tabs: list[str] = []
         self.chooser: Params | None = None  # the file input whose dialog the page asked for
         self.mouse = (0.0, 0.0)
-        self.tabs = {target_id}  # this one and those that the agent opened beside it
         self._messages: list[str] = []
         self._num_dialogs = 0
         self._broken = ""
@@ -70,38 +73,13 @@ class Page:
         self._sessions: set[str] = set()
         self._listen(session_id)
 
-    @classmethod
-    async def open(
-        cls, browser: Browser, viewport: Viewport, download_dir: Path, max_download_mb: float = MAX_DOWNLOAD_MB
-    ) -> "Page":
-        """A blank page in a new context; its downloads go to `download_dir`, as far as they are not too large."""
-        send = browser.connection.send
-        context_id = (await send("Target.createBrowserContext", {"disposeOnDetach": True}))["browserContextId"]
-        folder = download_dir.resolve()
-        downloads = {"behavior": "allow", "browserContextId": context_id, "downloadPath": str(folder)}
-        await send("Browser.setDownloadBehavior", downloads)
-        return await cls._open_tab(browser, context_id, viewport, Downloads(folder, max_download_mb))
-
-    async def open_beside(self) -> "Page":
-        """Another tab of the same context."""
-        page = await self._open_tab(self.browser, self.context_id, self.viewport, self.downloads)
-        self.tabs.add(page.target_id)
-        page.tabs = self.tabs
-        return page
-
-    @classmethod
-    async def _open_tab(cls, browser: Browser, context_id: str, viewport: Viewport, downloads: Downloads) -> "Page":
-        send = browser.connection.send
-        target = {"url": "about:blank", "browserContextId": context_id, "width": viewport.width}
-        target_id = (await send("Target.createTarget", {**target, "height": viewport.height}))["targetId"]
-        session_id = (await send("Target.attachToTarget", {"targetId": target_id, "flatten": True}))["sessionId"]
-        page = cls(browser, context_id, target_id, session_id, viewport)
-        page.downloads = downloads
-        metrics = {"width": viewport.width, "height": viewport.height, "mobile": False}
-        await browser.connection.send_all(
+    async def set_up(self) -> None:
+        """Our viewport, name and listeners, before the tab does anything."""
+        metrics = {"width": self.viewport.width, "height": self.viewport.height, "mobile": False}
+        await self.send_all(
             [
-                ("Emulation.setDeviceMetricsOverride", {**metrics, "deviceScaleFactor": viewport.scale}),
-                ("Emulation.setUserAgentOverride", {"userAgent": browser.user_agent}),
+                ("Emulation.setDeviceMetricsOverride", {**metrics, "deviceScaleFactor": self.viewport.scale}),
+                ("Emulation.setUserAgentOverride", {"userAgent": self.browser.user_agent}),
                 ("Emulation.setFocusEmulationEnabled", {"enabled": True}),
                 ("Page.enable", {}),
                 ("Page.setLifecycleEventsEnabled", {"enabled": True}),
@@ -109,23 +87,24 @@ class Page:
                 ("Inspector.enable", {}),
                 ("Target.setAutoAttach", ATTACH_FRAMES),
                 ("Page.setInterceptFileChooserDialog", {"enabled": True}),
-            ],
-            session_id,
+                ("Runtime.runIfWaitingForDebugger", {}),
+            ]
         )
-        return page
 
     async def close(self) -> None:
-        """Dispose of the context; never raises, the page may be long dead."""
-        self.forget()
-        with contextlib.suppress(BrowserError, RefusedError):
-            context = {"browserContextId": self.context_id}
-            await self.browser.connection.send("Target.disposeBrowserContext", context, timeout_s=10)
+        """The whole context; never raises, the page may be long dead."""
+        await self.context.close()
 
     async def close_tab(self) -> None:
         """This one of several."""
-        self.forget()
-        self.tabs.discard(self.target_id)
         await self.browser.connection.send("Target.closeTarget", {"targetId": self.target_id})
+        self.context.drop(self)  # not only when the browser tells that it is gone
+
+    def end(self) -> None:
+        """The tab is gone; what waits for it is refused."""
+        self.closed = True
+        self.forget()
+        self.browser.connection.fail_session(self.session_id, RefusedError(CLOSED))
 
     def forget(self) -> None:
         """Hear no more of it."""
@@ -144,6 +123,8 @@ class Page:
         """Several requests, in order, without waiting in between."""
         if self._broken:
             raise BrowserError(self._broken)
+        if self.closed:
+            raise RefusedError(CLOSED)
         session_id = frame.session_id if frame else self.session_id
         try:
             return await self.browser.connection.send_all(requests, session_id, timeout_s)
@@ -151,6 +132,11 @@ class Page:
             if self._broken:
                 raise BrowserError(self._broken) from None
             raise
+
+    @property
+    def document(self) -> str:
+        """An id of the present document."""
+        return self._document
 
     @property
     def status(self) -> int:
@@ -234,6 +220,7 @@ class Page:
             self._worlds.forget(params["frame"]["id"])
             if params["frame"]["id"] == self.target_id:
                 self._document = params["frame"]["loaderId"]
+                self.is_unreachable = "unreachableUrl" in params["frame"]
                 self._statuses = {
                     loader: status for loader, status in self._statuses.items() if loader == self._document
                 }
@@ -248,13 +235,11 @@ class Page:
             if "backendNodeId" in params:
                 self.chooser = {"backendDOMNodeId": params["backendNodeId"], "frameId": params["frameId"]}
                 self._messages.append("The page asks for a file: type its name into the element you clicked.")
-        elif method == "Page.windowOpen":
-            self.new_tabs.append(params["url"])
         elif refused := self.downloads.take(method, params):
-            cancel = {"guid": refused, "browserContextId": self.context_id}
+            cancel = {"guid": refused, "browserContextId": self.context.id}
             self._later(self.browser.connection.send("Browser.cancelDownload", cancel))
             if self.downloads.are_too_many:  # small ones come faster than they are cancelled
-                deny = {"behavior": "deny", "browserContextId": self.context_id}
+                deny = {"behavior": "deny", "browserContextId": self.context.id}
                 self._later(self.browser.connection.send("Browser.setDownloadBehavior", deny))
         elif method == "Inspector.targetCrashed" and session_id == self.session_id:
             self._give_up("the page crashed")
@@ -274,7 +259,7 @@ class Page:
     def _give_up(self, reason: str) -> None:
         """The page can be used no more; requests that wait for it fail with this reason."""
         self._broken = reason
-        self.browser.connection.fail_session(self.session_id, reason)
+        self.browser.connection.fail_session(self.session_id, BrowserError(reason))
 
     def _join(self, session_id: str) -> None:
         """A frame drawn by a process of its own: it tells what happens in it from now on."""

@@ -27,7 +27,7 @@ async def settle(page: Page, quiet_s: float = QUIET_S, cap_s: float = CAP_S) -> 
     deadline = time.monotonic() + cap_s  # moved on by what it takes a document to come, but not for ever
     last_deadline = deadline + ARRIVAL_CAP_S
     window_s = quiet_s
-    while window_s > 0 and (left_s := deadline - time.monotonic()) > 0:
+    while window_s > 0 and not page.closed and (left_s := deadline - time.monotonic()) > 0:
         if page.activity.navigating:
             before = time.monotonic()
             await _arrive(page)

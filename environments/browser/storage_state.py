@@ -70,7 +70,7 @@ async def restore(page: Page, state: dict[str, Any]) -> None:
         cookies.append(fields | lasting)
     if cookies:
         send = page.browser.connection.send
-        await send("Storage.setCookies", {"cookies": cookies, "browserContextId": page.context_id})
+        await send("Storage.setCookies", {"cookies": cookies, "browserContextId": page.context.id})
     if origins := [entry for entry in state.get("origins", []) if entry.get("localStorage")]:
         source = _FILL % orjson.dumps(origins).decode()
         await page.send("Page.addScriptToEvaluateOnNewDocument", {"source": source})

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -12,6 +13,7 @@ from environments.browser.frames import Frame
 NAME = "elcano"
 TIMEOUT_S = 30.0
 _STALE = "elcano: another world"
+_SHARED = (Path(__file__).parent / "world.js").read_text(encoding="utf-8")
 
 Send = Callable[[str, Params, float, Frame], Awaitable[Params]]
 
@@ -98,7 +100,7 @@ class Worlds:
         """The world of the frame's present document."""
         request = {"frameId": frame.id, "worldName": NAME}
         world = (await self._send("Page.createIsolatedWorld", request, TIMEOUT_S, frame))["executionContextId"]
-        mark = {"expression": f"globalThis.{NAME} ??= {{}}, 0", "contextId": world}
+        mark = {"expression": f"({_SHARED})()", "contextId": world}
         await self._send("Runtime.evaluate", mark, TIMEOUT_S, frame)
         self._ids[frame.id] = world
         return world

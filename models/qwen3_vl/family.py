@@ -38,8 +38,11 @@ class Family(family.Family):
         import torch
 
         found = hf_model.get_image_features(**pixels, return_dict=True)
-        parts = (found.pooler_output, *getattr(found, "deepstack_features", ()))
-        return torch.cat([torch.cat(list(part)) for part in parts], dim=-1)
+        parts = (
+            found.pooler_output,
+            *getattr(found, "deepstack_features", ()),
+        )  # of each image; in transformers 5.17 one
+        return torch.cat([part if torch.is_tensor(part) else torch.cat(list(part)) for part in parts], dim=-1)
 
 
 FAMILY = Family()

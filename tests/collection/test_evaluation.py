@@ -131,7 +131,7 @@ def test_auto_eval_names_what_is_missing(tmp_path: Path, missing: str) -> None:
     ("end", "named"),
     [
         ('{"status": "finished"}', "not the end of a trajectory"),
-        ('{"task": {"id": "a", "ques": "q", "web": "w", "x": 1}, "status": "", "reason": "", "num_steps": 1}', "'x'"),
+        ('{"task": {"id": "a", "ques": "q"}, "status": "", "reason": "", "num_steps": 1}', "web"),
         (
             r'{"task": {"id": "a", "ques": "q", "web": "w", "web_name": "\u001b]0;"}, '
             '"status": "", "reason": "", "num_steps": 1}',

@@ -22,7 +22,6 @@ from environments.browser.actions import act
 from environments.browser.config import BrowserConfig
 from environments.browser.environment import BrowserEnvironment
 from environments.browser.observe import observe
-from environments.browser.walls import describe_wall
 from environments.faults import BrowserError
 from tests.collection.collector import Collector, task
 from tests.environments import website
@@ -70,7 +69,7 @@ ENDS = {
     "captcha": ("/captcha", "ANSWER; x", "blocked", "Just a moment"),
     "captcha later": ("/", "Click {to captcha} | ANSWER; x", "blocked", "Just a moment"),
     "basic auth": ("/basic", "ANSWER; x", "blocked", "HTTP 401"),
-    "access denied": ("/", "Click {to forbidden} | ANSWER; x", "blocked", "HTTP 403"),
+    "access denied": ("/", "Click {to forbidden} | ANSWER; x", "blocked", "Access Denied"),
     "unavailable": ("/unavailable", "ANSWER; x", "invalid", "HTTP 503"),
     "redirect loop": ("/loop-redirect", "ANSWER; x", "invalid", "ERR_TOO_MANY_REDIRECTS"),
     "no answer": ("/", "Click {to empty} | ANSWER; x", "invalid", "could not be loaded any more"),
@@ -200,19 +199,3 @@ def test_a_start_page_that_never_answers_is_invalid(url: str, tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
     assert "no answer in 30 s" in read_trajectory(collector.results / "taskT--hanging").reason
     assert read_trajectory(collector.results / "taskT--fine").answer == "y"
-
-
-@pytest.mark.parametrize(
-    ("status", "text", "num_nodes", "is_wall"),
-    [
-        (200, "[1] RootWebArea 'Access Denied'\n\t[2] heading 'Access Denied'", 2, True),
-        (200, "[1] RootWebArea 'Pardon Our Interruption'", 9, True),
-        (403, "[1] RootWebArea 'Shop'", 3, True),
-        (403, "[1] RootWebArea 'Shop'", 90, False),
-        (404, "[1] RootWebArea 'Not found'", 3, False),
-        (200, "[1] RootWebArea 'Forum'\n\t[2] link 'How do I verify you are human?'", 200, False),
-        (200, "[1] RootWebArea 'The Robots: a film'\n\t[2] StaticText 'Are you a robot? asks the hero'", 12, False),
-    ],
-)
-def test_walls_are_told_from_pages(status: int, text: str, num_nodes: int, is_wall: bool) -> None:
-    assert bool(describe_wall(status, text, num_nodes)) == is_wall

@@ -18,7 +18,7 @@ from data.trajectory import is_complete, list_trajectories
 ROOT = Path(__file__).resolve().parent.parent.parent
 MARK = "ELCANO_TEST_RUN"
 KILLED_IN = [
-    ("IL/train", "optim-1/explore"),
+    ("IL/train",),
     pytest.param(
         ("untrained/test", "IL/explore", "IL/train", "optim-1/explore", "optim-1/mg2hf"), marks=pytest.mark.slow
     ),

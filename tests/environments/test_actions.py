@@ -15,14 +15,6 @@ def test_click_follows_a_link(browser: OneBrowser, url: str) -> None:
     assert "heading 'Second page'" in tree
 
 
-@pytest.mark.parametrize("name", ["New tab", "Open window"])
-def test_a_new_tab_opens_in_the_one_tab(browser: OneBrowser, url: str, name: str) -> None:
-    tree, _ = do(browser, f"{url}/", click(name))
-    assert "heading 'Second page'" in tree
-    tree, _ = do(browser, f"{url}/", click(name), GoBack())
-    assert "heading 'Harbour'" in tree
-
-
 def test_type_replaces_the_text_and_presses_enter(browser: OneBrowser, url: str) -> None:
     tree, _ = do(browser, f"{url}/", write("Search here", "new wörds 😀"))
     assert "Results for new wörds 😀" in tree

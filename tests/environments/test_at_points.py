@@ -13,8 +13,10 @@ from data.action_spaces import action_space, action_space_names
 from data.point_action import ClickAt, CloseTab, DragAt, GoTo, OpenTab, Press, ScrollAt, SelectTab, Write
 from data.screen import Point
 from environments.browser.config import BrowserConfig
+from environments.browser.context import Context
+from environments.browser.downloads import MAX_DOWNLOAD_MB
 from environments.browser.environment import BrowserEnvironment
-from environments.browser.page import Page, Viewport
+from environments.browser.page import Viewport
 from tests.environments.conftest import OneBrowser
 from tests.environments.points import at, click, do, task
 from tests.environments.scripted import play
@@ -27,7 +29,8 @@ def test_a_point_lands_where_the_screenshot_shows_it(browser: OneBrowser, url: s
 
     async def run() -> None:
         async with browser.page(url) as other:
-            page = await Page.open(other.browser, viewport, browser.downloads)
+            context = await Context.open(other.browser, viewport, browser.downloads, MAX_DOWNLOAD_MB)
+            page = await context.new_page()
             await page.goto(f"{url}/second")
             environment = BrowserEnvironment(page, BrowserConfig(viewport=viewport))
             await environment.reset(task(f"{url}/second"))
@@ -88,19 +91,21 @@ def test_tabs_and_where_they_are(browser: OneBrowser, url: str) -> None:
     steps = (
         lambda seen: Write("new", at(seen, "Search here"), replace=True, enter=True),
         OpenTab(),
-        click("New tab"),  # which opens in the present one, and leaves the other alone
+        click("New tab"),
         SelectTab(0),
-        SelectTab(1),
+        SelectTab(2),
+        GoBack(),  # out of the tab that a link opened: it is closed
         CloseTab(),
         CloseTab(),
         GoBack(),
         GoTo("file:///etc/passwd"),
     )
-    typed, opened, followed, first, _, closed, last, back, refused = do(browser, f"{url}/", *steps)
+    typed, opened, followed, first, _, left, closed, last, back, refused = do(browser, f"{url}/", *steps)
     assert "Results for new" in typed[0].tree and f"The tab is at {url}/found?q=new now." in typed[1]
     assert opened[1] == f"Tab 1 is in front, at {url}/."
-    assert followed[1] == f'Clicked <a> "New tab". The tab is at {url}/second?tab now.'
-    assert followed[0].tabs == (f"0: {url}/found?q=new", f"1, in front: {url}/second?tab")
+    assert followed[1] == f'Clicked <a> "New tab". Tab 2 is in front, at {url}/second?tab.'
+    assert followed[0].tabs == (f"0: {url}/found?q=new", f"1: {url}/", f"2, in front: {url}/second?tab")
+    assert left[1] == f"Tab 1 is in front, at {url}/."
     assert "Results for new" in first[0].tree and "Tabs of the browser:\n0, in front" in first[0].screen_text
     assert not closed[0].tabs and last[1] == "Failed: The only tab cannot be closed."
     assert "Harbour" in back[0].tree

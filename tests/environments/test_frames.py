@@ -36,7 +36,7 @@ PAGES = {
     "/shadow": """<title>Shadow</title><h1>Light</h1><x-outer></x-outer><script>
         customElements.define("x-inner", class extends HTMLElement { connectedCallback() {
             this.attachShadow({mode: "open"}).innerHTML =
-                `<a href="/second" target="_blank">Deep link</a> <input placeholder="Deep search">
+                `<a href="/second">Deep link</a> <input placeholder="Deep search">
                 <button onclick="this.textContent = 'deep pressed'">Press deep</button>`; } });
         customElements.define("x-outer", class extends HTMLElement { connectedCallback() {
             this.attachShadow({mode: "open"}).innerHTML = "<p>outer</p><x-inner></x-inner>"; } });

@@ -96,7 +96,10 @@ def _basic(handler: "WildHandler") -> None:
 
 def _forbidden(handler: "WildHandler") -> None:
     handler.send_response(403)
-    handler.finish_with(b"<title>Oops</title><h1>No</h1>")
+    handler.finish_with(
+        b"<title>Access Denied</title><h1>Access Denied</h1><p>You don't have permission to access /forbidden "
+        b"on this server.</p>Reference #18.5"
+    )
 
 
 def _unavailable(handler: "WildHandler") -> None:

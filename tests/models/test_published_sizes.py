@@ -18,6 +18,7 @@ import torch
 from transformers import AutoModelForImageTextToText
 
 from data.conversation import split_marks
+from models.checkpoint.weight_files import open_weights
 from models.registry import family
 from server.engine import Engine, EngineConfig
 from server.prompt import build_prompt
@@ -27,7 +28,6 @@ from server.wire_images import from_predict
 from tests.server.helpers import observation, png, screenshot
 from tests.tiny import idefics3, qwen3_vl
 from toolkits.model_checkpoints_convertor.convert import Config, main
-from toolkits.model_checkpoints_convertor.hf_weights import open_hf_folder
 from training.memory import config_folder
 
 REDUCED = {
@@ -88,7 +88,7 @@ def test_it_goes_there_and_back(tmp_path: Path, name: str) -> None:
     verify = name != "qwen3-vl-8b"
     main(Config(direction="hf2mg", load_path=hf, save_path=tmp_path / "mg", verify=verify, image_recipe="keep"))
     main(Config(direction="mg2hf", load_path=tmp_path / "mg", save_path=tmp_path / "back"))
-    before, after = open_hf_folder(hf), open_hf_folder(tmp_path / "back")
+    before, after = open_weights(hf), open_weights(tmp_path / "back")
     assert before.keys() == after.keys() and all(before[key].read().equal(after[key].read()) for key in before)
     del before, after
     check_served(tmp_path / "back")

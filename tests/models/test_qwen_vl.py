@@ -15,13 +15,13 @@ from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLIm
 
 from common.errors import UserError
 from common.files import read_json
+from models.checkpoint.weight_files import open_weights
 from models.image_settings import ImageSettings
 from models.images import ImageEncoder
 from models.processor import describe, load_processor
 from models.registry import family
 from tests.tiny import qwen2_5_vl, qwen3_vl
 from toolkits.model_checkpoints_convertor.convert import Config, main
-from toolkits.model_checkpoints_convertor.hf_weights import open_hf_folder
 from training.collate import Collator, Place, TokenizedSample
 from training.layout import Layout
 from training.memory import config_folder, count_parameters
@@ -114,7 +114,7 @@ def test_a_round_trip_is_exact_and_both_sides_agree(tmp_path: Path, name: str, t
     hf = MAKERS[name](tmp_path / "hf", layers=3, tied=tied)
     main(Config(direction="hf2mg", load_path=hf, save_path=tmp_path / "mg", verify=True))
     main(Config(direction="mg2hf", load_path=tmp_path / "mg", save_path=tmp_path / "back"))
-    before, after = open_hf_folder(hf), open_hf_folder(tmp_path / "back")
+    before, after = open_weights(hf), open_weights(tmp_path / "back")
     assert ("lm_head.weight" in before) != tied
     assert before.keys() == after.keys() and all(before[name].read().equal(after[name].read()) for name in before)
 

@@ -30,8 +30,9 @@ _ATTENTION_SPREAD = 2.0
 """Standard deviation of attention's scores: a query sees a few dozen of a thousand keys, so an image matters."""
 
 
-def make_checkpoint(folder: Path, shape: str, changes: Changes) -> Path:
-    """Write a checkpoint of `shape`, a folder in training/shapes, in bf16 with its processor to `folder`."""
+def make_checkpoint(folder: Path, shape: str, changes: Changes, device: str = "cpu") -> Path:
+    """Write a checkpoint of `shape`, a folder in training/shapes, in bf16 with its processor to `folder`. `device`
+    draws the weights."""
     fields = read_json(SHAPES / shape / "config.json")
     for part, values in changes.items():
         fields[part] |= values
@@ -40,20 +41,20 @@ def make_checkpoint(folder: Path, shape: str, changes: Changes) -> Path:
     folder.mkdir(parents=True)
     config, text = folder / "config.json", json.dumps(fields, indent=2)
     config.write_text(text)
-    _write_model(folder)
+    _write_model(folder, device)
     config.write_text(text)  # as it is published rather than as transformers writes it
     write_processor(folder, fields)
     return folder
 
 
-def _write_model(folder: Path) -> None:
+def _write_model(folder: Path, device: str) -> None:
     """Random weights that keep activations at a standard deviation of about one, whatever the widths."""
     hf = family(folder).read_config(folder)
     with torch.device("meta"):
         model = AutoModelForImageTextToText.from_config(hf, dtype=torch.bfloat16)
-    model = model.to_empty(device="cpu")
+    model = model.to_empty(device=device)
     model.tie_weights()
-    generator = torch.Generator().manual_seed(0)
+    generator = torch.Generator(device).manual_seed(0)
     for name, parameter in model.named_parameters():
         _draw(name, parameter.data, generator)
     if hf.tie_word_embeddings:  # what makes logits of about one

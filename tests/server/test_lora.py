@@ -22,7 +22,9 @@ ROOT = "base_model.model.model.text_model.layers.1"
 def save_adapter(folder: Path, seed: int, **changes: object) -> Path:
     """A PEFT folder with random matrices, strong enough to change replies."""
     folder.mkdir()
-    (folder / "adapter_config.json").write_text(json.dumps({"r": 4, "lora_alpha": 8, "bias": "none", **changes}))
+    (folder / "adapter_config.json").write_text(
+        json.dumps({"peft_type": "LORA", "r": 4, "lora_alpha": 8, "bias": "none", **changes})
+    )
     generator = torch.Generator().manual_seed(seed)
     weights = {}
     for layer, (inputs, outputs) in LAYERS.items():
@@ -82,10 +84,10 @@ def other_shape(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "changes", "words"),
     [
-        (lambda folder: (folder / "adapter_model.safetensors").unlink(), {}, "is not a PEFT adapter"),
-        (drop_half, {}, "half of it is missing"),
-        (other_shape, {}, "another shape"),
-        (lambda folder: None, {"use_dora": True}, "only plain LoRA"),
+        (lambda folder: (folder / "adapter_model.safetensors").unlink(), {}, "has no adapter_model.safetensors"),
+        (drop_half, {}, "the other half"),
+        (other_shape, {}, "do not fit"),
+        (lambda folder: None, {"use_dora": True}, "use_dora True: only low-rank matrices"),
     ],
 )
 def test_broken_adapters_are_refused(

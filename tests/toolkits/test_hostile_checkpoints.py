@@ -16,8 +16,8 @@ import torch
 from safetensors.torch import load_file
 
 from common.errors import UserError
+from models.checkpoint.torch_archive import read_archive
 from tests.toolkits.checkpoints import build_idefics2, convert, read_hf, same
-from toolkits.model_checkpoints_convertor.torch_archive import read_archive
 
 
 class Bomb:

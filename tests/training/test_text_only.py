@@ -9,7 +9,6 @@ from pyarrow import parquet
 from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM
 
-from common.errors import UserError
 from common.files import write_json
 from data.checkpoint_folder import find_weights
 from models import registry
@@ -19,7 +18,6 @@ from tests.tiny import text_only
 from tests.training import test_critic, test_grpo_run
 from tests.training.conftest import convert, train
 from tests.training.test_score import score
-from toolkits.model_checkpoints_convertor.lora import Adapter, write_peft_adapter
 from toolkits.model_checkpoints_convertor.torch_dist_weights import TorchDistReader
 from training.dataset import tokenize
 from training.encoding import ConversationEncoder
@@ -126,13 +124,6 @@ def write_peft(folder: Path, model: torch.nn.Module, rank: int = 4) -> Path:
     save_file(tensors, folder / "adapter_model.safetensors")
     write_json(folder / "adapter_config.json", {"peft_type": "LORA", "r": rank, "lora_alpha": 8})
     return folder
-
-
-def test_adapters_of_joined_projections_are_merged_not_exported(tmp_path: Path) -> None:
-    kind = registry.named("glm")
-    config = kind.read_config(text_only.build_policy(tmp_path, "glm", layers=1))
-    with pytest.raises(UserError, match=r"glm has gate and up projection in one tensor, .* leave --lora apart out"):
-        write_peft_adapter(Adapter(4, 8.0, {}), tmp_path, kind, config, "base", None)
 
 
 @pytest.mark.slow

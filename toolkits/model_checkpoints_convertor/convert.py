@@ -32,6 +32,8 @@ with unsearched():
     import torch
 
     from models import processor
+    from models.checkpoint.adapter_folder import Adapter, check_language_only, read_adapter
+    from models.checkpoint.narrowing import Narrowing, OutOfRange
     from models.image_settings import ImageSettings
     from models.registry import NAMES
     from toolkits.model_checkpoints_convertor.destinations import write_hf, write_torch_dist
@@ -43,10 +45,8 @@ with unsearched():
         write_legacy,
     )
     from toolkits.model_checkpoints_convertor.lora import (
-        Adapter,
         MergedSource,
         read_megatron_adapter,
-        read_peft_adapter,
         write_megatron_adapter,
         write_peft_adapter,
     )
@@ -73,6 +73,9 @@ class Options:
     """The folder to make; a checkpoint that is there already is replaced."""
     dtype: Literal["auto", "bf16", "fp16", "fp32"] = "auto"
     """Precision of the weights that are written; auto keeps it."""
+    out_of_range: OutOfRange = "refuse"
+    """What may come of numbers that this precision cannot hold. refuse: none are written; to_zero: those too small
+    become zero; any: those too large also infinite. How many did is printed."""
     config_path: Path | None = None
     """Folder of config.json, tokenizer and processor, where load_path has none."""
     format: Literal["torch_dist", "legacy"] = "torch_dist"
@@ -126,20 +129,22 @@ def main(config: Config) -> None:
     if config.save_path.resolve() == config.load_path.resolve():
         raise UserError(f"{config.save_path}: is --load_path, too; choose another --save_path")
     source, adapter = _open(config)
-    dtype = _DTYPES[config.dtype]
+    dtype, narrowing = _DTYPES[config.dtype], Narrowing(config.out_of_range)
     apart = adapter if config.lora == "apart" else None
-    merged = MergedSource(source, adapter, dtype) if adapter and not apart else source
+    merged = MergedSource(source, adapter, dtype, narrowing=narrowing) if adapter and not apart else source
     with complete_folder(config.save_path) as folder:
         if apart and config.direction == "mg2hf":
-            _write_peft(config, source, apart, folder, dtype)
+            _write_peft(config, source, apart, folder, dtype, narrowing)
+            narrowing.check(config.load_path)
             return
         copy_hf_files(source.hf_files, folder)
         _write_image_settings(config, folder)
         save_extra_rows(source, folder)
         if config.direction == "mg2hf":
-            write_hf(merged, folder, dtype, int(config.max_shard_size_gb * 1e9))
+            write_hf(merged, folder, dtype, int(config.max_shard_size_gb * 1e9), narrowing)
         else:
-            _write_megatron(config, merged, apart, folder, dtype)
+            _write_megatron(config, merged, apart, folder, dtype, narrowing)
+        narrowing.check(config.load_path)
         _record(source, folder, dtype)
         if config.verify:
             expected, rounded = merged, dtype
@@ -185,7 +190,10 @@ def _open(config: Config) -> tuple[Source, Adapter | None]:
     if config.direction == "mg2hf" and isinstance(source, HfSource):
         raise UserError(f"{config.load_path}: not a Megatron checkpoint, but Hugging Face's; convert it with hf2mg.sh")
     if config.adapter_path:
-        return source, read_peft_adapter(config.adapter_path, source)
+        adapter = read_adapter(config.adapter_path, source.family, source.config)
+        if config.lora == "apart":
+            check_language_only(config.adapter_path, adapter, source.family, source.config)
+        return source, adapter
     if isinstance(source, OriginalLlavaSource):
         return source, source.adapter(config.lora_alpha)
     if not isinstance(source, (TorchDistSource, OverlaidSource)):
@@ -224,29 +232,38 @@ def _write_image_settings(config: Config, folder: Path) -> None:
         processor.mark_as_trained(folder)
 
 
-def _write_peft(config: Config, source: Source, adapter: Adapter, folder: Path, dtype: torch.dtype | None) -> None:
+def _write_peft(
+    config: Config, source: Source, adapter: Adapter, folder: Path, dtype: torch.dtype | None, narrowing: Narrowing
+) -> None:
     if isinstance(source, OverlaidSource) and source.trained:
         raise UserError(
             f"{source.weights}: a PEFT folder cannot hold {source.trained[0]}, which was trained, too; "
             "leave --lora apart out"
         )
-    write_peft_adapter(adapter, folder, source.family, source.config, str(config.base_path or config.load_path), dtype)
+    base = str(config.base_path or config.load_path)
+    write_peft_adapter(adapter, folder, source.family, source.config, base, dtype, narrowing)
 
 
 def _write_megatron(
-    config: Config, source: Source, adapter: Adapter | None, folder: Path, dtype: torch.dtype | None
+    config: Config,
+    source: Source,
+    adapter: Adapter | None,
+    folder: Path,
+    dtype: torch.dtype | None,
+    narrowing: Narrowing,
 ) -> None:
     weights = folder / RELEASE
     weights.mkdir()
     if config.format == "legacy":
         if adapter:
             raise UserError("--lora apart: the legacy layout has no adapters; merge them")
-        write_legacy(source, weights, dtype, config.target_tensor_model_parallel_size, config.extra_num_vocabs)
+        ranks, num_extra_rows = config.target_tensor_model_parallel_size, config.extra_num_vocabs
+        write_legacy(source, weights, dtype, ranks, num_extra_rows, narrowing)
     elif adapter:
         add = partial(write_megatron_adapter, adapter, family=source.family, config=source.config, folder=weights)
-        write_torch_dist(source, weights, dtype, finish=add)
+        write_torch_dist(source, weights, dtype, narrowing, finish=add)
     else:
-        write_torch_dist(source, weights, dtype)
+        write_torch_dist(source, weights, dtype, narrowing)
     write_tracker(folder, RELEASE)
 
 

@@ -11,16 +11,19 @@ import torch
 from common.errors import UserError
 from common.files import read_json
 from data.checkpoint_folder import find_weights, read_tracker
-from toolkits.model_checkpoints_convertor.hf_weights import open_file, open_hf_folder
+from models.checkpoint.adapter_config import read_adapter_config
+from models.checkpoint.adapter_folder import WEIGHT_FILES
+from models.checkpoint.hf_folder import read_hf_folder
+from models.checkpoint.weight_files import open_file, open_weights
 from toolkits.model_checkpoints_convertor.legacy_weights import find_legacy_weights, open_ranks
 from toolkits.model_checkpoints_convertor.original_llava import find_original_llava
 from toolkits.model_checkpoints_convertor.torch_dist_weights import TorchDistReader
 
-_ADAPTER = "adapter_model.safetensors"
+_ADAPTER, _HF = "PEFT adapter", "Hugging Face"
 
 
 def describe(path: Path) -> str:
-    """Format, model and every kind of tensor with its shape, type and size.
+    """Format, model, every kind of tensor with its shape, type and size, and what nobody here will read it for.
 
     Raises:
         UserError: there is no checkpoint at `path`, or it is damaged.
@@ -37,7 +40,19 @@ def describe(path: Path) -> str:
     num_elements = sum(tensor.numel() for _, tensor in tensors)
     num_bytes = sum(tensor.numel() * tensor.dtype.itemsize for _, tensor in tensors)
     lines.append(f"{len(tensors)} tensors, {num_elements:,} elements, {num_bytes:,} bytes")
-    return "\n".join(lines)
+    return "\n".join([*lines, *_refusal(path, title)])
+
+
+def _refusal(path: Path, title: str) -> list[str]:
+    """Why neither converter nor server would take it, if so."""
+    try:
+        if title.endswith(_HF):
+            read_hf_folder(path)
+        elif title.endswith(_ADAPTER):
+            read_adapter_config(path)
+    except UserError as error:
+        return [f"refused: {error}"]
+    return []
 
 
 def _open(path: Path) -> tuple[str, list[tuple[str, torch.Tensor]], Path]:
@@ -45,17 +60,17 @@ def _open(path: Path) -> tuple[str, list[tuple[str, torch.Tensor]], Path]:
     if legacy := find_legacy_weights(path):
         ranks = open_ranks(legacy[0])
         return f"{legacy[0]}: legacy Megatron, TP={len(ranks)}; rank 0:", _meta(ranks[0].items()), legacy[1]
-    if (path / _ADAPTER).exists():
-        return f"{path}: PEFT adapter", _meta(open_file(path / _ADAPTER).items()), path
+    if adapter := next((path / name for name in WEIGHT_FILES if (path / name).exists()), None):
+        return f"{path}: {_ADAPTER}", _meta(open_file(adapter).items()), path
     if original := find_original_llava(path):
-        stored = open_file(original) if original.is_file() else open_hf_folder(original)
+        stored = open_file(original) if original.is_file() else open_weights(original)
         return (
             f"{original}: LLaVA's own layout",
             _meta(stored.items()),
             original if original.is_dir() else original.parent,
         )
     if (path / "config.json").exists() and read_tracker(path) is None:
-        return f"{path}: Hugging Face", _meta(open_hf_folder(path).items()), path
+        return f"{path}: {_HF}", _meta(open_weights(path).items()), path
     weights, hf_files = find_weights(path)
     reader = TorchDistReader(weights)
     return f"{weights}: Megatron torch_dist", [(key, reader.meta(key)) for key in reader.keys()], hf_files  # noqa: SIM118

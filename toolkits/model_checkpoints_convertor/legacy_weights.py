@@ -20,15 +20,16 @@ from safetensors.torch import save_file
 
 from common.errors import UserError
 from data.checkpoint_folder import RELEASE, iteration_name, read_tracker
+from models.checkpoint.narrowing import Narrowing
+from models.checkpoint.safetensors_file import open_safetensors
+from models.checkpoint.stored_tensor import StoredTensor, meta, write_at
+from models.checkpoint.torch_archive import read_archive
 from models.family import Family
 from models.legacy_layout import LegacyWeight, cut, uncut
 from models.registry import NAMES, family, named
 from toolkits.model_checkpoints_convertor.destinations import in_background
-from toolkits.model_checkpoints_convertor.hf_weights import open_safetensors
 from toolkits.model_checkpoints_convertor.output_folder import require_space
 from toolkits.model_checkpoints_convertor.sources import Source, SplittingSource
-from toolkits.model_checkpoints_convertor.stored_tensor import StoredTensor, meta, write_at
-from toolkits.model_checkpoints_convertor.torch_archive import read_archive
 
 EXTRA_ROWS_FILE = "legacy_extra_rows.safetensors"
 _RANK = re.compile(r"mp_rank_(\d\d)(_000)?")
@@ -116,7 +117,12 @@ def open_ranks(weights: Path) -> list[dict[str, StoredTensor]]:
 
 
 def write_legacy(
-    source: Source, folder: Path, dtype: torch.dtype | None, tensor_parallel: int, num_extra_rows: int | None
+    source: Source,
+    folder: Path,
+    dtype: torch.dtype | None,
+    tensor_parallel: int,
+    num_extra_rows: int | None,
+    narrowing: Narrowing,
 ) -> None:
     """`source` as the ranks of a release in the existing, empty `folder`.
 
@@ -126,7 +132,7 @@ def write_legacy(
     legacy.check_tensor_parallel(source.config, tensor_parallel)
     table = legacy.legacy_table(source.config)
     extra_rows = _extra_rows(source, legacy.VOCABULARY, num_extra_rows)
-    writer = _LegacyWriter(source, table, legacy.VOCABULARY, dtype, extra_rows, tensor_parallel)
+    writer = _LegacyWriter(source, table, legacy.VOCABULARY, dtype, extra_rows, tensor_parallel, narrowing)
     require_space(folder, writer.num_bytes)
     with writer.open(folder) as write:
         tensors = (writer.whole(weight) for weight in table)
@@ -145,8 +151,9 @@ class _LegacyWriter:
         dtype: torch.dtype | None,
         extra_rows: Mapping[str, torch.Tensor],
         num_ranks: int,
+        narrowing: Narrowing,
     ) -> None:
-        self._source, self._dtype, self._num_ranks = source, dtype, num_ranks
+        self._source, self._dtype, self._num_ranks, self._narrowing = source, dtype, num_ranks, narrowing
         self._vocabulary, self._extra_rows = vocabulary, extra_rows
         self._cuts = {weight.megatron: self._cut(weight, self._whole(weight, source.meta)) for weight in table}
         self._also = {weight.megatron: weight.also for weight in table if weight.duplicated}
@@ -182,7 +189,7 @@ class _LegacyWriter:
         if name in self._extra_rows:
             extra = self._extra_rows[name].to(device=tensor.device, dtype=tensor.dtype)
             tensor = torch.cat([tensor, extra])
-        return tensor.to(self._dtype or tensor.dtype)
+        return self._narrowing.round(weight.megatron, tensor, self._dtype)
 
     def _cut(self, weight: LegacyWeight, tensor: torch.Tensor) -> list[torch.Tensor]:
         try:

@@ -2,10 +2,13 @@
 
 In Megatron, q, k and v (gate and up) are one projection and so are their adapters: `lora_b` [rows, rank] has the
 projection's own order of rows, `lora_a` is A of q, k and v one below the other. `adapter.json` beside an iteration's
-weights has the rank and alpha.
+weights has the rank and alpha, which all projections share. Where an adapter has a smaller rank, or none, rows of A and
+columns of B are zero: no gradient ever reaches these, so they stay what they are, and the way back leaves them out.
 """
 
 import dataclasses
+import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,35 +17,22 @@ import torch
 from safetensors.torch import save_file
 
 from common.errors import UserError
-from common.files import read_json, write_json
+from common.files import write_json
 from data.adapter_record import AdapterRecord, read_adapter_record, write_adapter_record
+from models.checkpoint.adapter_config import CONFIG_FILE
+from models.checkpoint.adapter_folder import PREFIX, WEIGHT_FILES, Adapter, LowRank
+from models.checkpoint.blueprint import blueprint
+from models.checkpoint.narrowing import Narrowing
 from models.family import Family
-from models.weight_table import JOINED_GATE, LANGUAGE, Weight, find_spelling, join_rows
-from toolkits.model_checkpoints_convertor.hf_weights import open_file
+from models.weight_table import JOINED_GATE, Weight, join_rows, language_projections
 from toolkits.model_checkpoints_convertor.row_moves import Move
 from toolkits.model_checkpoints_convertor.sources import Source, TorchDistParts
 from toolkits.model_checkpoints_convertor.torch_dist_weights import Entry, TorchDistReader, TorchDistWriter
 
-_PEFT_CONFIG = "adapter_config.json"
-_PEFT_WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
-_PEFT_PREFIX = "base_model.model."
-_PROJECTIONS = ("linear_qkv.weight", "linear_proj.weight", "linear_fc1.weight", "linear_fc2.weight")
-
-
-@dataclasses.dataclass(frozen=True)
-class Adapter:
-    """W + alpha / rank * B A on every projection of the language model; (A, B) by its Hugging Face weight's name. Of a
-    gate and its up projection that are one tensor there, A and B of twice the rank hold the adapters of both."""
-
-    rank: int
-    alpha: float
-    pairs: dict[str, tuple[torch.Tensor, torch.Tensor]]
-
 
 def adapter_table(family: Family, config: Any) -> list[tuple[Weight, Weight]]:
     """(A, B) of every projection; their `hf` are the names of the weights that they adapt."""
-    table = [weight for weight in family.weight_table(config) if weight.megatron.startswith(LANGUAGE)]
-    return [_pair(weight) for weight in table if weight.megatron.endswith(_PROJECTIONS)]
+    return [_pair(weight) for weight in language_projections(family, config)]
 
 
 def _pair(weight: Weight) -> tuple[Weight, Weight]:
@@ -72,12 +62,15 @@ def _split_b(tensor: torch.Tensor, config: Any) -> Sequence[torch.Tensor]:
     return (torch.block_diag(*tensor.chunk(2)),)
 
 
-def _of_both(pair: tuple[torch.Tensor, torch.Tensor], rank: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """The gate's (A, B) and the up projection's, of one tensor's: PEFT's, of one A, or what `_split_b` made."""
-    a, (of_gate, of_up) = pair[0], pair[1].chunk(2)
-    if a.size(0) == rank:
-        return [(a, of_gate), (a, of_up)]
-    return [(a[:rank], of_gate[:, :rank]), (a[rank:], of_up[:, rank:])]
+def _of_both(pair: LowRank) -> list[LowRank]:
+    """The gate's and the up projection's, of one tensor's: PEFT's, of one A, or what `_split_b` made."""
+    (of_gate, of_up), half = pair.b.chunk(2), pair.rank // 2
+    if pair.rank % 2 or of_gate[:, half:].any() or of_up[:, :half].any():
+        return [dataclasses.replace(pair, b=of_gate), dataclasses.replace(pair, b=of_up)]
+    return [
+        LowRank(pair.a[:half], of_gate[:, :half], pair.scale),
+        LowRank(pair.a[half:], of_up[:, half:], pair.scale),
+    ]
 
 
 def read_megatron_adapter(weights: Path, family: Family, config: Any, alpha: float | None) -> Adapter | None:
@@ -91,12 +84,12 @@ def read_megatron_adapter(weights: Path, family: Family, config: Any, alpha: flo
         return None
     table = adapter_table(family, config)
     parts_a, parts_b = (_parts(reader, [pair[side] for pair in table], config) for side in (0, 1))
-    rank = next(iter(parts_a.values())).size(0)
+    rank = reader.meta(table[0][1].megatron).size(-1)
     record = read_adapter_record(weights)
     if alpha is None and record is None:
         raise UserError(f"{weights}: has adapters, but no adapter.json with their alpha; say it with --lora_alpha")
-    alpha = record.alpha if alpha is None and record else alpha
-    return Adapter(rank, float(alpha), {name: (parts_a[name], parts_b[name]) for name in parts_a})
+    scale = (record.alpha if alpha is None and record else float(alpha or 0)) / rank
+    return Adapter({name: LowRank(parts_a[name], parts_b[name], scale) for name in parts_a})
 
 
 def _parts(reader: TorchDistReader, table: list[Weight], config: Any) -> dict[str, torch.Tensor]:
@@ -107,100 +100,121 @@ def _parts(reader: TorchDistReader, table: list[Weight], config: Any) -> dict[st
 def write_megatron_adapter(
     adapter: Adapter, writer: TorchDistWriter, family: Family, config: Any, folder: Path
 ) -> None:
-    """Add the adapters to a `torch_dist` checkpoint in `folder`; `UserError` unless every projection has one."""
+    """Add the adapters to a `torch_dist` checkpoint in `folder`; all are among the table's projections."""
+    parts, shapes = _halves(adapter, family, config), _shapes(family, config)
+    rank = max(pair.rank for pair in parts.values())
+    scale = Counter(pair.scale for pair in parts.values()).most_common(1)[0][0]
+    dtype = _common_dtype(parts.values(), scale)
     num_layers = config.get_text_config().num_hidden_layers
-    for weights in adapter_table(family, config):
-        missing = [name for name in weights[0].hf if name not in adapter.pairs]
-        if missing:
-            raise UserError(f"the adapter has none for {missing[0]}; training adapts all projections: merge it")
-        pairs = [adapter.pairs[name] for name in weights[0].hf]
-        if is_joined_gate(weights[0]):
-            pairs = _of_both(pairs[0], adapter.rank)
-        for weight, parts in zip(weights, zip(*pairs, strict=True), strict=True):
-            tensor = weight.join(parts, config)
+    for table_a, table_b in adapter_table(family, config):
+        names = _half_names(table_a)
+        pairs = [_grown(parts.get(name), shapes[name], rank, scale, dtype) for name in names]
+        for weight, tensors in ((table_a, [pair.a for pair in pairs]), (table_b, [pair.b for pair in pairs])):
+            tensor = weight.join(tensors, config)
             writer.write(Entry(weight.megatron, tensor.to("meta"), weight.layer, num_layers), tensor)
-    write_adapter_record(AdapterRecord(adapter.rank, adapter.alpha), folder)
+    write_adapter_record(AdapterRecord(rank, _alpha(rank, scale)), folder)
 
 
-def read_peft_adapter(folder: Path, source: Source) -> Adapter:
-    """A PEFT adapter for `source`'s model.
-
-    Raises:
-        UserError: it isn't plain LoRA, is damaged, or adapts what the model doesn't have.
-    """
-    fields = read_json(folder / _PEFT_CONFIG)
-    unusual = [name for name in ("use_dora", "rank_pattern", "alpha_pattern", "modules_to_save") if fields.get(name)]
-    if fields.get("peft_type") != "LORA" or unusual or fields.get("bias", "none") != "none":
-        raise UserError(f"{folder}: only plain LoRA is supported, not {', '.join(unusual) or fields.get('peft_type')}")
-    rank, alpha = fields.get("r"), fields.get("lora_alpha")
-    if type(rank) is not int or rank < 1 or not isinstance(alpha, (int, float)):
-        raise UserError(f"{folder / _PEFT_CONFIG}: r is {rank!r} and lora_alpha {alpha!r}")
-    path = next((folder / name for name in _PEFT_WEIGHTS if (folder / name).exists()), None)
-    if path is None:
-        raise UserError(f"{folder}: has no {_PEFT_WEIGHTS[0]}")
-    stored = {name.removeprefix(_PEFT_PREFIX): tensor for name, tensor in open_file(path).items()}
-    pairs = {}
-    for name in (name for weight in source.family.weight_table(source.config) for name in weight.hf):
-        spelling = find_spelling(name, source.family.spellings, {_adapted(key) for key in stored})
-        if spelling is not None:
-            stem = spelling.removesuffix(".weight")
-            pairs[name] = tuple(_checked(stored, f"{stem}.lora_{side}.weight", path) for side in "AB")
-            _check_shapes(name, pairs[name], source.meta(name), rank, path)
-    if len(stored) != 2 * len(pairs):
-        raise UserError(f"{path}: adapts modules that a {source.family.name} of this size has not")
-    scale = rank**0.5 if fields.get("use_rslora") else 1.0  # alpha / sqrt(rank) there
-    return Adapter(rank, alpha * scale, pairs)
+def _half_names(weight: Weight) -> list[str]:
+    return [f"{weight.hf[0]}[{half}]" for half in range(2)] if is_joined_gate(weight) else list(weight.hf)
 
 
-def _adapted(key: str) -> str:
-    return key.replace(".lora_A.weight", ".weight").replace(".lora_B.weight", ".weight")
+def _halves(adapter: Adapter, family: Family, config: Any) -> dict[str, LowRank]:
+    """The pairs by name, a joined gate's as two."""
+    parts = dict(adapter.pairs)
+    for weight in language_projections(family, config):
+        if is_joined_gate(weight) and weight.hf[0] in parts:
+            parts |= zip(_half_names(weight), _of_both(parts.pop(weight.hf[0])), strict=True)
+    return parts
 
 
-def _checked(stored: dict[str, Any], name: str, path: Path) -> torch.Tensor:
-    if name not in stored:
-        raise UserError(f"{path}: has no {name}")
-    return stored[name].read()
+def _shapes(family: Family, config: Any) -> dict[str, tuple[int, int]]:
+    """[rows, columns] of what each half of `_halves` adapts."""
+    full = blueprint(family, config).shapes
+    table = language_projections(family, config)
+    shapes = {}
+    for weight in table:
+        for name, whole in zip(_half_names(weight), weight.hf * (2 if is_joined_gate(weight) else 1), strict=True):
+            rows, columns = full[whole]
+            shapes[name] = (rows // 2 if is_joined_gate(weight) else rows, columns)
+    return shapes
 
 
-def _check_shapes(name: str, pair: Any, weight: torch.Tensor, rank: int, path: Path) -> None:
-    a, b = pair
-    if weight.dim() != 2 or (a.shape, b.shape) != ((rank, weight.size(1)), (weight.size(0), rank)):
-        raise UserError(f"{path}: A {tuple(a.shape)} and B {tuple(b.shape)} do not fit {name} {tuple(weight.shape)}")
+def _common_dtype(pairs: Any, scale: float) -> torch.dtype:
+    """One that holds the numbers of all of them; fp32 where some are multiplied."""
+    dtype = torch.float32 if any(pair.scale != scale for pair in pairs) else next(iter(pairs)).a.dtype
+    for tensor in (tensor for pair in pairs for tensor in (pair.a, pair.b)):
+        dtype = torch.promote_types(dtype, tensor.dtype)
+    return dtype
+
+
+def _grown(pair: LowRank | None, shape: tuple[int, int], rank: int, scale: float, dtype: torch.dtype) -> LowRank:
+    """The same product at `rank` and `scale`."""
+    a, b = torch.zeros(rank, shape[1], dtype=dtype), torch.zeros(shape[0], rank, dtype=dtype)
+    if pair is not None:
+        a[: pair.rank] = pair.a
+        b[:, : pair.rank] = pair.b if pair.scale == scale else pair.b.to(dtype) * (pair.scale / scale)
+    return LowRank(a, b, scale)
 
 
 def write_peft_adapter(
-    adapter: Adapter, folder: Path, family: Family, config: Any, base: str, dtype: torch.dtype | None
+    adapter: Adapter,
+    folder: Path,
+    family: Family,
+    config: Any,
+    base: str,
+    dtype: torch.dtype | None,
+    narrowing: Narrowing,
 ) -> None:
-    """`adapter_model.safetensors` and `adapter_config.json`, as `PeftModel.from_pretrained` reads them.
-
-    Raises:
-        UserError: gate and up projection are one tensor in `family`, whose adapter would have another rank.
-    """
-    if any(is_joined_gate(weight) for weight in family.weight_table(config)):
-        raise UserError(
-            f"{family.name} has gate and up projection in one tensor, which one PEFT adapter of rank {adapter.rank} "
-            "cannot hold apart; merge it: leave --lora apart out"
-        )
+    """`adapter_model.safetensors` and `adapter_config.json`, as `PeftModel.from_pretrained` reads them."""
+    pairs = {_in_memory(name, family).removesuffix(".weight"): _lively(pair) for name, pair in adapter.pairs.items()}
+    pairs = {module: pair for module, pair in pairs.items() if pair.rank}
+    if not pairs:
+        raise UserError("the adapters are zero everywhere; leave --lora apart out")
     tensors = {}
-    for name, pair in adapter.pairs.items():
-        module = _in_memory(name, family).removesuffix(".weight")
-        for side, tensor in zip("AB", pair, strict=True):
-            tensors[f"{_PEFT_PREFIX}{module}.lora_{side}.weight"] = tensor.to(dtype or tensor.dtype).contiguous()
-    save_file(tensors, folder / _PEFT_WEIGHTS[0], metadata={"format": "pt"})
-    decoder = _in_memory(next(iter(adapter.pairs)), family).partition("layers.")[0].replace(".", r"\.")
+    for module, pair in pairs.items():
+        for side, tensor in (("A", pair.a), ("B", pair.b)):
+            tensors[f"{PREFIX}{module}.lora_{side}.weight"] = narrowing.round(module, tensor, dtype).contiguous()
+    save_file(tensors, folder / WEIGHT_FILES[0], metadata={"format": "pt"})
+    (rank, scale), _ = Counter((pair.rank, pair.scale) for pair in pairs.values()).most_common(1)[0]
+    ranks = {re.escape(module): pair.rank for module, pair in pairs.items() if pair.rank != rank}
+    alphas = {re.escape(module): _alpha(pair.rank, pair.scale) for module, pair in pairs.items()}
+    alpha = _alpha(rank, scale)
     fields = {
         "peft_type": "LORA",
         "task_type": None,
         "base_model_name_or_path": base,
-        "r": adapter.rank,
-        "lora_alpha": adapter.alpha,
+        "r": rank,
+        "lora_alpha": alpha,
+        "rank_pattern": ranks,
+        "alpha_pattern": {module: own for module, own in alphas.items() if own != alpha},
         "lora_dropout": 0.0,
         "bias": "none",
-        # a full match: bare names would adapt the vision tower's projections as well
-        "target_modules": rf"{decoder}layers\.\d+\.(self_attn\.[qkvo]|mlp\.(gate|up|down))_proj",
+        "target_modules": _targets(pairs),
         "inference_mode": True,
     }
-    write_json(folder / _PEFT_CONFIG, fields)
+    write_json(folder / CONFIG_FILE, fields)
+
+
+def _alpha(rank: int, scale: float) -> float:
+    """What `scale` came of, without the last digits that dividing and multiplying left."""
+    return float(f"{scale * rank:.12g}")
+
+
+def _lively(pair: LowRank) -> LowRank:
+    """Without the ranks that `_grown` filled up."""
+    kept = (pair.a != 0).any(dim=1) | (pair.b != 0).any(dim=0)
+    return pair if kept.all() else LowRank(pair.a[kept], pair.b[:, kept], pair.scale)
+
+
+def _targets(modules: Any) -> str | list[str]:
+    """A full match where all layers have the same: bare names would adapt the vision tower's projections as well."""
+    found = [re.fullmatch(r"(.*\.layers)\.(\d+)\.(.*)", module) for module in modules]
+    stems, numbers, names = ({match[group] for match in found} for group in (1, 2, 3))
+    if len(stems) * len(numbers) * len(names) != len(found):
+        return sorted(modules)
+    layers = r"\d+" if numbers == set(map(str, range(len(numbers)))) else f"({'|'.join(sorted(numbers, key=int))})"
+    return rf"{re.escape(*stems)}\.{layers}\.({'|'.join(map(re.escape, sorted(names)))})"
 
 
 def _in_memory(name: str, family: Family) -> str:
@@ -220,25 +234,28 @@ class MergedSource:
         adapter: Adapter,
         dtype: torch.dtype | None = None,
         base_dtype: torch.dtype | None = None,
+        narrowing: Narrowing | None = None,
     ) -> None:
+        """Without `narrowing` sums that are too small for their type may become zero."""
+        self._narrowing = narrowing or Narrowing("to_zero")
         self.family, self.config, self.hf_files = source.family, source.config, source.hf_files
-        self._source, self._adapter, self._dtype, self._base_dtype = source, adapter, dtype, base_dtype
+        self._source, self._pairs, self._dtype, self._base_dtype = source, adapter.pairs, dtype, base_dtype
 
     def meta(self, name: str) -> torch.Tensor:
         """Shape and type."""
         weight = self._source.meta(name)
-        return weight.to(self._dtype) if name in self._adapter.pairs and self._dtype else weight
+        return weight.to(self._dtype) if name in self._pairs and self._dtype else weight
 
     def moves(self, name: str) -> list[Move] | None:
         """None for what is computed."""
-        return None if name in self._adapter.pairs else self._source.moves(name)
+        return None if name in self._pairs else self._source.moves(name)
 
     def read(self, name: str) -> torch.Tensor:
-        """W, or W + alpha / rank * B A in fp32."""
+        """W, or W + scale * B A in fp32."""
         weight = self._source.read(name)
         weight = weight.to(self._base_dtype or weight.dtype)
-        if name not in self._adapter.pairs:
+        if name not in self._pairs:
             return weight
-        a, b = (part.float() for part in self._adapter.pairs[name])
-        scale = self._adapter.alpha / self._adapter.rank
-        return weight.float().addmm(b, a, alpha=scale).to(self._dtype or weight.dtype)
+        pair = self._pairs[name]
+        merged = weight.float().addmm(pair.b.float(), pair.a.float(), alpha=pair.scale)
+        return self._narrowing.round(name, merged, self._dtype or weight.dtype)

@@ -11,13 +11,14 @@ import torch
 
 from common.errors import UserError
 from common.files import read_json
+from models.checkpoint.adapter_folder import Adapter, LowRank
+from models.checkpoint.hf_folder import BUFFERS, refuse_quantized
+from models.checkpoint.stored_tensor import meta
+from models.checkpoint.weight_files import open_file, open_weights
 from models.registry import family
 from models.weight_table import EMBEDDING, OUTPUT_LAYER
-from toolkits.model_checkpoints_convertor.hf_weights import open_file, open_hf_folder
-from toolkits.model_checkpoints_convertor.lora import Adapter
 from toolkits.model_checkpoints_convertor.row_moves import Move, whole
-from toolkits.model_checkpoints_convertor.sources import BUFFERS, HfSource
-from toolkits.model_checkpoints_convertor.stored_tensor import meta
+from toolkits.model_checkpoints_convertor.sources import HfSource
 
 PAE_FILE = "model.pt"
 _WRAPPERS = ("module.", "base.", "base_model.model.")
@@ -54,7 +55,8 @@ class OriginalLlavaSource:
             )
         self.path, self.hf_files, self.family = path, hf_files, family(hf_files)
         self.config = self.family.read_config(hf_files)
-        stored = open_file(path) if path.is_file() else open_hf_folder(path)
+        refuse_quantized(path)
+        stored = open_file(path) if path.is_file() else open_weights(path)
         named = {hf_name(name): tensor for name, tensor in stored.items() if not name.endswith(BUFFERS)}
         table = self.family.weight_table(self.config)
         names = [name for weight in table for name in weight.hf]
@@ -91,10 +93,10 @@ class OriginalLlavaSource:
             shape, rank = self._stored[name].shape, rank or a.size(0)
             if (tuple(a.shape), tuple(b.shape)) != ((rank, shape[-1]), (shape[0], rank)):
                 raise UserError(f"{self.path}: A {tuple(a.shape)} and B {tuple(b.shape)} do not fit {name} {shape}")
-            pairs[name] = (a, b)
+            pairs[name] = LowRank(a, b, alpha / rank)
         if self._low_rank:
             raise UserError(f"{self.path}: has {next(iter(self._low_rank))}, which adapts nothing")
-        return Adapter(rank, alpha, pairs)
+        return Adapter(pairs)
 
     def meta(self, name: str) -> torch.Tensor:
         """Shape and type."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from toolkits.model_checkpoints_convertor.stored_tensor import StoredTensor
+from models.checkpoint.stored_tensor import StoredTensor
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,16 +7,13 @@ from typing import Any, Protocol
 import torch
 
 from common.errors import UserError
+from models.checkpoint.hf_folder import read_hf_folder
+from models.checkpoint.stored_tensor import meta
 from models.family import Family
 from models.registry import family
-from models.weight_table import Weight, find_spelling, value_heads_in
-from toolkits.model_checkpoints_convertor.hf_weights import open_hf_folder
+from models.weight_table import Weight, value_heads_in
 from toolkits.model_checkpoints_convertor.row_moves import Move, moves, whole
-from toolkits.model_checkpoints_convertor.stored_tensor import meta
 from toolkits.model_checkpoints_convertor.torch_dist_weights import TorchDistReader
-
-BUFFERS = ("rotary_emb.inv_freq", "embeddings.position_ids")
-"""Old checkpoints hold them; models compute them."""
 
 
 class Source(Protocol):
@@ -42,32 +39,10 @@ class HfSource:
     """A Hugging Face folder."""
 
     def __init__(self, folder: Path) -> None:
-        """`UserError`: a tensor is missing, or there is one that the model doesn't have, or an output layer of its own
-        where it is tied."""
-        self.hf_files, self.family = folder, family(folder)
-        self.config = self.family.read_config(folder)
-        stored = open_hf_folder(folder)
-        names = [name for weight in self.family.weight_table(self.config) for name in weight.hf]
-        spelled = {name: find_spelling(name, self.family.spellings, stored) for name in names}
-        missing = [name for name, spelling in spelled.items() if spelling is None]
-        if missing:
-            raise UserError(f"{folder}: has no tensor {missing[0]} (and {len(missing) - 1} more are missing)")
-        unknown = sorted(set(stored) - set(spelled.values()) - self._ignored())
-        unknown = [name for name in unknown if not name.endswith(BUFFERS)]
-        if unknown:
-            raise UserError(f"{folder}: has {unknown[0]}, which a {self.family.name} of its config.json has not")
-        self._stored = {name: stored[spelling] for name, spelling in spelled.items() if spelling}
-        for head in self._ignored() & set(stored):
-            if not stored[head].read().equal(self.read(names[0])):
-                raise UserError(
-                    f"{folder}: config.json says tie_word_embeddings, but {head} is not the word embedding; "
-                    'write "tie_word_embeddings": false'
-                )
-
-    def _ignored(self) -> set[str]:
-        """The output layer where it is the word embedding."""
-        tied = self.config.tie_word_embeddings
-        return {"lm_head.weight", "language_model.lm_head.weight"} if tied else set()
+        """`UserError`: as `read_hf_folder`."""
+        found = read_hf_folder(folder)
+        self.hf_files, self.family, self.config = folder, found.family, found.config
+        self._stored = found.stored
 
     def meta(self, name: str) -> torch.Tensor:
         """Shape and type."""

@@ -19,12 +19,12 @@ from torch.distributed.checkpoint.filesystem import _StorageInfo
 
 from common.errors import UserError
 from common.files import write_json
-from toolkits.model_checkpoints_convertor import safe_pickle
+from models.checkpoint import safe_pickle
+from models.checkpoint.safe_pickle import Ignored
+from models.checkpoint.stored_tensor import StoredTensor
+from models.checkpoint.torch_archive import DTYPES, read_archive
 from toolkits.model_checkpoints_convertor.mover import Mover
 from toolkits.model_checkpoints_convertor.row_moves import Move
-from toolkits.model_checkpoints_convertor.safe_pickle import Ignored
-from toolkits.model_checkpoints_convertor.stored_tensor import StoredTensor
-from toolkits.model_checkpoints_convertor.torch_archive import DTYPES, read_archive
 
 _FILE_BYTES = 5_000_000_000
 _METADATA = ".metadata"

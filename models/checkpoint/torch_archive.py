@@ -16,11 +16,10 @@ from typing import Any
 import torch
 
 from common.errors import UserError
-from common.safe_pickle import refuse_state
-from toolkits.model_checkpoints_convertor import safe_pickle
-from toolkits.model_checkpoints_convertor.safe_pickle import Ignored
-from toolkits.model_checkpoints_convertor.stored_tensor import StoredTensor
-from toolkits.torch_file import STORAGES
+from common.safe_pickle import STORAGES, refuse_state
+from models.checkpoint import safe_pickle
+from models.checkpoint.safe_pickle import Ignored
+from models.checkpoint.stored_tensor import StoredTensor
 
 _MAX_PICKLE_BYTES = 512 * 1024**2
 _LOCAL_HEADER = struct.Struct("<4s5H3L2H")

@@ -4,13 +4,11 @@ Checkpoints of PyTorch and Megatron carry pickles. A pickle names functions and 
 the reader's table is refused, and names that only carry what no conversion needs become an `Ignored`.
 """
 
-import collections
-import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from common.errors import UserError
-from common.safe_pickle import safe_unpickle
+from common.safe_pickle import empty_dict, safe_unpickle
 
 Names = Mapping[tuple[str, str], Any]
 
@@ -37,12 +35,29 @@ class Ignored:
         return id(self)
 
 
+class Namespace:
+    """Takes its state as it is: to copy it as often as a pickle asks could fill the memory."""
+
+    def __setstate__(self, state: Any) -> None:
+        if not isinstance(state, dict) or not all(isinstance(name, str) for name in state):
+            raise UserError("refused, a namespace of its pickle holds no names")
+        self.__dict__ = state
+
+
+def _small_set(*arguments: Any) -> set:
+    if arguments and len(arguments[0]) > _MAX_SET:
+        raise UserError(f"refused, a set of its pickle has more than {_MAX_SET} members")
+    return set(*arguments)
+
+
+_MAX_SET = 100
+
 PLAIN: Names = {
-    ("collections", "OrderedDict"): collections.OrderedDict,
-    ("argparse", "Namespace"): types.SimpleNamespace,
-    ("types", "SimpleNamespace"): types.SimpleNamespace,
-    ("builtins", "set"): set,
-    ("__builtin__", "set"): set,
+    ("collections", "OrderedDict"): empty_dict,
+    ("argparse", "Namespace"): Namespace,
+    ("types", "SimpleNamespace"): Namespace,
+    ("builtins", "set"): _small_set,
+    ("__builtin__", "set"): _small_set,
 }
 """Containers; Megatron keeps its arguments in a namespace."""
 

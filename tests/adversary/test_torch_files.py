@@ -1,0 +1,66 @@
+"""Files of torch.save that grow: what they refer to again counts each time."""
+
+import pickle
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from common.errors import UserError
+from common.safe_pickle import safe_unpickle
+from toolkits.torch_file import read_torch_file
+
+MIB = 2**20
+
+
+def one_storage_many_tensors(path: Path) -> None:
+    """5 MB of numbers, read from 200 places on."""
+    storage = torch.zeros(5 * MIB // 4)
+    torch.save([storage[number:] for number in range(200)], path)
+
+
+def one_list_in_lists(path: Path) -> None:
+    """Twelve levels of ten references each: whoever walks through it never ends."""
+    inner: list = ["x"] * 10
+    for _ in range(12):
+        inner = [inner] * 10
+    torch.save(inner, path)
+
+
+def one_text_in_lists(path: Path) -> None:
+    """140 kB of references to a text of 64 kB: gigabytes when they are written."""
+    torch.save(["a" * 65536] * 60_000, path)
+
+
+@pytest.mark.parametrize("write", [one_storage_many_tensors, one_list_in_lists, one_text_in_lists])
+def test_a_file_that_grows_is_refused_in_one_line(tmp_path: Path, write: Callable[[Path], None]) -> None:
+    write(tmp_path / "grows.pt")
+    with pytest.raises(UserError, match=r"grows\.pt.*over and over, beyond all proportion") as refused:
+        read_torch_file(tmp_path / "grows.pt")
+    assert "\n" not in str(refused.value)
+
+
+def test_shared_weights_are_no_attack(tmp_path: Path) -> None:
+    tied = torch.arange(1000.0)
+    torch.save({"embedding": tied, "head": tied, "steps": [{"text": "same"}] * 100}, tmp_path / "honest.pt")
+    found = read_torch_file(tmp_path / "honest.pt")
+    assert found["embedding"].tolist() == found["head"].tolist() == tied.tolist() and len(found["steps"]) == 100
+
+
+def test_opcodes_are_bounded() -> None:
+    with pytest.raises(UserError, match="refused"):
+        safe_unpickle(pickle.PROTO + b"\x02" + pickle.EMPTY_LIST * 2000 + b".", max_opcodes=1000)
+
+
+def test_a_packed_file_is_refused(tmp_path: Path) -> None:
+    torch.save([1], tmp_path / "plain.pt")
+    with (
+        zipfile.ZipFile(tmp_path / "plain.pt") as plain,
+        zipfile.ZipFile(tmp_path / "packed.pt", "w", zipfile.ZIP_DEFLATED) as packed,
+    ):
+        for name in plain.namelist():
+            packed.writestr(name, plain.read(name))
+    with pytest.raises(UserError, match=r"packed\.pt"):
+        read_torch_file(tmp_path / "packed.pt")
