@@ -21,6 +21,12 @@ class Tokenized:
     ends: list[int]
 
 
+def check_template(processor: Any) -> None:
+    """`UserError` where nobody knows how to ask the model."""
+    if not processor.chat_template:
+        raise UserError("the checkpoint has no chat template; put that of its release into chat_template.jinja there")
+
+
 def render(
     processor: Any,
     images: ImageEncoder,

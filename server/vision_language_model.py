@@ -23,7 +23,7 @@ from models.family import Family
 from models.image_settings import ImageSettings
 from models.processor import load_processor, settings_for, splitting_remark, to_stderr
 from models.registry import family
-from models.text import decode, render, tokenize
+from models.text import check_template, decode, render, tokenize
 from server import last_layer, ragged_attention
 from server.config import ModelFlags
 from server.grammar import Grammars
@@ -80,11 +80,10 @@ class VisionLanguageModel:
         self.weights_version = f"{folder.resolve().name}@{fingerprint(folder, files)}"
 
     def _check_template(self, folder: Path) -> None:
-        if not self.processor.chat_template:
-            raise UserError(
-                f"{folder}: it has no chat template, so nobody knows how to ask this model; put its own into "
-                "chat_template.jinja there"
-            )
+        try:
+            check_template(self.processor)
+        except UserError as error:
+            raise UserError(f"{folder}: {error}") from None
         try:
             self.prompt_ids([{"role": "user", "content": [{"type": "text", "text": "go"}]}])
         except Exception as error:

@@ -11,7 +11,7 @@ from data.changed_screen import QUESTION, with_question
 from data.conversation import IMAGE, split_marks
 from data.reward_model import NO
 from models.images import ImageEncoder
-from models.text import Tokenized, escape_around_marks, render, special_tokens, tokenize
+from models.text import Tokenized, check_template, escape_around_marks, render, special_tokens, tokenize
 from training.reply_spans import Span, mask_of, reply_span
 from training.sampled import SampledReply
 
@@ -61,8 +61,7 @@ class ConversationEncoder:
         self.processor, self.image_encoder, self.tokenizer = processor, image_encoder, processor.tokenizer
         self.image_num, self.loss = image_num, loss
         self.seq_len = seq_len - 1 if loss == "state_and_action" else seq_len  # it puts a mark behind the last token
-        if not processor.chat_template:
-            raise UserError("the checkpoint has no chat template (chat_template.jinja); take it from its release")
+        check_template(processor)
         self.end = self._end_of_reply()
 
     def encode(

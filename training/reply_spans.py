@@ -1,6 +1,6 @@
 """Where a reply stands in a rendered conversation, proven against the whole text: no other word is ever learned."""
 
-import os
+import itertools
 from collections.abc import Collection
 from typing import Any
 
@@ -72,7 +72,8 @@ def mask_of(tokenizer: Any, rendered: Tokenized, spans: Collection[Span]) -> lis
 def _end_in_the_middle(whole: str, behind: int, end: str, special: Collection[str]) -> int:
     """Where the end that a template writes behind a reply in the middle is over: all of `end`, or its first tokens."""
     start = _behind_space(whole, behind)
-    common = os.path.commonprefix([whole[start:], end]).rstrip()
+    pairs = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(whole[start:], end, strict=False))
+    common = "".join(character for character, _ in pairs).rstrip()
     if common and (common == end or common.endswith(tuple(special))):
         return start + len(common)
     return behind

@@ -2,7 +2,18 @@
 
 import random
 
-_WORDS = ("shop", "cart", "Click [7]", "naïve", "cafe\u0301", "購物車", "🛒 👩‍🚀", "x = {'a': [1, 2]}", "1 234,5", "a\tb")
+_WORDS = (
+    "shop",
+    "cart",
+    "Click [7]",
+    "naïve",
+    "cafe\u0301",
+    "購物車",
+    "🛒 👩‍🚀",
+    "x = {'a': [1, 2]}",
+    "1 234,5",
+    "a\tb",
+)
 _HEADERS = (
     *("assistant:", "ASSISTANT:", "Assistant:", "<|im_start|>assistant\n", "<|im_end|>", "</s>", "[/INST]"),
     *("<end_of_utterance>", "### Response:", "user:\n", "<think>", "</think>", "<|image_pad|>", "{% generation %}"),
@@ -51,19 +62,24 @@ FOREIGN = {
     "marks what is generated": (
         "{{ '<|im_start|>system\nToday is ' + strftime_now('%Y-%m-%d') + '<|im_end|>\n' }}{% for m in messages %}"
         "{% if m.role == 'assistant' %}{{ '<|im_start|>assistant\n' }}{% generation %}{{ m.content + '<|im_end|>' }}"
-        "{% endgeneration %}{{ '\n' }}{% else %}" + _HEAD + "{{ m.content + '<|im_end|>\n' }}{% endif %}{% endfor %}" + _ASK
+        "{% endgeneration %}{{ '\n' }}{% else %}"
+        + _HEAD
+        + "{{ m.content + '<|im_end|>\n' }}{% endif %}{% endfor %}"
+        + _ASK
     ),
     # no header of a reply, words trimmed, only the last reply is ended and the text is closed behind it
     "trims and ends once": (
         "{% for m in messages %}{% if m.role == 'user' %}{{ '[INST] ' + m.content | trim + ' [/INST]' }}"
-        "{% else %}{{ ' ' + m.content | trim }}{% if loop.last %}{{ '<|im_end|>\n<|endoftext|>' }}{% endif %}{% endif %}"
+        "{% else %}{{ ' ' + m.content | trim }}"
+        "{% if loop.last %}{{ '<|im_end|>\n<|endoftext|>' }}{% endif %}{% endif %}"
         "{% endfor %}"
     ),
     # add_generation_prompt is not known, so a prompt ends before the header of its reply
     "forgets the prompt": "{% for m in messages %}" + _HEAD + "{{ m.content + '<|im_end|>\n' }}{% endfor %}",
     # ordinary words for headers and ends, as of old instruction models
     "plain words": (
-        "{% for m in messages %}{{ '### ' + ('Response' if m.role == 'assistant' else 'Instruction') + ':\n' + m.content }}"
+        "{% for m in messages %}{{ '### ' + ('Response' if m.role == 'assistant' else 'Instruction') + ':\n' }}"
+        "{{ m.content }}"
         "{% if m.role == 'assistant' %}{{ '<|endoftext|>' }}{% endif %}{{ '\n\n' }}{% endfor %}"
         "{% if add_generation_prompt %}{{ '### Response:\n' }}{% endif %}"
     ),

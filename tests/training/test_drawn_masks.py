@@ -5,7 +5,6 @@
 
 import os
 import random
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -67,7 +66,8 @@ def test_what_is_learned_is_the_replies_with_their_ends_or_it_is_refused(templat
             normalizer = processor.tokenizer.backend_tokenizer.normalizer
             said = [bare(normalizer.normalize_str(reply) if normalizer else reply).replace("▁", "") for reply in wanted]
             ends = ["", bare(encoder.end)] if name in ("llava", "trims and ends once") else [bare(encoder.end)]
-            assert learned in {"".join(reply + end for reply in said[:-1]) + said[-1] + bare(encoder.end)
-                               for end in ends}, (seed, conversation)
+            assert learned in {
+                "".join(reply + end for reply in said[:-1]) + said[-1] + bare(encoder.end) for end in ends
+            }, (seed, conversation)
     print(f"{name}: {NUM} conversations, refused {refused}")
     assert (refused["answer"] == NUM) == (name in NEVER_LEARNED)
