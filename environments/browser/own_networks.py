@@ -42,7 +42,7 @@ def _networks(_second: int) -> frozenset[_IPNetwork]:
 
 
 def _is_answered_here(ip: IPAddress) -> bool:
-    """By the kernel, also of ranges that no interface lists: it speaks to itself from the same address. Sends nothing."""
+    """The kernel speaks to itself from the same address, also in ranges that no interface lists. Nothing is sent."""
     family = socket.AF_INET if isinstance(ip, ipaddress.IPv4Address) else socket.AF_INET6
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:

@@ -1,4 +1,4 @@
-"""This machine by its own public addresses, and its neighbors: no outer firewall keeps a page of its browser from them."""
+"""This machine by its own public addresses, and its neighbors: no outer firewall keeps a page of its browser away."""
 
 import asyncio
 import ipaddress
@@ -25,8 +25,8 @@ pytestmark = pytest.mark.skipif(not can_make_hosts(), reason="needs root and net
 
 NETWORK = """
 link add e0 type veth peer e1
-link set e0 up
-link set e1 up
+link set e0 up addrgenmode none
+link set e1 up addrgenmode none
 addr add 93.184.216.34/24 dev e0
 addr add 93.184.216.35/24 dev e0
 addr add 93.184.100.1/32 dev e0
@@ -37,7 +37,7 @@ route add local 93.184.50.0/24 dev lo
 route add 93.184.60.0/24 dev e0
 -6 route add 2606:2800:220:2::/64 dev e0
 tuntap add t0 mode tun
-link set t0 up
+link set t0 up addrgenmode none
 addr add 93.184.70.1 peer 93.184.70.2 dev t0
 route add 0.0.0.0/1 dev t0
 route add default via 93.184.216.1
