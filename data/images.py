@@ -1,4 +1,9 @@
-"""Encoded images of others: PNG, JPEG or WebP of a bounded size, or a refusal."""
+"""Encoded images of others: PNG, JPEG or WebP of a bounded size, or a refusal; and what a model is shown of one.
+
+That is what Hugging Face's processors make of a file: turned as its EXIF or XMP data say (their `load_image`), and what
+is transparent over white (their `convert_to_rgb`). Colour profiles and all but the first picture of an animation are
+left out, and gray of 16 bits is cut off at 255, as there.
+"""
 
 import contextlib
 import warnings
@@ -13,6 +18,9 @@ if TYPE_CHECKING:
 MAX_PIXELS = 50_000_000
 """A PNG of a few kilobytes can hold a billion pixels; 50 million take 150 MB in RGB."""
 warnings.filterwarnings("ignore", message="Image size .* could be decompression bomb")  # the limit here is lower
+_UPRIGHT = {2: 0, 3: 3, 4: 1, 5: 5, 6: 4, 7: 6, 8: 2}
+"""EXIF's Orientation -> the number of Pillow's `Transpose` that undoes it."""
+_ON_THEIR_SIDE = (5, 6, 7, 8)
 _FORMATS = ("PNG", "JPEG", "WEBP")  # Pillow knows sixty, of which EPS runs Ghostscript
 
 
@@ -31,3 +39,28 @@ def opened(file: Any) -> Iterator["Image.Image"]:
         raise
     except Exception as error:  # Pillow raises many kinds on broken files
         raise UserError(f"an image is not a readable PNG, JPEG or WebP ({type(error).__name__})") from None
+
+
+def size_of(image: "Image.Image") -> tuple[int, int]:
+    """(height, width) in pixels as it is shown, by its header."""
+    return image.size if _orientation(image) in _ON_THEIR_SIDE else (image.height, image.width)
+
+
+def to_rgb(image: "Image.Image") -> "Image.Image":
+    """What a model is shown of it; itself where that is all."""
+    from PIL import Image
+
+    turn = _UPRIGHT.get(_orientation(image))
+    image.load()
+    if image.has_transparency_data:
+        image = image.convert("RGBA")
+        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
+    rgb = image if image.mode == "RGB" else image.convert("RGB")  # which would copy it
+    return rgb if turn is None else rgb.transpose(Image.Transpose(turn))
+
+
+def _orientation(image: "Image.Image") -> int:
+    """Of what stands before the pixels: a PNG's own `getexif` decodes them all to look behind them."""
+    from PIL import ExifTags, Image
+
+    return Image.Image.getexif(image).get(ExifTags.Base.Orientation, 1)

@@ -6,17 +6,25 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from common.errors import UserError
 from data.conversation import IMAGE, escape_special, split_marks
 from models.images import ImageEncoder
 
 
 @dataclasses.dataclass(frozen=True)
 class Tokenized:
-    """A text, its token ids, and the first character that each of them covers."""
+    """A text, its token ids, and the first character that each of them covers and the one behind its last."""
 
     text: str
     ids: list[int]
     starts: list[int]
+    ends: list[int]
+
+
+def check_template(processor: Any) -> None:
+    """`UserError` where nobody knows how to ask the model."""
+    if not processor.chat_template:
+        raise UserError("the checkpoint has no chat template; put that of its release into chat_template.jinja there")
 
 
 def render(
@@ -37,6 +45,9 @@ def render(
         prompt: end where the next reply begins. Spaces there are left out, since most tokenizers make one token of a
             space and the word behind it; a line's end is a token of its own and stays.
         tools: what the template is told that may be called, in OpenAI's form.
+
+    Raises:
+        UserError: the template fails on these messages, or the model reads no images.
     """
     escaped = [
         {
@@ -46,7 +57,13 @@ def render(
         for message in messages
     ]
     told = {"tools": _escape_all(processor.tokenizer, list(tools))} if tools else {}
-    text = processor.apply_chat_template(escaped, add_generation_prompt=prompt, tokenize=False, **told)
+    try:
+        text = processor.apply_chat_template(escaped, add_generation_prompt=prompt, tokenize=False, **told)
+    except UserError:
+        raise
+    except Exception as error:  # a template is a program: it raises what it likes
+        line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise UserError(f"the model's chat template refuses these messages: {line}") from None
     return images.expand(text.rstrip(" ") if prompt else text.rstrip(), sizes)
 
 
@@ -79,10 +96,16 @@ def _escape_part(tokenizer: Any, part: dict[str, Any]) -> dict[str, Any]:
 
 
 @functools.lru_cache(maxsize=8)
+def special_tokens(tokenizer: Any) -> frozenset[str]:
+    """As they are spelled."""
+    added = (token.content for token in tokenizer.added_tokens_decoder.values() if token.special)
+    return frozenset((*tokenizer.all_special_tokens, *added))
+
+
+@functools.lru_cache(maxsize=8)
 def _special(tokenizer: Any) -> re.Pattern[str]:
     """Finds the tokenizer's special tokens; one of a single character has no room for a space."""
-    added = (token.content for token in tokenizer.added_tokens_decoder.values() if token.special)
-    tokens = {token for token in (*tokenizer.all_special_tokens, *added) if len(token) > 1}
+    tokens = (token for token in special_tokens(tokenizer) if len(token) > 1)
     return re.compile("|".join(map(re.escape, sorted(tokens, key=len, reverse=True))) or "(?!)")
 
 
@@ -98,7 +121,8 @@ def tokenize(tokenizer: Any, text: str) -> Tokenized:
     encoded = tokenizer(text, add_special_tokens=not text.startswith(_begins(tokenizer)), return_offsets_mapping=True)
     ids, offsets = encoded["input_ids"], encoded["offset_mapping"]
     length = 1 + max((index for index, (_, end) in enumerate(offsets) if end == len(text)), default=-1)
-    return Tokenized(text, ids[:length], [start for start, _ in offsets[:length]])
+    starts, ends = ([offset[side] for offset in offsets[:length]] for side in (0, 1))
+    return Tokenized(text, ids[:length], starts, ends)
 
 
 def decode(tokenizer: Any, token_ids: Sequence[int]) -> str:

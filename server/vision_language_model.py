@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from jinja2 import TemplateError
 from PIL import Image
 from transformers import BatchFeature, BitsAndBytesConfig
 from transformers.utils import logging
@@ -24,7 +23,7 @@ from models.family import Family
 from models.image_settings import ImageSettings
 from models.processor import load_processor, settings_for, splitting_remark, to_stderr
 from models.registry import family
-from models.text import decode, render, tokenize
+from models.text import check_template, decode, render, tokenize
 from server import last_layer, ragged_attention
 from server.config import ModelFlags
 from server.grammar import Grammars
@@ -81,11 +80,10 @@ class VisionLanguageModel:
         self.weights_version = f"{folder.resolve().name}@{fingerprint(folder, files)}"
 
     def _check_template(self, folder: Path) -> None:
-        if not self.processor.chat_template:
-            raise UserError(
-                f"{folder}: it has no chat template, so nobody knows how to ask this model; put its own into "
-                "chat_template.jinja there"
-            )
+        try:
+            check_template(self.processor)
+        except UserError as error:
+            raise UserError(f"{folder}: {error}") from None
         try:
             self.prompt_ids([{"role": "user", "content": [{"type": "text", "text": "go"}]}])
         except Exception as error:
@@ -107,10 +105,7 @@ class VisionLanguageModel:
         """Token ids of a conversation whose content is a list of {"type": "text" | "image"} parts, up to where the
         next reply begins; a `complete` one ends with its own. `sizes` are (height, width) of its images, `tools` what
         the template is told that may be called."""
-        try:
-            text = render(self.processor, self.images, messages, sizes, not complete, tools)
-        except TemplateError as error:
-            raise UserError(f"the model's chat template refuses these messages: {_first_line(error)}") from None
+        text = render(self.processor, self.images, messages, sizes, not complete, tools)
         with self._tokenizing:
             return tokenize(self.processor.tokenizer, text).ids
 

@@ -15,7 +15,7 @@ from typing import Any
 from PIL import Image
 
 from common.errors import UserError
-from data.images import opened
+from data.images import opened, size_of, to_rgb
 from data.legacy import PickledImage, unpickle_images
 
 _DATA_URL = re.compile(r"data:image/[\w.+-]+;base64,", re.IGNORECASE)
@@ -23,10 +23,10 @@ _DATA_URL = re.compile(r"data:image/[\w.+-]+;base64,", re.IGNORECASE)
 
 @dataclasses.dataclass(frozen=True)
 class WireImage:
-    """`key` is a hash of what was received; `load` decodes it to RGB, or raises `UserError`."""
+    """`key` is a hash of what was received; `load` decodes it to what a model is shown, or raises `UserError`."""
 
     key: str
-    size: tuple[int, int]  # height and width in pixels
+    size: tuple[int, int]  # height and width in pixels, as shown
     load: Callable[[], Image.Image]
 
 
@@ -75,15 +75,14 @@ def _unbase64(text: str, what: str) -> bytes:
 
 def _from_file(encoded: bytes) -> WireImage:
     with opened(io.BytesIO(encoded)) as image:  # its header alone
-        size = image.height, image.width
+        size = size_of(image)
     return WireImage(hashlib.sha256(encoded).hexdigest(), size, lambda: _decode(encoded))
 
 
 def _from_pickled(image: PickledImage) -> WireImage:
-    return WireImage(image.digest(), image.size[::-1], lambda: image.to_image().convert("RGB"))
+    return WireImage(image.digest(), image.size[::-1], lambda: to_rgb(image.to_image()))
 
 
 def _decode(encoded: bytes) -> Image.Image:
     with opened(io.BytesIO(encoded)) as image:
-        image.load()
-        return image if image.mode == "RGB" else image.convert("RGB")  # which would copy it
+        return to_rgb(image)

@@ -24,7 +24,7 @@ from common.errors import UserError
 from common.files import read_json, write_json
 from common.terminal import print_table
 from data.action import ActionError, parse_reply
-from data.images import opened
+from data.images import opened, size_of, to_rgb
 from data.legacy import read_legacy_tar
 from data.shard import Sample, read_manifest, read_shard, shares_images, task_of
 from data.whole_trajectory import split_steps
@@ -117,7 +117,7 @@ def action_name(reply: str) -> str:
 def _size(sample_id: str, image: bytes) -> tuple[int, int]:
     try:
         with opened(io.BytesIO(image)) as found:
-            return found.size
+            return size_of(found)[::-1]
     except UserError as error:
         raise UserError(f"sample {sample_id}: a broken image ({error})") from None
 
@@ -174,7 +174,7 @@ def draw_tile(sample: Sample) -> Image.Image:
     tile = Image.new("RGB", (_TILE[0], _TILE[1] + 30), "white")
     try:
         with opened(io.BytesIO(sample.images[-1])) as found:
-            screenshot = found.convert("RGB")
+            screenshot = to_rgb(found)
     except UserError as error:
         raise UserError(f"sample {sample.id}: a broken image ({error})") from None
     screenshot.thumbnail((_TILE[0] - 4, _TILE[1]))  # a gap to the next one

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, Literal
 
+import numpy as np
 import torch
 
 from common.errors import UserError
@@ -11,7 +12,8 @@ from data.changed_screen import QUESTION, with_question
 from data.conversation import IMAGE, split_marks
 from data.reward_model import NO
 from models.images import ImageEncoder
-from models.text import Tokenized, escape_around_marks, render, tokenize
+from models.text import Tokenized, check_template, escape_around_marks, render, special_tokens, tokenize
+from training.reply_spans import Span, mask_of, reply_span
 from training.sampled import SampledReply
 
 Turns = list[tuple[str, str]]
@@ -26,6 +28,10 @@ end of the prompt and where it is to be said whether the reply changed the scree
 
 _ROLES = {"human": "user", "gpt": "assistant"}
 _OBSERVATION = "OBSERVATION:"
+_PROBE = "Answer 7391"
+"""A reply that no template writes of its own accord."""
+_NOTHING = {"type": "text", "text": ""}
+"""A turn without words: Idefics' templates ask for the kind of its first part."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,8 +62,7 @@ class ConversationEncoder:
         self.processor, self.image_encoder, self.tokenizer = processor, image_encoder, processor.tokenizer
         self.image_num, self.loss = image_num, loss
         self.seq_len = seq_len - 1 if loss == "state_and_action" else seq_len  # it puts a mark behind the last token
-        if not processor.chat_template:
-            raise UserError("the checkpoint has no chat template (chat_template.jinja); take it from its release")
+        check_template(processor)
         self.end = self._end_of_reply()
 
     def encode(
@@ -74,8 +79,9 @@ class ConversationEncoder:
                 out, and the text is tokenized, when under this tokenizer they do not say it (`training.survey` counts).
 
         Raises:
-            UserError: roles do not alternate or no reply ends the sample, images and `<image>` marks disagree, or the
-                sample is longer than `seq_len` even without its newest tree.
+            UserError: roles do not alternate or no reply ends the sample, images and `<image>` marks disagree, the
+                chat template fails on it or does not write a reply as it is, or the sample is longer than `seq_len`
+                even without its newest tree.
         """
         if self.loss == "state_and_change":
             conversations, sampled = with_question(conversations, NO), None
@@ -97,6 +103,8 @@ class ConversationEncoder:
             raise UserError("turns must alternate human, gpt and end with gpt")
         if any(self.end in text for _, text in turns):
             raise UserError(f"a text contains {self.end}")
+        if any(IMAGE in text for role, text in turns if role == "assistant"):
+            raise UserError(f"a reply says {IMAGE}, which marks an image")
         marks = sum(text.count(IMAGE) for _, text in turns)
         if marks != num_images:
             raise UserError(f"{marks} {IMAGE} marks but {num_images} images")
@@ -112,9 +120,11 @@ class ConversationEncoder:
             excess = len(rendered.ids) + len(reply) - self.seq_len
             if excess <= 0:
                 loss_mask = self._loss_mask(turns, sizes, rendered, reads_last=not sampled) + [True] * len(reply)
-                ids = torch.tensor(rendered.ids + reply)
+                ids = torch.from_numpy(np.array(rendered.ids + reply))  # a third of `torch.tensor`'s time
                 known = sampled if turns is whole else None  # another prompt than the policy read: others there
-                return self._read(Tokens(ids, torch.tensor(loss_mask), _behavior_logprobs(len(ids), known)))
+                return self._read(
+                    Tokens(ids, torch.from_numpy(np.array(loss_mask)), _behavior_logprobs(len(ids), known))
+                )
             turns = _shorten_tree(turns, self._num_characters_of_tail(turns, sizes, rendered, excess), self.seq_len)
 
     def _read(self, tokens: Tokens) -> Tokens:
@@ -137,15 +147,17 @@ class ConversationEncoder:
 
         A template's middle replies stay as it writes them: so they are served. The last one must teach to stop.
         """
-        rendered = self._render([("user", "question"), ("assistant", "reply")], ())
-        end = rendered.rpartition("reply")[2].strip() or self.tokenizer.eos_token
+        rendered = self._render([("user", "question"), ("assistant", _PROBE)], ())
+        if rendered.count(_PROBE) != 1:
+            raise UserError("the chat template does not write an assistant's turn once, as it is")
+        end = rendered.partition(_PROBE)[2].strip() or self.tokenizer.eos_token
         if not end:
             raise UserError("the chat template writes no end of a reply, and the tokenizer has no eos_token")
         return end
 
     def _render(self, turns: Turns, sizes: Sizes, prompt: bool = False) -> str:
         """Turns as text, in which each `<image>` stands as often as the image has features."""
-        messages = [{"role": role, "content": split_marks(text)} for role, text in turns]
+        messages = [{"role": role, "content": split_marks(text) or [_NOTHING]} for role, text in turns]
         return render(self.processor, self.image_encoder, messages, sizes, prompt)
 
     def _prompt(self, turns: Turns, sizes: Sizes) -> str:
@@ -165,22 +177,26 @@ class ConversationEncoder:
             self.loss, [len(turns) - 1]
         )
         replies = replies if reads_last else [turn for turn in replies if turn < len(turns) - 1]
-        spans = [self._span(turns[: turn + 1], sizes, rendered, is_last=turn == len(turns) - 1) for turn in replies]
-        return [any(first <= start < end for first, end in spans) for start in rendered.starts]
+        spans = [self._span(turns, turn, sizes, rendered.text) for turn in replies]
+        return mask_of(self.tokenizer, rendered, spans)
 
-    def _span(self, turns: Turns, sizes: Sizes, rendered: Tokenized, is_last: bool) -> tuple[int, int]:
-        """The characters of the last of `turns`, a reply, and of what ends it: from where its prompt ends."""
-        prompt = self._prompt(turns, sizes)
-        end = len(rendered.text) if is_last else len(self._render(turns, sizes))
-        if not rendered.text.startswith(prompt):
-            raise UserError("the chat template writes a prompt differently once it is answered: its reply is not found")
-        return len(prompt), end
+    def _span(self, turns: Turns, reply: int, sizes: Sizes, whole: str) -> Span:
+        """The characters of turn `reply` and of what ends it, in the text `whole`."""
+        prompt, is_last = self._prompt(turns[: reply + 1], sizes), reply == len(turns) - 1
+        try:
+            special = special_tokens(self.tokenizer)
+            return reply_span(whole, prompt, turns[reply][1], self.end, is_last, special)
+        except UserError as error:
+            hint = "" if is_last else " (LOSS=answer learns the last reply only)"
+            raise UserError(f"reply {reply // 2 + 1} of {len(turns) // 2}: {error}{hint}") from None
 
     def _num_characters_of_tail(self, turns: Turns, sizes: Sizes, rendered: Tokenized, num_tokens: int) -> int:
         """How many characters the last `num_tokens` tokens of the newest user turn cover."""
         newest = _newest(turns)
         prompt = self._prompt(turns[: newest + 2], sizes)
         tail = turns[newest][1].rpartition(IMAGE)[2].strip()
+        if tail not in prompt:
+            raise UserError(f"longer than SEQ_LEN={self.seq_len} tokens, in a text that the chat template changes")
         turn_end = prompt.rindex(tail) + len(tail)
         starts = enumerate(rendered.starts)
         after = next((index for index, start in starts if start >= turn_end), len(rendered.starts))

@@ -10,7 +10,7 @@ from PIL import Image
 from PIL.ContainerIO import ContainerIO
 
 from common.errors import UserError
-from data.images import opened
+from data.images import opened, size_of, to_rgb
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,11 +44,11 @@ class Picture:
         return self.height, self.width
 
     def decode(self, key: str) -> Image.Image:
-        """The image in RGB; `UserError` naming sample `key` when it is broken."""
+        """What a model is shown of it; `UserError` naming sample `key` when it is broken."""
         content = self.source if isinstance(self.source, bytes) else self.source.read()
         try:
             with opened(io.BytesIO(content)) as image:
-                return image.convert("RGB")
+                return to_rgb(image)
         except UserError as error:
             raise _broken(key, error) from None
 
@@ -64,7 +64,7 @@ def read_picture(key: str, source: bytes | FilePart) -> Picture:
 def _read_header(key: str, source: bytes | FilePart, file: BinaryIO | ContainerIO) -> Picture:
     try:
         with opened(file) as image:
-            return Picture(source, image.height, image.width)
+            return Picture(source, *size_of(image))
     except UserError as error:
         raise _broken(key, error) from None
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from common.errors import UserError
 from data.action import ActionError, Answer, parse_reply
-from data.images import opened
+from data.images import opened, to_rgb
 from data.outcome import Outcome, Verdict
 from data.shard import image_type
 from data.task import Task
@@ -92,7 +92,7 @@ def _png(where: str, path: Path) -> bytes:
             return content
         buffer = io.BytesIO()
         with opened(io.BytesIO(content)) as image:
-            image.save(buffer, "PNG")
+            to_rgb(image).save(buffer, "PNG")
         return buffer.getvalue()
     except (UserError, OSError, ValueError) as error:
         raise UserError(f"{where}: {path}: {error}") from None
