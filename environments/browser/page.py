@@ -12,7 +12,7 @@ from environments.browser.activity import Activity
 from environments.browser.cdp import Params, RefusedError
 from environments.browser.frames import Frame, Frames
 from environments.browser.url_policy import may_open
-from environments.browser.worlds import Worlds
+from environments.browser.worlds import NAME, SHARED, Worlds
 from environments.faults import BrowserError, PageError
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ class Page:
                 ("Network.enable", {"maxTotalBufferSize": 0, "maxResourceBufferSize": 0}),
                 ("Inspector.enable", {}),
                 ("Target.setAutoAttach", ATTACH_FRAMES),
+                ("Page.addScriptToEvaluateOnNewDocument", {"source": SHARED, "worldName": NAME}),  # heard first
                 ("Page.setInterceptFileChooserDialog", {"enabled": True}),
                 ("Runtime.runIfWaitingForDebugger", {}),
             ]
