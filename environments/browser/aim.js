@@ -104,7 +104,7 @@ async function (visible, block, rests) {
       for (const point of points.slice(0, 120)) {
         const found = elcano.topmost(point.x, point.y);
         if (found === null) continue;
-        if (!accepts(found)) covering ??= found;
+        if (!accepts(found)) covering ??= clipped.length > 0 ? found : null;
         else if (!isAnother(found)) own.push(point);
         else others.push(point) && used.add(isFrame(found) ? found : elcano.controlOf(found));
       }

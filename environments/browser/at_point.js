@@ -20,6 +20,7 @@
     type: target.tagName === "INPUT" ? target.type : "",
     label: elcano.words(elcano.nameOf(target), 30),
     inner,
+    takes_text: elcano.wayInto(target) !== null,
     hides: elcano.mayHost(found) && elcano.rootOf(found) === null && (found.tagName.includes("-") || !elcano.isUsable(element)),
     usable: elcano.isUsable(element) || hand,
     disabled: target.closest("button, input, select, textarea, option, fieldset")?.matches(":disabled") ?? false,

@@ -48,6 +48,7 @@ async def _click(action: ClickAt, page: Page, upload_dir: Path | None) -> tuple[
         await disarm(page)
         raise failure(f"{name} is disabled.")
     page.chooser = None
+    page.meant = node if found["takes_text"] else None
     if action.button == "left" and (outside := _outside(found, upload_dir)):
         if found["type"] == "file":  # its dialog is caught; one behind a label is often hidden and takes no focus
             await _press(page, node, action)
@@ -91,13 +92,14 @@ async def _(action: HoverAt, page: Page, upload_dir: Path | None) -> str:
 
 @act_at.register
 async def _(action: DragAt, page: Page, upload_dir: Path | None) -> str:
+    page.meant = None
     await drag(page, page.mouse if action.start is None else _xy(action.start), _xy(action.end))
     return ""
 
 
 @act_at.register
 async def _(action: Write, page: Page, upload_dir: Path | None) -> str:
-    said, node = [], None
+    said, node = [], page.meant
     if action.at is not None:
         node, clicked = await _click(ClickAt(action.at), page, upload_dir)
         said.append(clicked)
@@ -129,6 +131,7 @@ async def _pick(page: Page, node: Params, focused: Params, action: Write, upload
 @act_at.register
 async def _(action: Press, page: Page, upload_dir: Path | None) -> str:
     _, focused = await _focused(page)
+    page.meant = None
     if focused and focused["tag"] == "select" and action.keys in (("Enter",), (" ",)):
         return "The menu stays closed: type one of its choices."
     await page.send_all(chord(action.keys))

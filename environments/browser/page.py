@@ -66,6 +66,7 @@ class Page:
         self._statuses: dict[str, int] = {}
         self.chooser: Params | None = None  # the file input whose dialog the page asked for
         self.mouse = (0.0, 0.0)
+        self.meant: Params | None = None  # the textbox that was clicked at a point last, for the text that comes next
         self._messages: list[str] = []
         self._num_dialogs = 0
         self._broken = ""
@@ -220,7 +221,7 @@ class Page:
         if method == "Page.frameNavigated":
             self._worlds.forget(params["frame"]["id"])
             if params["frame"]["id"] == self.target_id:
-                self._document = params["frame"]["loaderId"]
+                self._document, self.meant = params["frame"]["loaderId"], None
                 self.is_unreachable = "unreachableUrl" in params["frame"]
                 self._statuses = {
                     loader: status for loader, status in self._statuses.items() if loader == self._document
