@@ -13,6 +13,7 @@ import pyarrow
 from pyarrow import parquet
 
 from data.columns import read_record
+from data.parquet_file import count_rows, iter_batches
 
 
 class ColumnParts:
@@ -25,22 +26,23 @@ class ColumnParts:
         if any(read_record(part) != record for part in self._parts()):
             shutil.rmtree(self.folder)
         self.folder.mkdir(exist_ok=True)
-        self.num_rows = sum(parquet.read_metadata(part).num_rows for part in self._parts())
+        self.num_rows = sum(count_rows(part) for part in self._parts())
 
     def append(self, rows: list[dict[str, Any]]) -> None:
         """The next rows; once this returns, a kill does not lose them."""
         part = self.folder / f"{self.num_rows:010d}.parquet"
         temporary = part.with_suffix(".partial")
-        parquet.write_table(pyarrow.Table.from_pylist(rows, self.schema), temporary)
+        parquet.write_table(pyarrow.Table.from_pylist(rows, self.schema), temporary, write_page_checksum=True)
         temporary.replace(part)
         self.num_rows += len(rows)
 
     def finish(self) -> None:
         """Put the parts together."""
         temporary = self.path.with_name(f".{self.path.name}.partial")
-        with parquet.ParquetWriter(temporary, self.schema) as writer:
+        with parquet.ParquetWriter(temporary, self.schema, write_page_checksum=True) as writer:
             for part in self._parts():
-                writer.write_table(parquet.read_table(part))
+                for rows in iter_batches(part, self.schema.names):
+                    writer.write_batch(rows)
         temporary.replace(self.path)
         shutil.rmtree(self.folder)
 

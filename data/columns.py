@@ -19,12 +19,13 @@ from typing import Any
 import numpy as np
 import pyarrow
 import xxhash
-from pyarrow import compute, parquet, types
+from pyarrow import compute, parquet
 from rich.table import Table
 
 from common.errors import UserError
 from common.files import make_folder, parse_json
 from common.terminal import print_table
+from data.parquet_file import is_list, is_number, read_all, read_schema, read_table
 
 ID, DIGEST, REWARD, OUTCOME, GROUP = "id", "digest", "reward", "outcome", "group"
 
@@ -115,12 +116,12 @@ class _Table:
         self.path = path
         said = [name for name in (DIGEST, REWARD, OUTCOME, GROUP) if name in names_in(path)]
         kept = list(dict.fromkeys([*names, *said]))
-        table = parquet.read_table(path, columns=[ID, *kept]).combine_chunks()
+        table = read_table(path, [ID, *kept])
         for name in names:
             kind = table.schema.field(name).type
-            if name in per_token and not (_is_list(kind) and _is_number(kind.value_type)):
+            if name in per_token and not _is_numbers(kind):
                 raise UserError(f"{path}: column {name} holds {kind}; one list of numbers a sample is wanted")
-            if name not in per_token and not _is_number(kind):
+            if name not in per_token and not is_number(kind):
                 raise UserError(f"{path}: column {name} holds {kind}; one number a sample is wanted")
         ids = table.column(ID).to_pylist()
         self._rows = {sample_id: row for row, sample_id in enumerate(ids)}
@@ -145,34 +146,29 @@ def names_in(path: Path) -> set[str]:
     """The columns of a file beside its ids; `UserError` when it is no file of columns."""
     if not path.is_file():
         raise UserError(f"{path}: no such file of columns")
-    try:
-        names = set(parquet.read_schema(path).names)
-    except pyarrow.ArrowException as error:
-        raise UserError(f"{path}: not a Parquet file ({str(error).splitlines()[0]})") from None
+    names = set(read_schema(path).names)
     if ID not in names:
         raise UserError(f"{path}: has no column {ID}, the samples' ids")
     return names - {ID}
 
 
-def _is_list(kind: pyarrow.DataType) -> bool:
-    return types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
-
-
-def _is_number(kind: pyarrow.DataType) -> bool:
-    return types.is_floating(kind) or types.is_integer(kind)
-
-
-def read_record(path: Path) -> Any:
+def read_record(path: Path) -> dict[str, Any] | None:
     """What a file says it was made of, in its metadata; None when it says nothing."""
     names_in(path)
-    metadata = parquet.read_schema(path).metadata or {}
-    return parse_json(metadata[b"made_of"]) if b"made_of" in metadata else None
+    metadata = read_schema(path).metadata or {}
+    try:
+        record = parse_json(metadata.get(b"made_of", b"null"))
+    except ValueError as error:
+        raise UserError(f"{path}: what it says it was made of is not valid JSON ({error})") from None
+    if not isinstance(record, dict | None):
+        raise UserError(f"{path}: what it says it was made of is no object")
+    return record
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
     """All of a file's rows, by column; `UserError` when it is no file of columns."""
     names_in(path)
-    return parquet.read_table(path).to_pylist()
+    return read_all(path)
 
 
 def is_written(path: Path, record: Mapping[str, Any]) -> bool:
@@ -214,20 +210,24 @@ def print_columns(path: Path) -> None:
     """A table of a file's columns of numbers, also in lists: how many samples have some, how many these are and
     how many not 0, mean and extremes."""
     names_in(path)
-    table = parquet.read_table(path)
+    kinds = {field.name: field.type for field in read_schema(path)}
+    table = read_table(path, [name for name, kind in kinds.items() if is_number(kind) or _is_numbers(kind)])
     report = Table("column", "samples", "numbers", "not 0", "mean", "least", "most")
     for name in table.column_names:
         column = table.column(name)
         given = len(column) - column.null_count
-        if _is_list(column.type) and _is_number(column.type.value_type):
+        if is_list(column.type):
             column = compute.list_flatten(column)
-        if _is_number(column.type):
-            numbers = column.drop_null().to_numpy().astype(float)
-            figures = (numbers.mean(), numbers.min(), numbers.max()) if len(numbers) else ()
-            counts = (given, len(numbers), np.count_nonzero(numbers))
-            report.add_row(name, *map(str, counts), *(f"{n:.4g}" for n in figures))
+        numbers = column.drop_null().to_numpy().astype(float)
+        figures = (numbers.mean(), numbers.min(), numbers.max()) if len(numbers) else ()
+        counts = (given, len(numbers), np.count_nonzero(numbers))
+        report.add_row(name, *map(str, counts), *(f"{n:.4g}" for n in figures))
     print_table(report)
     print(f"{path}: {table.num_rows} samples")
+
+
+def _is_numbers(kind: pyarrow.DataType) -> bool:
+    return is_list(kind) and is_number(kind.value_type)
 
 
 def write_columns(
@@ -239,7 +239,7 @@ def write_columns(
     schema = schema.with_metadata({"made_of": json.dumps(record)})
     temporary = path.with_name(f".{path.name}.partial")
     count = 0
-    with parquet.ParquetWriter(temporary, schema) as writer:
+    with parquet.ParquetWriter(temporary, schema, write_page_checksum=True) as writer:
         for rows in tables:
             writer.write_table(pyarrow.Table.from_pylist(rows, schema))
             count += len(rows)

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import socket
+import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,10 @@ class Websites(World):
     @contextlib.asynccontextmanager
     async def environments(self, tasks: Sequence[Task], num_sessions: int) -> AsyncIterator[Open]:
         check_embedded_sites(tasks)
-        with Gate(self._policy(tasks)) as gate:
+        policy = self._policy(tasks)
+        if own := policy.own_starts():
+            print(f"tasks begin at this machine's own addresses or networks: {', '.join(own)}", file=sys.stderr)
+        with Gate(policy) as gate:
             async with self.browser.fleet(num_sessions, gate.flags()) as fleet:
 
                 async def open_environment(session: int, downloads: Path) -> Environment:

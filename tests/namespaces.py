@@ -4,9 +4,11 @@ Needs root and iproute2's `ip`.
 """
 
 import contextlib
+import ctypes
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -46,6 +48,32 @@ class Host:
         for pid in _ip("netns", "pids", self.name).split():
             with contextlib.suppress(psutil.NoSuchProcess):
                 psutil.Process(int(pid)).kill()
+
+
+_CLONE_NEWNET = 0x40000000
+
+
+@contextlib.contextmanager
+def network_of_its_own(commands: str) -> Iterator[None]:
+    """This thread, those that it starts and its children see a network of their own: loopback, and what `commands` set
+    up there, see `set_up`. Call it from the main thread, whose network is the one of `/proc/net`."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    with open("/proc/thread-self/ns/net") as before:
+        if libc.unshare(_CLONE_NEWNET):
+            raise OSError(ctypes.get_errno(), "unshare")
+        try:
+            set_up(f"link set lo up\n{commands.strip()}")
+            yield
+        finally:
+            libc.setns(before.fileno(), _CLONE_NEWNET)
+
+
+def set_up(commands: str) -> None:
+    """Lines of `ip`, one command each, in the network of this thread; IPv6 addresses answer afterwards."""
+    for line in commands.strip().splitlines():
+        _ip(*line.split())
+    while _ip("-6", "address", "show", "tentative"):
+        time.sleep(0.01)
 
 
 @contextlib.contextmanager

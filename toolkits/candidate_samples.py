@@ -22,6 +22,8 @@ def with_candidates(samples: Sequence[Sample], path: Path, is_held_out: Callable
     if missing := {DIGEST, *COLUMNS} - names_in(path):
         raise UserError(f"{path}: has no column {min(missing)}; make it with collection/sample_candidates.py")
     rows = {row[ID]: row for row in read_rows(path)}
+    if broken := next((name for name, row in rows.items() if not _is_whole(row)), None):
+        raise UserError(f"{path}: sample {broken}: its candidates are no texts with their token ids")
     found = []
     for sample in samples:
         found.append(sample)
@@ -32,6 +34,14 @@ def with_candidates(samples: Sequence[Sample], path: Path, is_held_out: Callable
             raise UserError(f"{path}: was made for other samples than {sample.id}; draw candidates for these")
         found += [candidate(sample, number, row) for number in range(1, len(row["candidates"]) + 1)]
     return found
+
+
+def _is_whole(row: dict[str, Any]) -> bool:
+    texts, ids = (row.get(name) for name in COLUMNS)
+    if not (isinstance(texts, list) and isinstance(ids, list) and len(texts) == len(ids)):
+        return False
+    numbers = [number for one in ids for number in one or ()]
+    return all(isinstance(text, str) for text in texts) and all(isinstance(number, int) for number in numbers)
 
 
 def candidate(sample: Sample, number: int, row: dict[str, Any]) -> Sample:

@@ -3,8 +3,9 @@
 Anything on the public internet may be reached, less the deny-list, or only the allow-list and where tasks begin, when
 there is an allow-list. Loopback, private, link-local and other special addresses may not. Two exceptions: where tasks
 begin at an embedded website (`shop.localhost` at these websites' port), and each host and port that `--private_hosts`
-lists: a task file comes from elsewhere and opens nothing by itself. A name is judged again by the address it has at
-every connection. Deny wins over everything.
+lists: a task file comes from elsewhere and opens nothing by itself. Of this machine's public addresses, and those of
+networks that it is attached to, it opens host and port where a task begins at the address itself, which is said. A name
+is judged again by the address it has at every connection. Deny wins over everything.
 """
 
 import ipaddress
@@ -16,6 +17,7 @@ from urllib.parse import urlsplit
 
 from common.errors import UserError
 from data.task import Task
+from environments.browser.own_networks import IPAddress, is_ours, reached_by
 
 LOOPBACK_ADDRESSES = ("127.0.0.1", "::1")
 _PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
@@ -23,8 +25,6 @@ _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\.?")
 _NUMBERS = re.compile(r"(?:0x[0-9a-f]+|[0-9]+)(?:\.(?:0x[0-9a-f]+|[0-9]+)){0,3}")
 _ENDS_IN_NUMBER = re.compile(r"(?:.*\.)?(?:0x[0-9a-f]*|[0-9]+)\.?")  # browsers take it for an address, if a wrong one
-
-_IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 # IANA's special-purpose registries, as of 2026, and what clouds use of public ranges. Python's `is_global` differs
 # between versions (192.0.0.192, Oracle's metadata, is global in some).
@@ -88,8 +88,6 @@ _METADATA = [  # those within the above
         "fd20:ce::/32",  # Google's
     )
 ]
-_V4_MAPPED = ipaddress.ip_network("::ffff:0:0/96")
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
 @dataclass(frozen=True)
@@ -163,7 +161,7 @@ class UrlPolicy:
         """Why this address, which `host` has at this moment, may not be connected to; "" when it may."""
         origin, ip = host_and_port(host, port), _plain(ipaddress.ip_address(address.partition("%")[0]))
         is_public_address = is_public(str(ip))
-        if _matches(str(ip), self.deny):  # by another name
+        if _matches(str(ip), self.deny) or _matches(str(reached_by(ip)), self.deny):  # by another name
             return "its address is on the deny-list"
         if origin in self.loopback and ip.is_loopback:
             return ""
@@ -171,7 +169,17 @@ class UrlPolicy:
             is_public_address or _may_be_private(ip) or ip == _as_address(normal_host(host))
         ):
             return ""
-        return "" if is_public_address else f"{address} is not on the public internet"
+        if not is_public_address:
+            return f"{address} is not on the public internet"
+        if not is_ours(ip) or (origin in self.starts and _as_address(normal_host(host)) is not None):
+            return ""
+        listing = f"; if it is yours, add --private_hosts {origin}" if origin in self.starts else ""
+        return f"{address} belongs to this machine, or to a network that it is attached to{listing}"
+
+    def own_starts(self) -> list[str]:
+        """`host:port`s where tasks begin, by addresses of this machine or its networks that the internet has, too."""
+        addresses = {origin: _as_address(normal_host(origin.rpartition(":")[0])) for origin in self.starts}
+        return sorted(o for o, ip in addresses.items() if ip is not None and is_public(str(ip)) and is_ours(ip))
 
     @property
     def past_the_gate(self) -> list[str]:
@@ -212,11 +220,9 @@ def normal_host(host: str) -> str:
 
 def is_public(address: str) -> bool:
     """Whether an IP address is an ordinary one of the public internet, also when it is written inside another."""
-    ip = _plain(ipaddress.ip_address(address.partition("%")[0]))
+    ip = reached_by(ipaddress.ip_address(address))
     if isinstance(ip, ipaddress.IPv4Address):
         return not any(ip in network for network in _NOT_PUBLIC_V4)
-    if ip in _NAT64:
-        return is_public(str(ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)))
     is_isatap = int(ip) >> 32 & 0xFCFFFFFF == 0x00005EFE  # an IPv4 address behind 0:5efe or 200:5efe
     return ip in _PUBLIC_V6 and not is_isatap and not any(ip in network for network in _NOT_PUBLIC_V6)
 
@@ -226,14 +232,14 @@ def may_open(url: str) -> bool:
     return urlsplit(url).scheme in ("http", "https", "blob") or url == "about:blank"
 
 
-def _may_be_private(ip: _IPAddress) -> bool:
+def _may_be_private(ip: IPAddress) -> bool:
     """What a name that the user listed may lead to: a private network or this machine, but no metadata service."""
     return any(ip in network for network in _PRIVATE) and not any(ip in network for network in _METADATA)
 
 
-def _plain(ip: _IPAddress) -> _IPAddress:
+def _plain(ip: IPAddress) -> IPAddress:
     """An IPv4 address that is written as an IPv6 one."""
-    return ip.ipv4_mapped if isinstance(ip, ipaddress.IPv6Address) and ip in _V4_MAPPED and ip.ipv4_mapped else ip
+    return (isinstance(ip, ipaddress.IPv6Address) and ip.ipv4_mapped) or ip
 
 
 def _origin(task: Task) -> tuple[str, int]:
@@ -271,7 +277,7 @@ def _is_host(host: str) -> bool:
     return len(host) <= 253 and bool(_NAME.fullmatch(host)) and not _ENDS_IN_NUMBER.fullmatch(host)
 
 
-def _as_address(host: str) -> _IPAddress | None:
+def _as_address(host: str) -> IPAddress | None:
     """Also of the spellings that browsers read as an IPv4 address: 2130706433, 0x7f.1, 0177.0.0.1 are 127.0.0.1."""
     try:
         return ipaddress.IPv4Address(socket.inet_aton(host)) if _NUMBERS.fullmatch(host) else ipaddress.ip_address(host)

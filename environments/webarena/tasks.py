@@ -1,6 +1,5 @@
 """WebArena's and WebArena-Lite's configuration files as tasks: addresses, logins, ground truth, shared backends."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,14 +16,14 @@ def read_configurations(path: Path, addresses: Mapping[str, str]) -> list[dict[s
     """What stands in a file, one configuration or a list of them, with `__SHOPPING__` and the like filled in.
 
     Raises:
-        UserError: a field is missing, or nothing says what a placeholder stands for.
+        UserError: a field is missing, or a placeholder has no address or is a part of another one.
     """
     content = read_json(path)
     configurations = content if isinstance(content, list) else [content]
     for number, configuration in enumerate(configurations):
         if not isinstance(configuration, dict) or not set(_REQUIRED) <= set(configuration):
             raise UserError(f"{path}: entry {number} is no WebArena task; it needs {', '.join(_REQUIRED)}")
-    return json.loads(fill_placeholders(json.dumps(configurations), addresses, str(path)))
+    return fill_placeholders(configurations, addresses, str(path))
 
 
 def to_tasks(configurations: Sequence[Mapping[str, Any]], state_dir: Path = Path()) -> list[Task]:

@@ -72,7 +72,7 @@ class Site:
         )
 
     def _filled(self, name: str, html: str) -> str:
-        return html.format(url=self._traps.url(name), port=self._traps.ports[name], me=self.url)
+        return html.format(url=self._traps.url(name), host=self._traps.host, port=self._traps.ports[name], me=self.url)
 
     def close(self) -> None:
         self._server.shutdown()

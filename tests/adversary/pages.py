@@ -30,8 +30,8 @@ SUBRESOURCES = {
     "xhr": "<script>{{ const x = new XMLHttpRequest(); x.open('GET', '{url}'); x.send() }}</script>",
     "events": "<script>new EventSource('{url}')</script>",
     "beacon": "<script>navigator.sendBeacon('{url}', 'x')</script>",
-    "websocket": "<script>new WebSocket('ws://127.0.0.1:{port}/')</script>",
-    "secure websocket": "<script>new WebSocket('wss://127.0.0.1:{port}/')</script>",
+    "websocket": "<script>new WebSocket('ws://{host}:{port}/')</script>",
+    "secure websocket": "<script>new WebSocket('wss://{host}:{port}/')</script>",
     "worker": "<script>new Worker(URL.createObjectURL(new Blob([`fetch('{url}', {{mode: 'no-cors'}})`])))</script>",
     "imported by a worker": "<script>new Worker(URL.createObjectURL(new Blob([`importScripts('{url}')`])))</script>",
     "shared worker": "<script>new SharedWorker('{me}/_script?fetch={url}')</script>",
@@ -59,7 +59,7 @@ SUBRESOURCES = {
                             'tcp 1518280447 127.0.0.1 {port} typ host tcptype passive'])
             a.addIceCandidate({{candidate: `candidate:1 1 ${{kind}}`, sdpMid: '0', sdpMLineIndex: 0}}).catch(() => 0);
         }})()</script>""",
-    "webtransport": "<script>new WebTransport('https://127.0.0.1:{port}/').ready.catch(() => 0)</script>",
+    "webtransport": "<script>new WebTransport('https://{host}:{port}/').ready.catch(() => 0)</script>",
     "identity provider": """<script>try {{ navigator.credentials.get({{identity: {{providers: [
         {{configURL: 'https://127.0.0.1:{port}/x.json', clientId: '1'}}]}}}}).catch(() => 0) }} catch {{}}</script>""",
     "decimal address": "<img src='http://2130706433:{port}/'>",

@@ -11,10 +11,12 @@ ANSWER = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\naccess-control-allow-o
 
 
 class Traps:
-    """Use as `with Traps(names) as traps`. `reached` holds the names of the traps that were touched."""
+    """Use as `with Traps(names) as traps`. `reached` holds the names of the traps that were touched;
+    `host` is how their addresses name this machine."""
 
     def __init__(self, names: Iterable[str]):
         self.reached: set[str] = set()
+        self.host = "127.0.0.1"
         self.ports: dict[str, int] = {}
         self._selector = selectors.DefaultSelector()
         self._sockets: list[socket.socket] = []
@@ -35,7 +37,7 @@ class Traps:
 
     def url(self, name: str) -> str:
         """An address that leads into the trap."""
-        return f"http://127.0.0.1:{self.ports[name]}/{name.replace(' ', '-')}"
+        return f"http://{self.host}:{self.ports[name]}/{name.replace(' ', '-')}"
 
     def after(self, expected: set[str]) -> set[str]:
         """The names reached, when those expected have been or ten seconds are over, and the others had a moment."""
@@ -47,8 +49,12 @@ class Traps:
 
     def _open(self, name: str) -> int:
         """A TCP and a UDP socket on one port."""
+        family = socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
         while True:
-            stream, datagrams = socket.socket(), socket.socket(type=socket.SOCK_DGRAM)
+            stream, datagrams = socket.socket(family), socket.socket(family, socket.SOCK_DGRAM)
+            for one in (stream, datagrams):
+                if family == socket.AF_INET6:
+                    one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
             stream.bind(("", 0))
             port = stream.getsockname()[1]
             with contextlib.suppress(OSError):

@@ -15,7 +15,6 @@ COLUMNS, CANDIDATES = "columns", "candidates.parquet"
 _ID = re.compile(r"(.+)--r\d\d--step(\d+)(?:--c(\d+))?")
 _PARTS = r"^(?s:(?P<head>.+)--r[0-9][0-9]--step(?P<step>[0-9]+)(?:--c(?P<candidate>[0-9]+))?)$"
 _MAX_BYTES = 2**30
-_BATCH = 20_000  # rows in memory
 _MOST = 10_000  # rows of one trajectory in a file
 
 Numbers = dict[str, float | None]  # None: NaN, or too large to show
@@ -86,16 +85,14 @@ def _usable(paths: Sequence[Path]) -> list[Path]:
 
 def _rank(path: Path, values: _Ranked, advantages: _Ranked) -> None:
     """Keep those of least rank: of values the first step's, of advantages the furthest from 0."""
-    from pyarrow import parquet  # imported here: most runs have no columns, and it takes 60 MB
-
-    from data.columns import ID
+    from data.columns import ID  # imported here, as below: most runs have no columns, and pyarrow takes 60 MB
+    from data.parquet_file import iter_batches
 
     names = _number_columns(path)
     wanted = [name for name in ("value", "value_1", "advantage") if name in names]
     if wanted:
-        with parquet.ParquetFile(path) as file:
-            for rows in file.iter_batches(_BATCH, columns=[ID, *wanted], use_threads=False):
-                _rank_rows(rows, wanted, values, advantages)
+        for rows in iter_batches(path, [ID, *wanted]):
+            _rank_rows(rows, wanted, values, advantages)
 
 
 def _rank_rows(table: Any, wanted: Sequence[str], values: _Ranked, advantages: _Ranked) -> None:
@@ -124,9 +121,9 @@ def _rank_rows(table: Any, wanted: Sequence[str], values: _Ranked, advantages: _
 
 
 def _number_columns(path: Path) -> list[str]:
-    from pyarrow import parquet, types
+    from data.parquet_file import is_number, read_schema
 
-    return [one.name for one in parquet.read_schema(path) if types.is_floating(one.type) or types.is_integer(one.type)]
+    return [one.name for one in read_schema(path) if is_number(one.type)]
 
 
 def _numbers(path: Path, begins: str) -> Iterator[tuple[str, Numbers]]:
@@ -137,24 +134,26 @@ def _numbers(path: Path, begins: str) -> Iterator[tuple[str, Numbers]]:
 
 def _lists(path: Path, begins: str, of_texts: bool) -> Iterator[tuple[str, dict[str, list[Any]]]]:
     """(id, lists by name) of the rows whose ids begin so."""
-    from pyarrow import parquet, types
+    from pyarrow import types
 
-    schema, is_wanted = parquet.read_schema(path), types.is_string if of_texts else types.is_floating
+    from data.parquet_file import read_schema
+
+    schema, is_wanted = read_schema(path), types.is_string if of_texts else types.is_floating
     kept = [one.name for one in schema if types.is_list(one.type) and is_wanted(one.type.value_type)]
     for sample, row in _rows(path, begins, kept):
         yield sample, {name: row[name] for name in kept if row[name]}
 
 
 def _rows(path: Path, begins: str, names: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    from pyarrow import compute, dataset
+    from pyarrow import compute
 
     from data.columns import ID
+    from data.parquet_file import iter_batches
 
     if names:
-        wanted, left = compute.starts_with(compute.field(ID), begins), _MOST
-        rows = dataset.dataset(path, format="parquet")
-        read = {"batch_size": _BATCH, "batch_readahead": 1, "use_threads": False}
-        for batch in rows.to_batches(columns=[ID, *names], filter=wanted, **read):
+        left = _MOST
+        for rows in iter_batches(path, [ID, *names]):
+            batch = rows.filter(compute.starts_with(rows[ID], begins))
             for row in batch[:left].to_pylist():
                 yield str(row.pop(ID)), row
             left -= min(left, len(batch))
