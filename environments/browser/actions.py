@@ -19,11 +19,13 @@ from data.action import (
     Wait,
 )
 from data.point_action import AnyAction, PointAction
-from environments.browser.aim import Aim, aim, disarm, drag, press
+from environments.browser.aim import TRIES, Aim, GoneError, aim, disarm, drag, press
 from environments.browser.at_points import act_at
 from environments.browser.cdp import RefusedError
 from environments.browser.effects import where_it_leads
 from environments.browser.fill import FOCUS_QUIET_S, enter, focus, write
+from environments.browser.find_again import find_again
+from environments.browser.history import go_back
 from environments.browser.page import Page, script
 from environments.browser.scrolling import scroll
 from environments.browser.settle import settle
@@ -92,8 +94,7 @@ async def _carry_out(action: Action, page: Page, scene: Scene) -> str:
 
 @_carry_out.register
 async def _(action: Click, page: Page, scene: Scene) -> str:
-    node = _node(scene, action.label)
-    aimed = await aim(page, node)
+    node, aimed = await _aim(page, scene, action.label)
     if aimed.tag == "select" and not aimed.listbox:  # its menu is drawn outside the page; the options are in the tree
         return "The options of this menu are listed below it: click one, or type its text into the menu."
     if aimed.tag == "option" and not aimed.listbox:
@@ -109,8 +110,7 @@ async def _(action: Click, page: Page, scene: Scene) -> str:
 
 @_carry_out.register
 async def _(action: Type, page: Page, scene: Scene) -> str:
-    node = _node(scene, action.label)
-    aimed = await aim(page, node)
+    node, aimed = await _aim(page, scene, action.label)
     if aimed.tag == "select":
         return await choose(page, node, action.content)
     if aimed.type == "file":
@@ -143,7 +143,8 @@ async def _(action: Scroll, page: Page, scene: Scene) -> str:
 
 @_carry_out.register
 async def _(action: Drag, page: Page, scene: Scene) -> str:
-    await drag(page, _node(scene, action.label), _node(scene, action.target))
+    (end, _), (start, _) = await _aim(page, scene, action.target), await _aim(page, scene, action.label)
+    await drag(page, start, end)
     return ""
 
 
@@ -156,12 +157,7 @@ async def _(action: Wait, page: Page, scene: Scene) -> str:
 
 @_carry_out.register
 async def _(action: GoBack, page: Page, scene: Scene) -> str:
-    history = await page.send("Page.getNavigationHistory")
-    before = history["entries"][: history["currentIndex"]]
-    if not before or before[-1]["url"] == "about:blank":  # the blank page the tab began with
-        raise ActionError(CANNOT_EXECUTE, "There is no page to go back to.")
-    await page.send("Page.navigateToHistoryEntry", {"entryId": before[-1]["id"]})
-    return ""
+    return await go_back(page)
 
 
 @_carry_out.register
@@ -174,3 +170,15 @@ def _node(scene: Scene, label: int) -> AXNode:
     if label not in scene.seen.nodes:
         raise ActionError(CANNOT_EXECUTE, f"There is no element with the number {label}.")
     return scene.seen.nodes[label]
+
+
+async def _aim(page: Page, scene: Scene, label: int) -> tuple[AXNode, Aim]:
+    """The node with this label, found again where the page was drawn anew, and a point of it."""
+    node: AXNode | None = _node(scene, label)
+    for _ in range(TRIES):
+        try:
+            return node, await aim(page, node)
+        except (GoneError, RefusedError):
+            if page.closed or (node := await find_again(page, scene.seen, label)) is None:
+                break
+    raise ActionError(CANNOT_EXECUTE, "The element is not on the page any more.")

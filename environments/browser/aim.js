@@ -5,8 +5,10 @@
 //
 // In a frame the window's part of it changes as it is scrolled: one way (`block`) is tried with each call.
 async function (visible, block, rests) {
-  const element = this.nodeType === Node.TEXT_NODE ? this.parentElement : (this.documentElement ?? this);
-  if (!element?.isConnected) return null;
+  let element = this.nodeType === Node.TEXT_NODE ? this.parentElement : (this.documentElement ?? this);
+  if (element && !element.isConnected) element = elcano.findAgain(element); // the page drew itself anew
+  if (element === null) return null;
+  const isText = this.nodeType === Node.TEXT_NODE && this.isConnected;
   elcano.reveal(element);
   let host = elcano.whole(element);
   const select = host.closest("select");
@@ -48,8 +50,8 @@ async function (visible, block, rests) {
 
   // ---- where it lies
   const range = document.createRange();
-  if (this.nodeType === Node.TEXT_NODE) range.selectNode(this);
-  const measured = this.nodeType === Node.TEXT_NODE ? range : isInner ? element : host;
+  if (isText) range.selectNode(this);
+  const measured = isText ? range : isInner ? element : host;
   const sides = ({ left, top, right, bottom }) => ({ left, top, right, bottom });
   const [left, top, right, bottom] = visible ?? [0, 0, innerWidth, innerHeight];
   const meet = (one, other) => ({

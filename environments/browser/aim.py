@@ -45,6 +45,10 @@ class Aim:
     link: str
 
 
+class GoneError(Exception):
+    """The node is not on the page any more."""
+
+
 def failure(reason: str) -> ActionError:
     return ActionError(CANNOT_EXECUTE, reason)
 
@@ -53,8 +57,8 @@ async def aim(page: Page, node: Params, rests: bool = False) -> Aim:
     """Where to press the node. `rests` waits until it does not move any more.
 
     Raises:
-        ActionError: it is gone or disabled, or no point of it can be brought into view; says what covers it.
-        RefusedError: it is gone.
+        ActionError: it is disabled, or no point of it can be brought into view; says what covers it.
+        GoneError, RefusedError: it is gone.
     """
     frame = page.frame_of(node)
     if frame is page.frames.main:
@@ -63,7 +67,7 @@ async def aim(page: Page, node: Params, rests: bool = False) -> Aim:
     else:
         found, points = await _aim_inside(page, node, frame, rests)
     if found is None:
-        raise failure("The element is not on the page any more.")
+        raise GoneError
     covered, takes_clicks = found.pop("covered"), found.pop("takes_clicks")
     del found["points"]
     if found["disabled"]:
@@ -115,7 +119,10 @@ async def press(page: Page, node: Params, aimed: Aim, button: str = "left", coun
         if blocked is None:
             return
         if turn < TRIES - 1:
-            aimed = await aim(page, node, rests=True)
+            try:
+                aimed = await aim(page, node, rests=True)
+            except GoneError:
+                break
     raise failure(f"The element moved away: {blocked} lies there now; nothing was done.")
 
 

@@ -13,7 +13,8 @@ function (replaces) {
   const isRelated = elcano.closest(focused, (node) => node.id && related.includes(node.id)) !== null;
   const label = elcano.closest(host, (node) => node.tagName === "LABEL");
   const isEditor = focused.isContentEditable && elcano.holds(focused, host);
-  const isOwn = elcano.holds(host, focused) || isEditor || label?.control === focused || isRelated;
+  const isTwin = !host.isConnected && elcano.twinOf(host, focused) !== null;
+  const isOwn = elcano.holds(host, focused) || isTwin || isEditor || label?.control === focused || isRelated;
   const takesText = elcano.wayInto(label?.control ?? host) !== null;
   const isBrought = !takesText && focused !== elcano.focusBefore;
   const way = elcano.wayInto(focused);

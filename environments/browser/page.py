@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 CLOSED = "the tab was closed"
 NAVIGATION_TIMEOUT_S = 30.0
+NO_CONTENT = (204, 205)  # after which a browser keeps the page it shows
 MAX_DIALOGS = 100  # between two observations; a page with more never ends
 MAX_DIALOGS_TOLD = 5
 MAX_DIALOG_CHARS = 300
@@ -228,7 +229,9 @@ class Page:
                 }
         elif method == "Network.responseReceived":
             if params["type"] == "Document" and params.get("frameId") == self.target_id:
-                self._statuses[params["loaderId"]] = params["response"]["status"]
+                self._statuses[params["loaderId"]] = status = params["response"]["status"]
+                if status in NO_CONTENT:
+                    self.say(f"The website answered with HTTP {status}, which has no content: the page stayed.")
         elif method == "Target.attachedToTarget":
             self._join(params["sessionId"])
         elif method == "Page.javascriptDialogOpening":

@@ -61,6 +61,18 @@
   elcano.twinOf = (gone, found) =>
     elcano.closest(found, (node) => node.tagName === gone.tagName && looks(node) === looks(gone));
 
+  // Where it stands now; of several alike the one with the same around it. Null where that is not certain.
+  elcano.findAgain = (gone) => {
+    let found = [...document.getElementsByTagName(gone.tagName)].filter((node) => looks(node) === looks(gone));
+    let around = found.map((node) => node.parentElement);
+    for (let was = gone.parentElement; found.length > 1 && was !== null; was = was.parentElement) {
+      const isSame = around.map((node) => node !== null && looks(node) === looks(was));
+      found = found.filter((_, index) => isSame[index]);
+      around = around.filter((_, index) => isSame[index]).map((node) => node.parentElement);
+    }
+    return found.length === 1 ? found[0] : null;
+  };
+
   // How text gets into an element: "line", "lines", "value" (a date, a color, a slider: set by value), or null.
   const lines = new Set(["text", "search", "password", "email", "tel", "url", "number"]);
   const values = new Set(["date", "time", "month", "week", "datetime-local", "color", "range"]);

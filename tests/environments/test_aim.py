@@ -93,7 +93,14 @@ def told(tree: str) -> str:
     return tree.split("RootWebArea '", 1)[1].split("'", 1)[0]
 
 
-@pytest.mark.parametrize("path", ["/clipped", "/turned", "/sideways", "/framed-row", "/bar"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/clipped",
+        "/framed-row",
+        *(pytest.param(path, marks=pytest.mark.slow) for path in ("/turned", "/sideways", "/bar")),
+    ],
+)
 def test_what_is_cut_off_is_brought_into_view(browser: OneBrowser, url: str, path: str) -> None:
     tree, notes = do(browser, url + path, click("Row 5"))
     assert told(tree) == "told: mousedown row5 click row5" and notes == ""
@@ -111,6 +118,7 @@ def test_what_is_under_another_stays_untouched(browser: OneBrowser, url: str) ->
         assert reason in error.value.reason, path
 
 
+@pytest.mark.slow
 def test_what_moves_is_hit_or_nothing_is(browser: OneBrowser, url: str) -> None:
     for _ in range(4):
         with contextlib.suppress(ActionError):
@@ -143,16 +151,22 @@ def test_text_goes_into_what_was_chosen(browser: OneBrowser, url: str) -> None:
     with pytest.raises(ActionError) as error:
         do(browser, page, write("'To'", "Madrid"))
     assert 'Nothing was typed: <input> "From" has the focus' in error.value.reason
+    tree, notes = do(browser, page, write("'Slow'", "Ma"))
+    assert 'ENTER was not pressed: <input> "From" has the focus.' in notes and "input from" not in told(tree)
+
+
+@pytest.mark.slow
+def test_text_stops_where_the_focus_is_taken(browser: OneBrowser, url: str) -> None:
+    page = f"{url}/thieves"
     with pytest.raises(ActionError) as error:
         do(browser, page, click("'From'"), write("'Stays'", "Madrid"))
     assert 'Nothing was typed: <input> "From" has the focus' in error.value.reason
     tree, notes = do(browser, page, write("'Late'", "Madrid"))
     assert 'Typing stopped: <input> "From" took the focus. The textbox reads "Mad" now.' in notes
     assert "input from" not in told(tree)
-    tree, notes = do(browser, page, write("'Slow'", "Ma"))
-    assert 'ENTER was not pressed: <input> "From" has the focus.' in notes and "input from" not in told(tree)
 
 
+@pytest.mark.slow
 def test_text_follows_where_the_page_leads(browser: OneBrowser, url: str) -> None:
     """From one field of a code to the next, and from a button to the textbox that it brings."""
     tree, _ = do(browser, f"{url}/thieves", write("'Code'", "12"))
@@ -172,7 +186,7 @@ def test_closed_shadow_roots(browser: OneBrowser, url: str) -> None:
     assert told(seen.tree) == "upgraded" and said == 'Clicked <button> "Upgrade".'
 
 
-@pytest.mark.parametrize("name", ["west", "east", "south"])
+@pytest.mark.parametrize("name", ["east", *(pytest.param(name, marks=pytest.mark.slow) for name in ("west", "south"))])
 def test_image_maps(browser: OneBrowser, url: str, name: str) -> None:
     assert press_by_id(browser, f"{url}/map", name) == f"told: mousedown {name} click {name}"
 
