@@ -5,6 +5,7 @@ import contextlib
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from environments.browser.cdp import RefusedError
 from environments.browser.frames import Frame
@@ -18,6 +19,7 @@ FRAME_TIMEOUT_S = 5.0  # one that does not answer is left out
 MAX_ELEMENTS = 10_000
 MAX_TEXT = 100_000  # characters of one text: its time grows with the square of the lines
 MAX_DATA = 2_000_000  # characters of data: addresses
+MAX_STAND_INS = 300
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ class FrameView:
         zoom: how many pixels of the layout one of its CSS pixels is.
         is_huge: whether it is too large to be asked for whole.
         url: of its document.
+        stand_ins: what `survey.js` says of elements that are seen where something else has its box.
     """
 
     frame: Frame
@@ -42,6 +45,7 @@ class FrameView:
     zoom: float = 1.0
     is_huge: bool = False
     url: str = ""
+    stand_ins: Sequence[dict[str, Any]] = ()
 
     @classmethod
     def of_window(cls, width: float, height: float, frame_id: str = "", session_id: str = "") -> "FrameView":
@@ -61,7 +65,7 @@ async def find_views(page: Page) -> list[FrameView]:
     main, *inner = page.frames
     found, *rest = await asyncio.gather(_survey(page, main, 30.0), *(_ask(page, frame) for frame in inner))
     window = FrameView.of_window(page.viewport.width, page.viewport.height, main.id, main.session_id)
-    views = {main.id: dataclasses.replace(window, is_huge=found.is_huge, url=found.url)}
+    views = {main.id: dataclasses.replace(window, is_huge=found.is_huge, url=found.url, stand_ins=found.stand_ins)}
     for frame, answer in zip(inner, rest, strict=True):
         parent = views.get(frame.parent_id)
         if answer is None or parent is None:
@@ -85,6 +89,7 @@ class _Survey:
     height: float
     ratio: float
     url: str
+    stand_ins: Sequence[dict[str, Any]]
 
     @property
     def is_huge(self) -> bool:
@@ -92,7 +97,7 @@ class _Survey:
 
 
 async def _survey(page: Page, frame: Frame, timeout_s: float) -> _Survey:
-    return _Survey(*await page.run(script("survey.js"), timeout_s=timeout_s, frame=frame))
+    return _Survey(*await page.run(script("survey.js"), MAX_STAND_INS, timeout_s=timeout_s, frame=frame))
 
 
 async def _ask(page: Page, frame: Frame) -> tuple[int, list[float], _Survey] | None:
@@ -136,4 +141,4 @@ def _view(
     shown = overlap(projection.box(inside), parent.shown)
     if not (shown[2] and shown[3]):
         return None
-    return FrameView(frame, owner, projection, inside, shown, zoom, survey.is_huge, survey.url)
+    return FrameView(frame, owner, projection, inside, shown, zoom, survey.is_huge, survey.url, survey.stand_ins)

@@ -5,9 +5,12 @@ from dataclasses import dataclass
 
 from environments.browser.cdp import Params
 from environments.browser.frame_views import FrameView
+from environments.browser.frames import Frame
 from environments.browser.projection import Box
 
 CONTROL_TAGS = {"INPUT", "TEXTAREA", "SELECT"}
+HOST_TAGS = {"ARTICLE", "ASIDE", "BLOCKQUOTE", "BODY", "DIV", "FOOTER", "H1", "H2", "H3", "H4", "H5", "H6", "HEADER"}
+HOST_TAGS |= {"MAIN", "NAV", "P", "SECTION", "SPAN"}  # that may have a shadow root, besides custom elements
 SNAPSHOT = ("DOMSnapshot.captureSnapshot", {"computedStyles": []})
 
 
@@ -23,6 +26,25 @@ class Region:
     view: FrameView
     boxes: dict[int, Box]
     controls: set[int]
+
+
+def in_closed_roots(snapshots: dict[str, Params], frame: Frame) -> list[int]:
+    """Backend node ids of at least one node in each closed shadow root of a frame: scripts do not find these."""
+    if (found := _find(snapshots.get(frame.session_id), frame.id)) is None:
+        return []
+    document, strings = found
+    nodes, inside = document["nodes"], document["nodes"]["shadowRootType"]
+    closed = {index for index, kind in zip(inside["index"], inside["value"], strict=True) if strings[kind] == "closed"}
+    chosen: dict[tuple[int, bool], int] = {}
+    for index in sorted(closed):
+        host = nodes["parentIndex"][index]
+        name = strings[nodes["nodeName"][host]]
+        if host not in closed or name in HOST_TAGS:  # in a closed root the children of a host are of one or the other
+            chosen.setdefault((host, False), index)
+            chosen[host, True] = index
+        elif "-" in name:
+            chosen[index, True] = index
+    return [nodes["backendNodeId"][index] for index in dict.fromkeys(chosen.values())]
 
 
 def lay_out(views: Sequence[FrameView], snapshots: dict[str, Params]) -> dict[str, Region]:

@@ -9,15 +9,16 @@ viewport shows it.
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from common.cut_text import cut_middle
 from data.observation import Mode, Visibility
 from environments.browser.cdp import Params, RefusedError
 from environments.browser.frame_views import FRAME_TIMEOUT_S, FrameView, find_views
-from environments.browser.layout import SNAPSHOT, lay_out
-from environments.browser.marks import Found, draw, number
+from environments.browser.layout import SNAPSHOT, in_closed_roots, lay_out
+from environments.browser.marks import MAX_TEXT, Found, draw, number
 from environments.browser.page import MAX_ADDRESS, Page, script
+from environments.browser.stand_ins import place_stand_ins
 from environments.browser.tree import AXNode, Document, build_tree
 from environments.browser.viewport_tree import read_viewport
 from environments.environment import Observation
@@ -44,19 +45,20 @@ async def observe(page: Page, visibility: Visibility, mode: Mode = "tree", fix_b
 
 async def _tree(page: Page, views: Sequence[FrameView], visibility: Visibility) -> tuple[str, dict[int, AXNode]]:
     if any(view.is_huge for view in views):
-        parts = await _of_each(views, [read_viewport(page, view) for view in views])
-        read = {view.frame.id: (view, *part) for view, part in parts}
+        found = await _of_each(views, [read_viewport(page, view) for view in views])
+        read = [(nodes, region) for _, (nodes, region) in found]
     else:
         await page.keep_accessible(None)
         snapshots, parts = await asyncio.gather(
             _snapshots(page, views), _of_each(views, [_nodes(page, view) for view in views])
         )
+        await _reveal(page, views, snapshots)
         regions = lay_out(views, snapshots)
-        read = {
-            view.frame.id: (view, nodes, regions[view.frame.id]) for view, nodes in parts if view.frame.id in regions
-        }
+        read = [(nodes, regions[view.frame.id]) for view, nodes in parts if view.frame.id in regions]
     documents: dict[str, Document] = {}
-    for view, nodes, region in read.values():
+    for nodes, region in read:
+        view = region.view
+        await place_stand_ins(page, view, nodes, region.boxes)
         documents[view.frame.id] = Document(nodes, region)
         if view.owner and view.frame.parent_id in documents:
             documents[view.frame.parent_id].frames[view.owner] = documents[view.frame.id]
@@ -64,8 +66,20 @@ async def _tree(page: Page, views: Sequence[FrameView], visibility: Visibility) 
 
 
 async def _marks(page: Page, views: Sequence[FrameView]) -> tuple[str, dict[int, AXNode]]:
-    marks = await _of_each(views, [page.run(script("marks.js"), frame=view.frame) for view in views])
-    return number([Found(view, found) for view, found in marks])
+    snapshots, found = await asyncio.gather(_snapshots(page, views), _marks_of(page, views))
+    if await _reveal(page, views, snapshots):
+        found = await _marks_of(page, views)
+    return number([Found(view, marks) for view, marks in found])
+
+
+async def _marks_of(page: Page, views: Sequence[FrameView]) -> list[tuple[FrameView, list[dict[str, Any]]]]:
+    return await _of_each(views, [page.run(script("marks.js"), 2 * MAX_TEXT, frame=view.frame) for view in views])
+
+
+async def _reveal(page: Page, views: Sequence[FrameView], snapshots: dict[str, Params]) -> bool:
+    """Make the closed shadow roots known to our scripts; whether some were not."""
+    roots = [(view.frame, found) for view in views if (found := in_closed_roots(snapshots, view.frame))]
+    return any([await page.reveal(*found) for found in roots])
 
 
 async def _nodes(page: Page, view: FrameView) -> list[AXNode]:
@@ -90,7 +104,9 @@ async def _or_none(answer: Awaitable[T]) -> T | None:
 
 
 async def _snapshots(page: Page, views: Sequence[FrameView]) -> dict[str, Params]:
-    """The boxes of each process that draws some of the frames, by its session."""
+    """The boxes of each process that draws some of the frames, by its session; none of a page that is too large."""
+    if any(view.is_huge for view in views):
+        return {}
     first: dict[str, FrameView] = {}
     for view in views:
         first.setdefault(view.frame.session_id, view)

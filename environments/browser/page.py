@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -185,6 +186,10 @@ class Page:
     async def run_on(self, node: Params, function: str, *arguments: Any) -> Any:
         """The same with `this` = the node's DOM node; RefusedError when it is gone."""
         return await self._worlds.run_on(self.frame_of(node), await self.resolve(node), function, arguments)
+
+    async def reveal(self, frame: Frame, nodes: Sequence[int]) -> bool:
+        """Make the closed shadow roots around nodes, by backend id, known to our scripts; whether some are new."""
+        return await self._worlds.reveal(frame, nodes)
 
     async def remembered(self, name: str, frame: Frame) -> list[str]:
         """What a script of ours remembered in that frame as the array `name`, as DevTools objects."""
