@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from collection.campaign.accounting import print_status, states
-from collection.correct import main as correct
 from collection.evaluation.summary import explored, print_explored, print_summary, summarise
 from collection.judges import oracle, rewards
 from collection.judges.endpoint import Endpoint
@@ -19,9 +18,9 @@ from collection.judges.webarena import WebArenaJudge
 from collection.proposers.sources import from_demos, from_failures
 from common.errors import UserError
 from common.significance import wilson
-from data.outcome import Outcome, Verdict
+from data.outcome import Verdict
 from data.task import Task
-from data.trajectory import BLOCKED, FINISHED, INVALID, read_trajectory, write_outcome
+from data.trajectory import BLOCKED, FINISHED, INVALID, read_trajectory
 from elcano.report import Result, mean_of, print_table
 from tests.toolkits.trajectories import write_trajectory
 from toolkits.convert_trajectories_to_json import Config, main, sort_out
@@ -48,12 +47,8 @@ def results(tmp_path: Path) -> Path:
 def test_it_is_in_no_rate_and_has_a_column_of_its_own(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     summary = summarise(results, TASKS)
     assert (summary["success_rate"], summary["interval"]) == (1 / 3, wilson(1 / 3, 3))
-    assert (summary["num_tasks"], summary["num_blocked"], summary["num_invalid"], summary["num_missing"]) == (
-        5,
-        2,
-        0,
-        1,
-    )
+    counts = {"num_tasks": 5, "num_blocked": 2, "num_invalid": 0, "num_missing": 1}
+    assert counts.items() <= summary.items()
     assert summary["outcomes"] == {"Shop--1": True, "Shop--2": False, "Shop--5": False}
     assert summary["mean_steps"] == 4.0
     print_summary(summary)
@@ -125,7 +120,9 @@ def test_every_judge_says_so_unasked(results: Path, name: str, number: int) -> N
     assert outcome.verdict is Verdict.BLOCKED
 
 
-@pytest.mark.parametrize("flags", [{}, {"keep_unfinished": True}, {"only_judged": True}, {"corrected": True}])
+@pytest.mark.parametrize(
+    "flags", [{}, {"keep_unfinished": True}, {"only_judged": True}, {"corrected": True, "only_success": True}]
+)
 def test_no_sample_is_made_of_it(
     results: Path, tmp_path: Path, flags: dict[str, bool], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -139,7 +136,7 @@ def test_no_sample_is_made_of_it(
     assert [rollout is None for rollout in read_rollouts(results, tmp_path, 1, 3)] == [False, False, True, True, True]
 
 
-def test_nothing_is_corrected_proposed_or_shown_of_it(results: Path) -> None:
+def test_nothing_is_proposed_of_it_and_no_share_counts_it(results: Path) -> None:
     assert read_trajectory(results / "taskShop--4").outcome.verdict is Verdict.BLOCKED
     with pytest.raises(UserError, match="no task of --seed_files failed"):
         from_failures([TASKS[2], TASKS[3]], results, 1)
@@ -148,9 +145,6 @@ def test_nothing_is_corrected_proposed_or_shown_of_it(results: Path) -> None:
     counted = count(heads)
     assert counted["outcomes"] == {"success": 1, "failure": 1, "blocked": 2}
     assert (counted["num_tasks"], counted["rate"]) == (2, 0.5)
-    for number in (1, 2):
-        write_outcome(results / f"taskShop--{number}", Outcome(Verdict.SUCCESS))
-    assert correct.__module__ == "collection.correct"
 
 
 def test_demonstrations_of_walls_are_none(tmp_path: Path) -> None:
