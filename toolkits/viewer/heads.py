@@ -191,8 +191,8 @@ def _fill(
     elif problems:
         head.outcome, head.reason = UNREADABLE, problems[0]
     else:
-        by_end = outcome_by_end(head.status, as_text(summary.get("reason")))
-        _judge(head, by_end or read_verdict(folder) or released_outcome(summary))
+        said, by_end = read_verdict(folder) or released_outcome(summary), outcome_by_end(head.status, head.reason)
+        _judge(head, said if by_end is None or (said and said.verdict is by_end.verdict) else by_end)
 
 
 def released_outcome(summary: dict[str, Any]) -> Outcome | None:
