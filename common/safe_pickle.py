@@ -4,7 +4,10 @@ import collections
 import io
 import pickle
 import pickletools
+import struct
 import types
+import zipfile
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +21,8 @@ STORAGES = {
 """What torch.save calls the memory of each of torch's types."""
 MAX_OPCODES = 20_000_000
 """Of any pickle: an opcode of one byte can make an object of hundreds."""
+ZIP_DAMAGE = (zipfile.BadZipFile, OSError, EOFError, ValueError, KeyError, RuntimeError, struct.error, zlib.error)
+"""What zipfile raises of a file that is damaged, in its directory or in a record."""
 _PUTS = {"PUT", "BINPUT", "LONG_BINPUT"}
 _FREE_BYTES = 64 * 2**20
 _GROWTH = 8
@@ -82,9 +87,9 @@ def safe_unpickle(
         UserError: a global that `find` refuses, content that is no well-formed pickle, or an object out of proportion.
     """
     try:
-        _check_opcodes(content, max_opcodes)
+        check_opcodes(content, max_opcodes)
         found = _SafeUnpickler(content, find, load_persistent or _no_persistent).load()
-        _check_walk(found, budget_for(len(content)))
+        check_proportion(found, len(content))
         return found
     except UserError:
         raise
@@ -97,9 +102,10 @@ def budget_for(num_bytes: int) -> int:
     return _FREE_BYTES + _GROWTH * num_bytes
 
 
-def _check_walk(value: Any, budget: int) -> None:
-    """Whoever walks through an object meets what it holds as often as it refers to it."""
-    todo = [value]
+def check_proportion(value: Any, num_bytes: int) -> None:
+    """`UserError` for an object that holds far more than the bytes that it came from: whoever walks through it meets
+    what it holds as often as it refers to it."""
+    budget, todo = budget_for(num_bytes), [value]
     while todo:
         one = todo.pop()
         if isinstance(one, dict):
@@ -119,8 +125,10 @@ def _no_persistent(pid: Any) -> Any:
     raise UserError("refused: the pickle refers to objects outside it")
 
 
-def _check_opcodes(content: bytes, max_opcodes: int) -> None:
-    """Python allots memory for the highest memo index; one that no pickler writes could ask for all there is."""
+def check_opcodes(content: bytes, max_opcodes: int = MAX_OPCODES) -> None:
+    """`UserError` for a pickle of too many steps, or whose memo has holes, ValueError for none.
+
+    Python allots memory for the highest memo index; one that no pickler writes could ask for all there is."""
     num_puts = 0
     for number, (opcode, argument, _) in enumerate(pickletools.genops(content)):
         if number == max_opcodes:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 
 from common.errors import UserError
-from common.safe_pickle import STORAGES, budget_for, empty_dict, refuse, refuse_state, safe_unpickle
+from common.safe_pickle import STORAGES, ZIP_DAMAGE, budget_for, empty_dict, refuse, refuse_state, safe_unpickle
 
 _MOST_REPEATED = 1 << 20
 """Numbers of a tensor that `expand` made: a few bytes of a file could else stand for any number of them."""
@@ -35,7 +35,7 @@ def read_torch_file(path: str | Path) -> Any:
         raise UserError(f"{path}: a folder, not a file of torch.save") from None
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
-    except (zipfile.BadZipFile, NotImplementedError, EOFError, OSError, ValueError) as error:
+    except ZIP_DAMAGE as error:
         hint = "if torch < 1.6 wrote it, load and save it with a newer one where you trust it"
         raise UserError(f"{path}: not a file of torch.save, or damaged ({error}); {hint}") from None
 

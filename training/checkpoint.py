@@ -33,6 +33,7 @@ from training.modules.trainable import check_adapters
 from training.modules.vision_language import VisionLanguageModel
 from training.optimization import Guard
 from training.parallel import set_weights, sharded_weights, trainable_weights
+from training.state_file import read_state
 
 _LOADER_FILE = "loader.pt"
 
@@ -167,12 +168,21 @@ def _save_own(state: TrainingState, folder: Path) -> None:
 
 def _load_own(state: TrainingState, folder: Path) -> None:
     """Random states belong to a layout; in another one the ranks keep those of their seeds."""
-    state.feed.restore_state_rank(from_plain(torch.load(folder / _LOADER_FILE, weights_only=True)))
+    place = read_state(folder / _LOADER_FILE, "where a run's data stood")
+    try:
+        state.feed.restore_state_rank(from_plain(place))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UserError(
+            f"{folder / _LOADER_FILE}: not where a run's data stood ({type(error).__name__}: {error})"
+        ) from None
     path = folder / _rank_file()
     same_size = len(list(folder.glob("rank_*.pt"))) == torch.distributed.get_world_size()
-    own = torch.load(path, weights_only=True) if same_size else None
-    if own and own["layout"] == dataclasses.asdict(state.layout):
-        _restore_random_state(own["random"])
+    own = read_state(path, "a rank's random state") if same_size else None
+    if own and own.get("layout") == dataclasses.asdict(state.layout):
+        try:
+            _restore_random_state(own["random"])
+        except (KeyError, TypeError, AttributeError, RuntimeError) as error:
+            raise UserError(f"{path}: not a rank's random state ({type(error).__name__})") from None
 
 
 def _sharded_content(state: TrainingState, loading: bool) -> dict[str, Any]:

@@ -34,6 +34,7 @@ from training.algorithms.critic import check_outcomes
 from training.config import parse_with_environment
 from training.experience import RewardedTrajectory, read_experience
 from training.feature_networks import FeatureCritic, Target, Transitions
+from training.state_file import read_state
 
 FEATURES = ("state_features", "action_features")
 _SAVED_EVERY = 100  # steps
@@ -232,11 +233,11 @@ class Fitting:
 
     def _load(self) -> None:
         path = self.config.critic
+        state = read_state(path, "a critic of this command", self.device)
         try:
-            state = torch.load(path, weights_only=True, map_location=self.device)
             began, step = {"folds": 1, **state["record"]}, int(state["step"])
             weights, optimizer, generator = state["critic"], state["optimizer"], state["generator"].cpu()
-        except Exception as error:  # torch.load raises what the file makes it raise
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise UserError(f"{path}: not a critic of this command ({type(error).__name__})") from None
         now = {**self.record, "folds": self.config.folds}
         compared = [name for name in now if name in began or name not in _SINCE]

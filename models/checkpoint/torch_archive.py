@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from common.errors import UserError
-from common.safe_pickle import STORAGES, refuse_state
+from common.safe_pickle import STORAGES, ZIP_DAMAGE, refuse_state
 from models.checkpoint import safe_pickle
 from models.checkpoint.safe_pickle import Ignored
 from models.checkpoint.stored_tensor import StoredTensor
@@ -71,7 +71,7 @@ def read_archive(path: Path, start: int = 0, length: int | None = None) -> Any:
         raise UserError(f"{path}: {error}") from None
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
-    except (OSError, zipfile.BadZipFile, struct.error, NotImplementedError, EOFError) as error:
+    except ZIP_DAMAGE as error:
         raise UserError(f"{path}: not a readable file of torch.save ({error or type(error).__name__})") from None
 
 

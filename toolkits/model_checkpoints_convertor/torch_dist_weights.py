@@ -19,16 +19,13 @@ from torch.distributed.checkpoint.filesystem import _StorageInfo
 
 from common.errors import UserError
 from common.files import write_json
-from models.checkpoint import safe_pickle
-from models.checkpoint.safe_pickle import Ignored
 from models.checkpoint.stored_tensor import StoredTensor
-from models.checkpoint.torch_archive import DTYPES, read_archive
+from models.checkpoint.torch_archive import read_archive
+from models.checkpoint.torch_dist_metadata import METADATA_FILE, read_metadata
 from toolkits.model_checkpoints_convertor.mover import Mover
 from toolkits.model_checkpoints_convertor.row_moves import Move
 
 _FILE_BYTES = 5_000_000_000
-_METADATA = ".metadata"
-_DCP = "torch.distributed.checkpoint."
 _FORMAT = {
     "sharded_backend": "torch_dist",
     "sharded_backend_version": 1,
@@ -101,7 +98,7 @@ class TorchDistWriter:
         if kind is None:
             torch.save({}, self._folder / "common.pt")
             metadata = dcp.Metadata(self._tensors, storage_data=self._places)
-            (self._folder / _METADATA).write_bytes(pickle.dumps(metadata))
+            (self._folder / METADATA_FILE).write_bytes(pickle.dumps(metadata))
             write_json(self._folder / "metadata.json", _FORMAT, indent=None)
 
     def _move(self, entry: Entry, content: list[Move], file: Any) -> None:
@@ -127,17 +124,13 @@ class TorchDistReader:
     def __init__(self, folder: Path) -> None:
         """`UserError` when `.metadata` is missing, damaged or asks for anything but metadata."""
         self.folder = folder
-        path = folder / _METADATA
+        metadata = read_metadata(folder)
         try:
-            content = path.read_bytes()
-        except OSError as error:
-            raise UserError(f"{path}: {error.strerror}; this is no complete torch_dist checkpoint") from None
-        try:
-            self._read(safe_pickle.load(content, _names()))
+            self._read(metadata)
         except UserError as error:
-            raise UserError(f"{path}: {error}") from None
+            raise UserError(f"{folder / METADATA_FILE}: {error}") from None
         except (AttributeError, TypeError, ValueError, KeyError, RuntimeError):  # the last: impossible shapes
-            raise UserError(f"{path}: not the metadata of a torch_dist checkpoint") from None
+            raise UserError(f"{folder / METADATA_FILE}: not the metadata of a torch_dist checkpoint") from None
 
     def _read(self, metadata: Any) -> None:
         places = {(index.fqn, tuple(index.offset or ())): info for index, info in metadata.storage_data.items()}
@@ -242,34 +235,3 @@ def _overlap(
     there = tuple(slice(b - o, e - o) for b, e, o in zip(begin, end, offset, strict=True))
     here = tuple(slice(b - o, e - o) for b, e, o in zip(begin, end, chunk.offset, strict=True))
     return there, here
-
-
-class _Record:
-    """An object of the metadata: its fields, nothing of its class."""
-
-    dtype: torch.dtype
-
-    def __setstate__(self, state: Any) -> None:
-        if isinstance(state, tuple):  # TensorProperties
-            self.dtype = state[0]
-        else:
-            self.__dict__.update(state)
-
-
-def _names() -> safe_pickle.Names:
-    records = ("MetadataIndex", "TensorStorageMetadata", "BytesStorageMetadata", "ChunkStorageMetadata", "Metadata")
-    ignored = (
-        *((f"{_DCP}metadata", name) for name in ("_MEM_FORMAT_ENCODING", "StorageMeta")),
-        *((f"{_DCP}planner", name) for name in ("SavePlan", "WriteItem", "WriteItemType", "TensorWriteData")),
-        *(("megatron.core.dist_checkpointing.strategies.torch", name) for name in ("MCoreMetadata", "MCoreSavePlan")),
-        ("torch.serialization", "_get_layout"),
-        ("pathlib", "PosixPath"),
-    )
-    return {
-        **safe_pickle.PLAIN,
-        **dict.fromkeys(ignored, Ignored),
-        **{(f"{_DCP}metadata", name): _Record for name in (*records, "TensorProperties")},
-        (f"{_DCP}filesystem", "_StorageInfo"): _Record,
-        ("torch", "Size"): tuple,
-        **{("torch", name): getattr(torch, name) for name in DTYPES},
-    }

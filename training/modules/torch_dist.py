@@ -3,13 +3,19 @@
 Import it after `kernels.prepare()`.
 """
 
+import contextlib
 import queue
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
 from megatron.core import dist_checkpointing
 from megatron.core.dist_checkpointing.strategies import filesystem_async
+from torch.distributed.checkpoint.api import CheckpointException
+
+from common.errors import UserError
+from models.checkpoint.torch_dist_metadata import read_metadata
 
 
 def initialize_alone() -> None:
@@ -28,11 +34,32 @@ def save(content: dict[str, Any], folder: Path) -> None:
 
 
 def load(content: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """`content` with its sharded tensors read from `folder`, however they were cut when they were saved."""
-    return dist_checkpointing.load(content, str(folder), validate_access_integrity=False)
+    """`content` with its sharded tensors read from `folder`, however they were cut when they were saved.
+
+    Raises:
+        UserError: the checkpoint is damaged, or holds other things than `content`.
+    """
+    with _one_line(folder):
+        return dist_checkpointing.load(content, str(folder), validate_access_integrity=False)
 
 
 def tensor_shapes(folder: Path) -> dict[str, tuple[tuple[int, ...], torch.dtype]]:
-    """(whole shape, dtype) of every tensor in `folder`."""
-    metadata = dist_checkpointing.load_tensors_metadata(str(folder))
-    return {key: (entry.global_shape, entry.dtype) for key, entry in metadata.items()}
+    """(whole shape, dtype) of every tensor in `folder`; `UserError` where it is damaged."""
+    with _one_line(folder):
+        metadata = dist_checkpointing.load_tensors_metadata(str(folder))
+        return {key: (entry.global_shape, entry.dtype) for key, entry in metadata.items()}
+
+
+@contextlib.contextmanager
+def _one_line(folder: Path) -> Iterator[None]:
+    """Megatron unpickles the metadata freely, and raises of a damaged file whatever the damage makes it raise."""
+    read_metadata(folder)
+    try:
+        yield
+    except (MemoryError, torch.OutOfMemoryError, torch.distributed.DistError, UserError):
+        raise
+    except (Exception, CheckpointException) as error:
+        said = " ".join(str(error).split())[:300]
+        raise UserError(
+            f"{folder}: damaged, or not a checkpoint of this model ({type(error).__name__}: {said})"
+        ) from error
