@@ -17,10 +17,3 @@ def in_short(text: str) -> str:
     if text.lstrip().startswith("<"):
         text = _TAGS.sub(" ", text)
     return printable(" ".join(text.split()))[:_SHOWN_CHARS]
-
-
-def print_table(table: object) -> None:
-    """A `rich` table to standard output; what looks like markup in a cell is printed as it is."""
-    from rich.console import Console  # imported here: it takes longer than a small conversion
-
-    Console(markup=False, highlight=False).print(table)
