@@ -10,7 +10,7 @@ from typing import Any
 from environments.browser.cdp import RefusedError
 from environments.browser.frames import Frame
 from environments.browser.page import Page, script
-from environments.browser.projection import Box, Projection, overlap
+from environments.browser.projection import Box, Projection, bounds, clip, overlap
 from environments.faults import BrowserError
 
 FRAME_TIMEOUT_S = 5.0  # one that does not answer is left out
@@ -57,7 +57,11 @@ class FrameView:
         """Where a box of the frame, in pixels of its layout, is drawn in the window, and what is seen of it there."""
         if not self.owner:
             return box, overlap(box, self.shown)
-        return self.projection.box(box), overlap(self.projection.box(overlap(box, self.inside)), self.shown)
+        return self.projection.box(box), self._seen(box)
+
+    def _seen(self, box: Box) -> Box:
+        seen = clip(self.projection.corners(overlap(box, self.inside)), self.shown)
+        return bounds(seen) if seen else (0.0, 0.0, 0.0, 0.0)
 
 
 async def find_views(page: Page) -> list[FrameView]:
@@ -137,8 +141,10 @@ def _view(
     back = projection.inverse()
     if back is None:
         return None
-    inside = overlap((0.0, 0.0, width, height), back.box(parent.shown))
-    shown = overlap(projection.box(inside), parent.shown)
+    seen = clip(projection.corners((0.0, 0.0, width, height)), parent.shown)
+    if not seen:
+        return None
+    inside, shown = bounds([back.point(*corner) for corner in seen]), bounds(seen)
     if not (shown[2] and shown[3]):
         return None
     return FrameView(frame, owner, projection, inside, shown, zoom, survey.is_huge, survey.url, survey.stand_ins)

@@ -15,11 +15,15 @@
     tags.has(element.tagName) ||
     element.hasAttribute("onclick") ||
     (element.tagName !== "IFRAME" && getComputedStyle(element).cursor === "pointer");
+  const range = document.createRange();
   const rectsOf = (element) => {
     if (element.tagName === "AREA") return [elcano.shapeOf(element)].filter(Boolean);
     const behind = elcano.labelOf(element);
     if (behind) return [behind.box];
-    return [...element.getClientRects()];
+    const own = [...element.getClientRects()];
+    if (own.some((box) => box.width && box.height)) return own;
+    range.selectNodeContents(element); // it has no box itself, what it holds may have
+    return [...range.getClientRects()].slice(0, 100);
   };
   const belongs = (element, found) =>
     elcano.holds(element, found) || [...(element.labels ?? [])].some((label) => elcano.holds(label, found));

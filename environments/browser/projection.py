@@ -55,13 +55,45 @@ class Projection:
         scale = g * x + h * y + i or 1e-12
         return (a * x + b * y + c) / scale, (d * x + e * y + f) / scale
 
-    def box(self, box: Box) -> Box:
-        """What is drawn of a box, as the smallest upright one around it."""
+    def corners(self, box: Box) -> list[Point]:
+        """Where the corners of a box are drawn, the upper left one first, clockwise."""
         left, top, width, height = box
         corners = ((left, top), (left + width, top), (left + width, top + height), (left, top + height))
-        points = [self.point(*corner) for corner in corners]
-        xs, ys = [x for x, _ in points], [y for _, y in points]
-        return min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys)
+        return [self.point(*corner) for corner in corners]
+
+    def box(self, box: Box) -> Box:
+        """What is drawn of a box, as the smallest upright one around it."""
+        return bounds(self.corners(box))
+
+
+def bounds(points: Sequence[Point]) -> Box:
+    """The smallest upright box around points."""
+    xs, ys = [x for x, _ in points], [y for _, y in points]
+    return min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys)
+
+
+def around(boxes: Sequence[Box]) -> Box | None:
+    """The smallest box around boxes; None around nothing."""
+    corners = [point for x, y, width, height in boxes for point in ((x, y), (x + width, y + height))]
+    return bounds(corners) if corners else None
+
+
+def clip(polygon: Sequence[Point], box: Box) -> list[Point]:
+    """What of a convex polygon lies in a box, by its corners, [] of none (Sutherland and Hodgman, 1974)."""
+    left, top, width, height = box
+    points = list(polygon)
+    for axis, limit, sign in ((0, left, 1), (0, left + width, -1), (1, top, 1), (1, top + height, -1)):
+        inside = [sign * (point[axis] - limit) for point in points]
+        kept: list[Point] = []
+        for index, (point, depth) in enumerate(zip(points, inside, strict=True)):
+            before, depth_before = points[index - 1], inside[index - 1]
+            if (depth > 0 > depth_before) or (depth < 0 < depth_before):
+                share = depth_before / (depth_before - depth)
+                kept.append(tuple(one + share * (two - one) for one, two in zip(before, point, strict=True)))
+            if depth >= 0:
+                kept.append(point)
+        points = kept
+    return points
 
 
 def overlap(one: Box, other: Box) -> Box:

@@ -8,7 +8,7 @@
   };
   const middle = ({ x, y, width, height }) => elcano.topmost(x + width / 2, y + height / 2);
 
-  const pictureOf = (area) => {
+  elcano.pictureOf = (area) => {
     const map = area.closest("map");
     const pictures = map?.name ? [...area.getRootNode().querySelectorAll("img[usemap], object[usemap]")] : [];
     const using = pictures.filter((picture) => picture.useMap === `#${map.name}`);
@@ -56,7 +56,7 @@
   };
   // Where an <area> is seen, a box with the area in its center; the reckoned one where it is not in view; null without a picture.
   elcano.shapeOf = (area) => {
-    const picture = pictureOf(area);
+    const picture = elcano.pictureOf(area);
     if (picture === null) return null;
     const box = reckoned(area, picture);
     if (!isIn(picture.getBoundingClientRect())) return box;
@@ -69,7 +69,8 @@
     if (!hidden.has(control.type) || !control.labels?.length) return null;
     const box = control.getBoundingClientRect();
     const belongs = (found) => found === control || [...control.labels].some((label) => elcano.holds(label, found));
-    if (isIn(box) && box.width >= 4 && box.height >= 4 && belongs(middle(clipped(box)))) return null;
+    const isDrawn = box.width >= 4 && box.height >= 4 && control.checkVisibility({ visibilityProperty: true });
+    if (isDrawn && isIn(box) && belongs(middle(clipped(box)))) return null;
     for (const label of control.labels)
       for (const box of label.getClientRects()) {
         const hit = isIn(box) ? middle(clipped(box)) : null;
