@@ -66,12 +66,14 @@
   // The label, and its box, at which a control is seen and clicked that cannot be itself; null where there is none.
   const hidden = new Set(["radio", "checkbox", "file"]);
   elcano.labelOf = (control) => {
-    if (!hidden.has(control.type) || !control.labels?.length) return null;
+    if (!hidden.has(control.type)) return null;
+    const labels = [...(control.labels ?? [])].filter((label) => isIn(label.getBoundingClientRect()));
+    if (labels.length === 0) return null;
     const box = control.getBoundingClientRect();
-    const belongs = (found) => found === control || [...control.labels].some((label) => elcano.holds(label, found));
+    const belongs = (found) => found === control || labels.some((label) => elcano.holds(label, found));
     const isDrawn = box.width >= 4 && box.height >= 4 && control.checkVisibility({ visibilityProperty: true });
     if (isDrawn && isIn(box) && belongs(middle(clipped(box)))) return null;
-    for (const label of control.labels)
+    for (const label of labels)
       for (const box of label.getClientRects()) {
         const hit = isIn(box) ? middle(clipped(box)) : null;
         if (hit && elcano.holds(label, hit)) return { label, box };

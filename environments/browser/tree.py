@@ -115,15 +115,14 @@ def _visit(main: Document, visibility: Visibility) -> Iterator[tuple[FrameView, 
         document, by_id, node, depth, name_above, control_box = stack.pop()
         backend_id, region = node.get("backendDOMNodeId", 0), document.region
         box = region.boxes.get(backend_id) or (control_box if backend_id else None)
-        is_worth_a_line = _is_worth_a_line(node, name_above)
-        if is_worth_a_line and not (box and box[2] and box[3]):
+        if backend_id and not (box and box[2] and box[3]) and _is_worth_a_line(node, name_above):
             box = _box_inside(document, by_id, node) or box
         if node is document.nodes[0]:
             shown = region.view.shown
             whole, seen = ((0.0, 0.0, 10.0, 10.0),) * 2 if document is main else (shown, shown)
         else:
             whole, seen = region.view.place(box) if box else (_NOWHERE, _NOWHERE)
-        if is_worth_a_line and _is_visible(whole, seen, visibility):
+        if _is_visible(whole, seen, visibility) and _is_worth_a_line(node, name_above):
             line = _line(document, by_id, node, box) if box else None
             yield region.view, node, depth, region.view.place(line)[0] if line else whole
             depth, name_above = depth + 1, _text(node, "name")

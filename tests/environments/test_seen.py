@@ -67,7 +67,7 @@ PAGES = {
     "/log": """<title>Log</title><h1>Log</h1><a href="/second">Go on</a><pre></pre><script>
         document.querySelector("pre").textContent =
             Array.from({length: 40000}, (_, line) => `line ${line} of the log`).join("\\n")</script>""",
-    "/many": """<title>Many</title><script>document.write(Array.from({length: 20000}, (_, n) =>
+    "/many": """<title>Many</title><script>document.write(Array.from({length: 5000}, (_, n) =>
         `<p>Row ${n} <a href="/second">link ${n}</a></p>`).join(""))</script><iframe src="/one"></iframe>""",
     "/title": """<h1>Hello</h1><button>Press</button><script>document.title = "words ".repeat(1e6)</script>""",
     "/names": """<title>Names</title><a href="/second" aria-label="x">A</a><button></button><input><script>
