@@ -72,6 +72,14 @@ def read_json(path: Path) -> Any:
         raise UserError(f"{path}: not valid JSON ({error})") from None
 
 
+def read_object(path: Path) -> dict[str, Any]:
+    """`read_json` of a file that holds an object."""
+    found = read_json(path)
+    if not isinstance(found, dict):
+        raise UserError(f"{path}: not a JSON object, but {type(found).__name__}")
+    return found
+
+
 def make_folder(path: Path, what: str) -> None:
     """With its parents; `UserError`, which says by `what` who asked for it, where that cannot be."""
     try:

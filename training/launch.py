@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from common.files import make_folder, read_json
+from common.files import make_folder, read_object
 from data.checkpoint_folder import IDENTITY_FILE, RELEASE, find_weights, fingerprint, is_critic, read_tracker
 from data.names import check_name
 from data.shard import read_manifest
@@ -169,7 +169,7 @@ def is_complete(config: Config) -> bool:
     weights, _ = find_weights(config.checkpoint_path)
     manifest = read_manifest(config.dataset_path)
     complete = int(latest) >= config.num_iters(manifest["num_samples"])
-    began, now = read_json(weights / IDENTITY_FILE), config.identity(manifest)
+    began, now = read_object(weights / IDENTITY_FILE), config.identity(manifest)
     changed = [name for name in now if name in began and began[name] != now[name]]  # older runs noted less
     if changed := [name for name in changed if not (complete and name in _OF_STATE)]:
         raise UserError(

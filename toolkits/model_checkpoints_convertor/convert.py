@@ -22,7 +22,7 @@ import tyro
 
 from common import cli
 from common.errors import UserError
-from common.files import read_json, write_json
+from common.files import read_object, write_json
 from common.garbage import unsearched
 from data.adapter_record import read_adapter_record
 from data.checkpoint_folder import RELEASE, copy_hf_files, find_weights, read_tracker, write_tracker
@@ -270,7 +270,7 @@ def _write_megatron(
 def _record(source: Source, folder: Path, dtype: torch.dtype | None) -> None:
     """Bring the copied config.json in line with the weights: precision, and what else the family says."""
     path = folder / "config.json"
-    fields: dict[str, Any] = read_json(path)
+    fields: dict[str, Any] = read_object(path)
     name = source.family.weight_table(source.config)[0].hf[0]
     precision = str(dtype or source.meta(name).dtype).removeprefix("torch.")
     fields["dtype"] = precision
