@@ -32,8 +32,10 @@ def write_atomic(path: Path, content: str | bytes, flush: bool = True) -> None:
                 file.flush()
                 os.fsync(file.fileno())
         temporary.replace(path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            error.filename = str(path)  # a write that fails names none
         raise
 
 

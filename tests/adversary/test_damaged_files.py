@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from common.errors import UserError
+from common.terminal import error_line
 from tests.adversary.damage import damaged, hostile
 from tests.adversary.refusals import StillReadingError, limits
 from tests.adversary.specimens import SPECIMENS
@@ -68,7 +69,7 @@ def troubles(name: str, folder: Path, out: Path, is_refusal_a_trouble: bool = Fa
             with limits():
                 reading(folder, out)
         except UserError as error:
-            if is_refusal_a_trouble or "\n" in str(error) or len(str(error)) > 1000:
+            if is_refusal_a_trouble or "\n" in str(error) or len(error_line(error)) > 2100:
                 yield f"{what}: {error}"
         except (Exception, StillReadingError) as error:
             yield f"{what}: {type(error).__name__} {str(error)[:300]}"
