@@ -23,11 +23,11 @@ from training import config as train_config
 from training.algorithms.sft import Sft
 from training.collate import TokenizedSample
 from training.columns import ColumnJoin, SampleColumns
-from training.dataset import tokenize
 from training.encoding import ConversationEncoder
 from training.modules import kernels
 from training.pictures import Picture, read_picture
 from training.stored_sample import read_in_order
+from training.tokenize_sample import tokenize
 
 STARTING_POLICY = Path(__file__).resolve().parent.parent / "examples" / "quickstart" / "starting_policy" / "weights"
 Lengths = Literal["sites", "pages", "trajectories"]

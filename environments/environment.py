@@ -8,7 +8,7 @@ import abc
 import asyncio
 import base64
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -26,7 +26,8 @@ class Observation:
     """What the agent sees: `tree`, the elements as text, each with its label, and a PNG.
 
     `nodes` by label say what an action on it refers to (accessibility nodes or marks with `union_bound` [x, y, width,
-    height] in a browser). `files` came since the last observation. `viewport` is where points may lie, in CSS pixels;
+    height] in a browser). `files` came since the last observation. `note` is what looking tells of the last action.
+    `viewport` is where points may lie, in CSS pixels;
     None: nothing here is done at points. `tabs` are lines about the open tabs.
     """
 
@@ -37,6 +38,7 @@ class Observation:
     files: tuple[Path, ...] = ()
     viewport: Size | None = None
     tabs: tuple[str, ...] = ()
+    note: str = ""
 
     @property
     def screen(self) -> Screen:
@@ -129,6 +131,14 @@ class Response:
     def answer(self) -> str | None:
         """What the agent ended the task with."""
         return self.action.content if isinstance(self.action, Answer) else None
+
+
+def told(response: Response, seen: Observation, space: ActionSpace = SPACE) -> Response:
+    """The response with what looking afterwards tells of it, among the notes, or the feedback where that tells all."""
+    if not seen.note:
+        return response
+    kind = "notes" if space.fixed_feedback else "feedback"
+    return replace(response, **{kind: " ".join(filter(None, [getattr(response, kind), seen.note]))})
 
 
 async def respond(environment: Environment, reply: str, seen: Observation, space: ActionSpace = SPACE) -> Response:

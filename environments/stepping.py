@@ -20,7 +20,7 @@ from common.errors import UserError
 from data.action_spaces.space import ActionSpace
 from data.conversation import StepText
 from data.task import Task
-from environments.environment import Environment, Observation, Open, respond
+from environments.environment import Environment, Observation, Open, respond, told
 from environments.world import World
 
 Given = TypeVar("Given")
@@ -92,6 +92,7 @@ class Episode:
         response = await respond(self._environment, reply, self._last.view.seen, self._space)
         before = self._last.view
         seen = await self._environment.observe()
+        response = told(response, seen, self._space)
         steps = (*before.steps[:-1], replace(before.steps[-1], reply=reply))
         view = replace(
             before,

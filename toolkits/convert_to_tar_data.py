@@ -25,12 +25,12 @@ from common import cli
 from common.errors import UserError
 from common.files import read_json, write_json
 from common.limits import Checked, Limit, at_least
+from common.parallel import run_parallel
 from common.seeds import draw
 from data.shard import Sample, ShardWriter, task_of, write_manifest
 from data.tar import Member, scan
 from data.whole_trajectory import EARLIER
 from toolkits.energon_index import TarIndex, index_members, write_energon_index
-from toolkits.parallel import run_parallel
 from toolkits.sample_records import read_samples
 from toolkits.shard_plan import plan_shards
 

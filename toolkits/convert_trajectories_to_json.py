@@ -34,16 +34,16 @@ from rich.table import Table
 from common import cli
 from common.errors import UserError
 from common.limits import Checked, at_least
+from common.parallel import run_parallel
 from common.spool import Spool
 from common.terminal import print_table
 from data import correction as corrections
 from data.conversation import build_conversation
+from data.image_check import check_image
 from data.outcome import Verdict
 from data.rewarded_step import reward_fields
 from data.trajectory import MAX_STEPS, Trajectory, is_complete, list_trajectories, read_trajectory
 from data.whole_trajectory import join_steps
-from toolkits.image_check import check_image
-from toolkits.parallel import run_parallel
 from toolkits.sample_records import encode_record
 from toolkits.tree_tokens import TreeCutter
 

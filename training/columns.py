@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from common.errors import UserError
+from common.files import file_digest
 from data.columns import ColumnFiles, changed_options
 from training.algorithms.algorithm import Algorithm, Number
 
@@ -36,6 +37,11 @@ class ColumnJoin:
             if name not in self.files and name != BEHAVIOR:
                 given = ", ".join(map(str, paths)) or "not set"
                 raise UserError(f"the algorithm needs column {name}; no file of COLUMN_FILES ({given}) has it")
+
+    @property
+    def signature(self) -> str:
+        """Changes when what it finds may."""
+        return f"{type(self._algorithm).__name__}: {self._algorithm} {[file_digest(path) for path in self.files.paths]}"
 
     @property
     def reads_behavior(self) -> bool:

@@ -23,6 +23,7 @@ from data.shard import checksum
 from training import algorithms
 from training.algorithms.algorithm import Algorithm
 from training.layout import Layout
+from training.left_out import LeftOut
 from training.modules import kernels
 from training.modules.trainable import Trainable
 from training.options import TrainingOptions
@@ -56,9 +57,22 @@ class Config(TrainingOptions, Places):
             return max(1, math.ceil(self.train_epochs * num_samples / self.global_batch_size))
         return self.train_iters
 
-    def num_loaders(self, num_samples: int) -> int:
-        """Processes that tokenize a data set of `num_samples`: one without a sample could give nothing."""
-        return min(self.num_workers, num_samples)
+    def num_loaders(self, manifest: dict[str, Any]) -> int:
+        """Processes that tokenize a data set: one without a sample, or with bad ones alone, could give nothing."""
+        return min(self.num_workers, manifest["num_samples"] // (1 + len(self.left_out.keys)))
+
+    def num_samples(self, manifest: dict[str, Any]) -> int:
+        """Of a data set those that the run trains on."""
+        return self.left_out.num_left(manifest)
+
+    @property
+    def left_out(self) -> LeftOut:
+        """What the run goes on without, as its launcher found."""
+        return LeftOut.read(self.left_out_path)
+
+    @property
+    def left_out_path(self) -> Path:
+        return self.checkpoint_path / "left_out.json"
 
     def identity(self, manifest: dict[str, Any]) -> dict[str, Any]:
         """What a run cannot change: the order of its samples, the form and the settings of its optimizer, the weights
@@ -72,7 +86,8 @@ class Config(TrainingOptions, Places):
             **{name: getattr(self, name) for name in (*order, *rates)},
             "do": spelled(self.do),
             "adam": kernels.adam(self.te),
-            "num_workers": self.num_loaders(manifest["num_samples"]),
+            "num_workers": self.num_loaders(manifest),
+            "left_out": self.left_out.keys,
             "data": hashlib.sha256("".join(shards).encode()).hexdigest(),
             "trainable": trainable,
             "algorithm": f"{self.algorithm}: {self.build_algorithm()}",

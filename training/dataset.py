@@ -7,7 +7,7 @@ and tokenizes its own. The loader's state can be saved and restored exactly.
 """
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -19,6 +19,7 @@ from megatron.energon import (
     Sample,
     SavableDataLoader,
     SavableDataset,
+    SkipSample,
     WorkerConfig,
     basic_sample_keys,
     cooker,
@@ -29,18 +30,15 @@ from megatron.energon import (
 )
 from megatron.energon.errors import reraise_exception
 
-from common.errors import UserError
 from data.shard import parse_fields
 from training.chain import chain
-from training.collate import Share, TokenizedSample
-from training.columns import ColumnJoin, SampleColumns
+from training.collate import Share
+from training.columns import ColumnJoin
 from training.cost import CostModel
-from training.encoding import ConversationEncoder
 from training.packing import like_with_like
-from training.pictures import FilePart, read_picture
-from training.sampled import SampledReply
 from training.share_bytes import to_bytes
 from training.stored_sample import ShardIndex, StoredSample
+from training.tokenize_sample import tokenize
 
 Item = TypeVar("Item")
 
@@ -65,31 +63,6 @@ class EncodedShare(Sample):
 def _read_sample(crude: dict[str, Any]) -> RawSample:
     fields = parse_fields(crude["__key__"], crude.get("json", b""))
     return RawSample(**basic_sample_keys(crude), fields=fields, shard=crude["__shard__"])
-
-
-def tokenize(
-    encoder: ConversationEncoder,
-    sample_id: str,
-    fields: dict[str, Any],
-    images: Sequence[bytes | FilePart],
-    join: ColumnJoin | None = None,
-) -> TokenizedSample:
-    """A `TokenizedSample` of a shard's json member and image members, with the columns that `join` finds.
-
-    Raises:
-        UserError: as `ConversationEncoder.encode` and `ColumnJoin.of`, or the sampled tokens are none.
-    """
-    try:
-        sampled = SampledReply.of(fields)
-    except UserError as error:
-        raise UserError(f"sample {sample_id}: {error}") from None
-    pictures = [read_picture(sample_id, image) for image in images]
-    tokens = encoder.encode(sample_id, fields["conversations"], [picture.size for picture in pictures], sampled)
-    columns = join.of(sample_id, fields, tokens.loss_mask, tokens.behavior_logprobs) if join else SampleColumns()
-    version = sampled.weights_version if sampled else ""
-    return TokenizedSample(
-        sample_id, tokens.ids, tokens.loss_mask, pictures, columns, tokens.behavior_logprobs, version
-    )
 
 
 def tokenize_share(
@@ -125,11 +98,21 @@ class ShareEncoder(DefaultTaskEncoder):
         global_batch_size: int,
         replica: int,
         num_replicas: int,
+        left_out: Collection[str] = (),
     ) -> None:
+        """`left_out`: keys of the samples that the run goes on without."""
         super().__init__()
+        self.left_out = frozenset(left_out)
         self.cost_model, self.join, self.index = cost_model, join, ShardIndex(folder)
         self.global_batch_size = global_batch_size
         self.replica, self.num_replicas = replica, num_replicas
+
+    @stateless
+    def cook_crude_sample(self, sample: dict[str, Any], **told: Any) -> RawSample:
+        """All replicas leave out the same, so they go on drawing the same."""
+        if sample["__key__"] in self.left_out:
+            raise SkipSample
+        return super().cook_crude_sample(sample, **told)
 
     def build_train_datasets(self, *, datasets: list[Any], **options: Any) -> SavableDataset[Any]:
         """Of a sample's members energon reads the json only."""

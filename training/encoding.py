@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, Literal
 
+import numpy as np
 import torch
 
 from common.errors import UserError
@@ -119,9 +120,11 @@ class ConversationEncoder:
             excess = len(rendered.ids) + len(reply) - self.seq_len
             if excess <= 0:
                 loss_mask = self._loss_mask(turns, sizes, rendered, reads_last=not sampled) + [True] * len(reply)
-                ids = torch.tensor(rendered.ids + reply)
+                ids = torch.from_numpy(np.array(rendered.ids + reply))  # a third of `torch.tensor`'s time
                 known = sampled if turns is whole else None  # another prompt than the policy read: others there
-                return self._read(Tokens(ids, torch.tensor(loss_mask), _behavior_logprobs(len(ids), known)))
+                return self._read(
+                    Tokens(ids, torch.from_numpy(np.array(loss_mask)), _behavior_logprobs(len(ids), known))
+                )
             turns = _shorten_tree(turns, self._num_characters_of_tail(turns, sizes, rendered, excess), self.seq_len)
 
     def _read(self, tokens: Tokens) -> Tokens:

@@ -33,9 +33,10 @@ class Evaluator:
     ) -> None:
         self.config, self.chunks, self.cost_model, self.collator = config, chunks, cost_model, collator
         self.replica, self.algorithm = replica, Sft()
-        shards = read_manifest(config.dataset_path)["shards"]
+        self.left_out = config.left_out
         is_critic = bool(config.trainable.value_heads)
-        self.has_samples = not is_critic and any(shard.get("split") == "val" for shard in shards)
+        num_samples = self.left_out.num_left(read_manifest(config.dataset_path), "val")
+        self.has_samples = not is_critic and num_samples > 0
 
     def is_due(self, iteration: int, train_iters: int) -> bool:
         last = iteration == train_iters
@@ -59,7 +60,7 @@ class Evaluator:
         return total / count, count
 
     def _shares(self) -> Iterator[Share]:
-        samples = read_in_order(self.config.dataset_path, splits=("val",))
+        samples = read_in_order(self.config.dataset_path, ("val",), self.left_out.keys)
         wanted = islice(samples, self.config.eval_samples or None)
         place, join = self.collator.place, ColumnJoin(self.algorithm)
         for batch in in_batches(wanted, self.config.global_batch_size):

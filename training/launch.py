@@ -25,7 +25,7 @@ from training.modules import kernels
 from training.modules.language import check_layout
 from training.modules.trainable import check_adapters
 from training.stop import EXIT_CODE
-from training.survey import check_samples
+from training.survey import Reading, check_samples
 
 
 def main(config: Config) -> int:
@@ -42,8 +42,9 @@ def main(config: Config) -> int:
         return 0
     if ranks.note:
         print(ranks.note, flush=True)
-    num_samples = read_manifest(config.dataset_path)["num_samples"]
-    if (num_loaders := config.num_loaders(num_samples)) < config.num_workers:
+    manifest = read_manifest(config.dataset_path)
+    num_samples = config.num_samples(manifest)
+    if (num_loaders := config.num_loaders(manifest)) < config.num_workers:
         print(f"NUM_WORKERS={num_loaders}, not {config.num_workers}: one for each training sample", flush=True)
     steps = config.num_iters(num_samples)
     passes = steps * config.global_batch_size / num_samples
@@ -91,9 +92,16 @@ def check(config: Config, num_ranks: int) -> None:
     join = ColumnJoin(config.build_algorithm(), config.column_paths)
     join.check_maker(config.algorithm)
     join.check_policy(fingerprint(weights, "*.distcp"), config.image_num)
-    check_samples(config.dataset_path, manifest, config.image_num, config.hf_files, join, config.seq_len)
     check_name("RUN_NAME", config.output_name)
+    reads = "state" if config.trainable.value_heads else config.loss
+    reading = Reading(config.hf_files, config.seq_len, config.image_num, reads, join)
+    left_out = check_samples(config.dataset_path, reading, config.skip_bad_samples)
+    if not left_out.num_left(manifest):
+        raise UserError(f"{config.dataset_path}: all samples are bad, such as {left_out.samples[0].reason}")
     make_folder(config.checkpoint_path, "the folder of checkpoints")
+    left_out.write(config.left_out_path)
+    if left_out.samples:
+        print(f"{len(left_out.samples)} bad samples are left out: {config.left_out_path}", flush=True)
 
 
 def check_sizes(config: Config, num_ranks: int) -> None:
@@ -168,7 +176,7 @@ def is_complete(config: Config) -> bool:
         raise UserError(f"{config.checkpoint_path}: a converted checkpoint, no run's; give another RUN_NAME")
     weights, _ = find_weights(config.checkpoint_path)
     manifest = read_manifest(config.dataset_path)
-    complete = int(latest) >= config.num_iters(manifest["num_samples"])
+    complete = int(latest) >= config.num_iters(config.num_samples(manifest))
     began, now = read_object(weights / IDENTITY_FILE), config.identity(manifest)
     changed = [name for name in now if name in began and began[name] != now[name]]  # older runs noted less
     if changed := [name for name in changed if not (complete and name in _OF_STATE)]:

@@ -3,6 +3,7 @@
 import math
 import statistics
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -11,6 +12,7 @@ from megatron.core.optimizer.clip_grads import clip_grad_by_total_norm_fp32
 from megatron.core.optimizer_param_scheduler import OptimizerParamScheduler
 
 from common.errors import UserError
+from training import layout
 from training.config import Config
 from training.distributed_state import share_gathering
 from training.parallel import Chunks, connect
@@ -61,7 +63,7 @@ def build_scheduler(config: Config, optimizer: MegatronOptimizer, train_iters: i
 
 
 class Guard:
-    """Skips an optimizer step whose gradient is not finite or far larger than usual.
+    """Skips an optimizer step whose loss or gradient is not finite, or whose gradient is far larger than usual.
 
     Every rank sees the same norm, so all decide alike. Its memory is saved with a checkpoint, so that a resumed run
     decides as the uninterrupted one.
@@ -75,13 +77,13 @@ class Guard:
         self.norms: deque[float] = deque(maxlen=self.WINDOW)
         self.skipped_in_a_row = 0
 
-    def reason_to_skip(self, grad_norm: float) -> str | None:
+    def reason_to_skip(self, grad_norm: float, loss_is_finite: bool = True) -> str | None:
         """Why this step must not be taken, or None.
 
         Raises:
             UserError: `MAX_SKIPPED` steps in a row were broken: the run does not recover by itself.
         """
-        reason = self._reason(grad_norm)
+        reason = self._reason(grad_norm) if loss_is_finite else "a loss that is not finite"
         if reason is None:
             if grad_norm > 0:  # of a step whose samples all weigh nothing, which says nothing of the usual
                 self.norms.append(grad_norm)
@@ -111,18 +113,29 @@ class Guard:
 
 
 @torch.no_grad()
-def guarded_step(optimizer: MegatronOptimizer, guard: Guard) -> tuple[float, str | None]:
-    """`MegatronOptimizer.step` in its parts, with the guard's word before anything changes.
+def guarded_step(
+    optimizer: MegatronOptimizer, guard: Guard, losses: Sequence[torch.Tensor]
+) -> tuple[float, str | None]:
+    """`MegatronOptimizer.step` in its parts, with the guard's word before anything changes; `losses` are this rank's.
 
-    Returns (gradient norm before clipping, why the step was skipped or None).
+    Returns (gradient norm before clipping, why the step was skipped or None). A collective over all ranks.
     """
     optimizer.prepare_grads()
     grad_norm = float(optimizer.get_grad_norm())
-    skipped = guard.reason_to_skip(grad_norm)
+    skipped = guard.reason_to_skip(grad_norm, _are_finite(losses))
     if skipped is None:
         _clip(optimizer, grad_norm)
         optimizer.step_with_ready_grads()
     return grad_norm, skipped
+
+
+def _are_finite(losses: Sequence[torch.Tensor]) -> bool:
+    """Whether those of all ranks are: an infinite one may have a finite gradient."""
+    broken = torch.zeros(1, device=layout.device())
+    for loss in losses:
+        broken += (~loss.isfinite()).any()
+    torch.distributed.all_reduce(broken, torch.distributed.ReduceOp.MAX)
+    return not broken.item()
 
 
 def _clip(optimizer: MegatronOptimizer, grad_norm: float) -> None:

@@ -37,6 +37,8 @@ class ModelOptions(Checked):
     """Sequence parallelism: norms work on a part of the sequence each; needs TP > 1."""
     loss: Literal["answer", "all_answers", "all"] = "answer"
     """Which tokens the loss is on: the last reply, every reply, or everything but images."""
+    skip_bad_samples: Annotated[int, at_least(0)] = 0
+    """Go on without so many samples that cannot be read; more of them end the run before it starts."""
     packing: Switch = False
     """Put several samples into one row of at most `seq_len` tokens, each attending to itself only: no padding."""
     te: AutoSwitch = None

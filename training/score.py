@@ -32,7 +32,6 @@ import sys
 from common import cli
 from data.checkpoint_folder import find_weights
 from data.columns import is_written
-from data.shard import read_manifest
 from models.registry import family
 from training import torchrun
 from training.config import parse_with_environment
@@ -40,7 +39,7 @@ from training.devices import plan_ranks
 from training.launch import check_kernels, check_sizes
 from training.modules.language import check_layout
 from training.score_config import ScoreConfig
-from training.survey import check_samples
+from training.survey import Reading, check_samples
 
 
 def main(config: ScoreConfig) -> int:
@@ -50,14 +49,17 @@ def main(config: ScoreConfig) -> int:
         return 0
     training = config.as_training()
     ranks = plan_ranks(training.layout, replicas=config.dp, per_host=config.host_gpu_num)
-    manifest = read_manifest(config.dataset_path)
     _, hf_files = find_weights(config.checkpoint)
     hf = family(hf_files).read_config(hf_files)
     check_layout(hf, training.layout)
     check_kernels(training, hf)
     batch = config.batch_size * ranks.replicas
     check_sizes(dataclasses.replace(training, global_batch_size=batch), ranks.per_host)
-    check_samples(config.dataset_path, manifest, config.image_num, hf_files)
+    reading = Reading(hf_files, config.seq_len, config.image_num, config.reads)
+    left_out = check_samples(config.dataset_path, reading, config.skip_bad_samples)
+    left_out.write(config.left_out_path)
+    if left_out.samples:
+        print(f"{len(left_out.samples)} bad samples are left out: {config.left_out_path}", flush=True)
     if is_written(config.output, config.made_of()):
         return 0
     if ranks.note:

@@ -13,6 +13,8 @@ from data.checkpoint_folder import critic_of, find_weights, fingerprint
 from training import algorithms
 from training.columns import BEHAVIOR
 from training.config import Config
+from training.encoding import Reads
+from training.left_out import LeftOut
 from training.options import ModelOptions
 
 
@@ -59,6 +61,22 @@ class ScoreConfig(ModelOptions):
             return tuple(name for name in needs.per_token if name != BEHAVIOR)
         return (self.token_column,) if self.token_logprobs else ()
 
+    @property
+    def reads(self) -> Reads:
+        """Which tokens of a sample are asked for."""
+        if self.write == "features":
+            return "state_and_change" if self.after_question else "state_and_action"
+        return "state" if self.write == "values" else self.loss
+
+    @property
+    def left_out(self) -> LeftOut:
+        """What is not scored, as the launcher found."""
+        return LeftOut.read(self.left_out_path)
+
+    @property
+    def left_out_path(self) -> Path:
+        return self.output.with_name(f"{self.output.name}.left_out.json")
+
     def made_of(self) -> dict[str, Any]:
         """What the file depends on."""
         weights = find_weights(self.checkpoint)[0]
@@ -67,6 +85,7 @@ class ScoreConfig(ModelOptions):
             "critic" if self.write == "values" else "policy": fingerprint(weights, "*.distcp"),
             "columns": list(self.token_columns),
             **({"critic_of": of} if self.write == "values" and (of := critic_of(weights)) else {}),
+            **({"left_out": left_out} if (left_out := self.left_out.keys) else {}),
             **({"after_question": True} if self.after_question else {}),
             **{name: getattr(self, name) for name in ("write", "pr", "seq_len", "image_num", "loss")},
         }

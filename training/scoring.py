@@ -21,7 +21,7 @@ from models.weight_table import value_heads_in
 from training import checkpoint, layout
 from training.collate import Collator, MicroBatch, Share, TokenizedSample
 from training.dataset import in_batches, tokenize_share
-from training.encoding import ConversationEncoder, Reads
+from training.encoding import ConversationEncoder
 from training.feed import Replica
 from training.modules import torch_dist
 from training.modules.batching import IGNORE
@@ -40,10 +40,9 @@ _LIST = pyarrow.list_(pyarrow.float32())
 
 @dataclasses.dataclass(frozen=True)
 class _Rows:
-    """Columns and how they are made: what of a sample is read, and its row of the output there, [t] or [t, n]."""
+    """Columns and how they are made: of a sample, and of the output at the tokens that are asked for, [t] or [t, n]."""
 
     columns: dict[str, pyarrow.DataType]
-    reads: Reads
     row: Callable[[TokenizedSample, torch.Tensor], dict[str, Any]]
 
 
@@ -64,7 +63,7 @@ def score(config: ScoreConfig) -> None:
     processor = load_processor(hf_files)
     image_encoder = kind.image_encoder(processor, hf)
     collator = build_collator(training, image_encoder)
-    encoder = ConversationEncoder(processor, image_encoder, config.seq_len, config.image_num, rows.reads)
+    encoder = ConversationEncoder(processor, image_encoder, config.seq_len, config.image_num, config.reads)
     cost_model = build_cost_model(training, kind, hf, encoder)
     parts = _parts(config, rows) if torch.distributed.get_rank() == 0 else None
     done = [parts.num_rows if parts else 0]
@@ -93,7 +92,6 @@ def _rows(config: ScoreConfig, heads: tuple[str, ...]) -> _Rows:
         names = ("state_features", "action_features")
         return _Rows(
             dict.fromkeys(names, _LIST),
-            "state_and_change" if config.after_question else "state_and_action",
             lambda sample, output: dict(zip(names, output.numpy(), strict=True)),
         )
     if config.write == "values":
@@ -101,7 +99,6 @@ def _rows(config: ScoreConfig, heads: tuple[str, ...]) -> _Rows:
             raise UserError(f"{config.checkpoint}: has no value heads; train them with ALGORITHM=critic")
         return _Rows(
             dict.fromkeys(heads, pyarrow.float64()),
-            "state",
             lambda sample, output: dict(zip(heads, output[0].sigmoid().tolist(), strict=True)),
         )
     columns = {"logprob": pyarrow.float64(), "num_tokens": pyarrow.int32()}
@@ -109,13 +106,12 @@ def _rows(config: ScoreConfig, heads: tuple[str, ...]) -> _Rows:
     names = config.token_columns
     return _Rows(
         {**columns, **dict.fromkeys(names, _LIST)},
-        config.loss,
         lambda sample, output: {**_logprobs(sample, (-output).tolist()), **dict.fromkeys(names, (-output).tolist())},
     )
 
 
 def _after(config: ScoreConfig, done: int) -> Iterator[StoredSample]:
-    return islice(read_in_order(config.dataset_path), done, None)
+    return islice(read_in_order(config.dataset_path, left_out=config.left_out.keys), done, None)
 
 
 def _give_hidden_states(model: VisionLanguageModel) -> None:

@@ -76,26 +76,33 @@ class ShardIndex:
         return self._database[1]
 
 
-def read_in_order(folder: Path, splits: Collection[str] = ("train", "val")) -> Iterator[StoredSample]:
-    """Every sample of a shard folder's `splits` once, as it lies there; of whole trajectories every step."""
+def read_in_order(
+    folder: Path, splits: Collection[str] = ("train", "val"), left_out: Collection[str] = ()
+) -> Iterator[StoredSample]:
+    """Every sample of a shard folder's `splits` once, as it lies there, but those whose keys are `left_out`; of whole
+    trajectories every step."""
     for entry in read_manifest(folder)["shards"]:
         if entry.get("split", "train") in splits:
-            for sample in _read_shard(folder / entry["url"]):
-                yield from sample.steps()
+            for key, read in samples_of(folder / entry["url"]):
+                if key not in left_out:
+                    yield from read().steps()
 
 
-def _read_shard(path: Path) -> Iterator[StoredSample]:
+def samples_of(path: Path) -> Iterator[tuple[str, Callable[[], StoredSample]]]:
+    """(key, how to read it) of every sample of a tar, in order; reading may raise `UserError`."""
     members = scan(path)
     places = {member.name: FilePart(path, member.offset, member.size) for member in members}
     for key, group in itertools.groupby(members, key=lambda member: member.name.split(".")[0]):
         own = {member.name.partition(".")[2]: places[member.name] for member in group}
-        text = own.pop("json", None)
-        if text is None:
-            raise UserError(f"{path}: sample {key!r} has images but no json")
-        fields = parse_fields(key, text.read())
-        yield StoredSample(
-            fields, lambda key=key, fields=fields, own=own: sample_images(key, fields, own, places.__getitem__)
-        )
+        yield key, functools.partial(_read, path, key, own, places)
+
+
+def _read(path: Path, key: str, own: dict[str, FilePart], places: dict[str, FilePart]) -> StoredSample:
+    text = own.get("json")
+    if text is None:
+        raise UserError(f"{path}: sample {key!r} has images but no json")
+    fields, images = parse_fields(key, text.read()), {name: part for name, part in own.items() if name != "json"}
+    return StoredSample(fields, lambda: sample_images(key, fields, images, places.__getitem__))
 
 
 def _is_image(part: str) -> bool:

@@ -45,7 +45,7 @@ def train(config: Config) -> bool:
     Returns False when it was asked to stop before (SIGTERM); the last step it did is saved then, too.
     """
     manifest = read_manifest(config.dataset_path)
-    train_iters = config.num_iters(manifest["num_samples"])
+    train_iters = config.num_iters(config.num_samples(manifest))
     stop = Stop()
     layout.initialize(config.layout, config.seed)
     pretrained, hf_files = find_weights(config.pretrain_checkpoint_path)[0], config.hf_files
@@ -131,8 +131,8 @@ def build_feed(config: Config, cost_model: CostModel, algorithm: Algorithm, coll
     if replica.reads:
         join = ColumnJoin(algorithm, config.column_paths)
         sizes = (config.global_batch_size, place.data_rank, place.data_size)
-        share_encoder = ShareEncoder(cost_model, join, config.dataset_path, *sizes)
-        num_loaders = config.num_loaders(read_manifest(config.dataset_path)["num_samples"])
+        share_encoder = ShareEncoder(cost_model, join, config.dataset_path, *sizes, config.left_out.keys)
+        num_loaders = config.num_loaders(read_manifest(config.dataset_path))
         loader = build_loader(config.dataset_path, share_encoder, config.group_by_length, num_loaders, config.seed)
     return Feed(loader, replica, collator, config.num_workers)
 
@@ -202,7 +202,7 @@ def train_step(
         losses = forward_backward(model, step.micro_batches, config.seq_len, objective)
     clock.move("forward_backward", "data", step.waited_s)
     with clock.measure("optimizer"):
-        grad_norm, skipped = guarded_step(state.optimizer, state.guard)
+        grad_norm, skipped = guarded_step(state.optimizer, state.guard, losses)
     lr = state.optimizer.param_groups[0]["lr"]
     statistics = objective.statistics() if losses else {}
     return StepMetrics.reduce(losses, statistics, step, grad_norm, lr, skipped, clock, hf.get_text_config())

@@ -20,7 +20,7 @@ from data.point_action import ActionRecord
 from data.task import Task
 from data.trajectory import FINISHED, MAX_STEPS, TrajectoryStep
 from data.trajectory_writer import TrajectoryWriter
-from environments.environment import Environment, Observation, Response, respond
+from environments.environment import Environment, Observation, Response, respond, told
 
 _DISK = ThreadPoolExecutor(4, thread_name_prefix="disk")  # a write waits for no judge and no browser that starts
 
@@ -57,6 +57,7 @@ async def run_episode(
         seen = await _add_documents(await environment.observe(), task, limits)
         clock.lap("observe_s")
         given, space = shown(seen, limits.hidden), limits.action_space
+        response = told(response, seen, space)
         screenshots[number] = given.screenshot_base64
         screenshots.pop(number - limits.num_images, None)
         text = space.page_text(given.tree) if space.scale is None else seen.screen_text

@@ -19,15 +19,18 @@ from data.action import (
     Wait,
 )
 from data.point_action import AnyAction, PointAction
+from environments.browser.aim import TRIES, Aim, GoneError, aim, disarm, drag, press
 from environments.browser.at_points import act_at
 from environments.browser.cdp import RefusedError
-from environments.browser.keyboard import ENTER, keystrokes, press
+from environments.browser.effects import where_it_leads
+from environments.browser.fill import FOCUS_QUIET_S, enter, focus, write
+from environments.browser.find_again import find_again
+from environments.browser.history import go_back
 from environments.browser.page import Page, script
-from environments.browser.pointer import Place, click, drag, locate
 from environments.browser.scrolling import scroll
 from environments.browser.settle import settle
 from environments.browser.tree import AXNode
-from environments.browser.widgets import choose, give_file, list_files, slide
+from environments.browser.widgets import choose, choose_another, give_file, list_files, slide
 from environments.environment import Observation
 
 WAIT_S = 2.0  # `Wait` on a page where nothing moves; what loads by itself was waited for before
@@ -91,55 +94,44 @@ async def _carry_out(action: Action, page: Page, scene: Scene) -> str:
 
 @_carry_out.register
 async def _(action: Click, page: Page, scene: Scene) -> str:
-    node = _node(scene, action.label)
-    place = await _locate(page, node)
-    if place.tag == "select":  # its menu is drawn outside the page; the options are in the tree
+    node, aimed = await _aim(page, scene, action.label)
+    if aimed.tag == "select" and not aimed.listbox:  # its menu is drawn outside the page; the options are in the tree
         return "The options of this menu are listed below it: click one, or type its text into the menu."
-    if place.tag == "option" and not place.listbox:
+    if aimed.tag == "option" and not aimed.listbox:
         return await choose(page, node, None)
-    if place.type == "file":  # its dialog is no part of the page either
+    if aimed.type == "file":  # its dialog is no part of the page either
         return f"This element takes a file. {list_files(scene.upload_dir)}"
     page.chooser = None
-    await click(page, place.at)
-    if place.covered is not None:
-        return f"Something else covers the element: the click went to {place.covered}."
-    return ""
+    if aimed.tag == "option" and aimed.multiple:
+        return await choose_another(page, node, aimed)
+    await press(page, node, aimed)
+    return where_it_leads(aimed.link)
 
 
 @_carry_out.register
 async def _(action: Type, page: Page, scene: Scene) -> str:
-    node = _node(scene, action.label)
-    place = await _locate(page, node)
-    if place.tag == "select":
+    node, aimed = await _aim(page, scene, action.label)
+    if aimed.tag == "select":
         return await choose(page, node, action.content)
-    if place.type == "file":
+    if aimed.type == "file":
         return await give_file(page, node, action.content, scene.upload_dir)
-    if page.chooser is not None:  # the last click, on a button that stands for a hidden file input, asked for it
+    if page.chooser is not None and aimed.pressed:  # a button that stands for a hidden file input: the last click's
         asked, page.chooser = page.chooser, None
+        await disarm(page)
         return await give_file(page, asked, action.content, scene.upload_dir)
-    if place.slider:
-        return await slide(page, node, place, action.content)
-    return await _type(page, node, place, action.content)
+    if aimed.slider:
+        return await slide(page, node, aimed, action.content)
+    return await _type(page, node, aimed, action.content)
 
 
-async def _type(page: Page, node: AXNode, place: Place, text: str) -> str:
-    frame = page.frame_of(node)
-    await click(page, place.at)
-    way = await page.run(script("focus.js"), frame=frame)
-    if way is None:
-        raise ActionError(CANNOT_EXECUTE, f"Text cannot be typed into this <{place.tag}>.")
-    if way == "value" and not await page.run(script("set_value.js"), text, frame=frame):
-        raise ActionError(CANNOT_EXECUTE, f"This <input type={place.type}> does not take such a value.")
-    notes = []
-    if way != "value":
-        await page.send_all(keystrokes(text, lines=way == "lines"))
-        reads = await page.run(script("typed.js"), frame=frame)
-        if reads is not None and reads != " ".join(text.split()):
-            notes.append(f'The textbox reads "{reads}" now.')
-    await page.send_all(press(ENTER))
-    if place.tag not in ("input", "textarea"):
-        notes.append(f"The element you typed into is a <{place.tag}>; the text went to the textbox it stands for.")
-    return " ".join(notes)
+async def _type(page: Page, node: AXNode, aimed: Aim, text: str) -> str:
+    await press(page, node, aimed)
+    await settle(page, FOCUS_QUIET_S)
+    field = await focus(page, node)
+    notes = [await write(page, node, field, text), await enter(page, node)]
+    if field.is_other and aimed.tag not in ("input", "textarea"):
+        notes.append(f"The element you typed into is a <{aimed.tag}>; the text went to the textbox it stands for.")
+    return " ".join(filter(None, notes))
 
 
 @_carry_out.register
@@ -151,9 +143,8 @@ async def _(action: Scroll, page: Page, scene: Scene) -> str:
 
 @_carry_out.register
 async def _(action: Drag, page: Page, scene: Scene) -> str:
-    start = await _locate(page, _node(scene, action.label))
-    end = await _locate(page, _node(scene, action.target))
-    await drag(page, start.at, end.at)
+    (end, _), (start, _) = await _aim(page, scene, action.target), await _aim(page, scene, action.label)
+    await drag(page, start, end)
     return ""
 
 
@@ -166,12 +157,7 @@ async def _(action: Wait, page: Page, scene: Scene) -> str:
 
 @_carry_out.register
 async def _(action: GoBack, page: Page, scene: Scene) -> str:
-    history = await page.send("Page.getNavigationHistory")
-    before = history["entries"][: history["currentIndex"]]
-    if not before or before[-1]["url"] == "about:blank":  # the blank page the tab began with
-        raise ActionError(CANNOT_EXECUTE, "There is no page to go back to.")
-    await page.send("Page.navigateToHistoryEntry", {"entryId": before[-1]["id"]})
-    return ""
+    return await go_back(page)
 
 
 @_carry_out.register
@@ -186,10 +172,13 @@ def _node(scene: Scene, label: int) -> AXNode:
     return scene.seen.nodes[label]
 
 
-async def _locate(page: Page, node: AXNode) -> Place:
-    place = await locate(page, node)
-    if place is None:
-        raise ActionError(CANNOT_EXECUTE, "The element is not on the page any more.")
-    if place.disabled:
-        raise ActionError(CANNOT_EXECUTE, "The element is disabled.")
-    return place
+async def _aim(page: Page, scene: Scene, label: int) -> tuple[AXNode, Aim]:
+    """The node with this label, found again where the page was drawn anew, and a point of it."""
+    node: AXNode | None = _node(scene, label)
+    for _ in range(TRIES):
+        try:
+            return node, await aim(page, node)
+        except (GoneError, RefusedError):
+            if page.closed or (node := await find_again(page, scene.seen, label)) is None:
+                break
+    raise ActionError(CANNOT_EXECUTE, "The element is not on the page any more.")

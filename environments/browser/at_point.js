@@ -1,33 +1,31 @@
-// What lies at a point of this frame, and remembers it as `elcano.marks[0]`. `inner`: it is a frame, asked next.
+// What lies at a point of this frame, and remembers it as `elcano.marks[-2]`. `inner`: it is a frame, asked next.
+// `hides`: there may be a closed shadow root in it, which scripts do not find.
 // `usable`: it is a link, a control, or shows the hand. `choices`: those of a menu that opens outside of the page.
-(x, y) => {
-  let found = document.elementFromPoint(x, y);
-  for (let inner; (inner = found?.shadowRoot?.elementFromPoint(x, y)) && inner !== found; ) found = inner;
+// The guard then (`arms`) lets a press reach what was found, and nothing else.
+(x, y, arms) => {
+  const found = elcano.topmost(x, y);
   if (found === null) return null;
-  const above = (node) => node.parentElement ?? node.getRootNode().host ?? null;
-  const controls = "a[href], area, button, input, select, textarea, label, option, summary, [onclick], [contenteditable]";
-  const roles = ["button", "link", "tab", "menuitem", "checkbox", "radio", "switch", "option", "slider", "textbox", "combobox"];
-  const isUsable = (node) => node.matches(controls) || roles.includes(node.getAttribute("role"));
-  let element = found;
-  for (let node = found; node; node = above(node))
-    if (isUsable(node)) {
-      element = node;
-      break;
-    }
+  const element = elcano.closest(found, elcano.isUsable) ?? found;
   const hand = getComputedStyle(found).cursor === "pointer";
   const target = element.tagName === "LABEL" && element.control ? element.control : element;
-  (globalThis.elcano.marks ??= [])[0] = target;
-  const words = (text) => (text ?? "").trim().replace(/\s+/g, " ").slice(0, 30);
+  elcano.marks[-2] = target;
   const isMenu = target.tagName === "SELECT" && !target.multiple && target.size <= 1;
-  const names = [target.getAttribute("aria-label"), target.labels?.[0]?.innerText, target.placeholder];
-  if (target.type !== "password") names.push(isMenu ? "" : (target.innerText ?? target.textContent), target.value);
+  const inner = ["IFRAME", "FRAME"].includes(found.tagName);
+  const used = (hit) => elcano.closest(hit, elcano.isUsable) ?? element;
+  const isFound = (hit) => hit === found || (elcano.holds(element, hit) && used(hit) === element);
+  elcano.focusBefore = elcano.focused();
+  if (arms && !inner) elcano.guard.arm("press", (hit) => hit instanceof Element && (found.isConnected ? isFound(hit) : elcano.twinOf(element, hit) !== null));
   return {
     tag: target.tagName.toLowerCase(),
     type: target.tagName === "INPUT" ? target.type : "",
-    label: words(names.find((name) => words(name))),
-    inner: ["IFRAME", "FRAME"].includes(found.tagName),
-    usable: isUsable(element) || hand,
+    label: elcano.words(elcano.nameOf(target), 30),
+    inner,
+    takes_text: elcano.wayInto(target) !== null,
+    hides: elcano.mayHost(found) && elcano.rootOf(found) === null && (found.tagName.includes("-") || !elcano.isUsable(element)),
+    usable: elcano.isUsable(element) || hand,
     disabled: target.closest("button, input, select, textarea, option, fieldset")?.matches(":disabled") ?? false,
-    choices: isMenu ? [...target.options].filter((option) => !option.disabled).map((option) => words(option.text)) : null,
+    link: elcano.closest(found, (node) => node.matches("a[href], area[href]"))?.href ?? "",
+    listed: target.tagName === "OPTION" && target.closest("select")?.multiple === true,
+    choices: isMenu ? [...target.options].filter((option) => !option.disabled).map((option) => elcano.words(option.text, 30)) : null,
   };
 }

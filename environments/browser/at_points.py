@@ -8,19 +8,23 @@ import functools
 from pathlib import Path
 from typing import Any
 
-from data.action import CANNOT_EXECUTE, ActionError
 from data.point_action import ClickAt, DragAt, GoTo, HoverAt, PointAction, Press, ScrollAt, Write
 from data.screen import Point
+from environments.browser.aim import disarm, failure, guard_others
 from environments.browser.cdp import Params
+from environments.browser.effects import where_it_leads
+from environments.browser.fill import FOCUS_QUIET_S, enter, focus, write
+from environments.browser.frame_place import place_of
 from environments.browser.frames import Frame
-from environments.browser.keyboard import ENTER, chord, keystrokes
-from environments.browser.keyboard import press as press_key
+from environments.browser.keyboard import chord
 from environments.browser.page import Page, script
-from environments.browser.pointer import click, drag, hover, place_of, wheel
-from environments.browser.widgets import choose, give_file, list_files
+from environments.browser.pointer import click, drag, hover, wheel
+from environments.browser.settle import settle
+from environments.browser.widgets import choose, give_file, list_files, tell_chosen
 from environments.faults import PageError
 
 MAX_CHOICES = 30
+_POINTED, _FOCUSED = -2, -3  # where `at_point.js` and `focused.js` keep what they found
 
 
 @functools.singledispatch
@@ -29,27 +33,42 @@ async def act_at(action: PointAction, page: Page, upload_dir: Path | None) -> st
     raise failure(f"{type(action).__name__} is not known here.")
 
 
-def failure(reason: str) -> ActionError:
-    return ActionError(CANNOT_EXECUTE, reason)
-
-
 @act_at.register
 async def _(action: ClickAt, page: Page, upload_dir: Path | None) -> str:
-    node, found = await _at(page, action.at)
+    return (await _click(action, page, upload_dir))[1]
+
+
+async def _click(action: ClickAt, page: Page, upload_dir: Path | None) -> tuple[Params, str]:
+    """What was clicked, and what is to be told of it."""
+    node, found = await _at(page, action.at, arms=True)
     if found is None:
         raise failure("There is nothing at this point.")
     name = _described(found)
     if found["disabled"]:
+        await disarm(page)
         raise failure(f"{name} is disabled.")
     page.chooser = None
+    page.meant = node if found["takes_text"] else None
     if action.button == "left" and (outside := _outside(found, upload_dir)):
         if found["type"] == "file":  # its dialog is caught; one behind a label is often hidden and takes no focus
-            await click(page, _xy(action.at))
+            await _press(page, node, action)
         else:
+            await disarm(page)
             await page.run_on(node, "function () { this.focus(); }")
-        return f"{name} {outside}"
+        return node, f"{name} {outside}"
+    await _press(page, node, action)
+    said = [f"Clicked {name}." if found["usable"] else f"Clicked {name}, which is no link, button or field."]
+    if found["listed"]:
+        said.append(await tell_chosen(page, node))
+    return node, " ".join(filter(None, [*said, where_it_leads(found["link"])]))
+
+
+async def _press(page: Page, node: Params, action: ClickAt) -> None:
+    """What is told to be clicked is what the press reaches."""
+    await guard_others(page, page.frame_of(node), "press")
     await click(page, _xy(action.at), action.button, action.count)
-    return f"Clicked {name}." if found["usable"] else f"Clicked {name}, which is no link, button or field."
+    if (blocked := (await disarm(page))["blocked"]) is not None:
+        raise failure(f"What lay at this point changed: {blocked} lies there now; nothing was done.")
 
 
 def _outside(found: Params, upload_dir: Path | None) -> str:
@@ -73,49 +92,46 @@ async def _(action: HoverAt, page: Page, upload_dir: Path | None) -> str:
 
 @act_at.register
 async def _(action: DragAt, page: Page, upload_dir: Path | None) -> str:
+    page.meant = None
     await drag(page, page.mouse if action.start is None else _xy(action.start), _xy(action.end))
     return ""
 
 
 @act_at.register
 async def _(action: Write, page: Page, upload_dir: Path | None) -> str:
-    said = [] if action.at is None else [await act_at(ClickAt(action.at), page, upload_dir)]
+    said, node = [], page.meant
+    if action.at is not None:
+        node, clicked = await _click(ClickAt(action.at), page, upload_dir)
+        said.append(clicked)
+        await settle(page, FOCUS_QUIET_S)
     if page.chooser is not None:  # the last click, on a file input or what stands for it, asked for it
         asked, page.chooser = page.chooser, None
         return await give_file(page, asked, action.content, upload_dir)
     frame, focused = await _focused(page)
     if focused is None:
         raise failure("Nothing has the focus that text could go into: click a textbox first.")
-    node, name = _node(frame), f"<{focused['tag']}>"
-    if focused["tag"] == "select":
-        await choose(page, node, action.content)
-        return f"Chose {action.content!r}."
-    if focused["type"] == "file":
-        return await give_file(page, node, action.content, upload_dir)
-    if focused["way"] is None:
-        raise failure(f"The {name} that has the focus takes no text: click a textbox first.")
-    await _write(page, frame, focused, action)
-    reads = await page.run(script("typed.js"), frame=frame)
-    said.append("Typed." if reads is None else f'The {name} reads "{reads}" now.')
+    own = _node(frame, _FOCUSED)
+    if focused["tag"] in ("select", "input") and (focused["tag"] == "select" or focused["type"] == "file"):
+        return await _pick(page, own, focused, action, upload_dir)
+    field = await focus(page, node or own, action.replace)
+    called = f"<{field.tag}>"
+    said.append(await write(page, node or own, field, action.content, action.replace, called) or "Typed.")
     if action.enter:
-        await page.send_all(press_key(ENTER))
-    return " ".join(said)
+        said.append(await enter(page, node or own))
+    return " ".join(filter(None, said))
 
 
-async def _write(page: Page, frame: Frame, focused: Params, action: Write) -> None:
-    if focused["way"] == "value":
-        if not await page.run(script("set_value.js"), action.content, frame=frame):
-            raise failure(f"This <input type={focused['type']}> does not take such a value.")
-        return
-    if action.replace:
-        await page.run(script("focus.js"), frame=frame)  # selects what stands there
-    if action.content or action.replace:
-        await page.send_all(keystrokes(action.content, lines=focused["way"] == "lines"))
+async def _pick(page: Page, node: Params, focused: Params, action: Write, upload_dir: Path | None) -> str:
+    """Text for a menu or a file input that has the focus."""
+    if focused["tag"] == "select":
+        return f"Chose {action.content!r}. {await choose(page, node, action.content)}".rstrip()
+    return await give_file(page, node, action.content, upload_dir)
 
 
 @act_at.register
 async def _(action: Press, page: Page, upload_dir: Path | None) -> str:
     _, focused = await _focused(page)
+    page.meant = None
     if focused and focused["tag"] == "select" and action.keys in (("Enter",), (" ",)):
         return "The menu stays closed: type one of its choices."
     await page.send_all(chord(action.keys))
@@ -144,10 +160,10 @@ async def _(action: GoTo, page: Page, upload_dir: Path | None) -> str:
     return ""
 
 
-async def _at(page: Page, at: Point) -> tuple[Params, Params | None]:
+async def _at(page: Page, at: Point, arms: bool = False) -> tuple[Params, Params | None]:
     """The innermost element at a point as a node, and what `at_point.js` says of it."""
     frame = page.frames.main
-    found = await page.run(script("at_point.js"), at.x, at.y)
+    found = await _ask(page, frame, _xy(at), arms)
     while found and found["inner"]:
         for inner in page.frames:
             if inner.parent_id != frame.id:
@@ -159,15 +175,40 @@ async def _at(page: Page, at: Point) -> tuple[Params, Params | None]:
                 break
         else:
             break
-        found = await page.run(script("at_point.js"), *place.inside(_xy(at)), frame=frame)
-    return _node(frame), found
+        found = await _ask(page, frame, place.inside(_xy(at)), arms)
+    return _node(frame, _POINTED), found
+
+
+async def _ask(page: Page, frame: Frame, at: tuple[float, float], arms: bool) -> Params | None:
+    found = await page.run(script("at_point.js"), *at, arms, frame=frame)
+    while found and found["hides"] and await _reveal(page, _node(frame, _POINTED)):
+        found = await page.run(script("at_point.js"), *at, arms, frame=frame)
+    return found
+
+
+async def _reveal(page: Page, host: Params) -> bool:
+    """Make the closed shadow root of an element known to our scripts; False where it has none."""
+    frame = page.frame_of(host)
+    request = {"objectId": await page.resolve(host), "depth": 0, "pierce": True}
+    roots = (await page.send("DOM.describeNode", request, frame=frame))["node"].get("shadowRoots", [])
+    for root in roots:
+        if root.get("shadowRootType") == "closed":
+            node = {"backendDOMNodeId": root["backendNodeId"], "frameId": frame.id}
+            await page.run_on(node, "function () { elcano.closed.set(this.host, this); }")
+            return True
+    return False
 
 
 async def _focused(page: Page) -> tuple[Frame, Params | None]:
     """What has the focus, and its frame."""
     frame = page.frames.main
     found = await page.run(script("focused.js"))
-    while found and found["inner"]:
+    while found and (found["inner"] or found["hides"]):
+        if found["hides"]:
+            if not await _reveal(page, _node(frame, _FOCUSED)):
+                break
+            found = await page.run(script("focused.js"), frame=frame)
+            continue
         for inner in page.frames:
             if inner.parent_id == frame.id and (deeper := await page.run(script("focused.js"), frame=inner)):
                 frame, found = inner, deeper
@@ -177,9 +218,9 @@ async def _focused(page: Page) -> tuple[Frame, Params | None]:
     return frame, found
 
 
-def _node(frame: Frame) -> dict[str, Any]:
+def _node(frame: Frame, mark: int) -> dict[str, Any]:
     """What `at_point.js` or `focused.js` remembered there."""
-    return {"mark": 0, "frameId": frame.id}
+    return {"mark": mark, "frameId": frame.id}
 
 
 def _described(found: Params) -> str:

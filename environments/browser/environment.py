@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from data.action import ActionError, GoBack
+from data.action import Action, ActionError, GoBack
 from data.point_action import AnyAction, CloseTab, OpenTab, SelectTab
 from data.task import Task
 from environments.browser.actions import act
 from environments.browser.cdp import RefusedError
 from environments.browser.config import BrowserConfig
+from environments.browser.effects import changes, looks_the_same
 from environments.browser.observe import observe
 from environments.browser.page import Page, script
 from environments.browser.settle import settle
@@ -34,6 +35,7 @@ class BrowserEnvironment(Environment):
         self.task: Task | None = None
         self._is_first = True
         self._seen: Observation | None = None
+        self._may_change = False  # whether an action was done that is to change what is seen
 
     @property
     def page(self) -> Page:
@@ -64,11 +66,14 @@ class BrowserEnvironment(Environment):
             PageError: the site cannot be reached any more, or answers its start page with a server error.
             BlockedError: it turns the agent away.
         """
-        seen = await self._observe_own_site()
+        seen, before = await self._observe_own_site(), self._seen
         self._is_first = False
         files = await self.page.downloads.finish(DOWNLOAD_TIMEOUT_S)
         viewport = self.page.viewport.width, self.page.viewport.height
-        self._seen = dataclasses.replace(seen, files=tuple(files), viewport=viewport, tabs=await self.tabs.lines())
+        seen = dataclasses.replace(seen, files=tuple(files), viewport=viewport, tabs=await self.tabs.lines())
+        if self._may_change and before is not None and looks_the_same(before, seen):
+            seen = dataclasses.replace(seen, note="The page looks as before.")
+        self._seen, self._may_change = seen, False
         return self._seen
 
     async def act(self, action: AnyAction) -> str:
@@ -85,6 +90,7 @@ class BrowserEnvironment(Environment):
             if not self.page.closed:  # which it may be at any time, by a script of its own or of its opener
                 raise
         followed = await self.tabs.follow(self._start_url)
+        self._may_change = changes(action) and failure is None and not (isinstance(action, Action) and note)
         if failure is not None:
             raise ActionError(str(failure), " ".join(filter(None, [failure.reason, followed])))
         return " ".join(filter(None, [note, followed]))

@@ -1,19 +1,13 @@
-// What has the focus in this frame, and remembers it as `elcano.marks[0]`; null where nothing has. `inner`: it is a frame,
-// asked next. `way`: how text gets into it, as `focus.js` says.
+// What has the focus in this frame, and remembers it as `elcano.marks[-3]`; null where nothing has. `inner`: it is a frame,
+// asked next. `hides`: there may be a closed shadow root in it.
 () => {
-  let element = document.activeElement;
-  while (element?.shadowRoot?.activeElement) element = element.shadowRoot.activeElement;
+  const element = elcano.focused();
   if (element === null || element === document.body || !document.hasFocus()) return null;
-  (globalThis.elcano.marks ??= [])[0] = element;
-  const isLine = ["text", "search", "password", "email", "tel", "url", "number"].includes(element.type);
-  let way = null;
-  if (element.isContentEditable || element.tagName === "TEXTAREA") way = "lines";
-  else if (element.tagName === "INPUT") way = isLine ? "line" : "value";
-  if (element.readOnly || element.disabled) way = null;
+  elcano.marks[-3] = element;
   return {
     tag: element.tagName.toLowerCase(),
     type: element.tagName === "INPUT" ? element.type : "",
     inner: ["IFRAME", "FRAME"].includes(element.tagName),
-    way,
+    hides: elcano.mayHost(element) && elcano.rootOf(element) === null && !element.isContentEditable,
   };
 }

@@ -12,7 +12,7 @@ from environments.browser.activity import Activity
 from environments.browser.cdp import Params, RefusedError
 from environments.browser.frames import Frame, Frames
 from environments.browser.url_policy import may_open
-from environments.browser.worlds import Worlds
+from environments.browser.worlds import NAME, SHARED, Worlds
 from environments.faults import BrowserError, PageError
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 CLOSED = "the tab was closed"
 NAVIGATION_TIMEOUT_S = 30.0
+NO_CONTENT = (204, 205)  # after which a browser keeps the page it shows
 MAX_DIALOGS = 100  # between two observations; a page with more never ends
 MAX_DIALOGS_TOLD = 5
 MAX_DIALOG_CHARS = 300
@@ -66,6 +67,7 @@ class Page:
         self._statuses: dict[str, int] = {}
         self.chooser: Params | None = None  # the file input whose dialog the page asked for
         self.mouse = (0.0, 0.0)
+        self.meant: Params | None = None  # the textbox that was clicked at a point last, for the text that comes next
         self._messages: list[str] = []
         self._num_dialogs = 0
         self._broken = ""
@@ -86,6 +88,7 @@ class Page:
                 ("Network.enable", {"maxTotalBufferSize": 0, "maxResourceBufferSize": 0}),
                 ("Inspector.enable", {}),
                 ("Target.setAutoAttach", ATTACH_FRAMES),
+                ("Page.addScriptToEvaluateOnNewDocument", {"source": SHARED, "worldName": NAME}),  # heard first
                 ("Page.setInterceptFileChooserDialog", {"enabled": True}),
                 ("Runtime.runIfWaitingForDebugger", {}),
             ]
@@ -219,14 +222,16 @@ class Page:
         if method == "Page.frameNavigated":
             self._worlds.forget(params["frame"]["id"])
             if params["frame"]["id"] == self.target_id:
-                self._document = params["frame"]["loaderId"]
+                self._document, self.meant = params["frame"]["loaderId"], None
                 self.is_unreachable = "unreachableUrl" in params["frame"]
                 self._statuses = {
                     loader: status for loader, status in self._statuses.items() if loader == self._document
                 }
         elif method == "Network.responseReceived":
             if params["type"] == "Document" and params.get("frameId") == self.target_id:
-                self._statuses[params["loaderId"]] = params["response"]["status"]
+                self._statuses[params["loaderId"]] = status = params["response"]["status"]
+                if status in NO_CONTENT:
+                    self.say(f"The website answered with HTTP {status}, which has no content: the page stayed.")
         elif method == "Target.attachedToTarget":
             self._join(params["sessionId"])
         elif method == "Page.javascriptDialogOpening":

@@ -1,7 +1,6 @@
-// Gives the focused input a value its keyboard cannot give in one way everywhere. Returns whether it was accepted.
+// Gives the field a value its keyboard cannot give in one way everywhere. Returns whether it was accepted.
 (value) => {
-  let element = document.activeElement;
-  while (element?.shadowRoot?.activeElement) element = element.shadowRoot.activeElement;
+  const element = elcano.field;
   const before = element.value;
   element.value = value;
   if (element.value !== value && element.type !== "range") {

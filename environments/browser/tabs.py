@@ -94,10 +94,14 @@ class Tabs:
             if front is None:
                 front = await self._context.new_page()
                 await front.goto(start_url)
-            self.front = front
+            behind, self.front = self.front, front
             with contextlib.suppress(RefusedError):  # it closed just now
                 await front.send("Page.bringToFront")
                 await _arrive(front)
+                if not behind.closed and await _shows_nothing(front):
+                    self.front = behind
+                    await behind.send("Page.bringToFront")
+                    said.append("A tab was opened that shows nothing; it stays behind this one.")
         if before.closed:
             said.append("The tab was closed by its page.")
         if self.front is not before:
@@ -164,6 +168,11 @@ async def _arrive(page: Page) -> None:
             return
         await page.run(script("change.js"), round(BLANK_S * 1000))
     await settle(page)
+
+
+async def _shows_nothing(page: Page) -> bool:
+    """Whether no document came, as from a link to another program or an answer without content. It is never drawn."""
+    return not page.document and await page.run(_IS_BLANK)
 
 
 async def _address(page: Page) -> str:

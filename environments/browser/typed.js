@@ -1,7 +1,7 @@
-// What the focused textbox reads now, on one line; null for what is not to be read aloud.
+// What the textbox that was typed into reads now, on one line, and what the browser says is wrong with it; null for what
+// is not to be read aloud.
 () => {
-  let element = document.activeElement;
-  while (element?.shadowRoot?.activeElement) element = element.shadowRoot.activeElement;
+  const element = elcano.field;
   if (!["INPUT", "TEXTAREA"].includes(element?.tagName) || element.type === "password") return null;
-  return element.value.trim().replace(/\s+/g, " ");
+  return { reads: element.value.trim().replace(/\s+/g, " "), problem: element.validationMessage ?? "" };
 }

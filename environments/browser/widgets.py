@@ -1,25 +1,44 @@
 """What is neither clicked nor typed into in the plain way: menus, sliders, file inputs."""
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 from data.action import CANNOT_EXECUTE, ActionError
+from data.keys import MODIFIERS
+from environments.browser import keyboard
+from environments.browser.aim import Aim, disarm, press
 from environments.browser.cdp import Params
-from environments.browser.keyboard import ARROW_LEFT, ARROW_RIGHT, press
+from environments.browser.keyboard import ARROW_LEFT, ARROW_RIGHT
 from environments.browser.page import Page, script
-from environments.browser.pointer import Place, drag
+from environments.browser.pointer import drag
 
 MAX_ARROWS = 200  # presses that move a slider; a longer way is dragged
 
 
 async def choose(page: Page, node: Params, text: str | None) -> str:
     """Choose the option of a `<select>` that reads `text`, or the option `node` itself when None."""
-    if not await page.run_on(node, script("choose.js"), text):
+    if (chosen := await page.run_on(node, script("choose.js"), text)) is None:
         raise ActionError(CANNOT_EXECUTE, "The menu has no such option." if text else "The option is disabled.")
-    return ""
+    return _told(chosen) if len(chosen) != 1 else ""
 
 
-async def slide(page: Page, node: Params, place: Place, text: str) -> str:
+async def choose_another(page: Page, node: Params, aimed: Aim) -> str:
+    """Add an option of a list that takes several to those that are chosen, or take it away from them."""
+    await press(page, node, aimed, modifiers=MODIFIERS["Control"])
+    return await tell_chosen(page, node)
+
+
+async def tell_chosen(page: Page, node: Params) -> str:
+    """What is chosen in the list that an option lies in."""
+    return _told(await page.run_on(node, script("chosen.js")))
+
+
+def _told(chosen: Sequence[str]) -> str:
+    return f"Chosen now: {', '.join(chosen) or 'nothing'}."
+
+
+async def slide(page: Page, node: Params, aimed: Aim, text: str) -> str:
     """Set a slider that is made of elements: by the arrow keys, or by dragging where these do nothing."""
     try:
         wanted = float(text)
@@ -32,14 +51,15 @@ async def slide(page: Page, node: Params, place: Place, text: str) -> str:
     arrow = ARROW_RIGHT if wanted > before["now"] else ARROW_LEFT
     now = before["now"]
     if now != wanted:
-        await page.send_all(press(arrow))
+        await page.send_all(keyboard.press(arrow))
         now = (await _read_slider(page, node))["now"]
     if step := abs(now - before["now"]):
         presses = round(min(MAX_ARROWS, abs(wanted - now) / step))
         if presses:
-            await page.send_all(press(arrow) * presses)
+            await page.send_all(keyboard.press(arrow) * presses)
     elif now != wanted and before["max"] > before["min"]:
-        await _drag_thumb(page, place, before, wanted)
+        await _drag_thumb(page, aimed, before, wanted)
+    await disarm(page)
     now = (await _read_slider(page, node))["now"]
     return f"The slider stands at {now:g} now."
 
@@ -52,13 +72,13 @@ async def _read_slider(page: Page, node: Params) -> Params:
     return slider
 
 
-async def _drag_thumb(page: Page, place: Place, slider: Params, wanted: float) -> None:
+async def _drag_thumb(page: Page, aimed: Aim, slider: Params, wanted: float) -> None:
     """The way in pixels is that of the value along the rail, which is taken to be the thumb's parent."""
     share = (wanted - slider["now"]) / (slider["max"] - slider["min"])
     _, _, width, height = slider["rail"]
-    x, y = place.at
+    x, y = aimed.at
     end = (x + share * width, y) if width >= height else (x, y - share * height)
-    await drag(page, place.at, end)
+    await drag(page, aimed.at, end)
 
 
 async def give_file(page: Page, node: Params, name: str, upload_dir: Path | None) -> str:

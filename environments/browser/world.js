@@ -1,10 +1,43 @@
 // What our scripts share in the world of a document: `elcano`. `marks` are elements that a script remembered by number.
-// Closed shadow roots are not found by scripts: `closed` holds those that were made known (observe.py).
+// Closed shadow roots are not found by scripts: `closed` holds those that were made known (observe.py, aim.js).
 () => {
   const elcano = { marks: [], closed: new WeakMap() };
   elcano.rootOf = (host) => host.shadowRoot ?? elcano.closed.get(host) ?? null;
+
+  // Those that the browser makes of its own are inner parts of textboxes and players, never of these elements.
+  const hosts = new Set(
+    "ARTICLE ASIDE BLOCKQUOTE BODY DIV FOOTER H1 H2 H3 H4 H5 H6 HEADER MAIN NAV P SECTION SPAN".split(" "),
+  );
+  elcano.mayHost = (element) => hosts.has(element.tagName) || element.tagName.includes("-");
+  elcano.isPart = (root) => !elcano.mayHost(root.host);
+
+  elcano.reveal = (element) => {
+    for (let root = element.getRootNode(); root instanceof ShadowRoot; root = root.host.getRootNode())
+      if (root.mode === "closed" && !elcano.isPart(root)) elcano.closed.set(root.host, root);
+  };
+
+  // The inner parts of a textbox, and of what hides them, stand for the whole.
+  elcano.whole = (element) => {
+    let whole = element;
+    for (let root = element.getRootNode(); root instanceof ShadowRoot; root = root.host.getRootNode())
+      if (elcano.isPart(root)) whole = root.host;
+    return whole;
+  };
+
   // The element around another as it is drawn: a slot, or the host of a shadow root.
-  elcano.around = (element) => element.assignedSlot ?? element.parentElement ?? element.getRootNode().host ?? null;
+  const slotOf = (element) => {
+    if (element.assignedSlot) return element.assignedSlot;
+    const root = element.parentElement && elcano.closed.get(element.parentElement);
+    const slots = root ? [...root.querySelectorAll("slot")] : [];
+    return slots.find((slot) => slot.assignedNodes().includes(element)) ?? null;
+  };
+  elcano.around = (element) => slotOf(element) ?? element.parentElement ?? element.getRootNode().host ?? null;
+  elcano.closest = (element, counts) => {
+    for (let node = element; node; node = elcano.around(node)) if (counts(node)) return node;
+    return null;
+  };
+  elcano.holds = (outer, inner) => elcano.closest(inner, (node) => node === outer) !== null;
+
   elcano.topmost = (x, y) => {
     let found = document.elementFromPoint(x, y);
     for (let inner; (inner = found && elcano.rootOf(found)?.elementFromPoint(x, y)) && inner !== found; ) found = inner;
@@ -14,6 +47,54 @@
     let found = document.activeElement;
     for (let inner; (inner = found && elcano.rootOf(found)?.activeElement); ) found = inner;
     return found;
+  };
+
+  const controls = "a[href], area, button, input, select, textarea, label, option, summary, [onclick], [contenteditable]";
+  const roles = new Set(
+    "button link tab menuitem menuitemcheckbox menuitemradio checkbox radio switch option slider textbox combobox treeitem".split(" "),
+  );
+  elcano.isUsable = (element) => element.matches(controls) || roles.has(element.getAttribute("role"));
+  elcano.controlOf = (element) => elcano.closest(element, (node) => elcano.isUsable(node) && node.tagName !== "LABEL");
+
+  // A page may draw itself anew at any time: the element in or around `found` that is what `gone` was, or null.
+  const looks = (one) => [one.tagName, one.type, one.name, one.href, one.ariaLabel, one.textContent].join("\n");
+  elcano.twinOf = (gone, found) =>
+    elcano.closest(found, (node) => node.tagName === gone.tagName && looks(node) === looks(gone));
+
+  // Where it stands now; of several alike the one with the same around it. Null where that is not certain.
+  elcano.findAgain = (gone) => {
+    let found = [...document.getElementsByTagName(gone.tagName)].filter((node) => looks(node) === looks(gone));
+    let around = found.map((node) => node.parentElement);
+    for (let was = gone.parentElement; found.length > 1 && was !== null; was = was.parentElement) {
+      const isSame = around.map((node) => node !== null && looks(node) === looks(was));
+      found = found.filter((_, index) => isSame[index]);
+      around = around.filter((_, index) => isSame[index]).map((node) => node.parentElement);
+    }
+    return found.length === 1 ? found[0] : null;
+  };
+
+  // How text gets into an element: "line", "lines", "value" (a date, a color, a slider: set by value), or null.
+  const lines = new Set(["text", "search", "password", "email", "tel", "url", "number"]);
+  const values = new Set(["date", "time", "month", "week", "datetime-local", "color", "range"]);
+  elcano.wayInto = (element) => {
+    if (!element || element.readOnly || element.disabled) return null;
+    if (element.isContentEditable || element.tagName === "TEXTAREA") return "lines";
+    if (element.tagName !== "INPUT") return null;
+    return lines.has(element.type) ? "line" : values.has(element.type) ? "value" : null;
+  };
+
+  elcano.words = (text, most = 40) => (text ?? "").trim().replace(/\s+/g, " ").slice(0, most);
+  elcano.nameOf = (element) => {
+    const names = [element.getAttribute("aria-label"), element.labels?.[0]?.innerText, element.placeholder, element.alt];
+    const isMenu = element.tagName === "SELECT" && !element.multiple && element.size <= 1;
+    if (element.type !== "password") names.push(isMenu ? "" : (element.innerText ?? element.textContent), element.value);
+    return names.find((name) => typeof name === "string" && name.trim()) ?? "";
+  };
+  // For sentences that an agent reads: `<button> "Delete all"`.
+  elcano.describe = (element) => {
+    const shown = elcano.closest(element, elcano.isUsable) ?? element;
+    const name = elcano.words(elcano.nameOf(shown));
+    return `<${shown.tagName.toLowerCase()}>${name && ` "${name}"`}`;
   };
   globalThis.elcano ??= elcano;
   return 0;

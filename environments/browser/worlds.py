@@ -13,7 +13,10 @@ from environments.browser.frames import Frame
 NAME = "elcano"
 TIMEOUT_S = 30.0
 _STALE = "elcano: another world"
-_SHARED = (Path(__file__).parent / "world.js").read_text(encoding="utf-8")
+SHARED = ";".join(
+    f"({(Path(__file__).parent / name).read_text(encoding='utf-8').rstrip()})()" for name in ("world.js", "guard.js")
+)
+"""Makes what our scripts share; run where it is already there, it does nothing."""
 
 Send = Callable[[str, Params, float, Frame], Awaitable[Params]]
 
@@ -100,7 +103,7 @@ class Worlds:
         """The world of the frame's present document."""
         request = {"frameId": frame.id, "worldName": NAME}
         world = (await self._send("Page.createIsolatedWorld", request, TIMEOUT_S, frame))["executionContextId"]
-        mark = {"expression": f"({_SHARED})()", "contextId": world}
+        mark = {"expression": SHARED, "contextId": world}
         await self._send("Runtime.evaluate", mark, TIMEOUT_S, frame)
         self._ids[frame.id] = world
         return world

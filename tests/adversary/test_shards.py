@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from data.image_check import check_image
 from data.shard import read_shard
 from data.tar import scan
 from tests.adversary.refusals import limits, refusal
 from tests.toolkits.trajectories import screenshot
-from toolkits.image_check import check_image
 from training.pictures import read_picture
 
 GOOD = {"id": "a", "conversations": [{"from": "human", "value": "x"}, {"from": "gpt", "value": "y"}], "num_images": 0}

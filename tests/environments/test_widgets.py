@@ -83,6 +83,7 @@ def test_things_are_dragged(browser: OneBrowser, url: str) -> None:
     assert "dropped the card" in tree
 
 
-def test_a_covered_element_is_told(browser: OneBrowser, wild: ThreadingHTTPServer, url: str) -> None:
-    _, notes = do(browser, f"{url}/covered", click("Behind"))
-    assert 'covers the element: the click went to <div> "Cookies?' in notes
+def test_what_is_covered_is_not_clicked(browser: OneBrowser, wild: ThreadingHTTPServer, url: str) -> None:
+    with pytest.raises(ActionError) as error:
+        do(browser, f"{url}/covered", click("Behind"))
+    assert 'covers the element: <div> "Cookies?' in error.value.reason

@@ -23,9 +23,9 @@ from server.wire_images import from_data_urls, from_predict
 from tests import tiny
 from tests.models.drawn_pictures import drawn
 from tests.tiny import idefics3, llava, qwen2_5_vl, qwen3_vl
-from training.dataset import tokenize
 from training.encoding import ConversationEncoder
 from training.modules.images import encode_share
+from training.tokenize_sample import tokenize
 
 SETS = int(os.environ.get("PICTURES", "1"))
 FAMILIES: dict[str, Callable[[Path], Any]] = {

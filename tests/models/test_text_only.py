@@ -36,7 +36,7 @@ from training.launch import check_model
 from training.layout import Layout
 from training.memory import count_parameters, plan
 from training.modules.rotary import frequencies
-from training.survey import check_samples
+from training.survey import Reading, check_samples
 
 KINDS = {
     "llama": {},
@@ -139,9 +139,8 @@ def test_images_are_refused_in_one_line(llama: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"reads no images; collect with --text_only"):
         processor.apply_chat_template([message])
     shards = tiny.build_dataset(tmp_path / "shards", [tiny.sample(1)])
-    manifest = {"shards": [{"url": path.name} for path in shards.glob("*.tar")]}
     with pytest.raises(UserError, match=r"sample task--00001--step01: 1 images, but this model reads no images"):
-        check_samples(shards, manifest, 3, llama)
+        check_samples(shards, Reading(llama, 4096, 3))
     with pytest.raises(UserError, match=r"--image_size 980: the model in .* reads no images"):
         load_processor(llama, ImageSettings(image_size=980))
     with pytest.raises(UserError, match=r"--image_size 980: .* has no image processor"):

@@ -43,9 +43,9 @@ from tests.field_files import write_field_files
 from tests.training.conftest import convert, train
 from toolkits.convert_trajectories_to_json import samples_of
 from toolkits.tree_tokens import TreeCutter
-from training.dataset import tokenize
 from training.encoding import ConversationEncoder
 from training.modules.images import encode_share
+from training.tokenize_sample import tokenize
 
 NUM_STEPS, LAST_N = 3, 3
 NUM_REPLY_TOKENS = 12

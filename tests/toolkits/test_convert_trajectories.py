@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 from common.errors import UserError
+from data.image_check import check_image
 from data.outcome import Outcome, Verdict
 from data.rewarded_step import RewardedStep
 from data.trajectory import MAX_STEPS, list_trajectories, write_outcome
@@ -20,7 +21,6 @@ from tests.toolkits.trajectories import screenshot, write_trajectory
 from toolkits import convert_trajectories_to_json as tool
 from toolkits.convert_trajectories_to_json import Config, main
 from toolkits.convert_trajectories_to_json import convert as real
-from toolkits.image_check import check_image
 from toolkits.sample_records import encode_record
 
 ROOT = Path(__file__).resolve().parents[2]

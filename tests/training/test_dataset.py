@@ -1,5 +1,6 @@
 """What a rank reads: its own samples, once per pass, in an order that survives a restart."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -36,11 +37,19 @@ class Reader:
         self.encoder = ConversationEncoder(processor, self.images, 4096, 3, "answer")
 
     def feed(
-        self, folder: Path, place: Place, num_workers: int = 0, group_by_length: int = 1, **options: object
+        self,
+        folder: Path,
+        place: Place,
+        num_workers: int = 0,
+        group_by_length: int = 1,
+        left_out: Sequence[str] = (),
+        **options: object,
     ) -> Feed:
         options = {"batch_size": 2, "seq_len": 1024, "pad_multiple": 8, **options}
         costs = CostModel(self.encoder, self.hf.text_config, self.vision, True, bool(options.get("packing")))
-        shares = ShareEncoder(costs, ColumnJoin(Sft()), folder, GLOBAL_BATCH, place.data_rank, place.data_size)
+        shares = ShareEncoder(
+            costs, ColumnJoin(Sft()), folder, GLOBAL_BATCH, place.data_rank, place.data_size, left_out
+        )
         loader = build_loader(folder, shares, group_by_length, num_workers, seed=1)
         collator = Collator(place, self.images, pixel_queue=PixelQueue(num_workers), **options)
         return Feed(loader, Replica([0]), collator, num_workers)

@@ -15,10 +15,10 @@ from tests import tiny
 from tests.training.conftest import train
 from tests.training.test_score import reference
 from training.config import Config
-from training.dataset import tokenize
 from training.encoding import ConversationEncoder
 from training.launch import check
 from training.make_columns import MakeColumnsConfig, main
+from training.tokenize_sample import tokenize
 
 LENGTHS = {("A", 0): 1, ("A", 1): 3, ("B", 0): 2, ("B", 1): 2}
 SOLVED = {("A", 0), ("B", 0), ("B", 1)}

@@ -7,17 +7,17 @@ import pytest
 import torch
 
 from common.errors import UserError
-from data.shard import Sample, read_manifest
+from data.shard import Sample
 from models.processor import load_processor
 from models.registry import family
 from tests import tiny
 from training.algorithms.grpo import Grpo
 from training.algorithms.sft import Sft
 from training.columns import ColumnJoin
-from training.dataset import tokenize
 from training.encoding import ConversationEncoder
 from training.sampled import SampledReply
-from training.survey import check_samples
+from training.survey import Reading, check_samples
+from training.tokenize_sample import tokenize
 
 SAMPLE = tiny.sample(7, num_steps=3)
 REPLY = SAMPLE.conversations[-1]["value"]
@@ -104,7 +104,7 @@ def test_what_is_not_this_reply_is_tokenized_and_counted(
         Sample(f"sample{number}", SAMPLE.conversations, SAMPLE.images, extra) for number, extra in enumerate(extras)
     ]
     shards = tiny.build_dataset(tmp_path / "shards", samples)
-    check_samples(shards, read_manifest(shards), 3, policy)
+    check_samples(shards, Reading(policy, 4096, 3))
     assert capsys.readouterr().err == (
         f"{shards}: 3 samples hold the tokens that were sampled; "
         "2 of them say another reply under this tokenizer and are tokenized anew\n"
@@ -121,25 +121,27 @@ def test_log_probabilities_of_a_prompt_that_would_be_cut_are_refused_before_trai
         Sample(f"sample{number}", SAMPLE.conversations, SAMPLE.images, extra) for number, extra in enumerate(extras)
     ]
     shards = tiny.build_dataset(tmp_path / "shards", samples)
-    told = (shards, read_manifest(shards), 3, policy)
-    check_samples(*told, ColumnJoin(Grpo()), 4096)
-    check_samples(*told, ColumnJoin(Sft()), 2048)  # reads no log-probabilities: the tree is cut
+    check_samples(shards, Reading(policy, 4096, 3, join=ColumnJoin(Grpo())))
+    check_samples(
+        shards, Reading(policy, 2048, 3, join=ColumnJoin(Sft()))
+    )  # reads no log-probabilities: the tree is cut
     with pytest.raises(
-        UserError, match="2 samples have up to 2091 tokens, more than SEQ_LEN=2048; the algorithm needs"
+        UserError,
+        match="2 of 4 samples cannot be read: sample sample2: prompt and reply have 2049 tokens, more than SEQ_LEN",
     ):
-        check_samples(*told, ColumnJoin(Grpo()), 2048)
+        check_samples(shards, Reading(policy, 2048, 3, join=ColumnJoin(Grpo())))
     drawn["prompt_tokens"] = 100
     anew = Sample(
         "x", SAMPLE.conversations, SAMPLE.images, {**drawn, "token_ids": ids[:-4], "logprobs": [-1.0] * len(ids[:-4])}
     )
     shards = tiny.build_dataset(tmp_path / "anew", [anew])
     with pytest.raises(UserError, match="sample x: its tokens say another reply under this tokenizer"):
-        check_samples(shards, read_manifest(shards), 3, policy, ColumnJoin(Grpo()), 2048)
+        check_samples(shards, Reading(policy, 2048, 3, join=ColumnJoin(Grpo())))
     broken = Sample("x", SAMPLE.conversations, SAMPLE.images, {**drawn, "prompt_tokens": "2000"})
     shards = tiny.build_dataset(tmp_path / "broken", [broken])
     with pytest.raises(UserError, match="sample x: prompt_tokens is '2000', not a whole number"):
-        check_samples(shards, read_manifest(shards), 3, policy, ColumnJoin(Grpo()), 2048)
-    check_samples(shards, read_manifest(shards), 3, policy, ColumnJoin(Sft()), 2048)
+        check_samples(shards, Reading(policy, 2048, 3, join=ColumnJoin(Grpo())))
+    check_samples(shards, Reading(policy, 2048, 3, join=ColumnJoin(Sft())))
 
 
 @pytest.mark.parametrize(

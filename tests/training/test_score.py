@@ -19,11 +19,11 @@ from tests import tiny
 from tests.conftest import ROOT
 from training import launch
 from training.config import Config
-from training.dataset import tokenize
 from training.encoding import ConversationEncoder
 from training.score import main
 from training.score_config import ScoreConfig
 from training.stored_sample import read_in_order
+from training.tokenize_sample import tokenize
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
-"""Whether an image file is whole, without decoding its pixels."""
+"""Whether an encoded image is whole; of a PNG, of which most are, without decoding its pixels."""
 
+import io
 import struct
 from pathlib import Path
 
@@ -13,33 +14,36 @@ _CHUNK = struct.Struct(">I4s")
 
 
 def check_image(path: Path) -> None:
-    """Compare the checksums of a PNG's chunks; other formats are left to Pillow.
+    """`UserError` or `OSError` when the file is missing, cut, damaged or no image."""
+    try:
+        check_encoded(path.read_bytes())
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
 
-    Raises:
-        UserError, OSError: it is missing, cut, damaged or no image.
-    """
-    content = path.read_bytes()
+
+def check_encoded(content: bytes) -> None:
+    """`UserError` when it is cut, damaged or no image: the checksums of a PNG's chunks are compared, others decoded."""
     if content.startswith(_PNG):
-        _check_png(path, memoryview(content))
+        _check_png(memoryview(content))
         return
-    with opened(path) as image:
-        image.verify()
+    with opened(io.BytesIO(content)) as image:
+        image.load()
 
 
-def _check_png(path: Path, content: memoryview) -> None:
+def _check_png(content: memoryview) -> None:
     """A chunk is its length, kind and data, then a checksum of kind and data (PNG specification, section 5.3)."""
     position, kinds = len(_PNG), []
     while position + 12 <= len(content):
         length, kind = _CHUNK.unpack_from(content, position)
         end = position + 8 + length
         if content[end : end + 4] != crc32(content[position + 4 : end]).to_bytes(4, "big"):
-            raise UserError(f"{path}: damaged or cut in the chunk at byte {position}")
+            raise UserError(f"damaged or cut in the chunk at byte {position}")
         kinds.append(kind)
         position = end + 4
         if kind == b"IEND":
             break
     else:
-        raise UserError(f"{path}: cut, a PNG without an end")
+        raise UserError("cut, a PNG without an end")
     width, height = (int.from_bytes(content[start : start + 4], "big") for start in (16, 20))  # of the header
     if kinds[0] != b"IHDR" or b"IDAT" not in kinds or not 0 < width * height <= MAX_PIXELS:
-        raise UserError(f"{path}: a PNG without pixels, or of too many")
+        raise UserError("a PNG without pixels, or of too many")

@@ -1,0 +1,169 @@
+"""An action hits what was chosen or does nothing: the one way from a chosen node to the mouse, for every action.
+
+`aim` brings the element into view and finds a point of it that nothing covers. `press` sends the mouse there, while the
+guard (`guard.js`) proves in the page that the press reaches the element: what would reach another one is swallowed.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+from data.action import CANNOT_EXECUTE, ActionError
+from environments.browser import pointer
+from environments.browser.cdp import Params, RefusedError
+from environments.browser.frame_place import Point, place_of
+from environments.browser.frames import Frame
+from environments.browser.page import Page, script
+from environments.faults import BrowserError
+
+TRIES = 3  # of a press on what moves
+FRAME_TIMEOUT_S = 5.0
+_WAYS = ("first", "center", "start", "end")  # to scroll, in the order they are tried
+_ARM = "(kind) => { elcano.guard.arm(kind, () => false) }"
+_TAKE = "() => elcano.guard.take()"
+
+
+@dataclass(frozen=True)
+class Aim:
+    """A point of the window at which the element lies free, and what `aim.js` says of it.
+
+    Args:
+        pressed: whether the last press was on it.
+        into_frame: whether a frame lies at the point.
+        link: where the link leads that it is or lies in.
+    """
+
+    at: Point
+    tag: str
+    type: str
+    listbox: bool
+    multiple: bool
+    disabled: bool
+    slider: bool
+    pressed: bool
+    into_frame: bool
+    link: str
+
+
+class GoneError(Exception):
+    """The node is not on the page any more."""
+
+
+def failure(reason: str) -> ActionError:
+    return ActionError(CANNOT_EXECUTE, reason)
+
+
+async def aim(page: Page, node: Params, rests: bool = False) -> Aim:
+    """Where to press the node. `rests` waits until it does not move any more.
+
+    Raises:
+        ActionError: it is disabled, or no point of it can be brought into view; says what covers it.
+        GoneError, RefusedError: it is gone.
+    """
+    frame = page.frame_of(node)
+    if frame is page.frames.main:
+        found = await page.run_on(node, script("aim.js"), None, None, rests)
+        points = [(point["x"], point["y"]) for point in found["points"]] if found else []
+    else:
+        found, points = await _aim_inside(page, node, frame, rests)
+    if found is None:
+        raise GoneError
+    covered, takes_clicks = found.pop("covered"), found.pop("takes_clicks")
+    del found["points"]
+    if found["disabled"]:
+        raise failure("The element is disabled.")
+    if not points:
+        await disarm(page)
+        raise failure(_why(covered, takes_clicks))
+    return Aim(points[0], **found)
+
+
+async def _aim_inside(page: Page, node: Params, frame: Frame, rests: bool) -> tuple[Params | None, list[Point]]:
+    """The same in a frame: it is asked again after each way to scroll, which moves the frames around it too."""
+    found: Params | None = None
+    hidden = ""
+    for way in (None, *_WAYS):
+        if way is not None and await page.run_on(node, script("aim.js"), [0, 0, 0, 0], way, False) is None:
+            return None, []
+        place = await place_of(page, frame)
+        found = await page.run_on(node, script("aim.js"), place.visible, None, rests)
+        if found is None:
+            return None, []
+        local = [(point["x"], point["y"]) for point in found["points"]]
+        if points := await place.free(page, local):
+            return found, points
+        hidden = hidden or ("what lies over its frame" if local else "")
+    if found is not None and found["covered"] is None and hidden:
+        found["covered"] = hidden
+    return found, []
+
+
+def _why(covered: str | None, takes_clicks: bool) -> str:
+    if not takes_clicks:
+        return "The element takes no clicks; nothing was done."
+    if covered is not None:
+        return f"Something else covers the element: {covered}; nothing was done."
+    return "No part of the element can be brought into view; nothing was done."
+
+
+async def press(page: Page, node: Params, aimed: Aim, button: str = "left", count: int = 1, modifiers: int = 0) -> None:
+    """Click the node where `aim` found it, again where it moved away meanwhile.
+
+    Raises:
+        ActionError: something else lay there each time; it saw nothing of the press.
+    """
+    for turn in range(TRIES):
+        await guard_others(page, page.frame_of(node), "press", aimed.into_frame)
+        await pointer.click(page, aimed.at, button, count, modifiers)
+        blocked = (await disarm(page))["blocked"]
+        if blocked is None:
+            return
+        if turn < TRIES - 1:
+            try:
+                aimed = await aim(page, node, rests=True)
+            except GoneError:
+                break
+    raise failure(f"The element moved away: {blocked} lies there now; nothing was done.")
+
+
+async def drag(page: Page, start: Params, end: Params) -> None:
+    """Drag one node onto another, both proven to lie free at once.
+
+    Raises:
+        ActionError: they cannot be shown at once, or something else lay where the drag began.
+    """
+    onto, taken = await aim(page, end), await aim(page, start)
+    onto_again, taken_again = await aim(page, end), await aim(page, start)
+    if (onto.at, taken.at) != (onto_again.at, taken_again.at):
+        await disarm(page)
+        raise failure("The two elements cannot be shown at once, or do not rest; nothing was done.")
+    await guard_others(page, page.frame_of(start), "press")
+    await pointer.drag(page, taken.at, onto.at)
+    if (blocked := (await disarm(page))["blocked"]) is not None:
+        raise failure(f"The element moved away: {blocked} lies there now; nothing was done.")
+
+
+async def guard_others(page: Page, frame: Frame, kind: str, lets_pass: bool = False) -> None:
+    """In the frames but this one no press, or key, is let through, unless `lets_pass`."""
+    others = [] if lets_pass else [other for other in page.frames if other.id != frame.id]
+    await asyncio.gather(*(_quietly(page, other, _ARM, kind) for other in others))
+
+
+async def disarm(page: Page) -> dict[str, Any]:
+    """What came of the press or the keys: whether they `reached` what was chosen, and what was `blocked`, or None."""
+    taken = await asyncio.gather(*(_quietly(page, frame, _TAKE) for frame in page.frames))
+    taken = [outcome for outcome in taken if outcome]
+    blocked = next((outcome["blocked"] for outcome in taken if outcome["blocked"] is not None), None)
+    return {"reached": any(outcome["reached"] for outcome in taken), "blocked": blocked}
+
+
+async def _quietly(page: Page, frame: Frame, function: str, *arguments: Any) -> Any:
+    """None where the frame is gone, has another document by now, or hangs."""
+    try:
+        return await page.run(function, *arguments, timeout_s=FRAME_TIMEOUT_S, frame=frame)
+    except RefusedError:
+        return None
+    except BrowserError:
+        if frame is page.frames.main and not page.activity.navigating:
+            raise
+        return None

@@ -1,0 +1,221 @@
+"""An action hits what was chosen or does nothing: clipped, covered, moving and nested elements, focus thieves."""
+
+import contextlib
+from http.server import ThreadingHTTPServer
+
+import pytest
+
+from data.action import ActionError, Drag
+from data.point_action import Write
+from environments.browser.aim import aim, press
+from tests.environments import points, website
+from tests.environments.conftest import OneBrowser
+from tests.environments.steps import click, do, write
+from tests.environments.website import find
+
+# What is pressed, typed into or changed says so in the title, from all frames of the page.
+TOLD = """<style>body { margin: 8px } button, a { display: block; height: 30px }</style>
+    <script>for (const kind of ["mousedown", "click", "input", "change"]) addEventListener(kind, (event) => {
+        const it = event.composedPath()[0].closest?.("[id]") ?? event.target;
+        top.document.title += ` ${kind} ${it.id}`;
+    }, true);</script><title>told:</title>"""
+ROWS = "".join(f"<button id=row{n}>Row {n}</button>" for n in range(9))
+BELOW = "<button id=all style='height:300px; width:100%'>Delete all</button>"
+PAGES = {
+    "/clipped": f"""<div style="height:70px; overflow:auto"><div style="height:200px; overflow:auto">
+        <div style="position:sticky; top:0; background:#fff; height:40px">Head</div>{ROWS}</div></div>{BELOW}""",
+    "/turned": f"""<div style="height:70px; width:300px; overflow:auto; transform:rotate(8deg) scale(.8)">{ROWS}</div>
+        {BELOW}""",
+    "/sideways": f"""<div style="width:200px; overflow:auto"><div style="width:900px; display:flex">
+        {ROWS.replace("<button", "<button style='width:90px; flex:none'")}</div></div>
+        <button id=all style="position:absolute; left:210px; top:0; width:600px; height:60px">Delete all</button>""",
+    "/framed-row": f"""<div style="height:90px; overflow:auto"><p style="height:60px"></p><iframe src="/inner-row"
+        style="width:300px; height:200px"></iframe></div>{BELOW}""",
+    "/inner-row": f"<div style='height:100px; overflow:auto'>{ROWS}</div>",
+    "/bar": f"""<p style="height:550px"></p>{ROWS}<p style="height:900px"></p>
+        <button id=all style="position:fixed; left:0; bottom:0; height:90px; width:100%">Accept all</button>""",
+    "/cut": f"<div style='height:0; overflow:clip'><button id=row5>Row 5</button></div>{BELOW}",
+    "/late": """<button id=row5>Row 5</button>
+        <button id=all style="display:none; position:fixed; inset:0; height:100%; width:100%">Delete all</button>""",
+    "/moves": """<button id=row5 style="position:absolute; left:0">Row 5</button><button id=all
+        style="position:absolute; left:0; top:60px; width:900px">Delete all</button><script>let n = 0;
+        setInterval(() => { row5.style.top = (n++ % 2) * 52 + 8 + 'px'; all.style.top = (n % 2) * 52 + 8 + 'px' }, 3)
+        </script>""",
+    "/no-events": """<div id=all onclick="1" style="height:200px"><button id=row5 style="pointer-events:none">Row 5
+        </button></div>""",
+    "/nested": """<a id=row5 href="#open" style="height:100px; width:300px; text-align:center">Row 5
+        <button id=all style="height:60px; width:240px; margin:auto">Delete all</button></a>""",
+    "/label": """<style>label { display:inline-block } input { position:absolute; opacity:0; width:1px }</style>
+        <label id=row5 style="width:300px; text-align:center">Row 5 <a id=all href="#terms" style="height:20px">Delete
+        all</a><input type=checkbox id=agree></label>""",
+    "/above-closed": """<button id=row5>Row 5</button><x-cover style="position:fixed; inset:0"></x-cover><script>
+        customElements.define("x-cover", class extends HTMLElement { constructor() { super();
+        this.attachShadow({mode: "closed"}).innerHTML = "<button style='height:99%; width:99%'>Delete all</button>" } })
+        </script>""",
+    "/thieves": """<input id=to aria-label="To" onfocus="from.focus()"><input id=from aria-label="From">
+        <input id=late aria-label="Late" oninput="if (value.length > 2) from.focus()">
+        <input id=slow aria-label="Slow" oninput="setTimeout(() => from.focus(), 200)">
+        <p onmousedown="event.preventDefault()"><input id=stays aria-label="Stays"></p>
+        <input id=code maxlength=1 aria-label="Code" oninput="next.focus()"><input id=next maxlength=1>
+        <span id=opens role=button tabindex=0 onclick="brought.hidden = false; brought.focus()">Find</span>
+        <input id=brought hidden>""",
+    "/closed": """<my-card></my-card><script>
+        customElements.define("my-card", class extends HTMLElement { constructor() { super();
+        this.attachShadow({mode: "closed"}).innerHTML = "<section><inner-card></inner-card></section>" } });
+        customElements.define("inner-card", class extends HTMLElement { constructor() {
+        super(); const root = this.attachShadow({mode: "closed"});
+        root.innerHTML = `<input aria-label="Coupon"><button>Upgrade</button>`;
+        root.querySelector("input").oninput = (event) => document.title = "coupon " + event.target.value;
+        root.querySelector("button").onclick = () => document.title = "upgraded" } });</script>""",
+    "/map": """<img src="data:image/gif;base64,R0lGODlhAQABAAAAACw=" usemap="#m" width=400 height=200><map name=m>
+        <area id=south shape=poly coords="380,0,400,0,400,20" href="#south" alt="South">
+        <area id=west shape=rect coords="0,0,200,200" href="#west" alt="West">
+        <area id=east shape=circle coords="300,100,80" href="#east" alt="East"></map>""",
+    "/turned-frame": """<div style="position:absolute; left:200px; top:80px; transform:rotate(20deg) scale(.6)"><iframe
+        src="/inner-turned" style="width:500px; height:300px; border:5px solid"></iframe></div>""",
+    "/inner-turned": f"""<iframe src="/inner-row" style="width:300px; height:150px; transform:rotate(-30deg);
+        margin:40px"></iframe>{BELOW}""",
+    "/drag-behind": """<div id=card role=button style="height:40px; width:90px">Card</div><div id=box role=button
+        style="height:40px; width:90px">Box</div><button id=all style="position:absolute; left:0; top:48px; width:99px;
+        height:60px">Delete all</button>""",
+}  # fmt: skip
+
+
+@pytest.fixture
+def url(site: ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch) -> str:
+    for path, page in PAGES.items():
+        monkeypatch.setitem(website.PAGES, path, TOLD + page)
+    return f"http://127.0.0.1:{site.server_address[1]}"
+
+
+def told(tree: str) -> str:
+    """The title of the page."""
+    return tree.split("RootWebArea '", 1)[1].split("'", 1)[0]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/clipped",
+        "/framed-row",
+        *(pytest.param(path, marks=pytest.mark.slow) for path in ("/turned", "/sideways", "/bar")),
+    ],
+)
+def test_what_is_cut_off_is_brought_into_view(browser: OneBrowser, url: str, path: str) -> None:
+    tree, notes = do(browser, url + path, click("Row 5"))
+    assert told(tree) == "told: mousedown row5 click row5" and notes == ""
+
+
+def test_what_is_under_another_stays_untouched(browser: OneBrowser, url: str) -> None:
+    reasons = {
+        "/cut": "can be brought into view",
+        "/no-events": "takes no clicks",
+        "/above-closed": "covers the element: <x-cover>",
+    }
+    for path, reason in reasons.items():
+        with pytest.raises(ActionError) as error:
+            do(browser, url + path, click("Row 5"))
+        assert reason in error.value.reason, path
+
+
+@pytest.mark.slow
+def test_what_moves_is_hit_or_nothing_is(browser: OneBrowser, url: str) -> None:
+    for _ in range(4):
+        with contextlib.suppress(ActionError):
+            assert press_by_id(browser, f"{url}/moves", "row5") == "told: mousedown row5 click row5"
+
+
+def test_what_comes_between_aim_and_press_is_not_pressed(browser: OneBrowser, url: str) -> None:
+    async def run() -> tuple[str, str]:
+        async with browser.page(f"{url}/late") as page:
+            await page.run("() => { elcano.marks[0] = document.getElementById('row5') }")
+            aimed = await aim(page, {"mark": 0})
+            await page.run("() => { document.getElementById('all').style.display = 'block' }")
+            with pytest.raises(ActionError) as error:
+                await press(page, {"mark": 0}, aimed)
+            return error.value.reason, await page.run("() => document.title")
+
+    reason, title = browser.wait(run())
+    assert 'covers the element: <button> "Delete all"' in reason and title == "told:"
+
+
+def test_controls_in_what_was_chosen_are_not_pressed(browser: OneBrowser, url: str) -> None:
+    tree, _ = do(browser, f"{url}/nested", click("link 'Row 5"))
+    assert told(tree) == "told: mousedown row5 click row5"
+    tree, _ = do(browser, f"{url}/label", click("StaticText 'Row 5"))
+    assert told(tree) == "told: mousedown row5 click row5 click agree input agree change agree"
+
+
+def test_text_goes_into_what_was_chosen(browser: OneBrowser, url: str) -> None:
+    page = f"{url}/thieves"
+    with pytest.raises(ActionError) as error:
+        do(browser, page, write("'To'", "Madrid"))
+    assert 'Nothing was typed: <input> "From" has the focus' in error.value.reason
+    tree, notes = do(browser, page, write("'Slow'", "Ma"))
+    assert 'ENTER was not pressed: <input> "From" has the focus.' in notes and "input from" not in told(tree)
+
+
+@pytest.mark.slow
+def test_text_stops_where_the_focus_is_taken(browser: OneBrowser, url: str) -> None:
+    page = f"{url}/thieves"
+    with pytest.raises(ActionError) as error:
+        do(browser, page, click("'From'"), write("'Stays'", "Madrid"))
+    assert 'Nothing was typed: <input> "From" has the focus' in error.value.reason
+    tree, notes = do(browser, page, write("'Late'", "Madrid"))
+    assert 'Typing stopped: <input> "From" took the focus. The textbox reads "Mad" now.' in notes
+    assert "input from" not in told(tree)
+
+
+@pytest.mark.slow
+def test_text_follows_where_the_page_leads(browser: OneBrowser, url: str) -> None:
+    """From one field of a code to the next, and from a button to the textbox that it brings."""
+    tree, _ = do(browser, f"{url}/thieves", write("'Code'", "12"))
+    assert "input code change code input next" in told(tree)
+    tree, notes = do(browser, f"{url}/thieves", write("'Find'", "words"))
+    assert "input brought" in told(tree) and "the textbox it stands for" in notes
+
+
+def test_closed_shadow_roots(browser: OneBrowser, url: str) -> None:
+    tree, notes = do(browser, f"{url}/closed", write("Coupon", "SAVE10"))
+    assert told(tree) == "coupon SAVE10" and notes == ""
+    assert told(do(browser, f"{url}/closed", click("Upgrade"))[0]) == "upgraded"
+    [(seen, said)] = points.do(browser, f"{url}/closed", lambda seen: Write("SAVE10", points.at(seen, "Coupon")))
+    assert told(seen.tree) == "coupon SAVE10"
+    assert said.startswith('Clicked <input type=text> "Coupon".') and 'reads "SAVE10" now' in said
+    [(seen, said)] = points.do(browser, f"{url}/closed", points.click("Upgrade"))
+    assert told(seen.tree) == "upgraded" and said == 'Clicked <button> "Upgrade".'
+
+
+@pytest.mark.parametrize("name", ["east", *(pytest.param(name, marks=pytest.mark.slow) for name in ("west", "south"))])
+def test_image_maps(browser: OneBrowser, url: str, name: str) -> None:
+    assert press_by_id(browser, f"{url}/map", name) == f"told: mousedown {name} click {name}"
+
+
+def test_frames_that_are_turned(browser: OneBrowser, url: str) -> None:
+    """In each other, and a row in it that its list cuts off."""
+    assert press_by_id(browser, f"{url}/turned-frame", "row5", depth=2) == "told: mousedown row5 click row5"
+
+
+def press_by_id(browser: OneBrowser, url: str, name: str, depth: int = 0) -> str:
+    """The title after a press on the element with this id, in the frame that lies so deep."""
+
+    async def run() -> str:
+        async with browser.page(url) as page:
+            frame = list(page.frames)[depth]
+            await page.run("(name) => { elcano.marks[0] = document.getElementById(name) }", name, frame=frame)
+            node = {"mark": 0, "frameId": frame.id}
+            await press(page, node, await aim(page, node))
+            return await page.run("() => document.title")
+
+    return browser.wait(run())
+
+
+def test_both_ends_of_a_drag_lie_free(browser: OneBrowser, url: str) -> None:
+    with pytest.raises(ActionError) as error:
+        do(browser, f"{url}/drag-behind", lambda tree: Drag(int(find(tree, "Card")), int(find(tree, "Box"))))
+    assert 'covers the element: <button> "Delete all"' in error.value.reason
+
+
+def test_text_at_a_point_goes_into_what_lies_there(browser: OneBrowser, url: str) -> None:
+    [(seen, said)] = points.do(browser, f"{url}/thieves", lambda seen: Write("Madrid", points.at(seen, "'To'")))
+    assert 'Nothing was typed: <input> "From" has the focus' in said and "input" not in told(seen.tree)

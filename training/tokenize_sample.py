@@ -1,0 +1,36 @@
+"""A sample of a shard as what a model is trained on."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from common.errors import UserError
+from training.collate import TokenizedSample
+from training.columns import ColumnJoin, SampleColumns
+from training.encoding import ConversationEncoder
+from training.pictures import FilePart, read_picture
+from training.sampled import SampledReply
+
+
+def tokenize(
+    encoder: ConversationEncoder,
+    sample_id: str,
+    fields: dict[str, Any],
+    images: Sequence[bytes | FilePart],
+    join: ColumnJoin | None = None,
+) -> TokenizedSample:
+    """A `TokenizedSample` of a shard's json member and image members, with the columns that `join` finds.
+
+    Raises:
+        UserError: as `ConversationEncoder.encode` and `ColumnJoin.of`, or the sampled tokens are none.
+    """
+    try:
+        sampled = SampledReply.of(fields)
+    except UserError as error:
+        raise UserError(f"sample {sample_id}: {error}") from None
+    pictures = [read_picture(sample_id, image) for image in images]
+    tokens = encoder.encode(sample_id, fields["conversations"], [picture.size for picture in pictures], sampled)
+    columns = join.of(sample_id, fields, tokens.loss_mask, tokens.behavior_logprobs) if join else SampleColumns()
+    version = sampled.weights_version if sampled else ""
+    return TokenizedSample(
+        sample_id, tokens.ids, tokens.loss_mask, pictures, columns, tokens.behavior_logprobs, version
+    )
