@@ -26,10 +26,3 @@ def error_line(error: Exception) -> str:
     if len(text) > _MOST_CHARS:
         text = f"{text[: _MOST_CHARS // 2]} ... {text[-_MOST_CHARS // 2 :]}"
     return f"error: {text}"
-
-
-def print_table(table: object) -> None:
-    """A `rich` table to standard output; what looks like markup in a cell is printed as it is."""
-    from rich.console import Console  # imported here: it takes longer than a small conversion
-
-    Console(markup=False, highlight=False).print(table)

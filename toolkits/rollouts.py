@@ -14,8 +14,8 @@ from common.files import read_json, read_lines
 from data.conversation import escape_special
 from data.outcome import Verdict
 from data.reward_model import reward_model_text, reward_model_turn
-from data.trajectory import INVALID, is_complete, list_trajectories, read_trajectory
-from toolkits.convert_trajectories_to_json import JUDGED, image_name, place_image, samples_of
+from data.trajectory import is_complete, list_trajectories, read_trajectory
+from toolkits.convert_trajectories_to_json import image_name, place_image, samples_of
 from toolkits.readers.steps import record, sample_id, text_field
 from toolkits.tree_tokens import TreeCutter
 
@@ -79,8 +79,7 @@ def _read_ours(folder: Path, image_dir: Path, round_id: int, last_n: int) -> Rol
     outcome = trajectory.outcome
     if outcome and outcome.verdict is Verdict.INVALID and outcome.judge:
         outcome = None  # the judge failed, not the trajectory
-    is_fault = trajectory.status == INVALID or (outcome is not None and outcome.verdict not in JUDGED)
-    if is_fault or not trajectory.steps:
+    if (outcome is not None and outcome.verdict.solved is None) or not trajectory.steps:
         return None
     samples, screenshots = zip(*samples_of(trajectory, round_id, last_n, TreeCutter.of(0, "")), strict=True)
     return Rollout(
@@ -89,7 +88,7 @@ def _read_ours(folder: Path, image_dir: Path, round_id: int, last_n: int) -> Rol
         case=reward_model_turn(trajectory.ques, trajectory).text,
         case_image=image_dir / image_name(samples[-1]["id"]),
         answered=trajectory.finished,
-        success=JUDGED[outcome.verdict] if outcome else None,
+        success=outcome.verdict.solved if outcome else None,
         screenshots=screenshots,
     )
 

@@ -7,14 +7,11 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-
 from collection.campaign.lease import LOCK_NAME, leases
 from collection.evaluation.summary import Attempt, read_attempts
 from common.errors import UserError
 from common.files import locked, read_object, write_json
+from common.tables import Table, print_table
 from data.action_spaces import NUMBERS
 from data.outcome import Verdict
 from data.task import Task
@@ -94,16 +91,12 @@ def print_status(output_dir: Path) -> None:
     """A table of states, to standard output."""
     found = states(output_dir)
     counts = Counter(state for _, state in found.values())
-    table = Table(box=box.SIMPLE, collapse_padding=True, pad_edge=False)
-    table.add_column("tasks", justify="right", no_wrap=True)
-    table.add_column("state", no_wrap=True)
-    table.add_column("")
+    table = Table([], ["tasks"], ["state", ""])
     for state, meaning in STATES.items():
         if counts[state]:
-            table.add_row(str(counts[state]), state, meaning)
-    table.add_section()
-    table.add_row(str(len(found)), "all", "")
-    Console().print(table)
+            table.add(str(counts[state]), state, meaning)
+    table.add(str(len(found)), "all", is_total=True)
+    print_table(table)
 
 
 def _running(output_dir: Path, task_ids: set[str]) -> set[str]:

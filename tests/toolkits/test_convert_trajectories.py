@@ -144,8 +144,8 @@ def test_samples_of_judged_trajectories_carry_rewards(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "only_success, expected, counts",
     [
-        (True, {"Shop--00001"}, [10, 1, 2, 1, 1, 1, 4, 4]),
-        (False, {"Shop--00001", "Shop--00002", "Shop--00003"}, [10, 3, 2, 0, 0, 1, 4, 12]),
+        (True, {"Shop--00001"}, [10, 1, 2, 1, 1, 0, 1, 4, 4]),
+        (False, {"Shop--00001", "Shop--00002", "Shop--00003"}, [10, 3, 2, 0, 0, 0, 1, 4, 12]),
     ],
 )
 def test_only_what_may_be_trained_on_is_kept(
@@ -155,8 +155,7 @@ def test_only_what_may_be_trained_on_is_kept(
     fill(tmp_path / "results")
     assert kept(convert(tmp_path / "results", tmp_path, only_success=only_success)) == expected
     output = capsys.readouterr().out
-    row = next(line for line in output.splitlines() if line.startswith("│"))
-    assert [int(cell) for cell in row.strip("│").split("│")] == counts
+    assert [*map(str, counts)] in [line.split() for line in output.splitlines()]
     for name in ("taskShop--7", "taskShop--8", "taskShop--9", "taskShop--10"):
         assert f"broken {name}" in output
     assert ("1 of those kept were judged a failure; --only_success" in output) is not only_success
