@@ -48,10 +48,9 @@ def main(config: Config) -> int:
         print(f"NUM_WORKERS={num_loaders}, not {config.num_workers}: one for each training sample", flush=True)
     steps = config.num_iters(num_samples)
     passes = steps * config.global_batch_size / num_samples
-    print(
-        f"{num_samples} samples, {config.global_batch_size} a step, {steps} steps: {passes:.3g} passes over them",
-        flush=True,
-    )
+    fewer = f"; TRAIN_EPOCHS=3 makes {3 * num_samples / config.global_batch_size:.0f} steps" if passes > _MANY else ""
+    told = f"{num_samples} samples, {config.global_batch_size} a step, {steps} steps"
+    print(f"{told}: {passes:.3g} passes over them{fewer}", flush=True)
     hosts = torchrun.Hosts(config.host_num, config.index, config.chief_ip, config.master_port)
     exit_code = torchrun.start("training.worker", ranks.per_host, hosts)
     if exit_code or is_complete(config):
@@ -187,5 +186,7 @@ def is_complete(config: Config) -> bool:
     return complete
 
 
+_MANY = 10
+"""Passes over the samples: more are seldom meant."""
 _OF_STATE = ("adam", "do", "num_workers")
 """Of a run's identity what says nothing of its last weights."""
