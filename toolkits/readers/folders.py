@@ -11,6 +11,7 @@ from typing import Any
 from common.errors import UserError
 from data.action import ActionError, Answer, parse_reply
 from data.action_spaces import NUMBERS, action_space
+from data.action_spaces.space import writable
 from data.images import opened, to_rgb
 from data.outcome import Outcome, Verdict
 from data.shard import image_type
@@ -62,6 +63,7 @@ class Tries:
 
     def add(self, kind: str, ques: str, web: str) -> tuple[Task, int]:
         """(task, number of the try from 0); a new task is called `<kind>--<number>`."""
+        ques, web = writable(ques), writable(web)
         name, tries = self._found.get((web, ques), (f"{kind}--{len(self._found) + 1}", 0))
         self._found[web, ques] = (name, tries + 1)
         return Task(id=name, ques=ques, web=web), tries
@@ -81,10 +83,12 @@ def write_folder(where: str, out_dir: Path, read: ForeignTrajectory) -> None:
     writer = TrajectoryWriter(out_dir / folder_name(read.task.id, read.run), read.task, source, prompt, read.run)
     try:
         for number, step in enumerate(read.steps, start=1):
-            writer.write_observation(number, step.tree, None, _png(f"{where}, step {number}", step.image))
-            kept = {"feedback": step.feedback, "shown": step.shown, "actions": step.actions}
-            writer.add_step(TrajectoryStep(number, url=step.url, reply=step.reply, **kept), step.tree)
-        writer.finish(FINISHED if read.answer is not None else MAX_STEPS, read.answer)
+            tree, reply, url, feedback = map(writable, (step.tree, step.reply, step.url, step.feedback))
+            writer.write_observation(number, tree, None, _png(f"{where}, step {number}", step.image))
+            kept = {"feedback": feedback, "shown": step.shown, "actions": step.actions}
+            writer.add_step(TrajectoryStep(number, url=url, reply=reply, **kept), tree)
+        answer = None if read.answer is None else writable(read.answer)
+        writer.finish(FINISHED if answer is not None else MAX_STEPS, answer)
     finally:
         writer.close()
     if read.outcome:
