@@ -75,7 +75,7 @@ class ScoreConfig(ModelOptions):
 
     @property
     def left_out_path(self) -> Path:
-        return self.output.with_name(f"{self.output.name}.left_out.json")
+        return self.output.with_name(f"{self.output.name}.left_out.jsonl")
 
     def made_of(self) -> dict[str, Any]:
         """What the file depends on."""

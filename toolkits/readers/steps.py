@@ -1,11 +1,13 @@
 """What the readers of trajectory lists share: lists of step dicts, checked, and the images that they name."""
 
+import contextlib
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from common.errors import UserError
+from common.terminal import in_short
 from data.rewarded_step import place_fields, round_of
 from toolkits.torch_file import plain, read_torch_file
 
@@ -79,9 +81,10 @@ def find_image(where: str, folder: Path, name: str) -> str:
     if ".." not in parts and "\0" not in name:
         for start in range(len(parts)):
             relative = PurePosixPath(*parts[start:])
-            if not relative.is_absolute() and (folder / relative).is_file():
-                return str(relative)
-    raise UserError(f"{where}: its image {name} is not in {folder}")
+            with contextlib.suppress(OSError):  # a name too long for any file
+                if not relative.is_absolute() and (folder / relative).is_file():
+                    return str(relative)
+    raise UserError(f"{where}: its image {in_short(name)} is not in {folder}")
 
 
 def record(identifier: str, images: Sequence[str], turns: Sequence[str], extra: dict[str, Any]) -> dict[str, Any]:
