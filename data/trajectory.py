@@ -23,6 +23,7 @@ from typing import Any
 from common.errors import UserError
 from common.fields import check_fields
 from common.files import parse_json, read_json, read_lines, write_json
+from common.terminal import in_short
 from data.action import CANNOT_EXECUTE, FORMAT_ERROR, ActionError, Answer, parse_reply
 from data.conversation import StepText
 from data.names import check_name
@@ -214,7 +215,7 @@ def read_trajectory(folder: str | Path) -> Trajectory:
     except UserError:
         raise
     except (LookupError, TypeError, ValueError, AttributeError, OSError) as error:
-        raise UserError(f"{folder}: not what a trajectory holds ({error!r})") from None
+        raise UserError(f"{folder}: not what a trajectory holds ({in_short(repr(error))})") from None
     check_fields(str(folder), trajectory)
     for step in trajectory.steps:
         if f"screenshot{step.number}.png" not in names:
