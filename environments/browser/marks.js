@@ -27,8 +27,17 @@
   };
   const belongs = (element, found) =>
     elcano.holds(element, found) || [...(element.labels ?? [])].some((label) => elcano.holds(label, found));
-  const boxesOf = (element) =>
-    rectsOf(element)
+  const budget = { left: 2000 };
+  const partOf = (element) => {
+    const part = elcano.partOf(element, budget);
+    return part ? [new DOMRect(part.x, part.y, part.width, part.height)] : [];
+  };
+  const boxesOf = (element) => {
+    const boxes = shownBoxes(element, rectsOf(element));
+    return boxes.length ? boxes : shownBoxes(element, partOf(element));
+  };
+  const shownBoxes = (element, rects) =>
+    rects
       .filter((box) => belongs(element, elcano.topmost(box.left + box.width / 2, box.top + box.height / 2)))
       .map((box) => [
         Math.max(0, box.left),

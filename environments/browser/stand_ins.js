@@ -1,5 +1,5 @@
-// Elements that are seen where something else has its box: areas of a picture, and controls behind their labels.
-// Added to `elcano` (world.js).
+// Elements that are seen elsewhere than where their box is: areas of a picture, controls behind their labels, what is
+// clipped, covered in part, or wrapped over lines. Added to `elcano` (world.js).
 () => {
   const isIn = (box) => box.width > 0 && box.height > 0 && box.right > 0 && box.bottom > 0 && box.left < innerWidth && box.top < innerHeight;
   const clipped = (box) => {
@@ -78,6 +78,37 @@
         const hit = isIn(box) ? middle(clipped(box)) : null;
         if (hit && elcano.holds(label, hit)) return { label, box };
       }
+    return null;
+  };
+
+  // What of a box the areas around the element let through.
+  const letThrough = (element, box) => {
+    let { left, top, right, bottom } = box;
+    for (let node = elcano.around(element); node && node !== document.body; node = elcano.around(node)) {
+      if (getComputedStyle(node).overflow === "visible") continue;
+      const area = node.getBoundingClientRect();
+      [left, top] = [Math.max(left, area.left), Math.max(top, area.top)];
+      [right, bottom] = [Math.min(right, area.right), Math.min(bottom, area.bottom)];
+    }
+    return clipped(new DOMRect(left, top, right - left, bottom - top));
+  };
+  const shares = [0.5, 0.1, 0.3, 0.7, 0.9];
+  // Of an element that is not hit in the center of its box the part that is, with the center where it is hit; null where
+  // none is found in `budget.left` tries, or the whole box is right.
+  elcano.partOf = (element, budget) => {
+    const isHit = (box) => budget.left-- > 0 && elcano.holds(element, middle(box));
+    const whole = element.getBoundingClientRect();
+    if ((isIn(whole) && elcano.holds(element, middle(whole))) || budget.left <= 0) return null;
+    const rects = [...element.getClientRects()].slice(0, 20).map((box) => letThrough(element, box));
+    const boxes = rects.filter((box) => box.width >= 1 && box.height >= 1).sort((one, other) => other.width - one.width);
+    const line = boxes.find(isHit);
+    if (line) return line;
+    for (const { x, y, width, height } of boxes)
+      for (const down of shares)
+        for (const across of shares) {
+          const part = { x: x + (across - 0.1) * width, y: y + (down - 0.1) * height, width: width / 5, height: height / 5 };
+          if (isHit(part)) return part;
+        }
     return null;
   };
   return 0;
