@@ -1,7 +1,7 @@
 // How much this document holds, which decides how it is read: [elements, characters of its longest text, characters of
 // addresses that hold data], its size, how large its pixels are, and its address: [..., width, height, devicePixelRatio, href]; and what is seen where
-// something else has its box (stand_ins.js): {box, role, name, checked, disabled} each, role null of areas. These are
-// remembered as `elcano.standIns`, each element followed by its label, or by itself.
+// something else has its box (stand_ins.js): {box, role, name, checked, disabled} each, role null where the tree knows it.
+// These are remembered as `elcano.standIns`, each element followed by its label, its picture, or itself.
 (mostStandIns) => {
   let elements = 0;
   let longest = 0;
@@ -33,6 +33,8 @@
         const file = element.type === "file" ? `: ${element.files[0]?.name ?? "No file chosen"}` : "";
         const name = `${element.ariaLabel || elcano.words(shown.label.innerText, 1000)}${file}`;
         remember(element, shown.label, shown.box, element.type === "file" ? "button" : element.type, name);
+      } else if (box && element.tagName === "AREA") {
+        remember(element, elcano.pictureOf(element), box, "link", element.ariaLabel || element.alt || element.title);
       } else if (box) remember(element, element, box, null, "");
     }
     for (const element of root.querySelectorAll(withData))

@@ -73,7 +73,7 @@ class Drawn:
         labels = []
         for _ in range(self._random.randint(1, 3)):
             name, kind = self._name(), self._random.choice(("radio", "checkbox"))
-            control = f"<input type={kind} name=group id={name} style='{hide}' data-n={name}>"
+            control = f"<input type={kind} name=group id={name} style='{hide}' aria-label={name} data-n={name}>"
             pad = f"style='display:inline-block; padding:{self._random.randint(2, 12)}px'"
             inside, beside = (
                 f"<label {pad} data-n={name}>{control}{name}</label>",
