@@ -13,8 +13,8 @@
   const inner = ["IFRAME", "FRAME"].includes(found.tagName);
   const used = (hit) => elcano.closest(hit, elcano.isUsable) ?? element;
   const isFound = (hit) => hit === found || (elcano.holds(element, hit) && used(hit) === element);
-  elcano.focusBefore = elcano.focused();
-  if (arms && !inner) elcano.guard.arm("press", (hit) => hit instanceof Element && (found.isConnected ? isFound(hit) : elcano.twinOf(element, hit) !== null));
+  elcano.noteFields();
+  if (arms && !inner) elcano.guard.arm("press", (hit) => hit instanceof Element && (found.isConnected ? isFound(hit) : elcano.isAgain(element, hit)), element);
   return {
     tag: target.tagName.toLowerCase(),
     type: target.tagName === "INPUT" ? target.type : "",

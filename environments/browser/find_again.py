@@ -9,14 +9,32 @@ from environments.browser.page import Page
 from environments.browser.tree import AXNode
 from environments.environment import Observation
 
+ALIKE = 0.6
 Look = tuple[str, str]  # role and name
 
 
 async def find_again(page: Page, seen: Observation, label: int) -> AXNode | None:
-    """The node that had this label, as the page has it now; None where that is not certain."""
+    """The node that had this label, as the page has it now; None where that is not certain. A node may be there and
+    show another thing by now, as lists do that use their rows again: the thing is what was chosen.
+    """
     now = await observe(page, "released", "marks" if "mark" in seen.nodes[label] else "tree")
     place = align(_looks(seen), list(seen.nodes).index(label), _looks(now))
-    return None if place is None else list(now.nodes.values())[place]
+    if place is not None:
+        return list(now.nodes.values())[place]
+    before = seen.nodes[label]
+    same = [node for node in now.nodes.values() if _is_same(before, node)]
+    return same[0] if same and _is_like(_look(before), _look(same[0])) else None
+
+
+def _is_same(one: AXNode, other: AXNode) -> bool:
+    """Whether they are one node of the document."""
+    kinds = ("backendDOMNodeId", "frameId")
+    return "backendDOMNodeId" in one and all(one.get(kind) == other.get(kind) for kind in kinds)
+
+
+def _is_like(one: Look, other: Look) -> bool:
+    """A counter or a clock in a name may have gone on."""
+    return one[0] == other[0] and SequenceMatcher(None, one[1], other[1]).ratio() >= ALIKE
 
 
 def align(before: Sequence[Look], index: int, after: Sequence[Look]) -> int | None:
