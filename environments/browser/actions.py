@@ -174,14 +174,17 @@ def _node(scene: Scene, label: int) -> AXNode:
 async def _aim(page: Page, scene: Scene, label: int) -> tuple[AXNode, Aim]:
     """The node with this label, found again where the page was drawn anew or its node shows something else, and a point
     of it."""
-    node, is_certain = _node(scene, label), False
+    node, shown = _node(scene, label), ""
     for _ in range(TRIES):
         with contextlib.suppress(GoneError, RefusedError):
             aimed = await aim(page, node)
-            if aimed.changed is None or is_certain:
+            if aimed.changed is None or aimed.changed == shown:
                 return node, aimed
+            shown = aimed.changed
         if page.closed or (again := await find_again(page, scene.seen, label)) is None:
             break
-        node, is_certain = again, True
+        if again.get("backendDOMNodeId") != node.get("backendDOMNodeId"):
+            shown = ""
+        node = again
     await disarm(page)
     raise GoneError

@@ -19,7 +19,10 @@ from environments.faults import BrowserError
 TRIES = 3  # of a press on what moves
 FRAME_TIMEOUT_S = 5.0
 _WAYS = ("first", "center", "start", "end")  # to scroll, in the order they are tried
-_ARM = "(kind) => { elcano.guard.arm(kind, () => false) }"
+OTHERS_MS = (
+    300  # frames that nothing was chosen in are guarded for so long: an action does not begin sooner after another
+)
+_ARM = "(kind, untilMs) => { elcano.guard.arm(kind, () => false, null, untilMs) }"
 _TAKE = "() => elcano.guard.take()"
 
 
@@ -120,9 +123,10 @@ async def press(page: Page, node: Params, aimed: Aim, button: str = "left", coun
         ActionError: something else lay there each time; it saw nothing of the press.
     """
     for turn in range(TRIES):
-        await guard_others(page, page.frame_of(node), "press", aimed.into_frame)
-        await pointer.click(page, aimed.at, button, count, modifiers)
-        came = await disarm(page)
+        frame = page.frame_of(node)
+        others = guard_others(page, frame, "press", aimed.into_frame)
+        await asyncio.gather(others, pointer.click(page, aimed.at, button, count, modifiers))
+        came = await disarm(page, frame)
         if (blocked := came["blocked"]) is None:
             return strayed(came)
         if turn < TRIES - 1:
@@ -155,32 +159,38 @@ async def drag(page: Page, start: Params, end: Params) -> str:
         await disarm(page)
         raise failure("The two elements cannot be shown at once, or do not rest; nothing was done.")
     frame, end_frame = page.frame_of(start), page.frame_of(end)
-    await guard_others(page, frame, "press")
     index = 0 if frame is end_frame else 1  # of the two that were aimed at last in a frame
     await page.run("(index) => { elcano.guard.letDrop(elcano.aims[index]) }", index, frame=end_frame)
-    await pointer.drag(page, taken.at, onto.at)
+    await asyncio.gather(guard_others(page, frame, "press", spares=end_frame), pointer.drag(page, taken.at, onto.at))
     came = await disarm(page)
     if came["blocked"] is not None:
         raise failure(f"The element moved away: {came['blocked']} lies there now; nothing was done.")
     return strayed(came)
 
 
-async def guard_others(page: Page, frame: Frame, kind: str, lets_pass: bool = False) -> None:
-    """In the frames but this one no press, or key, is let through, unless `lets_pass`."""
-    others = [] if lets_pass else [other for other in page.frames if other.id != frame.id]
-    await asyncio.gather(*(_quietly(page, other, _ARM, kind) for other in others))
+async def guard_others(
+    page: Page, frame: Frame, kind: str, lets_pass: bool = False, spares: Frame | None = None
+) -> None:
+    """In the frames but this one (and one that is spared) no press, or key, is let through, unless `lets_pass`."""
+    spared = {frame.id, spares.id if spares else frame.id}
+    others = [] if lets_pass else [other for other in page.frames if other.id not in spared]
+    await asyncio.gather(*(_quietly(page, other, _ARM, kind, OTHERS_MS) for other in others))
 
 
-async def disarm(page: Page) -> dict[str, Any]:
+async def disarm(page: Page, frame: Frame | None = None) -> dict[str, Any]:
     """What came of the press or the keys: whether they `reached` what was chosen, and what was `blocked` or came there
-    later (`strayed`), or None."""
-    taken = await asyncio.gather(*(_quietly(page, frame, _TAKE) for frame in page.frames))
-    taken = [outcome for outcome in taken if outcome]
-    first = {
+    later (`strayed`), or None. Other frames than this one are asked only if nothing came in it.
+    """
+    first = [page.frames.get(frame.id) or page.frames.main] if frame else []
+    taken = [outcome for one in first if (outcome := await _quietly(page, one, _TAKE))]
+    if not any(outcome["reached"] or outcome["blocked"] for outcome in taken):
+        rest = [other for other in page.frames if other not in first]
+        taken += [one for one in await asyncio.gather(*(_quietly(page, other, _TAKE) for other in rest)) if one]
+    came = {
         kind: next((outcome[kind] for outcome in taken if outcome[kind] is not None), None)
         for kind in ("blocked", "strayed")
     }
-    return {"reached": any(outcome["reached"] for outcome in taken), **first}
+    return {"reached": any(outcome["reached"] for outcome in taken), **came}
 
 
 async def _quietly(page: Page, frame: Frame, function: str, *arguments: Any) -> Any:

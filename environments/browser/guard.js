@@ -19,9 +19,10 @@
   // A page may move things while they are pressed: what follows must reach the same, or for a click what lies around it.
   const isRight = (hit, type) =>
     (type === "drop" && ticket.drops !== null ? ticket.drops(hit) : ticket.accepts(hit)) ||
-    (ticket.host !== null && ticket.host.isConnected && AROUND.has(type) && hit instanceof Node && elcano.holds(hit, ticket.host));
+    (AROUND.has(type) && ticket.around.has(hit));
+  const isOver = () => ticket !== null && performance.now() > ticket.until && (ticket = null) === null;
   const onPress = (event) => {
-    if (ticket?.kind !== "press" || !event.isTrusted) return;
+    if (isOver() || ticket?.kind !== "press" || !event.isTrusted) return;
     if (ticket.blocked === null && !event.type.endsWith("up")) {
       const hit = innermost(event);
       if (isRight(hit, event.type)) ticket.reached = true;
@@ -39,8 +40,8 @@
     field?.tagName === "INPUT" &&
     ((field.maxLength > 0 && field.value.length >= field.maxLength) || field.autocomplete === "one-time-code");
   const onKey = (event) => {
-    if (ticket?.kind !== "keys" || !event.isTrusted) return;
-    if (event.type === "keydown" && ticket.blocked === null) {
+    if (isOver() || ticket?.kind !== "keys" || !event.isTrusted) return;
+    if (event.type !== "keyup" && ticket.blocked === null) {
       const at = elcano.focused();
       if (at !== ticket.at && !(ticket.accepts(at) || (at?.tagName === "INPUT" && isFull(ticket.at))))
         ticket.blocked = at === null || at === document.body ? "nothing" : elcano.describe(at);
@@ -53,8 +54,14 @@
   for (const type of KEYS) addEventListener(type, onKey, { capture: true, passive: false });
   elcano.guard = {
     // For a press the element it is meant for, for keys the field that has the focus.
-    arm: (kind, accepts, host = null) =>
-      (ticket = { kind, accepts, host, at: host, drops: null, reached: false, blocked: null, strayed: null }),
+    arm: (kind, accepts, host = null, untilMs = Infinity) => {
+      const around = new Set();
+      for (let node = host; node; node = elcano.around(node)) around.add(node);
+      ticket = {
+        ...{ kind, accepts, around, at: host, drops: null, until: performance.now() + untilMs },
+        ...{ reached: false, blocked: null, strayed: null },
+      };
+    },
     // What is dragged may be dropped there.
     letDrop: (accepts) => {
       ticket.drops = accepts;

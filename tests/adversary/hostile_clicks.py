@@ -3,8 +3,8 @@
     python -m tests.adversary.hostile_clicks --minutes 15      # any number of pages; --seed begins elsewhere
 
 Overlays, moving and swapping elements, frames of two sites in transforms, lists that cut off, that use their rows again
-or are drawn anew, shadow roots, portals, nested controls, focus thieves. Each event that reaches the page is noted by the
-page itself, with the name of the control it reached; one that was not chosen is a wrong hit.
+or are drawn anew, shadow roots, portals, nested controls, focus thieves. Each event that reaches the page is noted by
+the page itself, with the name of the control it reached; one that was not chosen is a wrong hit.
 """
 
 import argparse
@@ -100,15 +100,18 @@ class Drawing:
                 return f"<label {c}><input type=checkbox style='position:absolute;opacity:0'>{name}</label>"
             case 7:
                 inner = self._name()
-                return f"<a {c} href='#x' style='display:inline-block;padding:8px'>{name} <button data-c={inner}>{inner}</button></a>"
+                nested = f"<button data-c={inner}>{inner}</button>"
+                return f"<a {c} href='#x' style='display:inline-block;padding:8px'>{name} {nested}</a>"
             case 8:
-                return f"<div {c} role=button tabindex=0 style='width:90px'><span style='pointer-events:none'>{name}</span></div>"
+                inner = f"<span style='pointer-events:none'>{name}</span>"
+                return f"<div {c} role=button tabindex=0 style='width:90px'>{inner}</div>"
             case 9:
                 return f"<span style='display:inline-block'>{self._shadow(name)}</span>"
             case 10:
                 return f"<button {c} style='pointer-events:none'>{name}</button>"
             case 11:
-                return f"<div {c} contenteditable role=textbox aria-label={name} style='width:120px;min-height:20px'></div>"
+                size = "width:120px; min-height:20px"
+                return f"<div {c} contenteditable role=textbox aria-label={name} style='{size}'></div>"
             case 12:
                 return f"<button {c} disabled>{name}</button>"
             case _:
@@ -121,7 +124,8 @@ class Drawing:
         )
         self.scripts.append(
             f"""const host = document.getElementById("h{name}"); if (host) {{ const root = host.attachShadow({{mode:
-            "{mode}"}}); root.innerHTML = "{inner}"; if ("{mode}" === "closed") {{ host.closed = true; hear(root, true) }} }}"""
+            "{mode}"}}); root.innerHTML = "{inner}";
+            if ("{mode}" === "closed") {{ host.closed = true; hear(root, true) }} }}"""
         )
         return f"<div id=h{name}></div>"
 
@@ -135,7 +139,8 @@ class Drawing:
                 return f"<p>{inner}</p>"
             case 1 | 2:  # a list that cuts off, in another one
                 rows = "".join(f"<div style='height:30px'>{self._control()}</div>" for _ in range(draw.randint(3, 9)))
-                box = f"<div style='height:{draw.choice([40, 70, 110])}px; width:260px; overflow:{draw.choice(['auto', 'auto', 'scroll', 'hidden', 'clip'])}'>{rows}</div>"
+                height, cut = draw.choice([40, 70, 110]), draw.choice(["auto", "auto", "scroll", "hidden", "clip"])
+                box = f"<div style='height:{height}px; width:260px; overflow:{cut}'>{rows}</div>"
                 return (
                     f"<div style='height:80px; overflow:auto'>{box}<p>{inner}</p></div>" if draw.random() < 0.4 else box
                 )
@@ -146,7 +151,8 @@ class Drawing:
                 return self._frame()
             case 6:
                 head = f"<div style='position:sticky; top:0; background:#eee; height:35px'>{self._control()}</div>"
-                return f"<div style='height:90px; overflow:auto'>{head}{'<br>'.join(self._control() for _ in range(8))}</div>"
+                rows = "<br>".join(self._control() for _ in range(8))
+                return f"<div style='height:90px; overflow:auto'>{head}{rows}</div>"
             case 7:
                 return self._rows()
             case _:
@@ -170,8 +176,9 @@ class Drawing:
             for name in (self._name() for _ in range(4))
         )
         self.scripts.append(
-            f"""const box = document.getElementById("rows{self.number}"); const look = box?.innerHTML; if (box && {self.random.random()} < .7)
-            setInterval(() => {{ box.innerHTML = look; if (Math.random() < .4) box.append(box.firstChild);
+            f"""const box = document.getElementById("rows{self.number}"); const look = box?.innerHTML;
+            if (box && {self.random.random()} < .7) setInterval(() => {{
+            box.innerHTML = look; if (Math.random() < .4) box.append(box.firstChild);
             if (Math.random() < .3) box.firstChild.remove() }}, {self.random.choice([20, 60, 200])})"""
         )
         return f"<div id=rows{self.number}>{rows}</div>"
@@ -192,7 +199,8 @@ class Drawing:
         )
         self.scripts.append(
             f"""addEventListener("{when}", () => {{ const all = [...document.querySelectorAll("[data-c]")];
-            const [one, other] = [{self._any()}, {self._any()}]; if (one && other && !one.contains(other) && !other.contains(one)) {{
+            const [one, other] = [{self._any()}, {self._any()}];
+            if (one && other && !one.contains(other) && !other.contains(one)) {{
             const mark = new Text(); one.replaceWith(mark); other.replaceWith(one); mark.replaceWith(other) }} }}, true)"""
         )
 
@@ -200,7 +208,8 @@ class Drawing:
         left, top, width, height = (self.random.randrange(0, 500) for _ in range(4))
         when = self.random.choice(["0", "0", "50", "400", "pointermove", "scroll", "focusin", "input", "flicker"])
         passes = self.random.choice(["", "", "pointer-events:none;"])
-        show = f"""const over = document.createElement("div"); over.className = "over"; over.dataset.c = "{self._name()}";
+        show = f"""const over = document.createElement("div");
+            over.className = "over"; over.dataset.c = "{self._name()}";
             over.style = "{passes} left:{left}px; top:{top}px; width:{width}px; height:{height}px";
             const show = () => document.body.append(over);"""
         if when == "flicker":
@@ -227,7 +236,8 @@ class Drawing:
             "PERIOD", str(self.random.choice([7, 50, 333]))
         )
         self.scripts.append(
-            f"""const it = document.createElement("input"); it.dataset.c = it.ariaLabel = "c{self.number}"; document.body.append(it); {how}"""
+            f"""const it = document.createElement("input"); it.dataset.c = it.ariaLabel = "c{self.number}";
+            document.body.append(it); {how}"""
         )
 
     def _scrolls(self) -> None:
@@ -254,7 +264,8 @@ class Drawing:
         self.scripts.append(
             f"""setInterval(() => {{ const all = [...document.querySelectorAll("button[data-c]")].filter((one) =>
             !one.children.length && one.textContent === one.dataset.c); const names = all.map((one) => one.dataset.c);
-            names.unshift(names.pop()); all.forEach((one, index) => {{ one.dataset.c = one.textContent = names[index] }})
+            names.unshift(names.pop()); all.forEach((one, index) => {{
+            one.dataset.c = one.textContent = names[index] }})
             }}, {self.random.choice([40, 150, 700])})"""
         )
 
@@ -264,8 +275,10 @@ class Drawing:
         self.scripts.append(
             f"""addEventListener("{self.random.choice(["mouseover", "focusin", "pointerdown"])}", (event) => {{
             const box = event.target.getBoundingClientRect?.(); if (!box || document.getElementById("portal")) return;
-            const menu = document.createElement("div"); menu.id = "portal"; menu.className = "over"; menu.dataset.c = menu.ariaLabel = "c{self.number}";
-            menu.style = `left:${{box.left - 20}}px; top:${{box.top + {self.random.choice([-10, 5, 30])}}}px; width:200px; height:90px`;
+            const menu = document.createElement("div"); menu.id = "portal"; menu.className = "over";
+            menu.dataset.c = menu.ariaLabel = "c{self.number}";
+            const top = box.top + {self.random.choice([-10, 5, 30])};
+            menu.style = `left:${{box.left - 20}}px; top:${{top}}px; width:200px; height:90px`;
             menu.innerHTML = "<button data-c=cmenu>menu</button>"; document.body.append(menu) }}, true)"""
         )
 
@@ -275,7 +288,7 @@ class Handler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
 
-    def do_GET(self) -> None:  # noqa: N802, the server's name for it
+    def do_GET(self) -> None:
         seed = self.path.strip("/").split("?")[0]
         page = Drawing(seed, seed.count(".")).page().replace("PORT", str(self.server.server_address[1])).encode()
         self.send_response(200)
