@@ -14,7 +14,8 @@ function (replaces) {
   const label = elcano.closest(host, (node) => node.tagName === "LABEL");
   const isEditor = focused.isContentEditable && elcano.holds(focused, host);
   const isTwin = !host.isConnected && elcano.isAgain(host, focused);
-  const isOwn = elcano.holds(host, focused) || isTwin || isEditor || label?.control === focused || isRelated;
+  const isContained = elcano.holds(host, focused) && elcano.isFieldOf(host, focused);
+  const isOwn = isContained || isTwin || isEditor || label?.control === focused || isRelated;
   const takesText = elcano.wayInto(label?.control ?? host) !== null;
   const isBrought = !takesText && elcano.isBrought(host, focused);
   const way = elcano.wayInto(focused);

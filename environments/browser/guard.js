@@ -56,7 +56,7 @@
     // For a press the element it is meant for, for keys the field that has the focus.
     arm: (kind, accepts, host = null, untilMs = Infinity) => {
       const around = new Set();
-      for (let node = host; node; node = elcano.around(node)) around.add(node);
+      for (let node = host && elcano.around(host); node; node = elcano.around(node)) around.add(node);
       ticket = {
         ...{ kind, accepts, around, at: host, drops: null, until: performance.now() + untilMs },
         ...{ reached: false, blocked: null, strayed: null },

@@ -91,6 +91,11 @@
     const shown = [...document.querySelectorAll(fields)].slice(0, 500).filter((one) => one.getClientRects().length > 0);
     elcano.before = { focused: elcano.focused(), shown: new Set(shown) };
   };
+  // Of something that holds several textboxes it is the one that the press gave the focus to.
+  elcano.isFieldOf = (host, focused) =>
+    host === focused ||
+    (host !== document.body && host !== document.documentElement &&
+      (host.querySelectorAll(fields).length < 2 || focused !== elcano.before?.focused));
   elcano.isBrought = (host, focused) => {
     if (focused === elcano.before?.focused) return false;
     if (!elcano.before?.shown.has(focused)) return true;

@@ -200,8 +200,8 @@ class Drawing:
         self.scripts.append(
             f"""addEventListener("{when}", () => {{ const all = [...document.querySelectorAll("[data-c]")];
             const [one, other] = [{self._any()}, {self._any()}];
-            if (one && other && !one.contains(other) && !other.contains(one)) {{
-            const mark = new Text(); one.replaceWith(mark); other.replaceWith(one); mark.replaceWith(other) }} }}, true)"""
+            if (one && other && !one.contains(other) && !other.contains(one)) {{ const mark = new Text();
+            one.replaceWith(mark); other.replaceWith(one); mark.replaceWith(other) }} }}, true)"""
         )
 
     def _covers(self) -> None:
