@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 
 from benchmarks.collection_sides import Row
 from benchmarks.figures import Figure, Load
+from common import tables
 from common.drawing import drawing
 
 
@@ -51,15 +51,14 @@ def _summary(rows: Sequence[Row], ours: Sequence[Row] | None) -> Summary:
 
 def print_table(rows: Sequence[Summary], observation: dict[str, Figure], load: Load) -> None:
     """Every row. On a busy machine trust the CPU: sides are measured one after the other, and others come and go."""
-    table = Table("sessions", "side", "steps/s", "ours x", "CPU ms/step", "ours x")
-    for title in ("MB/session", "p50 ms", "p95 ms", "failures"):
-        table.add_column(title)
+    columns = ("sessions", "steps/s", "ours x", "CPU ms/step", "ours x", "MB/session", "p50 ms", "p95 ms", "failures")
+    table = tables.Table(["side"], columns)
     for row in rows:
         speed, cpu = ("-" if one is None else str(one) for one in (row.time_x_ours, row.cpu_x_ours))
         figures = (row.steps_per_s, speed, row.cpu_ms_per_step, cpu, row.mb_per_session, row.p50_ms, row.p95_ms)
-        table.add_row(str(row.sessions), row.side, *map(str, figures), str(row.failures))
-    console = Console(width=200)
-    console.print(table)
+        table.add(row.side, str(row.sessions), *map(str, figures), str(row.failures))
+    console = Console()
+    tables.print_table(table, console)
     for row in rows:
         if row.side == "ours":
             console.print(f"our CPU ms/step with {row.sessions} sessions, last repeat:", row.cpu_ms_by_process)

@@ -29,14 +29,13 @@ from pathlib import Path
 from typing import Any
 
 from PIL import Image, ImageDraw
-from rich.console import Console
-from rich.table import Table
 
 sys.path[0] = str(Path(__file__).resolve().parent.parent)  # training.py lies in this folder and would hide the room
 
 from benchmarks.figures import Figure, plain, watched
 from common import cli
 from common.files import write_json
+from common.tables import Table, print_table
 from data.legacy import read_legacy_tar
 from data.shard import Sample, read_manifest, read_shard
 
@@ -217,10 +216,10 @@ def main(config: Config) -> None:
                 rows.append(measure_size(count, bases, Path(folder), config, check=not rows))
     kilobytes = sum(map(len, bases)) // len(bases) // 1000
     sizes = [f"{row['trajectories']} trajectories" for row in rows]
-    table = Table("", *sizes, title=f"screenshots of {kilobytes} kB")
+    table = Table([""], sizes, title=f"screenshots of {kilobytes} kB")
     for name in list(rows[0])[1:]:
-        table.add_row(name.replace("_", " "), *(str(row.get(name, "")) for row in rows))
-    Console().print(table)
+        table.add(name.replace("_", " "), *(str(row.get(name, "")) for row in rows))
+    print_table(table)
     print(load)
     if config.output:
         report = {"config": dataclasses.asdict(config), "load": dataclasses.asdict(load), "rows": plain(rows)}

@@ -17,12 +17,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Literal
 
-from rich.console import Console
-from rich.table import Table
-
 from common import cli
 from common.errors import UserError
 from common.files import write_json
+from common.tables import Table, print_table
 from models.registry import family
 from training.activations import activation_bytes
 from training.config import Config as TrainConfig
@@ -59,7 +57,7 @@ def main(config: Config) -> int:
         with ThreadPoolExecutor(config.jobs) as pool:
             measured = list(pool.map(lambda rank, options=options: measure(SHAPE, options, rank), ranks))
         results.append(compare(name, SHAPE, options, measured))
-        Console(width=140).print(table(results[-1]))
+        print_table(table(results[-1]))
     write_json(config.output, results)
     worst = max(abs(ratio - 1) for layout in results for rank in layout["ranks"] for ratio in rank["ratio"].values())
     print(f"the dry run is within {worst:.1%} of every row")
@@ -119,18 +117,16 @@ def compare(
 
 def table(layout: dict[str, Any]) -> Table:
     """GiB on a rank of each kind, and the dry run's."""
-    printed = Table(title=layout["layout"])
-    printed.add_column("GiB: measured / dry run")
-    for rank in layout["ranks"]:
-        printed.add_column(f"rank {rank['rank']}: stage {rank['stage']}, {rank['num_images']} images", justify="right")
+    ranks = [f"rank {rank['rank']}: stage {rank['stage']}, {rank['num_images']} images" for rank in layout["ranks"]]
+    printed = Table(["GiB: measured / dry run"], ranks, title=layout["layout"])
     for row in ROWS:
         cells = [f"{rank[row] / 2**30:.2f} / {rank['dry_run'][row] / 2**30:.2f}" for rank in layout["ranks"]]
-        printed.add_row(row, *cells)
+        printed.add(row, *cells)
     for part, title in (("sent_by_micro_batch", "sent a micro-batch"), ("sent_by_step", "sent a step, besides")):
         kinds = sorted({kind for rank in layout["ranks"] for kind in rank[part]})
         for kind in kinds:
             cells = [f"{rank[part].get(kind, 0) / 2**30:.2f}" for rank in layout["ranks"]]
-            printed.add_row(f"{title}: {kind}", *cells)
+            printed.add(f"{title}: {kind}", *cells)
     return printed
 
 

@@ -39,7 +39,7 @@ from server.engine import EngineConfig
 from server.hf_online_server import check_folder
 from server.vision_language_model import LoadOptions, VisionLanguageModel
 
-Side = Literal["published", "micro_batching", "ours_without_drafts", "ours"]
+Side = Literal["published", "micro_batching", "ours_without_drafts", "ours_without_caches", "ours"]
 BASELINES: tuple[Side, ...] = ("published", "micro_batching")
 _FEW = 8  # requests that a measurement has at least
 
@@ -136,7 +136,7 @@ def start(name: Side, model: VisionLanguageModel, config: Config) -> Any:
     options = EngineConfig(config.max_batch_size, max_queue=1024, prefill_chunk=config.prefill_chunk)
     if name == "ours_without_drafts":
         options = dataclasses.replace(options, max_draft_tokens=0)
-    return Ours(model, options, config.num_workers, config.last_n)
+    return Ours(model, options, config.num_workers, config.last_n, caches=name != "ours_without_caches")
 
 
 def compare(model: VisionLanguageModel, agents: int, prompt_tokens: int, config: Config) -> list[dict[str, Any]]:

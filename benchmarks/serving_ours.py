@@ -2,6 +2,7 @@
 
 import dataclasses
 import threading
+import uuid
 from collections.abc import Sequence as Listed
 
 import torch
@@ -50,9 +51,15 @@ class GivenEngine(Engine):
 
 
 class Ours:
-    """`num_workers` engines over the same weights; every session stays with one of them."""
+    """`num_workers` engines over the same weights; every session stays with one of them.
 
-    def __init__(self, model: VisionLanguageModel, config: EngineConfig, num_workers: int, last_n: int):
+    Without `caches` every image is another one each time it comes, so neither it nor what stands behind it was read.
+    """
+
+    def __init__(
+        self, model: VisionLanguageModel, config: EngineConfig, num_workers: int, last_n: int, caches: bool = True
+    ):
+        self._caches = caches
         self.engines = [GivenEngine(model, config) for _ in range(num_workers)]
         self._next_prompt = NextPrompt(last_n)
 
@@ -60,12 +67,14 @@ class Ours:
         """What the model would have said itself, token by token; what comes next is read ahead, as the server does."""
         engine = self.engines[int(request.session.partition("-")[0]) % len(self.engines)]
         images = from_predict(request.images)
+        if not self._caches:
+            images = [dataclasses.replace(image, key=f"{image.key} {uuid.uuid4()}") for image in images]
         messages = [{"role": turn["role"], "content": split_marks(turn["content"])} for turn in request.turns]
         prompt = build_prompt(messages, images, engine.model, engine.cache)
         recorded = Recorded(request.reply_ids)
         completion = engine.submit(prompt, Given(recorded=recorded), Options(session=request.session)).result()
         assert completion.token_ids == list(request.reply_ids)
-        if not request.last:  # the server would see an ANSWER
+        if self._caches and not request.last:  # the server would see an ANSWER
             threading.Thread(target=self._read_ahead, args=(engine, request, images)).start()
         return recorded.own
 

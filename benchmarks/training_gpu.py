@@ -14,6 +14,7 @@ import dataclasses
 import os
 import statistics
 import tempfile
+import time
 from pathlib import Path
 from typing import Any, Literal
 
@@ -67,6 +68,8 @@ class Config:
     """Rows hold as many samples as fit, else one each and padding."""
     freeze_vision: bool | None = None
     """The tower does not learn; None: as the family is trained by default."""
+    forward_only: bool = False
+    """As scoring reads samples: no gradients, no optimizer."""
     cpu: bool = False
     """A tiny model on two ranks of this CPU instead."""
     output: Path = Path("training_gpu.json")
@@ -119,7 +122,7 @@ def rank_main(config: Config) -> None:
     )
     layout.initialize(options.layout, seed=0)
     try:
-        measured = _measure(config, options, hf)
+        measured = (_measure_scoring if config.forward_only else _measure)(config, options, hf)
     except torch.OutOfMemoryError as error:
         raise UserError(
             f"{hf.get_text_config().num_hidden_layers} layers do not fit; give fewer --layers ({error})"
@@ -201,6 +204,35 @@ def _layers_that_fit(config: Config, options: train_config.Config) -> int:
     if few > usable:
         raise UserError(f"not even {least} layers of {config.shape} fit into this GPU; give a larger --tp")
     return min(most, least + int((usable - few) / (all_of_them - few) * (most - least)))
+
+
+def _measure_scoring(config: Config, options: train_config.Config, hf: Any) -> dict[str, float | str]:
+    """Samples/s of `score.sh`'s forward pass."""
+    from megatron.core.transformer.module import Float16Module
+
+    from training.modules.registry import model_class
+    from training.step import forward_only
+    from training.train import build_collator
+
+    model = model_class(family_of(hf))(hf, options.layout, options.trainable, None)
+    _draw_weights(model.eval())
+    chunk = Float16Module(model.config, model) if options.layout.bf16 else model
+    encoder = image_encoder(config, hf)
+    batches = _micro_batches(config, options, build_collator(options, encoder), encoder)
+    seconds = []
+    for _ in range(1 + config.steps):
+        begin = time.perf_counter()
+        forward_only([chunk], batches, options.seq_len, lambda batch, losses, non_loss_data=True: losses.sum())
+        if not config.cpu:
+            torch.cuda.synchronize()
+        seconds.append(time.perf_counter() - begin)
+    median = statistics.median(seconds[1:])
+    return {
+        "kernels": str(model.kernels),
+        "samples_per_s": options.global_batch_size / median,
+        "tokens_per_s": sum(sum(batch.lengths) for batch in batches) / median,
+        "step_seconds": median,
+    }
 
 
 def _measure(config: Config, options: train_config.Config, hf: Any) -> dict[str, float | str | None]:

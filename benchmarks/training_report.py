@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from benchmarks.figures import Figure, Load
 from benchmarks.training_jobs import Row
 from common.drawing import drawing
+from common.tables import Table, print_table
 
 BASELINES = ("Hugging Face", "plain loop")
 
@@ -64,27 +64,25 @@ def _text(figure: dict[str, float]) -> str:
 
 def print_tables(result: dict[str, Any]) -> None:
     """The sides, model by model, and packing against padding."""
-    console = Console(width=140)
+    console = Console()
     for model, count in result["parameters"].items():
         sides = [side for side in result["sides"] if side["model"] == model]
-        table = Table(title=f"{model}: {count / 1e6:.1f} M parameters, {sides[0]['tokens']} tokens a step")
-        for title in ("", "threads", "tokens/s", "tokens/CPU-s", *(f"x {name}" for name in BASELINES)):
-            table.add_column(title, justify="right" if title else "left")
+        title = f"{model}: {count / 1e6:.1f} M parameters, {sides[0]['tokens']} tokens a step"
+        figures = ("threads", "tokens/s", "tokens/CPU-s", *(f"x {name}" for name in BASELINES))
+        table = Table([""], figures, title=title)
         for side in sides:
             numbers = [_text(side["tokens_per_s"]), _text(side["tokens_per_cpu_s"])]
-            table.add_row(
-                side["side"], str(side["threads"]), *numbers, *(_text(side["times"][name]) for name in BASELINES)
-            )
-        console.print(table)
+            table.add(side["side"], str(side["threads"]), *numbers, *(_text(side["times"][name]) for name in BASELINES))
+        print_table(table, console)
     for lengths, rows in result["padding"].items():
-        table = Table(title=f"lengths of {lengths}: {rows[0]['tokens']} tokens, each once")
-        for title in ("", "computed", "tokens/s", "the last is times as fast", "per CPU-s", "busiest / mean"):
-            table.add_column(title, justify="right" if title else "left")
+        title = f"lengths of {lengths}: {rows[0]['tokens']} tokens, each once"
+        figures = ("computed", "tokens/s", "the last is times as fast", "per CPU-s", "busiest / mean")
+        table = Table([""], figures, title=title)
         for row in rows:
             work = f"{row['work']:.3f}" if row["work"] else ""
             times = (_text(row[name]) for name in ("packing_times", "packing_times_per_cpu_s"))
-            table.add_row(row["side"], str(row["computed"]), _text(row["tokens_per_s"]), *times, work)
-        console.print(table)
+            table.add(row["side"], str(row["computed"]), _text(row["tokens_per_s"]), *times, work)
+        print_table(table, console)
     console.print(str(Load(**result["load"])))
 
 

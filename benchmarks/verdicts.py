@@ -15,9 +15,6 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from rich import box
-from rich.table import Table
-
 from collection.config.judging import JudgeFlags
 from collection.evaluation.judge_agreement import agreement
 from collection.judges import oracle
@@ -28,7 +25,7 @@ from collection.judges.named import make_judge
 from collection.judges.prompts import RESPONSE, TASK
 from common import cli
 from common.stand_in import text_of
-from common.terminal import print_table
+from common.tables import Table, print_table
 from data.outcome import Verdict
 from data.task import Task
 from environments.sites.content import build
@@ -50,7 +47,7 @@ class Config:
 
 def main(config: Config) -> None:
     """One line for each kind of endpoint."""
-    table = Table("endpoint", "agreement", "false successes", "asked again once", "twice", "invalid", box=box.SIMPLE)
+    table = Table(["endpoint"], ["agreement", "false successes", "asked again once", "twice", "invalid"])
     with tempfile.TemporaryDirectory() as folder:
         cases = list(labeled(Path(folder), config.num_tasks))
         words_right = words_wrong = 0
@@ -63,7 +60,7 @@ def main(config: Config) -> None:
             again = Counter(outcome.raw.count(REPLY_SEPARATOR) for outcome in outcomes)
             labels = [label for _, _, label in cases]
             found = agreement(list(zip(labels, (outcome.verdict for outcome in outcomes), strict=True)))
-            table.add_row(
+            table.add(
                 kind,
                 f"{100 * (found['agreement'] or 0):.1f} %",
                 str(found["false_positives"]),
@@ -76,7 +73,7 @@ def main(config: Config) -> None:
                 words_wrong = sum(
                     word is Verdict.SUCCESS is not label for word, label in zip(words, labels, strict=True)
                 )
-        table.add_row("published test", f"{100 * words_right / len(cases):.1f} %", str(words_wrong), "-", "-", "0")
+        table.add("published test", f"{100 * words_right / len(cases):.1f} %", str(words_wrong), "-", "-", "0")
     print_table(table)
 
 

@@ -18,9 +18,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from rich import box
-from rich.table import Table
-
 from collection.config.proposals import ProposalsConfig
 from collection.endpoints.keys import base_key, endpoint_key
 from collection.judges.endpoint import Endpoint
@@ -34,7 +31,7 @@ from common.cli import run
 from common.errors import UserError
 from common.files import write_json
 from common.key_flags import hide_keys
-from common.terminal import print_table
+from common.tables import Table, print_table
 from data.task import Task, read_tasks, write_tasks
 
 MAX_ROUNDS = 6  # requests for a site until it has its tasks; each asks for what is still missing
@@ -143,9 +140,9 @@ def make_sources(config: ProposalsConfig, seeds: Sequence[Task]) -> list[Site]:
 
 def print_report(report: dict) -> None:
     """What became of the proposals, to standard output."""
-    table = Table("fate", "proposals", box=box.SIMPLE, pad_edge=False)
+    table = Table(["fate"], sentences=["proposals"])
     for name, value in report.items():
-        table.add_row(name, json.dumps(value) if isinstance(value, dict) else str(value))
+        table.add(name, json.dumps(value) if isinstance(value, dict) else str(value))
     print_table(table)
 
 

@@ -12,10 +12,11 @@ from typing import TypeVar
 from common.command_line import read
 from common.defaults import ROOT
 from common.errors import UserError
+from common.full_disk import full_disk_error
 from common.garbage import unsearched_at_end
 from common.limits import deferred
 from common.processes import reach_own_hosts_directly
-from common.terminal import printable
+from common.terminal import error_line
 
 Config = TypeVar("Config")
 Argument = TypeVar("Argument")
@@ -47,8 +48,8 @@ def parse(
 
 
 def guarded(main: Callable[[Argument], int | None], argument: Argument) -> int:
-    """Call `main(argument)`; a `UserError` becomes `error: ...` on stderr and 2, Ctrl-C becomes 130, and 141 means
-    that whoever read the output left (`| head`)."""
+    """Call `main(argument)`; a `UserError` or a full disk becomes `error: ...` on stderr and 2, Ctrl-C becomes 130, and
+    141 means that whoever read the output left (`| head`)."""
     reach_own_hosts_directly()
     unsearched_at_end()
     try:
@@ -60,9 +61,7 @@ def guarded(main: Callable[[Argument], int | None], argument: Argument) -> int:
         _flush()
         return code
     except UserError as error:
-        print(f"error: {printable(str(error))}", file=sys.stderr)
-        _drop_unread()
-        return 2
+        return _refused(error)
     except KeyboardInterrupt:
         _drop_unread()
         return 130
@@ -70,6 +69,16 @@ def guarded(main: Callable[[Argument], int | None], argument: Argument) -> int:
         if not _drop_unread():
             raise
         return 128 + signal.SIGPIPE
+    except Exception as error:
+        if full := full_disk_error(error):
+            return _refused(full)
+        raise
+
+
+def _refused(error: UserError) -> int:
+    print(error_line(error), file=sys.stderr)
+    _drop_unread()
+    return 2
 
 
 def _flush() -> None:

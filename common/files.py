@@ -32,8 +32,10 @@ def write_atomic(path: Path, content: str | bytes, flush: bool = True) -> None:
                 file.flush()
                 os.fsync(file.fileno())
         temporary.replace(path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            error.filename = str(path)  # a write that fails names none
         raise
 
 
@@ -70,6 +72,14 @@ def read_json(path: Path) -> Any:
         raise UserError(f"{path}: a folder, not a JSON file") from None
     except ValueError as error:
         raise UserError(f"{path}: not valid JSON ({error})") from None
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """`read_json` of a file that holds an object."""
+    found = read_json(path)
+    if not isinstance(found, dict):
+        raise UserError(f"{path}: not a JSON object, but {type(found).__name__}")
+    return found
 
 
 def make_folder(path: Path, what: str) -> None:

@@ -3,6 +3,7 @@
 import re
 
 _SHOWN_CHARS = 200
+_MOST_CHARS = 2000  # of an error: a value of a file may be part of it
 _TAGS = re.compile(r"(?is)<(script|style)\b.*?</\1>|<[^>]*>")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
@@ -19,8 +20,9 @@ def in_short(text: str) -> str:
     return printable(" ".join(text.split()))[:_SHOWN_CHARS]
 
 
-def print_table(table: object) -> None:
-    """A `rich` table to standard output; what looks like markup in a cell is printed as it is."""
-    from rich.console import Console  # imported here: it takes longer than a small conversion
-
-    Console(markup=False, highlight=False).print(table)
+def error_line(error: Exception) -> str:
+    """What a command prints of an error that a user can mend; the middle of an endless one is left out."""
+    text = printable(str(error))
+    if len(text) > _MOST_CHARS:
+        text = f"{text[: _MOST_CHARS // 2]} ... {text[-_MOST_CHARS // 2 :]}"
+    return f"error: {text}"

@@ -90,6 +90,14 @@ def is_critic(weights: Path) -> bool:
     return "policy" in _identity(weights)
 
 
+def unfinished(weights: Path) -> str:
+    """Where an iteration is of a run that did not come to its end; "" of one that did, and where nothing says so."""
+    planned, done = _identity(weights).get("train_iters"), weights.name.removeprefix("iter_")
+    if not isinstance(planned, int) or not done.isdecimal() or int(done) >= planned:
+        return ""
+    return f"step {int(done)} of {planned}: its run has not come to its end"
+
+
 def _identity(weights: Path) -> dict[str, Any]:
     path = weights / IDENTITY_FILE
     said = read_json(path) if path.exists() else None

@@ -20,11 +20,10 @@ import numpy as np
 import pyarrow
 import xxhash
 from pyarrow import compute, parquet
-from rich.table import Table
 
 from common.errors import UserError
 from common.files import make_folder, parse_json
-from common.terminal import print_table
+from common.tables import Table, print_table
 from data.parquet_file import is_list, is_number, read_all, read_schema, read_table
 
 ID, DIGEST, REWARD, OUTCOME, GROUP = "id", "digest", "reward", "outcome", "group"
@@ -212,7 +211,7 @@ def print_columns(path: Path) -> None:
     names_in(path)
     kinds = {field.name: field.type for field in read_schema(path)}
     table = read_table(path, [name for name, kind in kinds.items() if is_number(kind) or _is_numbers(kind)])
-    report = Table("column", "samples", "numbers", "not 0", "mean", "least", "most")
+    report = Table(["column"], ["samples", "numbers", "not 0", "mean", "least", "most"])
     for name in table.column_names:
         column = table.column(name)
         given = len(column) - column.null_count
@@ -221,7 +220,7 @@ def print_columns(path: Path) -> None:
         numbers = column.drop_null().to_numpy().astype(float)
         figures = (numbers.mean(), numbers.min(), numbers.max()) if len(numbers) else ()
         counts = (given, len(numbers), np.count_nonzero(numbers))
-        report.add_row(name, *map(str, counts), *(f"{n:.4g}" for n in figures))
+        report.add(name, *map(str, counts), *(f"{n:.4g}" for n in figures))
     print_table(report)
     print(f"{path}: {table.num_rows} samples")
 

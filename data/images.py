@@ -8,6 +8,7 @@ left out, and gray of 16 bits is cut off at 255, as there.
 import contextlib
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from common.errors import UserError
@@ -27,18 +28,19 @@ _FORMATS = ("PNG", "JPEG", "WEBP")  # Pillow knows sixty, of which EPS runs Ghos
 @contextlib.contextmanager
 def opened(file: Any) -> Iterator["Image.Image"]:
     """The image that a path or binary file holds, its header read; whatever breaks on it within the block is a
-    `UserError`."""
+    `UserError`, which names a path."""
     from PIL import Image  # imported here: a conversion of PNGs does without
 
+    where = f"{file}: " if isinstance(file, str | Path) else ""
     try:
         with Image.open(file, formats=_FORMATS) as image:
             if image.width * image.height > MAX_PIXELS:
-                raise UserError(f"an image of {image.width}x{image.height} pixels is too large")
+                raise UserError(f"{where}an image of {image.width}x{image.height} pixels is too large")
             yield image
     except UserError:
         raise
     except Exception as error:  # Pillow raises many kinds on broken files
-        raise UserError(f"an image is not a readable PNG, JPEG or WebP ({type(error).__name__})") from None
+        raise UserError(f"{where}an image is not a readable PNG, JPEG or WebP ({type(error).__name__})") from None
 
 
 def size_of(image: "Image.Image") -> tuple[int, int]:

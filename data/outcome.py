@@ -9,13 +9,20 @@ from common.fields import check_fields
 
 
 class Verdict(StrEnum):
-    """`INVALID` is a fault of browser, network, server or judge: never trained on, never the agent's failure."""
+    """`BLOCKED`: the website turned the agent away. `INFEASIBLE`: the task cannot be done. `INVALID`: a fault of
+    browser, network, server or judge."""
 
     SUCCESS = "success"
     FAILURE = "failure"
     BLOCKED = "blocked"
     INFEASIBLE = "infeasible"
     INVALID = "invalid"
+
+    @property
+    def solved(self) -> bool | None:
+        """Whether the agent solved its task. None of what tells nothing of the agent: it is in no success rate, has no
+        reward and is not trained on, and no judge is asked about it."""
+        return {Verdict.SUCCESS: True, Verdict.FAILURE: False}.get(self)
 
 
 @dataclasses.dataclass(frozen=True)

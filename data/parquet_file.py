@@ -14,6 +14,7 @@ import pyarrow
 from pyarrow import compute, parquet, types
 
 from common.errors import UserError
+from common.terminal import in_short
 from data.parquet_pages import BYTE_ARRAY, DELTA_BYTE_ARRAY, Column, pages_of, read_footer
 from data.parquet_pages import columns as schema_columns
 
@@ -94,8 +95,8 @@ def _opened(path: Path, **options: Any) -> Iterator[parquet.ParquetFile]:
     except FileNotFoundError:
         raise UserError(f"{path}: no such file of columns") from None
     except (pyarrow.ArrowException, OSError, ValueError, KeyError, OverflowError) as error:
-        said = next(iter(str(error).splitlines()), "") or type(error).__name__
-        raise UserError(f"{path}: not a Parquet file or a damaged one ({said[:200]})") from None
+        said = in_short(str(error)) or type(error).__name__
+        raise UserError(f"{path}: not a Parquet file or a damaged one ({said})") from None
 
 
 def _twice(names: Sequence[str]) -> str | None:

@@ -219,7 +219,8 @@ def read_manifest(folder: str | Path, verify: bool = False) -> dict[str, Any]:
     manifest = read_json(folder / "manifest.json")
     try:
         entries = [(shard["url"], shard["bytes"], *checksum(shard)) for shard in manifest["shards"]]
-        int(manifest["num_samples"])
+        if type(manifest["num_samples"]) is not int or type(manifest.get("format_version", 1)) is not int:
+            raise TypeError("a number that is none")
     except (TypeError, KeyError, ValueError) as error:
         raise UserError(f"{folder / 'manifest.json'}: not a shard manifest ({error!r}); convert again") from None
     for url, num_bytes, kind, digest in entries:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from common.errors import UserError
 from common.fields import check_fields
@@ -50,14 +51,23 @@ class Task:
 
     @property
     def site(self) -> str:
-        """The name reports group by: WebVoyager's `web_name`, else Mind2Web's `website`, else the host."""
-        return self.web_name or self.website or re.sub(r"^\w+://([^/:]+).*", r"\1", self.web)
+        """The name reports group by: WebVoyager's `web_name`, else Mind2Web's `website`, else the host; of an address
+        the host."""
+        return site_name(self.web_name or self.website or self.web)
 
     def to_json(self) -> dict[str, Any]:
         """The JSONL object; empty optional fields are left out."""
         fields = dataclasses.asdict(self)
         extra = fields.pop("extra")
         return {key: value for key, value in fields.items() if value not in ("", None, False)} | extra
+
+
+def site_name(name: str) -> str:
+    """Of an address the host, without user, password, port and path; any other name stays as it is."""
+    try:
+        return (urlsplit(name).hostname or name) if "://" in name else name
+    except ValueError:
+        return name
 
 
 _SPLIT = re.compile(r"-(IL|optim-\d+|test(-\d+)?|validation|human-extend)$")

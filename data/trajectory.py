@@ -23,6 +23,7 @@ from typing import Any
 from common.errors import UserError
 from common.fields import check_fields
 from common.files import parse_json, read_json, read_lines, write_json
+from common.terminal import in_short
 from data.action import CANNOT_EXECUTE, FORMAT_ERROR, ActionError, Answer, parse_reply
 from data.conversation import StepText
 from data.names import check_name
@@ -100,6 +101,11 @@ class Trajectory:
             raise UserError(f"{self.folder}: its run {self.run!r} is not a number")
 
     @property
+    def ended_by_others(self) -> Outcome | None:
+        """Of one that a fault or the website ended before the agent was done: its outcome, whatever a judge said."""
+        return outcome_by_end(self.status, self.reason)
+
+    @property
     def finished(self) -> bool:
         return self.status == FINISHED
 
@@ -174,6 +180,13 @@ def write_outcome(folder: Path, outcome: Outcome) -> None:
     write_json(folder / "outcome.json", outcome.to_json())
 
 
+def outcome_by_end(status: str, reason: str) -> Outcome | None:
+    """See `Trajectory.ended_by_others`."""
+    if status == INVALID:
+        return Outcome(Verdict.INVALID, reason or "the trajectory ended by a fault")
+    return Outcome(Verdict.BLOCKED, reason) if status == BLOCKED else None
+
+
 def read_outcome(folder: Path) -> Outcome | None:
     """The verdict, or None while unjudged."""
     path = folder / "outcome.json"
@@ -202,7 +215,7 @@ def read_trajectory(folder: str | Path) -> Trajectory:
     except UserError:
         raise
     except (LookupError, TypeError, ValueError, AttributeError, OSError) as error:
-        raise UserError(f"{folder}: not what a trajectory holds ({error!r})") from None
+        raise UserError(f"{folder}: not what a trajectory holds ({in_short(repr(error))})") from None
     check_fields(str(folder), trajectory)
     for step in trajectory.steps:
         if f"screenshot{step.number}.png" not in names:
@@ -232,7 +245,7 @@ def _read_ours(folder: Path) -> Trajectory:
         status=summary["status"],
         answer=summary["answer"],
         reason=summary["reason"],
-        outcome=read_outcome(folder),
+        outcome=outcome_by_end(summary["status"], summary["reason"]) or read_outcome(folder),
         provenance=summary["provenance"],
     )
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import numpy
 
-from common.files import read_json
+from common.files import read_object
 from elcano.console import duration
 from elcano.recipe import Recipe, Round, count_tasks
 
@@ -23,7 +23,7 @@ def brief(recipe: Recipe, done: Mapping[str, float], here_s: float) -> list[str]
     lines.append(f"  {recipe.start}: the starting policy is tested on {num_tests} tasks that it never trains on")
     lines += [f"  {round.name}: {_round(recipe, round)}, tested" for round in recipe.rounds]
     if recipe.reference:
-        measured = read_json(recipe.reference)
+        measured = read_object(recipe.reference)
         there_s = measured.get("machine_s")
         left_s = expected_s(recipe, measured, done) * (here_s / there_s if there_s else 1)
         where = "on this machine, as busy as it is now" if there_s else "on the machine where it was measured"
@@ -36,7 +36,7 @@ def left(recipe: Recipe, done: Mapping[str, float]) -> str:
     left, or nobody has measured this recipe."""
     if not (recipe.reference and done):
         return ""
-    measured = read_json(recipe.reference)
+    measured = read_object(recipe.reference)
     left_s = expected_s(recipe, measured, done)
     expected_so_far_s = expected_s(recipe, measured, {}) - left_s
     if not left_s or not expected_so_far_s:

@@ -16,7 +16,7 @@ from collection.config.commands import CandidatesConfig, ExplorationConfig, RunC
 from collection.config.proposals import ProposerFlags
 from common.defaults import ROOT
 from common.errors import UserError
-from common.files import read_json, write_json
+from common.files import read_object, write_json
 from common.flags import changed
 from common.limits import Checked, at_least, between
 from data.checkpoint_folder import is_megatron
@@ -267,7 +267,7 @@ def remember_recipe(recipe: Recipe, run_dir: Path) -> None:
     if not path.exists():
         write_json(path, now)
         return
-    began = read_json(path)
+    began = read_object(path)
     left_out = [round["name"] for round in began["rounds"][len(now["rounds"]) :]]
     if names := sorted(name for name in _differing(began, now) if name.split(".")[0] not in _MAY_CHANGE):
         gone_on = f"; it has gone on to {left_out[-1]}, which this one leaves out" if left_out else ""

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
-
+from common import tables
 from common.errors import UserError
 from common.files import read_json, write_json
 from common.significance import Change, compare, wilson
@@ -22,11 +21,13 @@ BESIDE = {
 """What may stand beside a round's policy, tested in `<run_dir>/<round>-<name>/`."""
 _STEEP = 0.25
 _COUNTS = {"success_rate", "num_tasks", "num_success", "num_invalid", "mean_steps"}
+_SUMS = ("num_tasks", "num_success", "num_invalid", "num_blocked", "num_infeasible")
 
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """One policy on the test tasks. `num_invalid` trajectories (faults) are in `num_tasks` but prove nothing.
+    """One policy on the test tasks. `num_invalid` of them (faults), `num_blocked` (websites turned the agent away) and
+    `num_infeasible` are in `num_tasks`, but prove nothing.
 
     `outcomes` tells of each other task's id whether it was solved, over several runs how often. `beside` are results to
     compare it with, `rates` those of the runs that this is the mean of.
@@ -38,6 +39,8 @@ class Result:
     num_success: int
     num_invalid: int
     mean_steps: float
+    num_blocked: int = 0
+    num_infeasible: int = 0
     outcomes: dict[str, float] = dataclasses.field(default_factory=dict)
     beside: dict[str, "Result"] = dataclasses.field(default_factory=dict)
     rates: tuple[float, ...] = ()
@@ -58,7 +61,8 @@ class Result:
     def interval(self) -> tuple[float, float]:
         """Wilson's of 95 %. Tasks are what is drawn at random: several runs on the same ones make it no smaller."""
         runs = max(1, len(self.rates))
-        return wilson(self.success_rate, (self.num_tasks - self.num_invalid) // runs)
+        num_left_out = self.num_invalid + self.num_blocked + self.num_infeasible
+        return wilson(self.success_rate, (self.num_tasks - num_left_out) // runs)
 
     def to_json(self) -> dict[str, Any]:
         """Without the tasks, which stand in `<round>/test/summary.json`."""
@@ -73,7 +77,7 @@ def mean_of(runs: Sequence[Result]) -> Result:
     if len(runs) == 1:
         return first
     shared = set.intersection(*(set(run.outcomes) for run in runs))
-    counts = {name: sum(getattr(run, name) for run in runs) for name in ("num_tasks", "num_success", "num_invalid")}
+    counts = {name: sum(getattr(run, name) for run in runs) for name in _SUMS}
     return Result(
         first.name,
         **counts,
@@ -124,30 +128,27 @@ def _with_change(results: Sequence[Result], number: int) -> dict[str, Any]:
 def print_table(results: Sequence[Result], seconds: dict[str, float]) -> None:
     """The table at the end of a run, and what a round changed on the tasks that both policies tried."""
     controlled = any("control" in result.beside for result in results)
-    table = Table(title="Success on the test tasks, by round")
-    table.add_column("round")
-    for title in ("success", "95 %", "solved"):
-        table.add_column(title, justify="right")
-    if controlled:
-        table.add_column("control", justify="right")
-    for title in ("invalid", "steps", "minutes"):
-        table.add_column(title, justify="right")
+    are_blocked = any(result.num_blocked for result in results)
+    left_out = [*(["blocked"] if are_blocked else []), "invalid"]
+    columns = ["success", "95 %", "solved", *(["control"] if controlled else []), *left_out, "steps", "minutes"]
+    table = tables.Table(["round"], columns, title="Success on the test tasks, by round")
     for result in results:
         minutes = sum(spent for stage, spent in seconds.items() if stage.startswith(f"{result.name}/")) / 60
         low, high = result.interval
         spread = f" ({', '.join(f'{100 * rate:.0f}' for rate in result.rates)})" if result.rates else ""
         control = result.beside.get("control")
-        table.add_row(
+        table.add(
             result.name,
             f"{result.success_rate:.1%}{spread}",
             f"{100 * low:.0f}-{100 * high:.0f}",
             f"{result.num_success}/{result.num_tasks}",
             *([f"{control.success_rate:.1%}" if control else ""] if controlled else []),
+            *([str(result.num_blocked)] if are_blocked else []),
             str(result.num_invalid),
             f"{result.mean_steps:.1f}",
             f"{minutes:.1f}",
         )
-    console.print(table)
+    tables.print_table(table, console)
     if changes := _comparisons(results):
         console.print("on the same tasks: points (95 %), tasks won:lost, p of the exact sign test")
     for what, change in changes:

@@ -12,7 +12,7 @@ from typing import Any
 
 from common.defaults import short
 from common.errors import UserError
-from common.files import read_json
+from common.files import read_object
 from common.terminal import printable
 from data.action import ActionError, parse_reply
 from data.task import SITES, SITES_PORT, Task, move_sites, read_tasks, write_tasks
@@ -45,7 +45,7 @@ def try_task(recipe: Recipe, run_dir: Path, executor: Executor, ques: str, web: 
         _say(f"the policy of {name} on {there.web}: {printable(ques)}")
         config = dataclasses.replace(recipe.testing, api_localhost=(url,), temperature=0, judge="none")
         stages.browse(own, config, file, output_dir, port)
-    ended = read_json(folder / "trajectory.json")
+    ended = read_object(folder / "trajectory.json")
     _say(f"it ended: {ended['status']}, answer: {printable(str(ended.get('answer')))}")
     _say(f"look: elcano view {short(run_dir)} (set {NAME}, {folder.name})")
 

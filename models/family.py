@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from common.errors import UserError
-from common.files import read_json
+from common.files import read_object
 from models.image_settings import ImageSettings
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Family:
             UserError: there is none, or it is another family's.
         """
         path = Path(folder) / "config.json"
-        fields = read_json(path)
+        fields = read_object(path)
         if fields.get("model_type") != self.name:
             raise UserError(f"{path}: model_type is {fields.get('model_type')!r}, not {self.name}")
         from transformers import CONFIG_MAPPING

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from common.files import read_json, write_json
+from common.files import read_object, write_json
+from common.terminal import in_short
 from data.image_recipe import ImageRecipe
 from models.family import Family
 from models.image_settings import ImageSettings
@@ -44,7 +45,7 @@ def load_processor(folder: Path, override: ImageSettings | None = None, say: Cal
     try:
         processor = (kind or Family()).load_processor(folder)
     except Exception as error:  # transformers raises many kinds; to the user they all mean a folder that is not whole
-        line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        line = in_short(str(error)) or type(error).__name__
         raise UserError(f"{folder}: its processor does not load ({line})") from None
     if processor.chat_template is None and kind is not None and kind.chat_template is not None:
         processor.chat_template = kind.chat_template
@@ -125,7 +126,7 @@ def write_chat_template(folder: Path) -> None:
     folder, kind = Path(folder), _family(folder)
     own = any((folder / name).exists() for name in (_TEMPLATE, "chat_template.json"))
     if (folder / _PROCESSOR).exists():
-        own = own or "chat_template" in read_json(folder / _PROCESSOR)
+        own = own or "chat_template" in read_object(folder / _PROCESSOR)
     if not own and kind is not None and kind.chat_template is not None:
         (folder / _TEMPLATE).write_text(kind.chat_template)
 
@@ -135,8 +136,10 @@ def _image_values(folder: Path) -> list[tuple[Path, dict[str, Any], dict[str, An
     found = []
     for name in (_PROCESSOR, _IMAGES):
         path = Path(folder) / name
-        content = read_json(path) if path.exists() else {}
+        content = read_object(path) if path.exists() else {}
         values = content if name == _IMAGES else content.get(_NESTED)
+        if not isinstance(values, dict | None):
+            raise UserError(f"{path}: its {_NESTED} is no object")
         if values:
             found.append((path, content, values))
     return found
@@ -189,5 +192,5 @@ def _published(folder: Path) -> ImageSettings | None:
 def _family(folder: Path) -> Family | None:
     """None where there is no configuration of a family that is known here."""
     path = Path(folder) / "config.json"
-    name = read_json(path).get("model_type") if path.exists() else None
+    name = read_object(path).get("model_type") if path.exists() else None
     return named(name) if name in NAMES else None

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from common.files import read_json
+from common.files import read_object
 from models.family import Family
 
 NAMES = (
@@ -39,7 +39,7 @@ def family_of(config: Any) -> Family:
 def family(folder: Path) -> Family:
     """The family of the Hugging Face files in `folder`; `UserError` for one that is not supported."""
     path = Path(folder) / "config.json"
-    name = read_json(path).get("model_type")
+    name = read_object(path).get("model_type")
     if name not in NAMES:
         raise UserError(f"{path}: model_type is {name!r}; supported: {', '.join(NAMES)}")
     return named(name)

@@ -94,7 +94,10 @@ class Replica:
         """Its address and its weights version; raises `UserError` when it ends instead of serving."""
         url = self.process.address()
         with BoundedClient(timeout=_HEALTH_S, trust_env=False) as client:
-            health = said_health(client.get(f"{url}/health"))
+            try:
+                health = said_health(client.get(f"{url}/health"))
+            except httpx.HTTPError as error:
+                raise UserError(f"the replica at {url} does not answer: {error or type(error).__name__}") from None
         if health is None:
             raise UserError(f"the replica at {url} does not say how it is")
         return url, health["weights_version"]

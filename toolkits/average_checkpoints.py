@@ -15,7 +15,7 @@ from typing import Annotated
 
 from common import cli
 from common.errors import UserError
-from common.files import read_json
+from common.files import read_object
 from common.garbage import unsearched
 from common.limits import Checked, above
 
@@ -77,7 +77,7 @@ def mean(tensors: Sequence[torch.Tensor], shares: Sequence[float]) -> torch.Tens
 
 def _check_same(folder: Path, weights: dict[str, StoredTensor], other: Path, others: dict[str, StoredTensor]) -> None:
     """`UserError` where two checkpoints have not the same tensors."""
-    kinds = [read_json(each / "config.json").get("model_type") for each in (folder, other)]
+    kinds = [read_object(each / "config.json").get("model_type") for each in (folder, other)]
     if kinds[0] != kinds[1]:
         raise UserError(f"{folder} is {kinds[0]}, {other} is {kinds[1]}: only checkpoints of one model have a mean")
     differing = sorted(

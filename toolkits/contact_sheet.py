@@ -8,6 +8,8 @@ from typing import Any
 
 from PIL import Image, ImageDraw, ImageFont
 
+from data.images import opened
+
 WIDTH, HEIGHT, MARGIN, LINE = 320, 240, 12, 17
 NUM_ACROSS = 4
 SHOWN = ("value_1", "value_2", "instruction_value", "q_1", "q_2", "advantage", "weight", "share", "reward")
@@ -30,7 +32,7 @@ def contact_sheet(trace: dict[str, Any], screenshots: Sequence[Path]) -> bytes:
     draw.text((MARGIN, MARGIN), "\n".join(title), "black", font, spacing=4)
     for number, (lines, path) in enumerate(zip(said, screenshots, strict=True)):
         x, y = MARGIN + number % across * (WIDTH + MARGIN), top + number // across * height
-        with Image.open(path) as picture:
+        with opened(path) as picture:
             small = picture.convert("RGB")
             small.thumbnail((WIDTH, HEIGHT))
         sheet.paste(small, (x, y))

@@ -18,6 +18,7 @@ from common import cli
 from common.errors import UserError
 from common.files import read_json
 from common.limits import Checked
+from common.terminal import in_short
 from data.action import CANNOT_EXECUTE, FORMAT_ERROR, ActionError
 from data.action_spaces import NUMBERS, action_space
 from data.action_spaces.space import ActionSpace, CannotRenderError
@@ -137,9 +138,17 @@ def _boxes(folder: Path, number: int) -> dict[int, list[float]]:
     """By label; OpenWebVoyager's raw nodes tell them, too."""
     for name in (f"boxes{number}.json", f"accessibility_tree{number}.json"):
         if (folder / name).exists():
-            found = read_json(folder / name).items()
-            return {int(label): box["union_bound"] if isinstance(box, dict) else box for label, box in found}
+            return _read_boxes(folder / name)
     return {}
+
+
+def _read_boxes(path: Path) -> dict[int, list[float]]:
+    found = read_json(path)
+    try:
+        boxes = {int(label): box["union_bound"] if isinstance(box, dict) else box for label, box in found.items()}
+        return {label: [float(number) for number in box] for label, box in boxes.items()}
+    except (AttributeError, TypeError, ValueError, KeyError, OverflowError) as error:
+        raise UserError(f"{path}: not boxes by label ({in_short(repr(error))})") from None
 
 
 if __name__ == "__main__":

@@ -29,26 +29,24 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-from rich.table import Table
-
 from common import cli
 from common.errors import UserError
 from common.limits import Checked, at_least
 from common.parallel import run_parallel
 from common.spool import Spool
-from common.terminal import print_table
+from common.tables import Table, print_table
 from data import correction as corrections
 from data.conversation import build_conversation
 from data.image_check import check_image
 from data.outcome import Verdict
 from data.rewarded_step import reward_fields
+from data.sampling import drawn_otherwise
 from data.trajectory import MAX_STEPS, Trajectory, is_complete, list_trajectories, read_trajectory
 from data.whole_trajectory import join_steps
 from toolkits.sample_records import encode_record
 from toolkits.tree_tokens import TreeCutter
 
 _SENDERS = {"user": "human", "assistant": "gpt"}
-JUDGED = {Verdict.SUCCESS: True, Verdict.FAILURE: False}
 _CHUNK = 8  # trajectories handed to a worker at a time
 _FILES = {
     "trajectory.json",
@@ -191,14 +189,14 @@ def sort_out(
     except Exception as error:  # a folder from anywhere can be broken in any way, and must not stop the others
         return "broken", None, " ".join(str(error).split()) or type(error).__name__
     outcome = trajectory.outcome
-    if outcome is not None and outcome.verdict is Verdict.INVALID:
-        return "invalid", trajectory, ""
+    if outcome is not None and outcome.verdict in (Verdict.INVALID, Verdict.BLOCKED):
+        return outcome.verdict.value, trajectory, ""
     is_done = trajectory.finished or (keep_unfinished and trajectory.status == MAX_STEPS)
     if not is_done or not trajectory.steps:
         return "unfinished", trajectory, ""
     if (only_success or only_judged) and (outcome is None or (judges and outcome.judge not in judges)):
         return "unjudged", trajectory, ""
-    if only_judged and outcome.verdict not in JUDGED:
+    if only_judged and outcome.verdict.solved is None:
         return "unjudged", trajectory, ""
     if only_success and not outcome.success:
         return "failed", trajectory, ""
@@ -213,8 +211,8 @@ def samples_of(
     steps = [dataclasses.replace(step, tree=cutter.cut(step.tree)) for step in whole]
     ids = [sample_id(trajectory, round_id, step.number) for step in trajectory.steps]
     is_own_prompt = read_the_prompt_of_samples(trajectory, last_n)
-    verdict = trajectory.outcome.verdict if trajectory.outcome else None
-    rewards = reward_fields(ids, JUDGED[verdict]) if verdict in JUDGED else [{}] * len(ids)
+    solved = trajectory.outcome.verdict.solved if trajectory.outcome else None
+    rewards = [{}] * len(ids) if solved is None else reward_fields(ids, solved)
     pairs = []
     for count, step in enumerate(trajectory.steps, start=1):
         conversation = build_conversation(trajectory.ques, steps[:count], last_n)
@@ -228,6 +226,7 @@ def samples_of(
             sample |= {"token_ids": step.token_ids, "weights_version": step.weights_version}
             if step.logprobs and is_own_prompt and steps[count - 1] == whole[count - 1]:
                 sample |= {"logprobs": step.logprobs, "prompt_tokens": step.prompt_tokens}
+                sample |= {"sampling": sampling} if (sampling := drawn_otherwise(step.sampling)) else {}
         pairs.append((sample, trajectory.screenshot(step.number)))
     return pairs
 
@@ -347,6 +346,7 @@ def _print_report(config: Config, folders: list[Path], spool: Spool) -> None:
         "unfinished",
         "failed",
         "unjudged",
+        "blocked",
         "invalid",
         "broken",
     ]
@@ -355,8 +355,8 @@ def _print_report(config: Config, folders: list[Path], spool: Spool) -> None:
     for name, entry in entries.items():
         if entry["why"]:
             print(f"{entry['fate']} {name}: {entry['why']}")
-    table = Table("read", *fates, "samples")
-    table.add_row(str(len(folders)), *(str(counts[fate]) for fate in fates), str(len(spool.names)))
+    table = Table([], ["read", *fates, "samples"])
+    table.add(str(len(folders)), *(str(counts[fate]) for fate in fates), str(len(spool.names)))
     print_table(table)
     if num_unlike := sum(entry.get("num_unlike", 0) for entry in entries.values()):
         print(

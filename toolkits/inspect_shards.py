@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from PIL import Image, ImageDraw
-from rich.table import Table
 
 from common import cli
 from common.errors import UserError
 from common.files import read_json, write_json
-from common.terminal import print_table
+from common.tables import Table, print_table
 from data.action import ActionError, parse_reply
 from data.images import opened, size_of, to_rgb
 from data.legacy import read_legacy_tar
@@ -203,13 +202,13 @@ def write_contact_sheet(path: Path, tiles: list[Image.Image], columns: int = 4) 
 
 
 def _print(folder: Path, numbers: dict[str, Any]) -> None:
-    table = Table("", "", title=str(folder), show_header=False)
+    table = Table([""], sentences=[""], title=str(folder))
     for name, value in numbers.items():
         if isinstance(value, dict):
             value = "\n".join(f"{key}: {count}" for key, count in value.items()) or "none"
         elif isinstance(value, int):
             value = f"{value:,}"
-        table.add_row(name, str(value))
+        table.add(name, str(value))
     print_table(table)
 
 

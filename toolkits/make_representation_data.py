@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-from PIL import Image
 
 from common import cli
 from common.errors import UserError
 from common.files import write_atomic
 from common.limits import Checked, at_least
 from data.changed_screen import with_question
+from data.images import opened
 from data.reward_model import NO, YES
 from data.rewarded_step import place_fields
 from data.shard import Sample
@@ -74,7 +74,7 @@ def difference(before: Path, after: Path) -> float:
     """The mean squared difference of two screenshots at a quarter of their size; of other sizes, infinite."""
     pixels = []
     for path in (before, after):
-        with Image.open(path) as image:
+        with opened(path) as image:
             small = image.convert("RGB").resize((max(1, image.width // 4), max(1, image.height // 4)))
         pixels.append(np.asarray(small, dtype=float))
     first, second = pixels

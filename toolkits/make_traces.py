@@ -84,7 +84,7 @@ def trace(trajectory: Trajectory, round_id: int, rows: Rows, beside: Path) -> di
     for step in trajectory.steps:
         key = sample_id(trajectory, round_id, step.number)
         own = rows.get(key, {})
-        others = enumerate(own.get("candidates") or (), 1)
+        others = enumerate(_texts(own.get("candidates")), 1)
         steps.append(
             {
                 "number": step.number,
@@ -111,6 +111,10 @@ def _joined(paths: Sequence[Path]) -> Rows:
         for row in read_rows(path):
             rows.setdefault(row[ID], {}).update(row)
     return rows
+
+
+def _texts(value: Any) -> list[str]:
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
 
 
 def _numbers(row: dict[str, Any]) -> dict[str, float]:

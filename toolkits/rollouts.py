@@ -14,8 +14,8 @@ from common.files import read_json, read_lines
 from data.conversation import escape_special
 from data.outcome import Verdict
 from data.reward_model import reward_model_text, reward_model_turn
-from data.trajectory import INVALID, is_complete, list_trajectories, read_trajectory
-from toolkits.convert_trajectories_to_json import JUDGED, image_name, place_image, samples_of
+from data.trajectory import is_complete, list_trajectories, read_trajectory
+from toolkits.convert_trajectories_to_json import image_name, place_image, samples_of
 from toolkits.readers.steps import record, sample_id, text_field
 from toolkits.tree_tokens import TreeCutter
 
@@ -79,8 +79,7 @@ def _read_ours(folder: Path, image_dir: Path, round_id: int, last_n: int) -> Rol
     outcome = trajectory.outcome
     if outcome and outcome.verdict is Verdict.INVALID and outcome.judge:
         outcome = None  # the judge failed, not the trajectory
-    is_fault = trajectory.status == INVALID or (outcome is not None and outcome.verdict not in JUDGED)
-    if is_fault or not trajectory.steps:
+    if (outcome is not None and outcome.verdict.solved is None) or not trajectory.steps:
         return None
     samples, screenshots = zip(*samples_of(trajectory, round_id, last_n, TreeCutter.of(0, "")), strict=True)
     return Rollout(
@@ -89,14 +88,14 @@ def _read_ours(folder: Path, image_dir: Path, round_id: int, last_n: int) -> Rol
         case=reward_model_turn(trajectory.ques, trajectory).text,
         case_image=image_dir / image_name(samples[-1]["id"]),
         answered=trajectory.finished,
-        success=JUDGED[outcome.verdict] if outcome else None,
+        success=outcome.verdict.solved if outcome else None,
         screenshots=screenshots,
     )
 
 
 def read_trace(path: Path, round_id: int) -> Rollout | None:
     """One of WebRL's traces. A step's earlier rounds show their short `prompt`, the newest its whole `html`."""
-    steps = _read_lines(path)
+    steps = read_trace_lines(path)
     if not steps:
         return None
     fields = [
@@ -110,7 +109,7 @@ def read_trace(path: Path, round_id: int) -> Rollout | None:
         turns += _round(task, count - 1, fields[count - 1], "html")
         samples.append(record(sample_id("webrl", _number(path), round_id, count), [], turns, {}))
     case = reward_model_text(task, replies, fields[-1]["html"], with_image=False)
-    return Rollout(task, samples, case, None, answered=True, success=_score(path))
+    return Rollout(task, samples, case, None, answered=True, success=score_of_trace(path))
 
 
 def _round(task: str, number: int, step: dict[str, str], shown: str) -> tuple[str, str]:
@@ -125,7 +124,7 @@ def _number(path: Path) -> int:
     return int(path.stem)
 
 
-def _score(path: Path) -> bool | None:
+def score_of_trace(path: Path) -> bool | None:
     """WebArena's score of a trace; None where nobody judged it."""
     score_path = path.parent.parent / "actions" / f"{path.stem}.json"
     if not score_path.exists():
@@ -136,7 +135,8 @@ def _score(path: Path) -> bool | None:
     return fields["score"] >= 0.5
 
 
-def _read_lines(path: Path) -> list[dict[str, Any]]:
+def read_trace_lines(path: Path) -> list[dict[str, Any]]:
+    """A trace's steps; `UserError` where it is none."""
     lines = [line for line in read_lines(path) if line.strip()]
     try:
         steps = [json.loads(line) for line in lines]

@@ -7,8 +7,10 @@
                      adapter.json  only where adapters learn; then the weights are what learns alone
 """
 
+import contextlib
 import dataclasses
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +19,13 @@ from megatron.core.dist_checkpointing.strategies.async_utils import AsyncCallsQu
 from megatron.core.optimizer import MegatronOptimizer
 from megatron.core.optimizer_param_scheduler import OptimizerParamScheduler
 from megatron.core.tensor_parallel import get_cuda_rng_tracker
+from torch.distributed.checkpoint.api import CheckpointException
 
 from common.errors import UserError
 from common.files import write_json
+from common.full_disk import is_full, why_full
 from data.adapter_record import AdapterRecord, read_adapter_record, write_adapter_record
-from data.checkpoint_folder import IDENTITY_FILE, find_weights, iteration_name, write_tracker
+from data.checkpoint_folder import IDENTITY_FILE, find_weights, iteration_name, read_tracker, write_tracker
 from models.weight_table import VALUE_HEADS, value_heads_in
 from training import async_save, torch_adam
 from training.distributed_state import METADATA
@@ -85,15 +89,24 @@ class CheckpointWriter:
         self.folder, self.identity, self.keep_last, self.background = folder, identity, keep_last, background
         self.calls = AsyncCallsQueue()
         self.completed: list[Path] = []
+        self._writing = 0
 
     def save(self, state: TrainingState, iteration: int) -> None:
         """Write iteration `iteration`; until it is complete, the tracker names the one before.
+
+        Raises:
+            UserError: the disk is full; what is complete is kept.
 
         In the background, the writing processes hold a snapshot, so training goes on at once; all ranks must then call
         `poll` or `wait`, which complete it.
         """
         self.wait()
+        with self._one_line_if_full(iteration):
+            self._save(state, iteration)
+
+    def _save(self, state: TrainingState, iteration: int) -> None:
         temporary = self.folder / f".{iteration_name(iteration)}.partial"
+        self._writing = iteration
         if torch.distributed.get_rank() == 0:
             shutil.rmtree(temporary, ignore_errors=True)
             temporary.mkdir(parents=True)
@@ -111,17 +124,35 @@ class CheckpointWriter:
             self._complete(temporary, iteration)
 
     def poll(self) -> None:
-        """Complete a checkpoint that all ranks have written by now."""
-        self.calls.maybe_finalize_async_calls(blocking=False)
+        """Complete a checkpoint that all ranks have written by now; `UserError` where the disk is full."""
+        with self._one_line_if_full(self._writing):
+            self.calls.maybe_finalize_async_calls(blocking=False)
 
     def wait(self) -> None:
-        """Until nothing is being written."""
-        self.calls.maybe_finalize_async_calls(blocking=True)
+        """Until nothing is being written; `UserError` where the disk is full."""
+        with self._one_line_if_full(self._writing):
+            self.calls.maybe_finalize_async_calls(blocking=True)
 
     def take_completed(self) -> list[Path]:
         """Checkpoints that became complete since the last call."""
         completed, self.completed = self.completed, []
         return completed
+
+    @contextlib.contextmanager
+    def _one_line_if_full(self, iteration: int) -> Iterator[None]:
+        """torch's writers say of a full disk that a position is not another, so the folder is asked. What is half
+        written stays, where every rank can ask, until its iteration is written again."""
+        try:
+            yield
+        except (Exception, CheckpointException) as error:
+            why = why_full(error) or ("no space left on device" if is_full(self.folder) else "")
+            if not why or isinstance(error, UserError):
+                raise
+            latest = read_tracker(self.folder)
+            kept = f"{iteration_name(int(latest))} is kept, and resumed" if latest else "there is no earlier one"
+            raise UserError(
+                f"{self.folder}: {why} for the checkpoint of iteration {iteration}; {kept} once there is room"
+            ) from error
 
     def _complete(self, temporary: Path, iteration: int) -> None:
         final = self.folder / iteration_name(iteration)

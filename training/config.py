@@ -72,7 +72,7 @@ class Config(TrainingOptions, Places):
 
     @property
     def left_out_path(self) -> Path:
-        return self.checkpoint_path / "left_out.json"
+        return self.checkpoint_path / "left_out.jsonl"
 
     def identity(self, manifest: dict[str, Any]) -> dict[str, Any]:
         """What a run cannot change: the order of its samples, the form and the settings of its optimizer, the weights

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from common.files import make_folder, read_json
+from common.files import make_folder, read_object
 from data.checkpoint_folder import IDENTITY_FILE, RELEASE, find_weights, fingerprint, is_critic, read_tracker
 from data.names import check_name
 from data.shard import read_manifest
@@ -48,10 +48,9 @@ def main(config: Config) -> int:
         print(f"NUM_WORKERS={num_loaders}, not {config.num_workers}: one for each training sample", flush=True)
     steps = config.num_iters(num_samples)
     passes = steps * config.global_batch_size / num_samples
-    print(
-        f"{num_samples} samples, {config.global_batch_size} a step, {steps} steps: {passes:.3g} passes over them",
-        flush=True,
-    )
+    fewer = f"; TRAIN_EPOCHS=3 makes {3 * num_samples / config.global_batch_size:.0f} steps" if passes > _MANY else ""
+    told = f"{num_samples} samples, {config.global_batch_size} a step, {steps} steps"
+    print(f"{told}: {passes:.3g} passes over them{fewer}", flush=True)
     hosts = torchrun.Hosts(config.host_num, config.index, config.chief_ip, config.master_port)
     exit_code = torchrun.start("training.worker", ranks.per_host, hosts)
     if exit_code or is_complete(config):
@@ -177,7 +176,7 @@ def is_complete(config: Config) -> bool:
     weights, _ = find_weights(config.checkpoint_path)
     manifest = read_manifest(config.dataset_path)
     complete = int(latest) >= config.num_iters(config.num_samples(manifest))
-    began, now = read_json(weights / IDENTITY_FILE), config.identity(manifest)
+    began, now = read_object(weights / IDENTITY_FILE), config.identity(manifest)
     changed = [name for name in now if name in began and began[name] != now[name]]  # older runs noted less
     if changed := [name for name in changed if not (complete and name in _OF_STATE)]:
         raise UserError(
@@ -187,5 +186,7 @@ def is_complete(config: Config) -> bool:
     return complete
 
 
+_MANY = 10
+"""Passes over the samples: more are seldom meant."""
 _OF_STATE = ("adam", "do", "num_workers")
 """Of a run's identity what says nothing of its last weights."""

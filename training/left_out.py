@@ -1,11 +1,12 @@
 """Samples that a run goes on without, because they cannot be read: as the survey found them, in the run's folder."""
 
 import dataclasses
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from common.files import read_json, write_json
+from common.files import read_records, write_atomic
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,11 +37,11 @@ class LeftOut:
         """Where none is left out there is no file."""
         if self.samples:
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_json(path, [dataclasses.asdict(sample) for sample in self.samples])
+            write_atomic(path, "".join(f"{json.dumps(dataclasses.asdict(sample))}\n" for sample in self.samples))
         elif path.exists():
             path.unlink()
 
     @staticmethod
     def read(path: Path) -> "LeftOut":
         """What `write` wrote."""
-        return LeftOut([BadSample(**fields) for fields in read_json(path)] if path.exists() else ())
+        return LeftOut([BadSample(**fields) for _, fields in read_records(path)] if path.exists() else ())

@@ -13,10 +13,10 @@ from typing import Any
 
 import torch
 from rich.console import Console
-from rich.table import Table
 
 from common.errors import UserError
 from common.switch import spelled
+from common.tables import Table, print_table
 from models.family import Family
 from models.registry import family, family_of
 from models.weight_table import EMBEDDING, LANGUAGE, OUTPUT_LAYER, Weight, find_spelling, padded_vocab_size
@@ -194,7 +194,7 @@ def print_plan(config: Config) -> None:
         f"{switches}; micro-batch {config.batch_size} x {config.seq_len} tokens, "
         f"{config.global_batch_size // (config.batch_size * data_parallel)} a step on each replica"
     )
-    console.print(_table(stages))
+    print_table(_table(stages))
     fullest = max(stage.total for stage in stages) / _GIB
     verdict = "fits" if fullest <= config.gpu_memory_gib * 0.95 else "does not fit"
     console.print(
@@ -226,15 +226,12 @@ def config_folder(checkpoint: Path) -> Path:
 
 
 def _table(stages: list[Stage]) -> Table:
-    table = Table(title="each GPU")
-    table.add_column("")
+    table = Table([""], [f"stage {number}" for number in range(len(stages))], title="each GPU")
     rows = {"parameters (M)": [f"{stage.parameters / 1e6:.1f}" for stage in stages]}
     rows["trainable (M)"] = [f"{stage.trainable / 1e6:.1f}" for stage in stages]
     for name in ("weights", "gradients", "optimizer", "activations", "update", "total"):
         label = f"{name} (GiB)"
         rows[label] = [f"{getattr(stage, name) / _GIB:.2f}" for stage in stages]
-    for number in range(len(stages)):
-        table.add_column(f"stage {number}", justify="right")
     for label, values in rows.items():
-        table.add_row(label, *values)
+        table.add(label, *values)
     return table

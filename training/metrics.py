@@ -9,6 +9,7 @@ import json
 import logging
 import math
 import resource
+import statistics
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,6 +27,8 @@ from training.flops import language_flops, peak_flops
 from training.modules.batching import IGNORE
 from training.step import sum_over_replicas
 
+_STEPS_TO_TELL = 3
+"""After so many it is known how long the others take."""
 log = logging.getLogger("training")
 
 
@@ -138,6 +141,7 @@ class StepReporter:
         config.log_path.mkdir(parents=True, exist_ok=True)
         self.lines = open(config.log_path / "metrics.jsonl", "a", buffering=1)  # noqa: SIM115 (until `close`)
         self.progress: Reporter | None = None
+        self.first_seconds: list[float] = []
         _log_to(config.log_path / time.strftime("log_%m-%d_%H:%M:%S.txt"))
 
     def report(self, iteration: int, metrics: StepMetrics) -> None:
@@ -158,6 +162,7 @@ class StepReporter:
         )
         self.progress = self.progress or Reporter("steps", self.train_iters, iteration - 1)
         self.progress(iteration, f"loss {metrics.loss:.3f}, {tokens_per_s:.0f} tokens/s")
+        self._tell_time_left(self.train_iters - iteration, metrics.step_seconds)
         if metrics.skipped:
             log.info(f"iteration {iteration}: weights unchanged, because of {metrics.skipped}")
         scalars = {"loss": metrics.loss, "grad_norm": metrics.grad_norm, "lr": metrics.lr, "tokens_per_s": tokens_per_s}
@@ -168,6 +173,15 @@ class StepReporter:
         self._scalars(iteration, "seconds", {"step": metrics.step_seconds, **metrics.seconds})
         values = dataclasses.asdict(metrics)
         self._write_line({"iteration": iteration, **values.pop("statistics"), **values})
+
+    def _tell_time_left(self, num_steps: int, step_seconds: float) -> None:
+        """Once, when the first steps have shown the speed."""
+        if len(self.first_seconds) == _STEPS_TO_TELL:
+            return
+        self.first_seconds.append(step_seconds)
+        if num_steps and len(self.first_seconds) == _STEPS_TO_TELL:
+            minutes = max(1, round(num_steps * statistics.median(self.first_seconds) / 60))
+            log.info(f"{num_steps} steps left: about {minutes} {'minute' if minutes == 1 else 'minutes'} at this speed")
 
     def report_validation(self, iteration: int, loss: float, num_samples: int) -> None:
         """The loss on held-out tasks."""

@@ -8,6 +8,7 @@ import torch
 
 from common.errors import UserError
 from common.safe_pickle import ZIP_DAMAGE, check_opcodes, check_proportion
+from common.terminal import in_short
 
 _LARGEST_PICKLE = 2**26
 """Bytes of all that is no tensor."""
@@ -26,7 +27,7 @@ def read_state(path: Path, what: str, device: torch.device | None = None) -> dic
         state = torch.load(path, weights_only=True, map_location=device)
         check_proportion(state, path.stat().st_size)
     except (UserError, *ZIP_DAMAGE) as error:
-        raise UserError(f"{path}: not {what} ({' '.join(str(error).split())[:200]})") from None
+        raise UserError(f"{path}: not {what} ({in_short(str(error))})") from None
     except Exception as error:  # torch.load raises what the file makes it raise
         raise UserError(f"{path}: not {what} ({type(error).__name__})") from None
     if not isinstance(state, dict):

@@ -17,6 +17,7 @@ from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, g
 from torch.distributed.run import get_args_parser, run
 
 from common.errors import UserError
+from common.full_disk import full_disk_error
 from common.garbage import unsearched_at_end
 from common.processes import die_with_parent
 from training.stop import heed_parent_alone
@@ -96,7 +97,8 @@ def _report(error: ChildFailedError) -> int:
 
 
 def run_rank(main: Callable[[Config], object], config: Config) -> None:
-    """The body of a rank's process; a `UserError` is handed to the launcher, which prints it once, and becomes 2."""
+    """The body of a rank's process; a `UserError` or a full disk is handed to the launcher, which prints it once, and
+    becomes 2."""
     die_with_parent()
     if os.getppid() != int(os.environ.get(_LAUNCHER, os.getppid())):
         sys.exit(1)  # the launcher died before this rank could ask to die with it
@@ -106,6 +108,9 @@ def run_rank(main: Callable[[Config], object], config: Config) -> None:
     warnings.simplefilter("ignore")  # megatron-core and torch warn at length about what this run does not use
     try:
         main(config)
-    except UserError as error:
-        get_error_handler().record_exception(error)
+    except Exception as error:
+        told = error if isinstance(error, UserError) else full_disk_error(error)
+        if told is None:
+            raise
+        get_error_handler().record_exception(told)
         sys.exit(2)

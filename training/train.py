@@ -67,7 +67,10 @@ def train(config: Config) -> bool:
     state = checkpoint.TrainingState(unwrap(model), optimizer, scheduler, guard, feed, config.layout, adapter)
     iteration = start_or_resume(config, state, pretrained, hf_files)
     writer = checkpoint.CheckpointWriter(
-        config.checkpoint_path, config.identity(manifest), config.keep_last, config.async_save
+        config.checkpoint_path,
+        {**config.identity(manifest), "train_iters": train_iters},
+        config.keep_last,
+        config.async_save,
     )
     evaluator = Evaluator(config, model, cost_model, build_collator(config, image_encoder), feed.replica)
     reporter = StepReporter(config, train_iters)

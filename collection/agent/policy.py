@@ -19,6 +19,7 @@ from data.observation import Shown
 from data.sampling import SamplingRequest
 from data.task import Task
 
+CHECK_TIMEOUT_S = 10.0
 REPLY_TIMEOUT_S = 300.0  # a big model on a busy server
 MAX_CHARS_PER_TOKEN = 64  # on the average of a reply; the longest tokens are spaces
 MAX_FAILED_REPLIES = 3  # in a row, over all sessions, each after all its retries: then the server is taken for dead
@@ -167,7 +168,7 @@ def check_url(url: str, flag: str) -> None:
 async def check_answers(client: httpx.AsyncClient, url: str, headers: dict[str, str] | None = None) -> None:
     """Raise UserError unless something answers; any HTTP answer will do, except one that refuses the key."""
     try:
-        answer = await client.get(url, headers=headers, timeout=10.0)
+        answer = await client.get(url, headers=headers, timeout=CHECK_TIMEOUT_S)
     except httpx.HTTPError as error:
         raise UserError(f"nothing answers at {url} ({error or type(error).__name__}); start the server first") from None
     if answer.status_code in (401, 403):

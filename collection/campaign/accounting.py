@@ -7,14 +7,11 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-
 from collection.campaign.lease import LOCK_NAME, leases
 from collection.evaluation.summary import Attempt, read_attempts
 from common.errors import UserError
-from common.files import locked, read_json, write_json
+from common.files import locked, read_object, write_json
+from common.tables import Table, print_table
 from data.action_spaces import NUMBERS
 from data.outcome import Verdict
 from data.task import Task
@@ -47,7 +44,7 @@ def note_tasks(output_dir: Path, tasks: Sequence[Task]) -> None:
     """Add these to the tasks the folder is for."""
     path = output_dir / NOTE
     with locked(path):
-        known = read_json(path)["sites"] if path.exists() else {}
+        known = _sites(path)
         sites = known | {task.id: task.site for task in tasks}
         if sites != known:
             write_json(path, {"sites": sites})
@@ -58,7 +55,7 @@ def check_action_space(output_dir: Path, wanted: str) -> None:
     complete = (folder for folder in list_trajectories(output_dir) if is_complete(folder))
     if first := next(complete, None):
         note = first / "trajectory.json"  # which OpenWebVoyager's folders have not
-        provenance = read_json(note).get("provenance") if note.exists() else None
+        provenance = read_object(note).get("provenance") if note.exists() else None
         had = provenance.get("action_space", NUMBERS) if isinstance(provenance, dict) else NUMBERS
         if had != wanted:
             raise UserError(f"{output_dir} was collected with --action_space {had}; give another --output_dir")
@@ -71,8 +68,7 @@ def states(output_dir: Path) -> dict[str, tuple[str, str]]:
         UserError: there is no such folder.
     """
     folders = {split_folder_name(folder.name)[0] for folder in list_trajectories(output_dir)}
-    note = output_dir / NOTE
-    sites = read_json(note)["sites"] if note.exists() else {}
+    sites = _sites(output_dir / NOTE)
     if not folders and not sites:
         raise UserError(f"{output_dir}: holds no trajectories")
     attempts = read_attempts(output_dir)
@@ -83,20 +79,24 @@ def states(output_dir: Path) -> dict[str, tuple[str, str]]:
     }
 
 
+def _sites(note: Path) -> dict[str, str]:
+    """The site of each task that was noted."""
+    sites = read_object(note).get("sites") if note.exists() else {}
+    if not isinstance(sites, dict) or not all(isinstance(site, str) for site in sites.values()):
+        raise UserError(f"{note}: not the note of a collection; delete it, and the next run writes it again")
+    return sites
+
+
 def print_status(output_dir: Path) -> None:
     """A table of states, to standard output."""
     found = states(output_dir)
     counts = Counter(state for _, state in found.values())
-    table = Table(box=box.SIMPLE, collapse_padding=True, pad_edge=False)
-    table.add_column("tasks", justify="right", no_wrap=True)
-    table.add_column("state", no_wrap=True)
-    table.add_column("")
+    table = Table([], ["tasks"], ["state", ""])
     for state, meaning in STATES.items():
         if counts[state]:
-            table.add_row(str(counts[state]), state, meaning)
-    table.add_section()
-    table.add_row(str(len(found)), "all", "")
-    Console().print(table)
+            table.add(str(counts[state]), state, meaning)
+    table.add(str(len(found)), "all", is_total=True)
+    print_table(table)
 
 
 def _running(output_dir: Path, task_ids: set[str]) -> set[str]:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from common.errors import UserError
-from common.files import locked, read_json, write_json
+from common.files import locked, read_object, write_json
 from data.task import Task
 
 
@@ -47,7 +47,7 @@ class Backends:
 
     def _changed_by(self) -> dict[str, str]:
         """Read anew each time: another collector may share the folder."""
-        return read_json(self._path) if self._path.exists() else {}
+        return read_object(self._path) if self._path.exists() else {}
 
     def _note(self, backend: str, task_id: str) -> None:
         with locked(self._path):

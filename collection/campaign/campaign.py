@@ -32,9 +32,10 @@ from collection.judges.judging import is_judge_fault, is_unclear, judge_once
 from common.background import await_in_thread
 from common.defaults import short
 from common.errors import UserError
+from common.full_disk import FullDiskError, full_disk_error, why_full
 from data.outcome import Outcome, Verdict
 from data.task import Task
-from data.trajectory import INVALID, folder_name, is_complete, read_end, read_outcome, write_outcome
+from data.trajectory import INVALID, folder_name, is_complete, list_trajectories, read_end, read_outcome, write_outcome
 from data.trajectory_writer import TrajectoryWriter
 from environments.world import World
 
@@ -71,6 +72,10 @@ async def collect(
                 note_tasks(config.output_dir, tasks)
                 schedule = Schedule(tasks, held, config.site_concurrency)
                 await Campaign(config, world, schedule, runs, judge, join, progress, all_tries).run()
+    except Exception as error:
+        if isinstance(error, FullDiskError) or full_disk_error(error):
+            raise _full(config.output_dir, error) from error
+        raise
     except asyncio.CancelledError:  # Ctrl-C
         print(
             f"stopped; what is complete is in {short(config.output_dir.absolute())}, and the same command goes on from "
@@ -80,6 +85,14 @@ async def collect(
         raise
     finally:
         await policy.close()
+
+
+def _full(output_dir: Path, error: Exception) -> UserError:
+    kept = sum(map(is_complete, list_trajectories(output_dir)))
+    return FullDiskError(
+        f"{output_dir}: {why_full(error)}; {kept} complete trajectories are kept there. "
+        "Make room, and the same command goes on"
+    )
 
 
 def _collectors(

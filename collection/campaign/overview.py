@@ -5,10 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from rich import box
-from rich.table import Table
-
-from common.terminal import print_table
+from common.tables import Table, print_table
 from data.dates import find_dates
 from data.task import Task
 
@@ -27,14 +24,12 @@ def print_overview(tasks: Sequence[Task]) -> None:
     for title, counts in overview(tasks).items():
         if not counts:
             continue
-        table = Table(box=box.SIMPLE, pad_edge=False)
-        table.add_column(title)
-        table.add_column("tasks", justify="right")
+        is_oddity = title == "oddity"  # a sentence
+        table = Table([] if is_oddity else [title], ["tasks"], [title] if is_oddity else [])
         for name, count in sorted(counts.items()):
-            table.add_row(name, str(count))
-        if title != "oddity":
-            table.add_section()
-            table.add_row("all", str(sum(counts.values())))
+            table.add(*((str(count), name) if is_oddity else (name, str(count))))
+        if not is_oddity:
+            table.add("all", str(sum(counts.values())), is_total=True)
         print_table(table)
 
 

@@ -1,5 +1,6 @@
 """One trajectory in an environment of its own, from the task to a complete folder, whatever ends it."""
 
+import contextlib
 import re
 import traceback
 from collections.abc import Callable, Coroutine
@@ -16,6 +17,7 @@ from collection.config.commands import CollectionConfig
 from collection.endpoints.keys import is_loopback
 from common.errors import UserError
 from common.flags import narrowed
+from common.full_disk import full_disk_error
 from common.seeds import derive_seed
 from data.action_spaces import NUMBERS
 from data.outcome import Outcome, Verdict
@@ -93,6 +95,14 @@ class Taker:
 
     async def take(self, session: int, wanted: Try, folder: Path, downloads: Path) -> Taken:
         """As `Collector`; faults end a trajectory as invalid."""
+        try:
+            return await self._take(session, wanted, folder, downloads)
+        except OSError as error:
+            if full := full_disk_error(error):
+                raise full from error
+            raise UserError(f"{folder} cannot be written: {error}; what is complete is kept") from error
+
+    async def _take(self, session: int, wanted: Try, folder: Path, downloads: Path) -> Taken:
         task, run = wanted.task, wanted.run
         seed = None if self.config.seed is None else derive_seed(self.config.seed, task.id, run)
         writer: TrajectoryWriter | None = None
@@ -112,10 +122,8 @@ class Taker:
             write_outcome(folder, Outcome(Verdict.BLOCKED, str(wall)))
             self._faults.clear()
             return Taken(f"blocked, {wall}", len(writer.steps))
-        except UserError:
+        except (UserError, OSError):  # nothing works here; a full disk, say
             raise
-        except OSError as error:  # a full disk, say
-            raise UserError(f"{folder} cannot be written: {error}; what is complete is kept") from error
         except Exception as fault:  # the three known kinds, and our own bugs: neither is the agent's fault
             writer = writer or TrajectoryWriter(folder, task, {}, self.policy.system_prompt, run)
             writer.log(traceback.format_exc())
@@ -126,7 +134,8 @@ class Taker:
             return Taken(f"invalid, {reason}", len(writer.steps), isinstance(fault, PageError))
         finally:
             if writer is not None:
-                writer.close()
+                with contextlib.suppress(OSError):  # what it could not write before is left again
+                    writer.close()
 
     def _count(self, fault: Exception, task: Task, environment: Environment | None) -> None:
         """Stop when nothing works here any more. A browser that died is one fault, however many sessions it had; so is

@@ -26,6 +26,7 @@ from collection.judges.named import make_judge
 from common.cli import run
 from common.errors import UserError
 from common.files import write_json
+from common.full_disk import why_full
 from common.key_flags import hide_keys
 from common.limits import at_least
 from data.task import Task, read_tasks, task_from_json
@@ -107,8 +108,12 @@ def judge_all(results_dir: Path, tasks: Sequence[Task], judge: Judge, num_judges
         try:
             for verdict in track(verdicts, "judging", console=Console(stderr=True), transient=True):
                 verdict.result()
-        except BaseException:
+        except BaseException as error:
             pool.shutdown(wait=False, cancel_futures=True)
+            if why := why_full(error):
+                raise UserError(
+                    f"{results_dir}: {why}; the verdicts so far are kept. Make room, and the same command goes on"
+                ) from error
             raise
 
 

@@ -15,10 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-
 from collection.config.judging import JudgeFlags
 from collection.judges import Judge, judge_name
 from collection.judges.judging import ask, cases, is_judge_fault
@@ -28,6 +24,7 @@ from common.errors import UserError
 from common.files import read_json, write_json
 from common.key_flags import hide_keys
 from common.limits import at_least
+from common.tables import Table, print_table
 from data.outcome import Outcome, Verdict
 from data.task import Task, read_tasks
 from data.trajectory import AGREEMENT, PERSON, read_outcome
@@ -109,15 +106,15 @@ def agreement(pairs: Sequence[tuple[Verdict, Verdict]]) -> dict[str, Any]:
 
 
 def print_agreement(table: dict[str, Any], judge: str, reference: str) -> None:
-    """One line, to standard output."""
-    printed = Table(*table, box=box.SIMPLE, pad_edge=False, title=f"{judge} against {reference}")
-    printed.add_row(
+    """To standard output."""
+    printed = Table([], [*table], title=f"{judge} against {reference}")
+    printed.add(
         *(
             "-" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
             for value in table.values()
         )
     )
-    Console(width=160).print(printed)
+    print_table(printed)
 
 
 def _kept(judge: Callable[[Task, Path], Outcome], task: Task, folder: Path, kept: Path) -> Outcome:

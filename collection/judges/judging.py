@@ -6,6 +6,7 @@ from pathlib import Path
 from collection.judges import Judge, judge_name
 from collection.judges.faults import JudgeFault
 from common.errors import UserError
+from common.full_disk import full_disk_error
 from data.outcome import Outcome, Verdict
 from data.task import Task
 from data.trajectory import is_complete, list_trajectories, read_outcome, split_folder_name, write_outcome
@@ -32,6 +33,8 @@ def ask(judge: Judge, task: Task, folder: Path) -> Outcome:
     except UserError:
         raise
     except Exception as error:  # an outage, an unreadable reply, our own bug: none is the agent's failure
+        if full := full_disk_error(error):  # of its cache or ledger: a verdict would be paid for and not kept
+            raise full from error
         reason = f"the judge failed: {'' if isinstance(error, JudgeFault) else f'{type(error).__name__}: '}{error}"
         return Outcome(Verdict.INVALID, reason, judge_name(judge), raw=getattr(error, "raw", ""))
 

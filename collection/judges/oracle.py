@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
+from collection.judges.settled import settled_without_judge
 from data.outcome import Outcome, Verdict
 from data.task import Task
-from data.trajectory import BLOCKED, INVALID, read_trajectory
+from data.trajectory import read_trajectory
 from environments.ground_truth import check_kinds, find_fault
 
 NAME = "oracle"
@@ -18,11 +19,7 @@ def judge(task: Task, folder: Path) -> Outcome:
     """
     check_kinds(task)
     trajectory = read_trajectory(folder)
-    if trajectory.status == INVALID:
-        return Outcome(Verdict.INVALID, trajectory.reason or "the trajectory ended by a fault")
-    if trajectory.status == BLOCKED:
-        return Outcome(Verdict.BLOCKED, trajectory.reason)
-    if not trajectory.finished:
-        return Outcome(Verdict.FAILURE, f"the agent did not answer in {len(trajectory.steps)} steps", NAME)
+    if (settled := settled_without_judge(trajectory, NAME)) is not None:
+        return settled
     complaint = find_fault(task, trajectory.answer or "", trajectory.final_state())
     return Outcome(Verdict.FAILURE if complaint else Verdict.SUCCESS, complaint, NAME)

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from collection.judges.verdict_judge import settled_without_judge
+from collection.judges.settled import settled_without_judge
 from data.outcome import Outcome, Verdict
 from data.task import Task
-from data.trajectory import INVALID, read_trajectory
+from data.trajectory import read_trajectory
 
 
 def miniwob(task: Task, folder: Path) -> Outcome:
@@ -16,8 +16,8 @@ def miniwob(task: Task, folder: Path) -> Outcome:
         ValueError: no reward was kept.
     """
     trajectory = read_trajectory(folder)
-    if trajectory.status == INVALID:
-        return Outcome(Verdict.INVALID, trajectory.reason or "the trajectory ended by a fault")
+    if (ended := trajectory.ended_by_others) is not None:
+        return ended
     state = trajectory.final_state()
     if not isinstance(state, dict):
         raise ValueError(f"{folder}: final_state.json holds no reward")

@@ -17,7 +17,7 @@ from collection.judges.verdict_judge import VOTE_SEPARATOR, image_part
 from collection.judges.voting import vote
 from data.outcome import Outcome, Verdict
 from data.task import Task
-from data.trajectory import INVALID, Trajectory, read_trajectory
+from data.trajectory import Trajectory, read_trajectory
 
 NAME = "digirl"
 
@@ -34,8 +34,8 @@ class StepJudge:
     def __call__(self, task: Task, folder: Path) -> Outcome:
         """The verdict on a complete trajectory; raises JudgeFault when none comes."""
         trajectory = read_trajectory(folder)
-        if trajectory.status == INVALID:
-            return Outcome(Verdict.INVALID, trajectory.reason or "the trajectory ended by a fault")
+        if (ended := trajectory.ended_by_others) is not None:
+            return ended
         votes: list[JudgeReply] = []
         before = b""
         for step in trajectory.steps:

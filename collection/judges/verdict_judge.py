@@ -11,11 +11,12 @@ from typing import Any
 from collection.judges.asking import ask_verdict
 from collection.judges.endpoint import Endpoint, JudgeReply
 from collection.judges.prompts import Shown, case_text, prompt_hash, system_prompt
+from collection.judges.settled import settled_without_judge
 from collection.judges.verdict import VERDICT
 from collection.judges.voting import vote
-from data.outcome import Outcome, Verdict
+from data.outcome import Outcome
 from data.task import Task
-from data.trajectory import INVALID, Trajectory, read_trajectory
+from data.trajectory import Trajectory, read_trajectory
 
 VOTE_SEPARATOR = "\n----\n"
 
@@ -54,15 +55,6 @@ class VerdictJudge:
         images = [image_part(trajectory.screenshot(number)) for number in self.shown.image_steps(trajectory)]
         case = {"type": "text", "text": case_text(task, trajectory, self.shown)}
         return [case, *images, {"type": "text", "text": "Your verdict:\n"}]
-
-
-def settled_without_judge(trajectory: Trajectory, name: str) -> Outcome | None:
-    """The outcome of trajectories on which there is nothing to judge: faults, and agents that did not answer."""
-    if trajectory.status == INVALID:
-        return Outcome(Verdict.INVALID, trajectory.reason or "the trajectory ended by a fault")
-    if not trajectory.finished:
-        return Outcome(Verdict.FAILURE, f"the agent did not answer in {len(trajectory.steps)} steps", name)
-    return None
 
 
 def image_part(path: Path) -> dict[str, Any]:

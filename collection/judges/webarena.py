@@ -21,7 +21,7 @@ from common.errors import UserError
 from common.files import read_json
 from data.outcome import Outcome, Verdict
 from data.task import Task
-from data.trajectory import INVALID, Trajectory, read_trajectory
+from data.trajectory import Trajectory, read_trajectory
 from environments.ground_truth import check_state
 
 NAME = "webarena"
@@ -45,8 +45,8 @@ class WebArenaJudge:
         """
         checks = self._checks(task)
         trajectory = read_trajectory(folder)
-        if trajectory.status == INVALID:
-            return Outcome(Verdict.INVALID, trajectory.reason or "the trajectory ended by a fault")
+        if (ended := trajectory.ended_by_others) is not None:
+            return ended
         for check in checks:
             if complaint := check(task, trajectory):
                 return Outcome(Verdict.FAILURE, complaint, self.name)

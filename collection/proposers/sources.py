@@ -15,7 +15,7 @@ from collection.proposers import prompts
 from collection.proposers.parsing import parse_proposals
 from common.errors import UserError
 from data.task import Task
-from data.trajectory import INVALID, Trajectory, is_complete, list_trajectories, read_trajectory
+from data.trajectory import Trajectory, is_complete, list_trajectories, read_trajectory
 
 MAX_TOKENS = 2048
 DEMOS_PER_REQUEST = 4
@@ -60,7 +60,7 @@ def from_demos(results_dir: Path, num_images: int, num_trees: int) -> list[Site]
     """PAE's second proposer: screenshots (and texts) of what a person did; some demonstrations with each request."""
     demos: dict[tuple[str, str], list[Trajectory]] = defaultdict(list)
     for folder in list_trajectories(results_dir):
-        if is_complete(folder) and (demo := read_trajectory(folder)).status != INVALID and demo.steps:
+        if is_complete(folder) and (demo := read_trajectory(folder)).ended_by_others is None and demo.steps:
             web = "{0.scheme}://{0.netloc}/".format(urlsplit(demo.web))
             demos[(urlsplit(demo.web).hostname or web).partition(".")[0].capitalize(), web].append(demo)
     if not demos:
@@ -99,13 +99,11 @@ def from_examples(seeds: Sequence[Task], num_examples: int, system: str = prompt
 
 
 def from_failures(seeds: Sequence[Task], results_dir: Path, num_examples: int) -> list[Site]:
-    """WebRL's proposer: variants of tasks that were tried and never solved; faults and untried tasks say nothing."""
+    """WebRL's proposer: variants of tasks that were tried and never solved; other ends say nothing."""
     attempts = read_attempts(results_dir)
 
     def failed(task: Task) -> bool:
-        judged = [
-            attempt.outcome for attempt in attempts.get(task.id, []) if attempt.outcome and not attempt.is_invalid
-        ]
+        judged = [attempt.outcome for attempt in attempts.get(task.id, []) if attempt.outcome and attempt.proves]
         return bool(judged) and not any(outcome.success for outcome in judged)
 
     failures = [task for task in seeds if failed(task)]

@@ -6,14 +6,13 @@ import os
 import shlex
 import subprocess
 import time
-import urllib.error
-import urllib.request
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from common import progress
 from common.errors import UserError
+from common.own_services import is_up
 from common.processes import free_port
 from elcano.child import begin, kill
 from elcano.console import console, live_line
@@ -22,6 +21,7 @@ from elcano.executors.executor import Command
 from elcano.resources import ANY, Needs, Resources
 
 START_TIMEOUT_S = 300.0
+HEALTH_TIMEOUT_S = 5.0
 END_TIMEOUT_S = 300.0
 """For a command that was asked to end: training saves a checkpoint first."""
 _LOOP = "127.0.0.1"
@@ -144,7 +144,7 @@ def wait_until_healthy(poll: Callable[[], int | None], url: str, log: Path) -> N
     while time.monotonic() < deadline:
         if (code := poll()) is not None:
             raise UserError(f"a service ended at start with code {code}: {last_words(log)} (log: {log})")
-        with contextlib.suppress(urllib.error.URLError, OSError), urllib.request.urlopen(url, timeout=5):
+        if is_up(url, HEALTH_TIMEOUT_S):
             return
         time.sleep(0.1)
     raise UserError(f"no answer from {url} within {START_TIMEOUT_S:.0f} s (log: {log})")

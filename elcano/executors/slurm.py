@@ -13,18 +13,17 @@ import shlex
 import shutil
 import socket
 import time
-import urllib.error
-import urllib.request
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from common import progress
 from common.errors import UserError
+from common.own_services import is_up
 from common.processes import free_port, reach_own_hosts_directly
 from elcano.console import console, live_line
 from elcano.executors.executor import ADDRESS, Command
-from elcano.executors.local import END_TIMEOUT_S, START_TIMEOUT_S, last_words
+from elcano.executors.local import END_TIMEOUT_S, HEALTH_TIMEOUT_S, START_TIMEOUT_S, last_words
 from elcano.resources import ANY, Needs, Resources
 from elcano.slurm import jobs
 from elcano.slurm.batch_file import batch_file, job_name, mark
@@ -199,7 +198,7 @@ def _wait_until_healthy(job: str, port: int, health: str, host: str, log: Path) 
             there = host or jobs.address(state.node)
             reach_own_hosts_directly(there)
             url = f"http://{there}:{port}"
-            with contextlib.suppress(urllib.error.URLError, OSError), urllib.request.urlopen(url + health, timeout=5):
+            if is_up(url + health, HEALTH_TIMEOUT_S):
                 return url
             if time.monotonic() > deadline:
                 raise UserError(f"no answer from {url} within {START_TIMEOUT_S:.0f} s of job {job} (log: {log})")

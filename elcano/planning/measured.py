@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from common.files import read_json, read_lines
+from common.files import read_lines, read_object
 from data.trajectory import list_trajectories
 from elcano.folders import describe_folder, is_run
 from elcano.planning.episodes import Episode, intact, read_episodes, span_s
@@ -109,7 +109,7 @@ def read_run(folder: Path) -> MeasuredRun:
     """
     if not is_run(folder):
         raise UserError(f"--measured {folder}: not a run's folder; {describe_folder(folder)}")
-    logbook, recipe = Logbook(folder), read_json(folder / "recipe.json")
+    logbook, recipe = Logbook(folder), read_object(folder / "recipe.json")
     seconds, finished_at = logbook.seconds(), logbook.finished_at()
     browsing, training = {}, {}
     for stage, spent in seconds.items():

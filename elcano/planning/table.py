@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from rich.table import Table
-
+from common.tables import Table, print_table
 from elcano.console import console, duration
 from elcano.planning.limits import breaks, limits, sessions_for_one_server
 from elcano.planning.options import PlanConfig
@@ -18,16 +17,13 @@ _WIDE = 160  # columns, where nobody's terminal has a width
 
 def print_stages(stages: Sequence[PlannedStage], nodes: int) -> None:
     """Each stage with its seconds; of those that browse, what their sessions waited for."""
-    table = Table(
-        title=f"{nodes} node{'s' if nodes > 1 else ''}: stages and what their sessions spend their time on, %"
-    )
-    table.add_column("stage")
-    for title in ("time", "sessions", "servers", "steps/s", *_WAITS.values(), "servers busy", "cores busy"):
-        table.add_column(title, justify="right")
+    figures = ("time", "sessions", "servers", "steps/s", *_WAITS.values(), "servers busy", "cores busy")
+    title = f"{nodes} node{'s' if nodes > 1 else ''}: stages and what their sessions spend their time on, %"
+    table = Table(["stage"], figures, title=title)
     for stage in stages:
-        table.add_row(stage.name, duration(stage.seconds), *_browsing(stage))
-    table.add_row("[bold]all[/bold]", duration(sum(stage.seconds for stage in stages)))
-    console.print(table, width=None if console.is_terminal else _WIDE)
+        table.add(stage.name, duration(stage.seconds), *_browsing(stage))
+    table.add("all", duration(sum(stage.seconds for stage in stages)), is_total=True)
+    print_table(table, console, None if console.is_terminal else _WIDE)
 
 
 def _browsing(stage: PlannedStage) -> list[str]:
@@ -59,16 +55,12 @@ def print_limits(stage: PlannedStage, config: PlanConfig) -> None:
 
 def print_sizes(stages: Sequence[PlannedStage], config: PlanConfig) -> None:
     """One line a size: the same stage on more and more nodes."""
-    table = Table(title=f"{stages[0].name}, by nodes")
-    table.add_column("nodes", justify="right")
-    titles = ("sessions", "servers", "steps/s", "time", "servers busy", "cores busy", "at most, steps/s")
-    for title in titles:
-        table.add_column(title, justify="right")
-    table.add_column("because of")
+    figures = ("nodes", "sessions", "servers", "steps/s", "time", "servers busy", "cores busy", "at most, steps/s")
+    table = Table([], figures, ["because of"], title=f"{stages[0].name}, by nodes")
     for stage in stages:
         found, setting = stage.collected, stage.setting
         first = limits(stage.speed, setting, stage.num_sites)[0]
-        table.add_row(
+        table.add(
             str(setting.nodes),
             str(setting.sessions),
             str(setting.replicas),
@@ -79,7 +71,7 @@ def print_sizes(stages: Sequence[PlannedStage], config: PlanConfig) -> None:
             f"{first.steps_per_s:.1f}",
             first.what,
         )
-    console.print(table, width=None if console.is_terminal else _WIDE)
+    print_table(table, console, None if console.is_terminal else _WIDE)
     for stage in stages:
         for line in _broken(stage, config):
             console.print(f"{stage.setting.nodes} nodes break: {line}", soft_wrap=True, markup=False)

@@ -16,8 +16,8 @@ async function (visible, block, rests, name) {
   const isListbox = select !== null && (select.multiple || select.size > 1); // its options have boxes of their own
   if (select !== null && !isListbox) host = select;
   const isInner = host !== element && select === null;
-  const map = host.tagName === "AREA" ? host.closest("map") : null;
-  const image = map && [...document.images].find((image) => image.useMap === `#${map.name}`);
+  const isArea = host.tagName === "AREA";
+  const image = isArea ? elcano.pictureOf(host) : null;
   const labels = [...(host.labels ?? [])];
   const label = elcano.closest(host, (node) => node.tagName === "LABEL");
   const control = elcano.controlOf(host);
@@ -62,21 +62,9 @@ async function (visible, block, rests, name) {
     bottom: Math.min(one.bottom, other.bottom),
   });
   const isEmpty = (box) => box.right <= box.left || box.bottom <= box.top;
-  const shape = () => {
-    const { left, top } = image.getBoundingClientRect();
-    const numbers = (host.coords || "").split(/[\s,;]+/).map(Number);
-    const [x, y] = [left + image.clientLeft, top + image.clientTop];
-    if (host.shape === "default") return sides(image.getBoundingClientRect());
-    if (host.shape.startsWith("circ")) {
-      const [cx, cy, r] = numbers;
-      return { left: x + cx - r, top: y + cy - r, right: x + cx + r, bottom: y + cy + r };
-    }
-    const [across, down] = [0, 1].map((odd) => numbers.filter((_, index) => index % 2 === odd));
-    return { left: x + Math.min(...across), top: y + Math.min(...down), right: x + Math.max(...across), bottom: y + Math.max(...down) };
-  };
   const boxesOf = (what) => [what.getBoundingClientRect(), ...[...what.getClientRects()].slice(0, 20)].map(sides);
   const allBoxes = () => {
-    const own = map ? (image ? [shape()] : []) : boxesOf(measured);
+    const own = isArea ? [elcano.shapeOf(host)].filter(Boolean).map(sides) : boxesOf(measured);
     return [...own, ...labels.flatMap(boxesOf)];
   };
   const clip = () => {
@@ -118,7 +106,7 @@ async function (visible, block, rests, name) {
   };
   const isOutside = () => allBoxes().every((box) => isEmpty(meet(box, { left, top, right, bottom })));
   const bring = (way) => {
-    const shown = map ? (image ?? host) : host.getClientRects().length > 0 ? host : (labels[0] ?? host);
+    const shown = isArea ? (image ?? host) : host.getClientRects().length > 0 ? host : (labels[0] ?? host);
     const block = way === "first" ? (isOutside() ? "center" : "nearest") : way;
     shown.scrollIntoView({ block, inline: way === "first" ? "nearest" : "center", behavior: "instant" });
   };

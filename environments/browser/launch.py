@@ -7,7 +7,6 @@ import os
 import shutil
 import sys
 import tempfile
-import urllib.request
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,10 +18,12 @@ from selenium.webdriver.chrome.service import Service
 
 from common.errors import UserError
 from common.inherited import for_browser
+from common.own_services import answer_of
 from environments.browser.cdp import Connection, Params, RefusedError
 from environments.browser.reaper import Reaper
 from environments.faults import BrowserError
 
+_ABOUT_TIMEOUT_S = 10.0
 HEADLESS_SHELL = Path("/usr/lib/chromium/chromium-headless-shell")  # 1.9 times less memory than chromium --headless
 BROWSER_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 DISABLED_FEATURES = (
@@ -105,7 +106,7 @@ async def launch(reaper: Reaper, headless: bool, flags: Sequence[str] = ()) -> B
     try:
         driver = await asyncio.to_thread(_start, binary, driver_path, profile, headless, flags)
         address = driver.capabilities["goog:chromeOptions"]["debuggerAddress"]
-        about = await asyncio.to_thread(_read_json, f"http://{address}/json/version")
+        about = await asyncio.to_thread(_about, address)
         connection = await Connection.open(about["webSocketDebuggerUrl"])
         user_agent = about["User-Agent"].replace("Headless", "")
         browser = Browser(driver, connection, profile, about["Browser"], user_agent)
@@ -179,6 +180,10 @@ def _first_lines(error: Exception) -> str:
     return " ".join(str(error).split("\nStacktrace")[0].split())[:300]
 
 
-def _read_json(url: str) -> dict[str, str]:
-    with urllib.request.urlopen(url, timeout=10) as answer:
-        return orjson.loads(answer.read())
+def _about(address: str) -> dict[str, str]:
+    """What a browser says of itself."""
+    answer = answer_of(f"http://{address}/json/version", _ABOUT_TIMEOUT_S)
+    try:
+        return orjson.loads(answer[1] if answer else b"")
+    except orjson.JSONDecodeError:
+        raise BrowserError(f"no DevTools answer at {address}") from None

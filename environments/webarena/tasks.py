@@ -10,6 +10,7 @@ from data.task import Task
 from environments.webarena.addresses import fill_placeholders
 
 _REQUIRED = ("task_id", "intent", "start_url", "sites")
+_TEXTS = ("intent", "start_url", "storage_state")
 
 
 def read_configurations(path: Path, addresses: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -23,7 +24,23 @@ def read_configurations(path: Path, addresses: Mapping[str, str]) -> list[dict[s
     for number, configuration in enumerate(configurations):
         if not isinstance(configuration, dict) or not set(_REQUIRED) <= set(configuration):
             raise UserError(f"{path}: entry {number} is no WebArena task; it needs {', '.join(_REQUIRED)}")
+        _check(f"{path}: entry {number}", configuration)
+    ids = [str(configuration["task_id"]) for configuration in configurations]
+    if twice := next((one for number, one in enumerate(ids) if one in ids[:number]), None):
+        raise UserError(f"{path}: the task_id {twice} stands there twice; ids must be unique")
     return fill_placeholders(configurations, addresses, str(path))
+
+
+def _check(where: str, configuration: Mapping[str, Any]) -> None:
+    sites, task_id, truth = (configuration.get(name) for name in ("sites", "task_id", "eval"))
+    if not isinstance(sites, list) or not all(isinstance(site, str) for site in sites):
+        raise UserError(f"{where}: its sites are no list of names")
+    if not isinstance(task_id, int | str) or not isinstance(truth, dict | None):
+        raise UserError(f"{where}: its task_id is no number or name, or its eval no object")
+    for name in _TEXTS:
+        value = configuration.get(name)
+        if not (isinstance(value, str) or (value is None and name not in _REQUIRED)):
+            raise UserError(f"{where}: its {name} is no text")
 
 
 def to_tasks(configurations: Sequence[Mapping[str, Any]], state_dir: Path = Path()) -> list[Task]:

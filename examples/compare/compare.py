@@ -22,8 +22,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from rich.table import Table
-
 from common import cli
 from common.defaults import EXPLORATION_TASKS, TEST_TASKS
 from common.drawing import drawing
@@ -31,6 +29,7 @@ from common.errors import UserError
 from common.files import link_tree, write_json
 from common.limits import Checked, at_least
 from common.significance import compare
+from common.tables import Table, print_table
 from data.trajectory import list_trajectories
 from elcano.console import console
 from elcano.executors.executor import Executor, load_executor
@@ -288,9 +287,13 @@ def report(plans: dict[tuple[str, int], Recipe], output_dir: Path, failures: dic
         name: sum(num_tries(output_dir / f"seed-{seed}" / name) for other, seed in plans if other == name)
         for name, _ in plans
     }
-    table = Table(title="Success on the test tasks", caption="points (95 %), tasks won:lost, p of the exact sign test")
-    for title in ("algorithm", "seeds", "tries", "success", "95 %", "steps", "against start, on the same tasks"):
-        table.add_column(title)
+    figures = ("seeds", "tries", "success", "95 %", "steps")
+    table = Table(
+        ["algorithm"],
+        figures,
+        ["against start on the same tasks: points (95 %), tasks won:lost, p of the exact sign test"],
+        title="Success on the test tasks",
+    )
     for name, results in policies.items():
         mean = mean_of(results)
         others = [other for other in (BEFORE, VARIANTS.get(name, Variant(name)).against) if other in policies]
@@ -310,10 +313,10 @@ def report(plans: dict[tuple[str, int], Recipe], output_dir: Path, failures: dic
             f"{mean.mean_steps:.1f}",
         )
         lines = [said(change) if other == BEFORE else f"{other}: {said(change)}" for other, change in changes.items()]
-        table.add_row(name, *shown, "\n".join(lines))
+        table.add(name, *shown, "\n".join(lines))
     for name in dict.fromkeys(name for name, _ in plans if name not in policies):
-        table.add_row(name, "0", str(tries[name]), "learned nothing")
-    console.print(table)
+        table.add(name, "0", str(tries[name]), "", "", "", "learned nothing")
+    print_table(table, console)
     for what, line in failures.items():
         console.print(f"{what}: {line}", markup=False, soft_wrap=True)
     write_json(output_dir / "comparison.json", {"policies": told, "failures": failures})

@@ -8,15 +8,12 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-
 from common import cli
 from common.drawing import drawing
 from common.errors import UserError
 from common.files import read_json, write_json
 from common.significance import wilson
+from common.tables import Table, print_table
 
 COLOURS = ("#14606b", "#c2571a", "#6b4c9a", "#777777")
 
@@ -97,13 +94,13 @@ def print_rounds(label: str, rounds: list[dict[str, Any]]) -> None:
     """One line a round."""
     shares = next((name for entry in rounds for name in [list(entry.get("exploration", {}))] if name), [])
     shares = [name for name in shares if "@" in name]
-    table = Table("round", "test", "solved", "invalid", *shares, title=label, box=box.SIMPLE, pad_edge=False)
+    table = Table(["round"], ["test", "solved", "invalid", *shares], title=label)
     for entry in rounds:
         explored = entry.get("exploration", {})
         counts = [f"{entry['success_rate']:.1%}", f"{entry['num_success']}/{entry['num_tasks']}"]
         found = [f"{explored[name]:.1%}" if name in explored else "" for name in shares]
-        table.add_row(entry["name"], *counts, str(entry["num_invalid"]), *found)
-    Console(width=120).print(table)
+        table.add(entry["name"], *counts, str(entry["num_invalid"]), *found)
+    print_table(table)
 
 
 if __name__ == "__main__":

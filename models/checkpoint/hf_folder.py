@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from common.errors import UserError
-from common.files import read_json
+from common.files import read_object
 from models.checkpoint.blueprint import blueprint
 from models.checkpoint.stored_tensor import StoredTensor
 from models.checkpoint.weight_files import find_weight_files, open_weights
@@ -89,7 +89,7 @@ def read_hf_folder(folder: Path, config: Any = None) -> HfFolder:
 
 def refuse_quantized(folder: Path) -> None:
     """`UserError` where configurations say that the weights were quantized."""
-    fields = read_json(folder / "config.json") if (folder / "config.json").exists() else {}
+    fields = read_object(folder / "config.json") if (folder / "config.json").exists() else {}
     for part in (fields, *(value for value in fields.values() if isinstance(value, dict))):
         for name in _QUANTIZED_FIELDS:
             if part.get(name):
@@ -124,7 +124,7 @@ def _refuse_redirection(folder: Path) -> None:
             f"{folder}: holds an adapter (adapter_config.json) besides a model; keep it in a folder of its own and "
             "name that: --adapter_path of hf2mg.sh and mg2hf.sh, --adapters of the server"
         )
-    file = read_json(folder / "config.json").get("transformers_weights")
+    file = read_object(folder / "config.json").get("transformers_weights")
     if file and [path.name for path in find_weight_files(folder).paths] != [file]:
         raise UserError(f"{folder}: config.json says transformers_weights: {file!r}; rename it to model.safetensors")
 

@@ -34,19 +34,23 @@ from collection.judges.faults import JudgeFault
 from collection.judges.ledger import Budget, Ledger
 from collection.judges.reply_cache import ReplyCache
 from collection.judges.reward_model import RewardModelJudge
-from common import retry
-from common.bounded_http import BoundedClient
+from collection.proposers.filters import model_says_feasible
+from collection.proposers.sources import from_names
+from common import own_services, retry
+from common.bounded_http import BoundedAsyncClient, BoundedClient
 from common.errors import UserError
 from data.conversation import StepText
 from data.task import Task
-from environments.faults import PageError
+from environments.browser import launch
+from environments.faults import BrowserError, PageError
 from environments.webarena import magento
-from server import replicas
+from server import fleet, replicas
 from server.fleet import Fleet, Replica
 from server.replicas import create_router_app
 from tests.adversary.unruly_servers import SERVERS, opening
+from toolkits.viewer import serving
 
-ALLOWED = (PolicyError, UserError, JudgeFault, PageError, httpx.HTTPError)
+ALLOWED = (PolicyError, UserError, JudgeFault, PageError, BrowserError, httpx.HTTPError)
 TASK = Task(id="T--1", ques="x", web="http://127.0.0.1/")
 
 
@@ -91,10 +95,14 @@ async def _reply(asked: PredictPolicy | ChatPolicy) -> str:
 
 async def ask_judge(url: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
-        cache, ledger = ReplyCache(Path(folder)), Ledger(Path(folder) / "costs.jsonl", Budget())
-        endpoint = Endpoint("m", "none", f"{url}/v1", cache, ledger, policy.REPLY_TIMEOUT_S)
         messages = [{"role": "user", "content": "x"}]
-        return (await asyncio.to_thread(endpoint.ask, messages, lambda text: text or None)).text
+        ask = _endpoint(url, Path(folder)).ask
+        return (await asyncio.to_thread(ask, messages, lambda text: text or None)).text
+
+
+def _endpoint(url: str, folder: Path) -> Endpoint:
+    ledger = Ledger(folder / "costs.jsonl", Budget())
+    return Endpoint("m", "none", f"{url}/v1", ReplyCache(folder), ledger, policy.REPLY_TIMEOUT_S)
 
 
 async def ask_reward_model(url: str) -> str:
@@ -114,9 +122,18 @@ async def ask_shop(url: str) -> str:
     return await magento.latest_order_url()
 
 
+@dataclass(frozen=True)
 class _Running:
+    url: str = ""
+
     def poll(self) -> None:
         return None
+
+    def address(self) -> str:
+        return self.url
+
+    def kill(self) -> None:
+        """It is none of ours."""
 
 
 async def ask_router(url: str) -> str:
@@ -129,9 +146,54 @@ async def ask_router(url: str) -> str:
     return f"{said.status_code} {len(said.content)}, health {health.status_code}"
 
 
+async def ask_before_a_run(url: str) -> str:
+    """Whether a policy answers, before anything is collected, in both protocols."""
+    policies = (PredictPolicy([f"{url}/predict"], Sampling()), ChatPolicy("m", "none", f"{url}/v1", Sampling()))
+    for asked in policies:
+        try:
+            await asked.check()
+        finally:
+            await asked.close()
+    return "answers"
+
+
+async def ask_proposer(url: str) -> str:
+    """New tasks, and whether they are feasible."""
+    with tempfile.TemporaryDirectory() as folder:
+        endpoint = _endpoint(url, Path(folder))
+        [site] = from_names({"Shop": "http://shop.test/"})
+
+        def ask() -> list[bool]:
+            found = site.ask(endpoint, 2, random.Random(0), 1.0, collections.Counter())
+            return [model_says_feasible(endpoint, Task("T--1", ques, site.web)) for ques in (*found, "x")]
+
+        return str(await asyncio.to_thread(ask))
+
+
+async def ask_service(url: str) -> str:
+    """As executors wait for one of ours."""
+    return str(await asyncio.to_thread(own_services.is_up, f"{url}/health", policy.REPLY_TIMEOUT_S))
+
+
+async def ask_for_the_viewer(url: str) -> str:
+    return str(await asyncio.to_thread(serving.servers, [f"{url}/predict"]))
+
+
+async def ask_devtools(url: str) -> str:
+    return str(await asyncio.to_thread(launch._about, url.removeprefix("http://")))
+
+
+async def ask_fleet(url: str) -> str:
+    """A replica, as its fleet looks after it, and waits for one that begins."""
+    replica = Replica([], process=_Running(url), url=url)
+    async with BoundedAsyncClient(timeout=policy.REPLY_TIMEOUT_S, trust_env=False) as client:
+        await Fleet([replica], Path())._examine(replica, client)
+    return str(await asyncio.to_thread(replica.wait_ready))
+
+
 CLIENTS = (
-    ask_bare, ask_predict, ask_chat, ask_trained_chat, ask_judge, ask_reward_model, ask_reader, ask_health, ask_shop,
-    ask_router,
+    ask_bare, ask_predict, ask_chat, ask_trained_chat, ask_before_a_run, ask_judge, ask_proposer, ask_reward_model,
+    ask_reader, ask_health, ask_shop, ask_router, ask_fleet, ask_service, ask_for_the_viewer, ask_devtools,
 )  # fmt: skip
 
 
@@ -149,8 +211,11 @@ def try_one(client: Callable[[str], Awaitable[str]], server: str, seed: int, url
 
 def hurry(timeout_s: float) -> None:
     """Every client has this time-out, and its pauses are none."""
-    policy.REPLY_TIMEOUT_S = documents.ANSWER_TIMEOUT_S = reward_model.TIMEOUT_S = magento.TIMEOUT_S = timeout_s
-    keys._ASKING_TIMEOUT_S = replicas._PATIENCE_S = replicas._HEALTH_S = timeout_s
+    policy.REPLY_TIMEOUT_S = policy.CHECK_TIMEOUT_S = documents.ANSWER_TIMEOUT_S = reward_model.TIMEOUT_S = (
+        magento.TIMEOUT_S
+    ) = timeout_s
+    keys._ASKING_TIMEOUT_S = replicas._PATIENCE_S = replicas._HEALTH_S = fleet._HEALTH_S = timeout_s
+    serving._TIMEOUT_S = launch._ABOUT_TIMEOUT_S = timeout_s
     retry.FIRST_PAUSE_S, retry.LONGEST_PAUSE_S = 0.001, 0.01
 
 

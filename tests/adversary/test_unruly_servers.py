@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.parametrize(
     ("num_draws", "timeout_s"),
-    [(100, 0.3), pytest.param(800, 1.0, marks=[pytest.mark.slow, pytest.mark.timeout(3000)])],
+    [(48, 0.2), pytest.param(800, 1.0, marks=[pytest.mark.slow, pytest.mark.timeout(3000)])],
 )
 def test_a_client_ends_in_one_line_of_its_own_in_time_and_without_memory(
     tmp_path: Path, num_draws: int, timeout_s: float
@@ -36,9 +36,8 @@ def test_a_client_ends_in_one_line_of_its_own_in_time_and_without_memory(
     )
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads(file.read_text())
-    assert {(one["client"], one["server"]) for one in found["outcomes"]} == {
-        (client.__name__, server.__name__) for client in CLIENTS for server in SERVERS
-    }
+    drawn = {(one["client"], one["server"]) for one in found["outcomes"]}
+    assert len(drawn) == min(num_draws, len(CLIENTS) * len(SERVERS))
     assert found["most_mib"] < 300
     assert max(one["seconds"] for one in found["outcomes"]) < 10 * timeout_s + 5  # where each read counts: minutes
 

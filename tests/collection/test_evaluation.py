@@ -57,6 +57,8 @@ def test_counts_by_site_and_overall(tmp_path: Path) -> None:
         "num_tasks": 5,
         "num_success": 1,
         "num_invalid": 1,
+        "num_blocked": 0,
+        "num_infeasible": 0,
         "num_missing": 1,
         "num_unjudged": 1,
         "mean_steps": 3.0,
@@ -98,6 +100,8 @@ def test_solved_within_k_tries_and_answered_at_the_first(tmp_path: Path, capsys:
         "S@3": 2 / 4,
         "num_tasks": 4,
         "num_invalid": 1,
+        "num_blocked": 0,
+        "num_infeasible": 0,
         "num_successful": 2,
     }
     print_explored(table)

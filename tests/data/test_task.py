@@ -120,3 +120,23 @@ def test_fields_of_others_are_kept_and_named_once(tmp_path, capsys):
     assert said.count("\n") == 1 and said.endswith("are kept: task_id, Level, Final answer, level\n")
     write_tasks(tmp_path / "again.jsonl", tasks)
     assert read_tasks(tmp_path / "again.jsonl") == tasks and hash(tasks[0])
+
+
+@pytest.mark.parametrize(
+    ("fields", "site"),
+    [
+        ({"web": "http://rosa:tent@127.0.0.1:8751/two"}, "127.0.0.1"),
+        ({"web": "https://rosa@shop.test/a@b?next=http://other.test/"}, "shop.test"),
+        ({"web": "http://rosa:p%40ss:word@Shop.Test:80/"}, "shop.test"),
+        ({"web": "http://[2001:db8::5]:8080/x"}, "2001:db8::5"),
+        ({"web": "http://shop.localhost:7070/"}, "shop.localhost"),
+        ({"web": "https://例え.test/"}, "例え.test"),
+        ({"web": "http://[broken/x"}, "http://[broken/x"),
+        ({"web": "__SHOPPING__/x"}, "__SHOPPING__/x"),
+        ({"web": "http://a.test/", "web_name": "https://me:secret@b.test:81/c"}, "b.test"),
+        ({"web": "http://a.test/", "website": "http://c.test"}, "c.test"),
+        ({"web": "http://a.test/", "web_name": "Google Flights"}, "Google Flights"),
+    ],
+)
+def test_a_sites_name_is_its_host(fields: dict[str, str], site: str) -> None:
+    assert Task("1", "q", **fields).site == site

@@ -11,11 +11,11 @@ import time
 from pathlib import Path
 
 import torch
-from rich.table import Table
 
 from common import cli
 from common.errors import UserError
 from common.files import write_json
+from common.tables import Table, print_table
 from elcano.console import console
 from tests.gpu import host
 from tests.gpu.lines import LINES, Line
@@ -80,10 +80,10 @@ def _run(name: str, line: Line, machine: Machine) -> Result:
 
 
 def _print(results: list[Result]) -> None:
-    table = Table("line", "", "seconds", "")
+    table = Table(["line", ""], ["seconds"], [""])
     for result in results:
-        table.add_row(result.name, result.status, f"{result.seconds:.0f}", result.reason or result.summary)
-    console.print(table)
+        table.add(result.name, result.status, f"{result.seconds:.0f}", result.reason or result.summary)
+    print_table(table, console)
 
 
 if __name__ == "__main__":

@@ -50,6 +50,13 @@ def training(name: str, layers: int, samples: int, sample_len: int, tower_learns
     return Floor(flops / 1e12, 34 * _language_parameters(hf) / 1e12)
 
 
+def scoring(name: str, layers: int, samples: int, sample_len: int) -> Floor:
+    """A forward pass over the same, which reads the weights once."""
+    whole = training(name, layers, samples, sample_len, tower_learns=False)
+    tower = samples * _image_flops(shape(name, layers)) / 1e12
+    return Floor((whole.tflop - tower) / 3 + tower, 2 * _language_parameters(shape(name, layers)) / 1e12)
+
+
 def serving(name: str, agents: int, prompt: int, images: int, reply: int) -> Floor:
     """A request of each agent: prompts read at the matrix units' rate, then `reply` steps that read all weights once
     and every agent's keys and values."""
@@ -93,6 +100,7 @@ def table() -> list[tuple[str, Floor]]:
         ("training, qwen3-vl-4b, 36 layers, 8 x 4096, tower learns", training("qwen3-vl-4b", 36, 8, 4096, True)),
         ("training, qwen3-vl-8b, 16 layers, 8 x 4096, tower frozen", training("qwen3-vl-8b", 16, 8, 4096, False)),
         ("training, idefics2-8b, 16 layers, 8 x 4096, tower learns", training("idefics2-8b", 16, 8, 4096, True)),
+        ("scoring, qwen3-vl-8b, 36 layers, 8 x 4096", scoring("qwen3-vl-8b", 36, 8, 4096)),
         *(
             (f"serving, qwen3-vl-4b, {agents} agents, 4000 + 75 tokens", serving("qwen3-vl-4b", agents, 4000, 3, 75))
             for agents in (1, 16, 64)

@@ -86,6 +86,7 @@ def lines() -> list[Line]:
         Line("policy", 60, "tests.gpu.policy", _policy, lambda found: f"{found['bytes'] / 1e9:.2f} GB"),
         Line("serving_one", 60, "benchmarks.serving", _serving("1x4000", "published"), _serving_summary),
         Line("serving_many", 90, "benchmarks.serving", _serving("16x4000 64x4000", "micro_batching"), _serving_summary),
+        Line("scoring_qwen3_vl_8b", 45, train, _scoring("qwen3-vl-8b", packed), _scoring_summary),
         Line(
             "training_qwen3_vl_8b", 75, train, _training("qwen3-vl-8b", packed, freeze_vision=True), _training_summary
         ),
@@ -101,6 +102,13 @@ def lines() -> list[Line]:
         ),
         Line(
             "transformers_compiled", 75, baseline, _baseline("qwen3-vl-4b", few | {"compile": True}), _training_summary
+        ),
+        Line(
+            "serving_without_caches",
+            60,
+            "benchmarks.serving",
+            _serving("16x4000", "ours_without_caches"),
+            _serving_summary,
         ),
         Line("training_padded", 60, train, _training("qwen3-vl-4b", padded, freeze_vision=False), _training_summary),
     ]
@@ -232,6 +240,11 @@ def _training(shape: str, flags: dict[str, Any], freeze_vision: bool) -> Callabl
     return arguments
 
 
+def _scoring(shape: str, flags: dict[str, Any]) -> Callable[[Config], dict[str, Any]]:
+    train = _training(shape, flags, freeze_vision=True)
+    return lambda config: train(config) | {"forward_only": True}
+
+
 def _baseline(shape: str, flags: dict[str, Any]) -> Callable[[Config], dict[str, Any]]:
     small = {"samples": 1, "sample_len": 512, "steps": 1}
     return lambda config: {"shape": shape, **flags, **({"cpu": True, **small} if config.cpu else {})}
@@ -271,6 +284,10 @@ def _training_summary(found: Any) -> str:
     said = f", {found['dry_run_gib']:.1f} by --dry_run" if "dry_run_gib" in found else ""
     memory = f", {found['peak_memory_gib']:.1f} GiB{said}" if found["peak_memory_gib"] else ""
     return f"{found['layers']} layers: {found['tokens_per_s']:.0f} tokens/s, MFU {mfu}{memory}"
+
+
+def _scoring_summary(found: Any) -> str:
+    return f"{found['layers']} layers: {found['samples_per_s']:.2f} samples/s, {found['tokens_per_s']:.0f} tokens/s"
 
 
 def _serving_summary(found: Any) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from common.files import read_lines
 
 GIB = 2**30
-_ROW = re.compile(r"│ ([\w ]+?) \(GiB[^)]*\)\s*│\s*([\d.]+)")
+_ROW = re.compile(r"(?m)^ *([\w ]+?) \(GiB[^)]*\) +([\d.]+)")
 
 
 def said(log: Path) -> dict[str, float]:

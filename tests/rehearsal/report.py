@@ -3,9 +3,8 @@
 import dataclasses
 from pathlib import Path
 
-from rich.table import Table
-
 from common.files import read_json
+from common.tables import Table, print_table
 from elcano.console import console
 from tests.rehearsal import memory
 from tests.rehearsal.agreement import (
@@ -93,8 +92,8 @@ def memory_rows(folder: Path) -> list[Row]:
 
 def print_rows(model: str, rows: list[Row]) -> None:
     """A table of them."""
-    table = Table("", "measured", "at most", "", title=model)
+    table = Table([""], ["measured", "at most", ""], title=model)
     for row in rows:
         bound = "" if row.bound is None else f"{row.bound:.3g}"
-        table.add_row(row.what, f"{row.value:.3g}", bound, "" if row.bound is None else "ok" if row.holds else "FAILS")
-    console.print(table)
+        table.add(row.what, f"{row.value:.3g}", bound, "" if row.bound is None else "ok" if row.holds else "FAILS")
+    print_table(table, console)

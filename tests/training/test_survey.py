@@ -71,8 +71,8 @@ def test_all_that_is_bad_is_found_at_once(shards: Path, policy: Path) -> None:
 def test_they_are_left_out_when_asked(shards: Path, policy: Path, tmp_path: Path) -> None:
     left_out = check_samples(shards, Reading(policy, 1024, 3), skip=len(BAD))
     assert left_out.num_left(read_manifest(shards)) == 10
-    left_out.write(tmp_path / "run" / "left_out.json")
-    assert LeftOut.read(tmp_path / "run" / "left_out.json") == left_out
+    left_out.write(tmp_path / "run" / "left_out.jsonl")
+    assert LeftOut.read(tmp_path / "run" / "left_out.jsonl") == left_out
     ids = [sample.id for sample in read_in_order(shards, left_out=left_out.keys)]
     assert ids == [tiny.sample(number).id for number in range(10)]
 

@@ -28,6 +28,7 @@ def test_the_loss_falls_and_the_outputs_lie_where_published(uninterrupted: tuple
     run, output = uninterrupted
     losses = [float(loss) for loss, _ in metrics(output).values()]
     assert len(losses) == 6 and losses[-1] < losses[0] - 0.5
+    assert output.count("3 steps left: about 1 minute at this speed") == 1
     base = run.checkpoints.parent.parent
     assert list((base / "tensorboard" / "run").glob("events.*")) and list((base / "log" / "run").glob("log_*.txt"))
     assert (run.checkpoints / "latest_checkpointed_iteration.txt").read_text() == "6"

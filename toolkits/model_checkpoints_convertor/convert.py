@@ -22,10 +22,10 @@ import tyro
 
 from common import cli
 from common.errors import UserError
-from common.files import read_json, write_json
+from common.files import read_object, write_json
 from common.garbage import unsearched
 from data.adapter_record import read_adapter_record
-from data.checkpoint_folder import RELEASE, copy_hf_files, find_weights, read_tracker, write_tracker
+from data.checkpoint_folder import RELEASE, copy_hf_files, find_weights, read_tracker, unfinished, write_tracker
 from data.image_recipe import ImageRecipe
 
 with unsearched():
@@ -151,7 +151,16 @@ def main(config: Config) -> None:
             if apart:  # what training computes: base in `dtype`, adapters beside it in fp32
                 expected, rounded = MergedSource(source, apart, torch.float32, base_dtype=dtype), None
             print(verify(expected, open_checkpoint(folder), rounded))
+    if config.direction == "mg2hf" and (said := _unfinished(config.load_path)):
+        print(f"{config.load_path}: {said}")
     print(f"{config.save_path}: {_USED_BY[config.direction]}")
+
+
+def _unfinished(path: Path) -> str:
+    try:
+        return unfinished(find_weights(path)[0])
+    except UserError:  # of another format
+        return ""
 
 
 def open_checkpoint(path: Path, hf_files: Path | None = None) -> Source:
@@ -270,7 +279,7 @@ def _write_megatron(
 def _record(source: Source, folder: Path, dtype: torch.dtype | None) -> None:
     """Bring the copied config.json in line with the weights: precision, and what else the family says."""
     path = folder / "config.json"
-    fields: dict[str, Any] = read_json(path)
+    fields: dict[str, Any] = read_object(path)
     name = source.family.weight_table(source.config)[0].hf[0]
     precision = str(dtype or source.meta(name).dtype).removeprefix("torch.")
     fields["dtype"] = precision

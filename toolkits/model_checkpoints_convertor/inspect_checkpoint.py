@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from common.errors import UserError
-from common.files import read_json
+from common.files import read_object
 from data.checkpoint_folder import find_weights, read_tracker
 from models.checkpoint.adapter_config import read_adapter_config
 from models.checkpoint.adapter_folder import WEIGHT_FILES
@@ -89,7 +89,7 @@ def _model(hf_files: Path) -> list[str]:
     path = hf_files / "config.json"
     if not path.exists():
         return []
-    fields = read_json(path)
+    fields = read_object(path)
     text = fields.get("text_config") or fields
     sizes = {name: text[name] for name in ("num_hidden_layers", "hidden_size", "vocab_size") if name in text}
     return [f"  {fields.get('model_type')} {sizes or ''}".rstrip()]

@@ -1,11 +1,13 @@
 """What the readers of trajectory lists share: lists of step dicts, checked, and the images that they name."""
 
+import contextlib
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from common.errors import UserError
+from common.terminal import in_short
 from data.rewarded_step import place_fields, round_of
 from toolkits.torch_file import plain, read_torch_file
 
@@ -47,6 +49,18 @@ def text_field(where: str, step: dict[str, Any], *keys: str) -> str:
     return value
 
 
+def text_of(value: Any) -> str:
+    """A text that need not be there."""
+    return value if isinstance(value, str) else ""
+
+
+def objects_in(where: str, value: Any) -> list[dict[str, Any]]:
+    """A list of objects; `UserError` for anything else."""
+    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+        raise UserError(f"{where}: not a list of objects")
+    return value
+
+
 def rl_columns(where: str, step: dict[str, Any]) -> dict[str, Any]:
     """The step's rewards and returns, as JSON can hold them."""
     columns = {name: plain(step[name]) for name in RL_COLUMNS if name in step}
@@ -79,9 +93,10 @@ def find_image(where: str, folder: Path, name: str) -> str:
     if ".." not in parts and "\0" not in name:
         for start in range(len(parts)):
             relative = PurePosixPath(*parts[start:])
-            if not relative.is_absolute() and (folder / relative).is_file():
-                return str(relative)
-    raise UserError(f"{where}: its image {name} is not in {folder}")
+            with contextlib.suppress(OSError):  # a name too long for any file
+                if not relative.is_absolute() and (folder / relative).is_file():
+                    return str(relative)
+    raise UserError(f"{where}: its image {in_short(name)} is not in {folder}")
 
 
 def record(identifier: str, images: Sequence[str], turns: Sequence[str], extra: dict[str, Any]) -> dict[str, Any]:

@@ -10,15 +10,15 @@ from typing import Any
 from common.errors import UserError
 from common.files import parse_json
 from data.outcome import Outcome, Verdict
-from data.task import family_of_task
-from data.trajectory import split_folder_name
+from data.task import family_of_task, site_name
+from data.trajectory import outcome_by_end, split_folder_name
 from toolkits.viewer.opened import read
 from toolkits.viewer.released import is_released, read_released
 
 UNFINISHED = "unfinished"  # under way, or interrupted
 UNJUDGED = "unjudged"
 UNREADABLE = "unreadable"
-UNPROVEN = (Verdict.INVALID, UNFINISHED, UNJUDGED, UNREADABLE, "")
+UNPROVEN = (*(verdict for verdict in Verdict if verdict.solved is None), UNFINISHED, UNJUDGED, UNREADABLE, "")
 """Outcomes that say neither that a task was solved nor that it was not."""
 _MAX_TEXT = 200_000
 LARGEST = 1e15  # sums of what others call numbers stay finite
@@ -177,8 +177,7 @@ def _fill(
     task, provenance = as_object(summary.get("task")), as_object(summary.get("provenance"))
     head.ques, head.policy = shortened(as_text(task.get("ques"))), as_text(provenance.get("policy"))
     web = as_text(task.get("web")) or (as_text(steps[0].get("url")) if steps else "")
-    site = as_text(task.get("web_name")) or as_text(task.get("website")) or web.split("//")[-1].split("/")[0]
-    head.site = shortened(site)
+    head.site = shortened(site_name(as_text(task.get("web_name")) or as_text(task.get("website")) or web))
     head.status, head.reason = as_text(summary.get("status")), shortened(as_text(summary.get("reason")))
     head.steps = len(steps)
     head.seconds = round(sum(sum(numbers([*as_object(one.get("timings_s")).values()])) for one in steps), 1)
@@ -192,7 +191,8 @@ def _fill(
     elif problems:
         head.outcome, head.reason = UNREADABLE, problems[0]
     else:
-        _judge(head, read_verdict(folder) or released_outcome(summary))
+        said, by_end = read_verdict(folder) or released_outcome(summary), outcome_by_end(head.status, head.reason)
+        _judge(head, said if by_end is None or (said and said.verdict is by_end.verdict) else by_end)
 
 
 def released_outcome(summary: dict[str, Any]) -> Outcome | None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from common.errors import UserError
 from common.files import decode_text, parse_json
+from common.terminal import in_short
 from data.trajectory import parse_messages, released_end, released_verdict
 from toolkits.viewer.opened import read
 
@@ -29,6 +30,6 @@ def read_released(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         if isinstance(error, UserError):
             raise
-        raise UserError(f"not what a released trajectory holds ({error!r})") from None
+        raise UserError(f"not what a released trajectory holds ({in_short(repr(error))})") from None
     summary = {"task": {"ques": ques, "web": web}, "status": status, "answer": answer, "verdict": verdict}
     return summary, [dataclasses.asdict(step) for step in steps]

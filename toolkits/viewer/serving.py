@@ -2,21 +2,18 @@
 balancer asks them, by `/health`."""
 
 import contextlib
-import http.client
 import re
-import socket
-import threading
 from collections.abc import Iterable
 from typing import Any
 
 from common.files import parse_json
+from common.own_services import answer_of
 from toolkits.viewer.heads import as_number, as_object, as_text, shortened
 
 _OWN = re.compile(r"http://(127\.0\.0\.1|localhost):(\d{1,5})(?![\d.@])")
 """Trajectories say where their policy was, and may be anybody's: no other machine is asked."""
 _TIMEOUT_S = 0.5
 _MOST = 4
-_MOST_BYTES = 100_000
 
 
 def servers(policies: Iterable[str]) -> list[dict[str, Any]]:
@@ -34,20 +31,7 @@ def servers(policies: Iterable[str]) -> list[dict[str, Any]]:
 
 def _health(port: int) -> dict[str, Any]:
     """{} where nobody answers, or something else does."""
-    with contextlib.suppress(OSError, ValueError, http.client.HTTPException):
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_TIMEOUT_S)
-        with contextlib.closing(connection):
-            connection.connect()
-            ends = threading.Timer(_TIMEOUT_S, _hang_up, [connection.sock])  # the timeout is of each byte
-            ends.start()
-            try:
-                connection.request("GET", "/health")
-                return as_object(parse_json(connection.getresponse().read(_MOST_BYTES)))
-            finally:
-                ends.cancel()
+    answer = answer_of(f"http://127.0.0.1:{port}/health", _TIMEOUT_S)
+    with contextlib.suppress(ValueError):
+        return as_object(parse_json(answer[1])) if answer else {}
     return {}
-
-
-def _hang_up(connection: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        connection.shutdown(socket.SHUT_RDWR)

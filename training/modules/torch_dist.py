@@ -15,6 +15,7 @@ from megatron.core.dist_checkpointing.strategies import filesystem_async
 from torch.distributed.checkpoint.api import CheckpointException
 
 from common.errors import UserError
+from common.terminal import in_short
 from models.checkpoint.torch_dist_metadata import read_metadata
 
 
@@ -59,7 +60,5 @@ def _one_line(folder: Path) -> Iterator[None]:
     except (MemoryError, torch.OutOfMemoryError, torch.distributed.DistError, UserError):
         raise
     except (Exception, CheckpointException) as error:
-        said = " ".join(str(error).split())[:300]
-        raise UserError(
-            f"{folder}: damaged, or not a checkpoint of this model ({type(error).__name__}: {said})"
-        ) from error
+        said = f"{type(error).__name__}: {in_short(str(error))}"
+        raise UserError(f"{folder}: damaged, or not a checkpoint of this model ({said})") from error

@@ -95,7 +95,7 @@ def test_the_wall_tells_of_the_server_and_alarms(tmp_path: Path, opened: Opened)
     assert found["steps_per_s"] == round((1 + 1 + 4 * 4) / 30, 1)
     [ended] = found["ended"]
     assert (ended["set"], ended["count"]) == ("r/.", 6)
-    site = "shop.localhost:7070"
+    site = "shop.localhost"
     expected = [f"{site} turned the agent away 3 times", "the judge gpt failed 1 times"]
     assert found["alarms"] == [*expected, f"the server on port {port} is stuck"]
     assert json.loads(opened(tmp_path / "r").answer("live", {}))["servers"] == []  # it has ended
