@@ -126,7 +126,7 @@ def test_a_chat_endpoint_is_asked_in_its_own_form(
 def test_what_is_on_this_machine_is_asked_through_no_proxy(
     collector: Collector, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A cluster's proxy is set; chromedriver, chromium, site and endpoint are all here."""
+    """A cluster's proxy is set; chromium, site and endpoint are all here."""
     for name in ("http_proxy", "https_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
         monkeypatch.setenv(name.upper(), "http://127.0.0.1:9")
