@@ -37,7 +37,7 @@ def read_tracker(folder: Path) -> str | None:
         return None
     said = path.read_bytes()[:_LONGEST_TRACKER].decode(errors="replace").strip()
     if said != RELEASE and not (said.isascii() and said.isdecimal()):
-        raise UserError(f"{path}: says {said!r}, neither {RELEASE!r} nor the number of an iteration")
+        raise UserError(f"{path}: says {said!r}, which is no iteration; it would be a number, or {RELEASE!r}")
     return said
 
 
