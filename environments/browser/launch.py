@@ -1,4 +1,7 @@
-"""Start and stop chromium: its pipes of DevTools are the only way to it, so that no port lets other users in."""
+"""Start and stop chromium: its pipes of DevTools are the only way to it, so that no port lets other users in.
+
+What it is started with are Selenium's options; a driver of it, which would listen for everybody, is not run.
+"""
 
 import asyncio
 import contextlib
@@ -12,6 +15,8 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from selenium.webdriver import ChromeOptions
 
 from common.errors import UserError
 from common.inherited import for_browser
@@ -117,7 +122,9 @@ async def launch(reaper: Reaper, headless: bool, flags: Sequence[str] = ()) -> B
     profile = Path(tempfile.mkdtemp(prefix="elcano-browser-"))
     reaper.watch(profile)
     try:
-        process, requests, answers = await asyncio.to_thread(_start, (bash, binary), profile, headless, flags)
+        process, requests, answers = await asyncio.to_thread(
+            _start, bash, options(binary, profile, headless, flags), profile
+        )
         connection = await Connection.open(requests, answers)
         about = await connection.send("Browser.getVersion")
         user_agent = about["userAgent"].replace("Headless", "")
@@ -160,20 +167,24 @@ def _not_installed(name: str) -> UserError:
     return UserError(f"{name} is not installed; on Debian or Ubuntu: apt-get install {name}")
 
 
-def _start(
-    programs: tuple[str, Path], profile: Path, headless: bool, extra: Sequence[str]
-) -> tuple[subprocess.Popen, int, int]:
-    """(the process, our end of its pipe of requests, of that of answers)."""
-    flags = [*FLAGS, *extra, f"--user-data-dir={profile / 'profile'}"]
-    if headless:
-        flags.append("--headless")
+def options(binary: Path, profile: Path, headless: bool, extra: Sequence[str] = ()) -> ChromeOptions:
+    """What a browser is started with, as Selenium has it; `extra` are switches besides ours."""
+    made = ChromeOptions()
+    made.binary_location = str(binary)
+    for flag in (*FLAGS, *extra, f"--user-data-dir={profile / 'profile'}", *(["--headless"] if headless else [])):
+        made.add_argument(flag)
     if os.geteuid() == 0:  # chromium's sandbox refuses to run as root
         _warn_of_root()
-        flags.append("--no-sandbox")
+        made.add_argument("--no-sandbox")
+    return made
+
+
+def _start(bash: str, asked: ChromeOptions, profile: Path) -> tuple[subprocess.Popen, int, int]:
+    """(the process, our end of its pipe of requests, of that of answers)."""
     pipes = [*os.pipe(), *os.pipe()]
     read_end, write_end = (fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, _BEYOND_THE_PIPES) for end in (pipes[0], pipes[3]))
-    bash, binary = programs
-    command = [bash, "-c", _TO_THE_PIPES, "bash", str(read_end), str(write_end), str(binary), *flags, "about:blank"]
+    command = [bash, "-c", _TO_THE_PIPES, "bash", str(read_end), str(write_end)]
+    command += [asked.binary_location, *asked.arguments, "about:blank"]
     try:
         with open(profile / _LOG, "wb") as log:
             process = subprocess.Popen(
