@@ -56,7 +56,7 @@ class Drawn:
         name = self._name()
         return (
             f"<p style='width:{self._random.randint(90, 200)}px'>{'word ' * self._random.randint(1, 5)}"
-            f"<a href='#x' data-n={name}>{name}</a> and <a href='#y' data-n=w{name}>w{name} some more words</a> after.</p>"
+            f"<a href='#x' data-n={name}>{name}</a> and <a href='#y' data-n=w{name}>w{name} some more words</a> after."
         )
 
     def _labels(self, depth: int) -> str:
@@ -92,13 +92,14 @@ class Drawn:
         style = self._random.choice(
             ("", "border:6px solid; padding:5px", "width:120px; height:75px; box-sizing:border-box")
         )
-        return f'<img src="{PICTURE}" usemap="#m{number}" width=160 height=100 style="{style}"><map name=m{number}>{areas}</map>'
+        picture = f'<img src="{PICTURE}" usemap="#m{number}" width=160 height=100 style="{style}">'
+        return f"{picture}<map name=m{number}>{areas}</map>"
 
     def _contents(self, depth: int) -> str:
         name, other = self._name(), self._name()
         return (
-            f"<button style='display:contents' data-n={name}>{name}</button> <a href='#x' style='display:block; height:0'"
-            f" data-n={other}><span style='float:left; clear:both'>{other}</span></a>"
+            f"<button style='display:contents' data-n={name}>{name}</button> <a href='#'"
+            f" style='display:block; height:0' data-n={other}><span style='float:left; clear:both'>{other}</span></a>"
         )
 
     def _svg(self, depth: int) -> str:
@@ -111,7 +112,7 @@ class Drawn:
     def _covered(self, depth: int) -> str:
         cover = self._random.choice(("", "pointer-events:none;"))
         return (
-            f"<div style='position:relative'>{self._controls(0)}<div style='position:absolute; {cover} background:#0003;"
+            f"<div style='position:relative'>{self._controls(0)}<div style='position:absolute; {cover} background:tan;"
             f" left:{self._random.randint(-30, 60)}px; top:-5px; width:70px; height:60px'></div></div>"
         )
 
@@ -122,7 +123,8 @@ class Drawn:
             f"<body style='margin:{self._random.choice((0, 8))}px; height:600px; width:400px'>{self._inner(depth)}"
             f"<p>{self._controls(0)}</p><script>{scroll}</script>"
         )
-        return f'<iframe style="width:180px; height:110px; {style}; {self._transform()}" srcdoc="{html.escape(inside)}"></iframe>'
+        style = f"width:180px; height:110px; {style}; {self._transform()}"
+        return f'<iframe style="{style}" srcdoc="{html.escape(inside)}"></iframe>'
 
     def _transform(self) -> str:
         draw = self._random
@@ -153,10 +155,9 @@ class Drawn:
     def _clipped(self, depth: int) -> str:
         overflow = self._random.choice(("hidden", "auto", "clip"))
         scroll = f"<script>document.currentScript.parentNode.scrollTop = {self._random.choice((0, 25, 70))}</script>"
-        return (
-            f"<div style='overflow:{overflow}; height:{self._random.randint(30, 90)}px; width:{self._random.randint(60, 200)}px;"
-            f" border:1px solid'>{self._inner(depth)}<p>{self._controls(0)}</p><p>{self._controls(0)}</p>{scroll}</div>"
-        )
+        size = f"height:{self._random.randint(30, 90)}px; width:{self._random.randint(60, 200)}px"
+        return f"<div style='overflow:{overflow}; {size}; border:1px solid'>{self._inner(depth)}"
+            f"<p>{self._controls(0)}</p><p>{self._controls(0)}</p>{scroll}</div>"
 
     def _sticky(self, depth: int) -> str:
         return (
@@ -168,7 +169,8 @@ class Drawn:
     def _portal(self, depth: int) -> str:
         name = f"p{next(self._numbers)}"
         move = (
-            f"const it = document.getElementById('{name}'), at = it.parentNode.getBoundingClientRect?.() ?? new DOMRect();"
+            f"const it = document.getElementById('{name}');"
+            f"const at = it.parentNode.getBoundingClientRect?.() ?? new DOMRect();"
             f"it.style.left = at.left + 'px'; it.style.top = at.top + 'px'; document.body.append(it)"
         )
         return (
