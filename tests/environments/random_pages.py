@@ -156,8 +156,8 @@ class Drawn:
         overflow = self._random.choice(("hidden", "auto", "clip"))
         scroll = f"<script>document.currentScript.parentNode.scrollTop = {self._random.choice((0, 25, 70))}</script>"
         size = f"height:{self._random.randint(30, 90)}px; width:{self._random.randint(60, 200)}px"
-        return f"<div style='overflow:{overflow}; {size}; border:1px solid'>{self._inner(depth)}"
-            f"<p>{self._controls(0)}</p><p>{self._controls(0)}</p>{scroll}</div>"
+        inner = f"{self._inner(depth)}<p>{self._controls(0)}</p><p>{self._controls(0)}</p>"
+        return f"<div style='overflow:{overflow}; {size}; border:1px solid'>{inner}{scroll}</div>"
 
     def _sticky(self, depth: int) -> str:
         return (
