@@ -21,7 +21,7 @@ from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
 
 from environments.browser.frame_views import FrameView
-from environments.browser.launch import find_binary, find_chromedriver
+from environments.browser.launch import find_binary
 from environments.browser.layout import Region
 from environments.browser.tree import Document, build_tree
 
@@ -75,7 +75,7 @@ class SeedSession:
         if os.geteuid() == 0:
             options.add_argument("--no-sandbox")
         self._folder = Path(tempfile.mkdtemp(prefix="seeds-"))
-        service = Service(find_chromedriver(), env={**os.environ, "TMPDIR": str(self._folder)})
+        service = Service(shutil.which("chromedriver"), env={**os.environ, "TMPDIR": str(self._folder)})
         self.driver = Chrome(options=options, service=service)
         self.driver.set_window_size(*WINDOW)
         self.driver.get(url)

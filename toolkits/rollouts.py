@@ -5,12 +5,11 @@ a step a line with `target` (the instruction), `prompt`, `html` and `response`, 
 """
 
 import dataclasses
-import json
 from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from common.files import read_json, read_lines
+from common.files import parse_json, read_json, read_lines
 from data.conversation import escape_special
 from data.outcome import Verdict
 from data.reward_model import reward_model_text, reward_model_turn
@@ -139,7 +138,7 @@ def read_trace_lines(path: Path) -> list[dict[str, Any]]:
     """A trace's steps; `UserError` where it is none."""
     lines = [line for line in read_lines(path) if line.strip()]
     try:
-        steps = [json.loads(line) for line in lines]
+        steps = [parse_json(line) for line in lines]
     except ValueError as error:
         raise UserError(f"{path}: not JSON lines ({error})") from None
     if not all(isinstance(step, dict) for step in steps):
