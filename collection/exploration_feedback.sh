@@ -6,7 +6,7 @@
 # go to exploration_feedback.py.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
-NEEDS="tyro httpx" source ../common/python.sh
+NEEDS="tyro selenium" source ../common/python.sh
 tasks=()
 if [ -n "${TEST_FILE:-}" ]; then tasks=(--test_file "$TEST_FILE" --api_eval_model "${API_EVAL_MODEL:-gpt-4o}"); fi
 exec "$PYTHON" -u exploration_feedback.py \

@@ -5,7 +5,7 @@
 # The key for an API_BASE of yours is ENDPOINT_API_KEY. From any folder; paths are relative to collection/. Further flags go to run.py.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
-NEEDS="tyro httpx" source ../common/python.sh
+NEEDS="tyro selenium" source ../common/python.sh
 exec "$PYTHON" -u run.py \
     --test_file "${TEST_FILE:-./data_for_test/example.jsonl}" \
     --headless \

@@ -5,7 +5,7 @@
 # From any folder; paths are relative to collection/evaluation/. Further flags go to auto_eval.py.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
-NEEDS="tyro httpx" source ../../common/python.sh
+NEEDS="tyro selenium" source ../../common/python.sh
 exec "$PYTHON" -u auto_eval.py \
     --process_dir "${PROCESS_DIR:-../results/}" \
     --max_attached_imgs 15 \

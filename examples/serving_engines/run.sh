@@ -12,7 +12,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../../common/variables.sh"
 show_help "$@"
 need BASE_URL "the OpenAI base URL of a server, such as http://localhost:8080/v1"
 need MODEL "the name of the model that it serves"
-NEEDS="tyro httpx" source "$(dirname "${BASH_SOURCE[0]}")/../../common/python.sh"
+NEEDS="tyro selenium" source "$(dirname "${BASH_SOURCE[0]}")/../../common/python.sh"
 cd "$ROOT"
 exec "$PYTHON" collection/run.py --test_file "${TASKS:-data/tasks/test.jsonl}" --output_dir "${OUTPUT_DIR:-results}" \
     --api_base "$BASE_URL" --api_model "$MODEL" \
