@@ -14,7 +14,6 @@ from environments.browser.actions import act
 from environments.browser.cdp import RefusedError
 from environments.browser.config import BrowserConfig
 from environments.browser.effects import changes, looks_the_same
-from environments.browser.frame_place import Point
 from environments.browser.observe import observe
 from environments.browser.page import Page, script
 from environments.browser.settle import settle
@@ -36,7 +35,6 @@ class BrowserEnvironment(Environment):
         self.task: Task | None = None
         self._is_first = True
         self._seen: Observation | None = None
-        self._mouse: tuple[Point, ...] = ()  # where it was before the last action, and after
         self._may_change = False  # whether an action was done that is to change what is seen
 
     @property
@@ -73,7 +71,7 @@ class BrowserEnvironment(Environment):
         files = await self.page.downloads.finish(DOWNLOAD_TIMEOUT_S)
         viewport = self.page.viewport.width, self.page.viewport.height
         seen = dataclasses.replace(seen, files=tuple(files), viewport=viewport, tabs=await self.tabs.lines())
-        if self._may_change and before is not None and looks_the_same(before, seen, self._mouse):
+        if self._may_change and before is not None and looks_the_same(before, seen):
             seen = dataclasses.replace(seen, note="The page looks as before.")
         self._seen, self._may_change = seen, False
         return self._seen
@@ -83,7 +81,6 @@ class BrowserEnvironment(Environment):
         if self.task is None or self._seen is None:
             raise ValueError("an action refers to what was observed last: call reset, then observe")
         self.tabs.mark()
-        mouse = self.page.mouse
         note, failure = "", None
         try:
             note = await self._carry_out(action, self._seen)
@@ -93,7 +90,6 @@ class BrowserEnvironment(Environment):
             if not self.page.closed:  # which it may be at any time, by a script of its own or of its opener
                 raise
         followed = await self.tabs.follow(self._start_url)
-        self._mouse = (mouse, self.page.mouse)
         self._may_change = changes(action) and failure is None and not (isinstance(action, Action) and note)
         if failure is not None:
             raise ActionError(str(failure), " ".join(filter(None, [failure.reason, followed])))
