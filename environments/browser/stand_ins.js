@@ -108,10 +108,10 @@
   elcano.partOf = (element, budget) => {
     const isHit = (box) => isAt(box, (hit) => elcano.holds(element, hit));
     const whole = element.getBoundingClientRect();
+    if (!isIn(whole)) return null;
     const lines = [...element.getClientRects()].slice(0, 20);
-    const isRight =
-      isIn(whole) && isAt(whole, (hit) => elcano.holds(element, hit), lines.length === 1);
-    if (isRight) return null;
+    const isOwn = (hit) => element.contains(hit) || elcano.holds(element, hit);
+    if (isAt(whole, isOwn, lines.length === 1)) return null;
     const rects = lines.map((box) => letThrough(element, box));
     const boxes = rects.filter((box) => box.width >= 1 && box.height >= 1).sort((one, other) => other.width - one.width);
     const line = boxes.find(isHit);

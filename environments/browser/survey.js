@@ -27,6 +27,7 @@
     }
     for (const element of root.querySelectorAll(elcano.usable)) {
       if (standIns.length >= mostStandIns) break;
+      if (element.tagName === "LABEL" || element.tagName === "OPTION") continue;
       const shown = elcano.labelOf(element);
       const box = element.tagName === "AREA" ? elcano.shapeOf(element) : elcano.partOf(element, budget);
       if (shown) {
