@@ -64,6 +64,8 @@ class ConversationEncoder:
         self.seq_len = seq_len - 1 if loss == "state_and_action" else seq_len  # it puts a mark behind the last token
         check_template(processor)
         self.end = self._end_of_reply()
+        self.num_shortened = 0
+        """Samples so far that lost the end of their newest observation."""
 
     def encode(
         self,
@@ -121,6 +123,7 @@ class ConversationEncoder:
             if excess <= 0:
                 loss_mask = self._loss_mask(turns, sizes, rendered, reads_last=not sampled) + [True] * len(reply)
                 ids = torch.from_numpy(np.array(rendered.ids + reply))  # a third of `torch.tensor`'s time
+                self.num_shortened += turns is not whole
                 known = sampled if turns is whole else None  # another prompt than the policy read: others there
                 return self._read(
                     Tokens(ids, torch.from_numpy(np.array(loss_mask)), _behavior_logprobs(len(ids), known))

@@ -118,6 +118,20 @@ def test_what_was_found_is_kept_until_something_changes(
             check_samples(shards, other)
 
 
+def test_what_is_learned_otherwise_than_it_stands_is_counted_also_from_the_cache(
+    policy: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    [asked, answer] = tiny.sample(2).conversations
+    long = changed(2, conversations=[{**asked, "value": asked["value"] + " word" * 2000}, answer])
+    samples = [tiny.sample(1), long, replied(3, "Click <end_of_utterance>")]
+    shards = tiny.build_dataset(tmp_path / "shards", samples)
+    for _ in range(2):
+        assert not check_samples(shards, Reading(policy, 1024, 3)).samples
+        said = capfd.readouterr().err
+        assert "1 samples are longer than SEQ_LEN=1024 tokens and lose the end of their newest obs" in said
+        assert "1 samples have replies that spell special tokens" in said
+
+
 def test_a_cache_that_is_cut_is_made_anew(policy: Path, tmp_path: Path) -> None:
     shards = tiny.build_dataset(tmp_path / "shards", [tiny.sample(number) for number in range(4)])
     check_samples(shards, Reading(policy, 1024, 3))
