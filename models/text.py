@@ -111,14 +111,17 @@ def _special(tokenizer: Any) -> re.Pattern[str]:
 
 @functools.lru_cache(maxsize=8)
 def _begins(tokenizer: Any) -> tuple[str, ...]:
-    """What a text begins with that has its first tokens: bos, or all that the tokenizer adds (GLM's are two)."""
+    """What a text begins with that has its first tokens: bos, or all that the tokenizer adds."""
     added = "".join(tokenizer.convert_ids_to_tokens(tokenizer("").input_ids))
     return tuple(filter(None, (tokenizer.bos_token, added)))
 
 
-def tokenize(tokenizer: Any, text: str) -> Tokenized:
-    """As the processor does; a template that writes the first tokens itself gets no second ones."""
-    encoded = tokenizer(text, add_special_tokens=not text.startswith(_begins(tokenizer)), return_offsets_mapping=True)
+def tokenize(processor: Any, text: str) -> Tokenized:
+    """As transformers does behind a chat template: a processor adds the first tokens that the template did not write
+    itself; of a language model alone the template writes them, or there are none."""
+    tokenizer = processor.tokenizer
+    adds = processor.image_processor is not None and not text.startswith(_begins(tokenizer))
+    encoded = tokenizer(text, add_special_tokens=adds, return_offsets_mapping=True)
     ids, offsets = encoded["input_ids"], encoded["offset_mapping"]
     length = 1 + max((index for index, (_, end) in enumerate(offsets) if end == len(text)), default=-1)
     starts, ends = ([offset[side] for offset in offsets[:length]] for side in (0, 1))

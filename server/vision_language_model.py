@@ -107,7 +107,7 @@ class VisionLanguageModel:
         the template is told that may be called."""
         text = render(self.processor, self.images, messages, sizes, not complete, tools)
         with self._tokenizing:
-            return tokenize(self.processor.tokenizer, text).ids
+            return tokenize(self.processor, text).ids
 
     def decode_text(self, token_ids: Sequence[int]) -> str:
         """The text of a reply, without special tokens, with all the white space around it."""

@@ -118,7 +118,7 @@ class ConversationEncoder:
         reply, whole = sampled.token_ids if sampled else [], turns
         while True:
             text = self._prompt(turns, sizes) if sampled else self._until_last_reply(turns, sizes)
-            rendered = tokenize(self.tokenizer, text)
+            rendered = tokenize(self.processor, text)
             excess = len(rendered.ids) + len(reply) - self.seq_len
             if excess <= 0:
                 loss_mask = self._loss_mask(turns, sizes, rendered, reads_last=not sampled) + [True] * len(reply)

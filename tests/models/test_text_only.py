@@ -18,6 +18,7 @@ from models.image_settings import ImageSettings
 from models.language import rotary_share
 from models.processor import describe, load_processor, write_image_settings
 from models.text import tokenize
+from models.text_processor import TextProcessor
 from server.engine import Engine, EngineConfig
 from server.prompt import build_prompt
 from server.sampling import SamplingParams
@@ -130,7 +131,21 @@ def test_what_a_template_begins_with_is_not_added_again() -> None:
     backend.post_processor = TemplateProcessing(single="[gMASK]:0 <sop>:0 $A:0", special_tokens=begin)
     whole = [ids["[gMASK]"], ids["<sop>"], ids["<|user|>"]]
     assert tokenizer("[gMASK]<sop><|user|>").input_ids == [*whole[:2], *whole]
-    assert tokenize(tokenizer, "[gMASK]<sop><|user|>").ids == whole == tokenize(tokenizer, "<|user|>").ids
+    assert tokenize(TextProcessor(tokenizer), "[gMASK]<sop><|user|>").ids == whole
+
+
+@pytest.mark.parametrize("first", ["", "{{ bos_token }}"])
+def test_a_prompt_has_the_first_token_where_its_template_writes_it(llama: Path, first: str) -> None:
+    """The tokenizer alone would add one, as TinyLlama's and those of many fine-tunes; transformers does not."""
+    processor = load_processor(llama)
+    assert processor.tokenizer("").input_ids == [processor.tokenizer.bos_token_id]
+    processor.tokenizer.chat_template = first + processor.tokenizer.chat_template
+    asked = [{"role": "user", "content": "hello"}]
+    expected = processor.tokenizer.apply_chat_template(asked, add_generation_prompt=True, return_dict=True)["input_ids"]
+    text = processor.apply_chat_template(
+        [{"role": "user", "content": split_marks("hello")}], add_generation_prompt=True
+    )
+    assert tokenize(processor, text.rstrip(" ")).ids == expected
 
 
 def test_images_are_refused_in_one_line(llama: Path, tmp_path: Path) -> None:
