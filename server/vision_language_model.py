@@ -194,6 +194,14 @@ def _load_model(checkpoint: HfFolder, device: torch.device, options: LoadOptions
     if report["missing_keys"]:
         missing = sorted(report["missing_keys"])
         raise UserError(f"{folder}: {len(missing)} weights are missing, such as {missing[0]}")
+    infinite = [
+        name for name, weight in model.named_parameters() if weight.is_floating_point() and weight.isinf().any()
+    ]
+    if infinite:
+        kind = str(model.dtype).removeprefix("torch.")
+        raise UserError(
+            f"{folder}: {infinite[0]} (and {len(infinite) - 1} more) is infinite in {kind}; give another --dtype"
+        )
     return model.eval() if quantized else model.to(device).eval()
 
 
