@@ -10,6 +10,10 @@ from common.errors import UserError
 from data.conversation import IMAGE, escape_special, split_marks
 from models.images import ImageEncoder
 
+_PROBE = "Answer 7391"
+"""A reply that no template writes of its own accord."""
+_PROBED = (("user", "question"), ("assistant", _PROBE))
+
 
 @dataclasses.dataclass(frozen=True)
 class Tokenized:
@@ -65,6 +69,19 @@ def render(
         line = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise UserError(f"the model's chat template refuses these messages: {line}") from None
     return images.expand(text.rstrip(" ") if prompt else text.rstrip(), sizes)
+
+
+def end_of_reply(processor: Any, images: ImageEncoder) -> str:
+    """What the chat template writes behind a reply; where that is nothing, as llava-1.5's, the tokenizer's own end.
+
+    Raises:
+        UserError: the template fails on a reply, or does not write it once, as it is.
+    """
+    turns = [{"role": role, "content": [{"type": "text", "text": text}]} for role, text in _PROBED]
+    rendered = render(processor, images, turns, (), prompt=False)
+    if rendered.count(_PROBE) != 1:
+        raise UserError("the chat template does not write an assistant's turn once, as it is")
+    return rendered.partition(_PROBE)[2].strip() or processor.tokenizer.eos_token or ""
 
 
 def escape(tokenizer: Any, text: str) -> str:

@@ -4,6 +4,7 @@ Image in, features out; the new tokens of all running sequences in, logits out. 
 `models/registry.py`: all of them put image features where their image tokens stand.
 """
 
+import contextlib
 import dataclasses
 import importlib.util
 import threading
@@ -23,7 +24,7 @@ from models.family import Family
 from models.image_settings import ImageSettings
 from models.processor import load_processor, settings_for, splitting_remark, to_stderr
 from models.registry import family
-from models.text import check_template, decode, render, tokenize
+from models.text import check_template, decode, end_of_reply, render, special_tokens, tokenize
 from server import last_layer, ragged_attention
 from server.config import ModelFlags
 from server.grammar import Grammars
@@ -68,7 +69,8 @@ class VisionLanguageModel:
         self.context_length: int = config.get_text_config().max_position_embeddings
         self.image_token_id = self.images.token_id
         width = self.hf_model.get_output_embeddings().out_features
-        self.eos_ids = [one for one in self.family.end_ids(self.processor.tokenizer, generation) if one < width]
+        ends = {*self.family.end_ids(self.processor.tokenizer, generation), *self._template_ends()}
+        self.eos_ids = sorted(one for one in ends if one < width)
         self.banned_ids = [one for one in self.family.forbidden_ids(generation) if one < width]
         if not self.eos_ids:
             raise UserError(f"{folder}: its {width} rows of logits hold no end token, so no reply would end")
@@ -90,6 +92,15 @@ class VisionLanguageModel:
             raise UserError(
                 f"{folder}: its chat template does not write a user's turn ({_first_line(error)})"
             ) from None
+
+    def _template_ends(self) -> list[int]:
+        """The special token that begins what the template writes behind a reply: so replies that are trained here end,
+        whatever generation_config.json says."""
+        tokenizer = self.processor.tokenizer
+        with contextlib.suppress(UserError):
+            written = tokenizer(end_of_reply(self.processor, self.images), add_special_tokens=False).input_ids[:1]
+            return [one for one in written if tokenizer.convert_ids_to_tokens(one) in special_tokens(tokenizer)]
+        return []
 
     def pixels(self, image: Image.Image) -> BatchFeature:
         """Resize and normalize one RGB image as the checkpoint's processor says."""

@@ -17,7 +17,7 @@ from models import registry
 from models.image_settings import ImageSettings
 from models.language import rotary_share
 from models.processor import describe, load_processor, write_image_settings
-from models.text import tokenize
+from models.text import special_tokens, tokenize
 from models.text_processor import TextProcessor
 from server.engine import Engine, EngineConfig
 from server.prompt import build_prompt
@@ -33,6 +33,7 @@ from tests.training.test_train_llava import LR, STEPS, PlainLoop
 from toolkits.model_checkpoints_convertor.convert import Config, main
 from toolkits.model_checkpoints_convertor.inspect_checkpoint import describe as inspect
 from training.config import Config as TrainingConfig
+from training.encoding import ConversationEncoder
 from training.launch import check_model
 from training.layout import Layout
 from training.memory import count_parameters, plan
@@ -146,6 +147,20 @@ def test_a_prompt_has_the_first_token_where_its_template_writes_it(llama: Path, 
         [{"role": "user", "content": split_marks("hello")}], add_generation_prompt=True
     )
     assert tokenize(processor, text.rstrip(" ")).ids == expected
+
+
+def test_a_reply_ends_where_training_teaches_it_to(tmp_path: Path) -> None:
+    """A template that ends turns with a special token which no generation_config.json names."""
+    folder = text_only.build_policy(tmp_path / "hf", "llama", layers=1)
+    tokenizer = load_processor(folder).tokenizer
+    end = next(token for token in sorted(special_tokens(tokenizer)) if token.startswith("<end"))
+    tokenizer.chat_template = tokenizer.chat_template.replace("eos_token", f"'{end}'")
+    tokenizer.save_pretrained(folder)
+    model = VisionLanguageModel(folder, LoadOptions(device="cpu"))
+    encoder = ConversationEncoder(model.processor, model.images, 512, 3, "answer")
+    tokens = encoder.encode("a", [{"from": "human", "value": "go"}, {"from": "gpt", "value": "Click [3]"}], [])
+    assert tokens.ids[-1] == tokenizer.convert_tokens_to_ids(end) and tokens.ids[-1] in model.eos_ids
+    assert tokenizer.eos_token_id in model.eos_ids
 
 
 def test_images_are_refused_in_one_line(llama: Path, tmp_path: Path) -> None:
