@@ -1,7 +1,8 @@
 """How a reply is drawn: each parameter's name, limits and meaning, for servers, their clients and trajectories."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Annotated
+from typing import Annotated, Any
 
 from common.limits import Checked, Limit, at_least, between
 
@@ -10,6 +11,15 @@ TopK = Annotated[int, between(0, 2**31 - 1)]
 TopP = Annotated[float, Limit("above 0 and at most 1", lambda mass: 0 < mass <= 1)]
 NumTokens = Annotated[int, at_least(1)]
 Seed = Annotated[int, between(0, 2**63 - 1)]
+
+
+NEUTRAL = {"temperature": 1, "top_k": 0, "top_p": 1}
+"""At these values a reply is drawn from the model's own distribution."""
+
+
+def drawn_otherwise(sampling: Mapping[str, Any]) -> dict[str, Any]:
+    """Of what was applied, by name, that which made the distribution another one than the model's own."""
+    return {name: sampling[name] for name, value in NEUTRAL.items() if sampling.get(name, value) != value}
 
 
 @dataclass(frozen=True)

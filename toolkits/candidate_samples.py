@@ -10,7 +10,7 @@ from data.conversation import escape_special
 from data.shard import Sample
 
 COLUMNS = ("candidates", "candidate_token_ids")
-_OF_WHAT_WAS_DONE = ("token_ids", "logprobs", "weights_version", "weight")
+_OF_WHAT_WAS_DONE = ("token_ids", "logprobs", "weights_version", "sampling", "weight")
 
 
 def with_candidates(samples: Sequence[Sample], path: Path, is_held_out: Callable[[Sample], bool]) -> list[Sample]:

@@ -40,6 +40,7 @@ from data.conversation import build_conversation
 from data.image_check import check_image
 from data.outcome import Verdict
 from data.rewarded_step import reward_fields
+from data.sampling import drawn_otherwise
 from data.trajectory import MAX_STEPS, Trajectory, is_complete, list_trajectories, read_trajectory
 from data.whole_trajectory import join_steps
 from toolkits.sample_records import encode_record
@@ -225,6 +226,7 @@ def samples_of(
             sample |= {"token_ids": step.token_ids, "weights_version": step.weights_version}
             if step.logprobs and is_own_prompt and steps[count - 1] == whole[count - 1]:
                 sample |= {"logprobs": step.logprobs, "prompt_tokens": step.prompt_tokens}
+                sample |= {"sampling": sampling} if (sampling := drawn_otherwise(step.sampling)) else {}
         pairs.append((sample, trajectory.screenshot(step.number)))
     return pairs
 

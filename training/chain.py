@@ -30,6 +30,7 @@ def _begins(before: TokenizedSample, step: TokenizedSample) -> bool:
     return (
         before.ids.equal(step.ids[:length])
         and before.images == step.images[: len(before.images)]
+        and before.temperature == step.temperature
         and not step.loss_mask[:length].any()
     )
 

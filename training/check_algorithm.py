@@ -51,11 +51,11 @@ def main(config: Config) -> None:
         raise UserError(f"{name} goes by Q; give critic='td' or 'monte_carlo'")
     if "instruction_value" in algorithm.sources and config.critic == "td":
         raise UserError(f"{name} goes by an instruction's value; give critic='monte_carlo'")
-    drawn = (config.temperature, config.top_k, config.top_p)
-    if BEHAVIOR in algorithm.needs.per_token and drawn != (1, 0, 1):
+    drawn = config.temperature > 0 and (config.top_k, config.top_p) == (0, 1)
+    if BEHAVIOR in algorithm.needs.per_token and not drawn:
         raise UserError(
-            f"{name} reads the log-probabilities with which actions were drawn, those of the model itself; explore "
-            "with temperature=1, top_k=0 and top_p=1"
+            f"{name} reads the log-probabilities with which actions were drawn, from all tokens; explore with a "
+            "temperature above 0, top_k=0 and top_p=1"
         )
 
 

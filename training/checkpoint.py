@@ -23,7 +23,7 @@ from torch.distributed.checkpoint.api import CheckpointException
 
 from common.errors import UserError
 from common.files import write_json
-from common.full_disk import is_full, why_full
+from common.full_disk import why_full
 from data.adapter_record import AdapterRecord, read_adapter_record, write_adapter_record
 from data.checkpoint_folder import IDENTITY_FILE, find_weights, iteration_name, read_tracker, write_tracker
 from models.weight_table import VALUE_HEADS, value_heads_in
@@ -140,13 +140,11 @@ class CheckpointWriter:
 
     @contextlib.contextmanager
     def _one_line_if_full(self, iteration: int) -> Iterator[None]:
-        """torch's writers say of a full disk that a position is not another, so the folder is asked. What is half
-        written stays, where every rank can ask, until its iteration is written again."""
+        """What is half written stays until its iteration is written again."""
         try:
             yield
         except (Exception, CheckpointException) as error:
-            why = why_full(error) or ("no space left on device" if is_full(self.folder) else "")
-            if not why or isinstance(error, UserError):
+            if isinstance(error, UserError) or not (why := why_full(error)):
                 raise
             latest = read_tracker(self.folder)
             kept = f"{iteration_name(int(latest))} is kept, and resumed" if latest else "there is no earlier one"

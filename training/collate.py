@@ -21,8 +21,9 @@ class TokenizedSample:
     """ids [s]; loss_mask [s] bool: whether a token is to be predicted.
 
     `columns` are those that the algorithm reads. `behavior_logprobs` [s]: of the tokens that a policy of
-    `weights_version` sampled (NaN elsewhere; None where they are not known). `earlier`: of steps that are learned in
-    the same sequence (`training.chain`), how many tokens are predicted, and their columns.
+    `weights_version` sampled (NaN elsewhere; None where they are not known). `temperature` divides the logits.
+    `earlier`: of steps that are learned in the same sequence (`training.chain`), how many tokens are predicted, and
+    their columns.
     """
 
     key: str
@@ -32,6 +33,7 @@ class TokenizedSample:
     columns: SampleColumns = dataclasses.field(default_factory=SampleColumns)
     behavior_logprobs: torch.Tensor | None = None
     weights_version: str = ""
+    temperature: float = 1.0
     earlier: tuple[tuple[int, SampleColumns], ...] = ()
 
     @property
@@ -60,6 +62,7 @@ class MicroBatch:
     reads [n]: of each, `TokenizedSample.num_read`.
     is_feature [b, s] bool: the tokens that stand for an image's features.
     position_ids [rows, b, s]: of a family whose tokens do not simply count (`ImageEncoder.position_ids`), 0 at padding.
+    temperatures [b, s]: what divides the logits; None where it is 1 everywhere.
     """
 
     tokens: torch.Tensor
@@ -72,6 +75,7 @@ class MicroBatch:
     reads: tuple[int, ...] = ()
     is_feature: torch.Tensor | None = None
     position_ids: torch.Tensor | None = None
+    temperatures: torch.Tensor | None = None
 
     @property
     def num_tokens(self) -> int:
@@ -187,6 +191,7 @@ class Collator:
         length = self.seq_len if self.pad_to_seq_len else max(1, -(-longest // self.pad_multiple)) * self.pad_multiple
         tokens = torch.zeros(len(rows), length, dtype=torch.long)
         labels, is_feature = torch.full_like(tokens, IGNORE), torch.zeros_like(tokens, dtype=torch.bool)
+        temperatures = torch.ones(tokens.shape)
         position_ids: torch.Tensor | None = None
         for row, members in enumerate(rows):
             start = 0
@@ -194,6 +199,7 @@ class Collator:
                 end = start + len(sample.ids)
                 tokens[row, start:end] = sample.ids
                 labels[row, start : end - 1] = torch.where(sample.loss_mask[1:], sample.ids[1:], IGNORE)
+                temperatures[row, start:end] = sample.temperature
                 sizes = [image.size for image in sample.images]
                 is_feature[row, start:end] = self.image_encoder.is_feature(sample.ids, sizes)
                 positions = self.image_encoder.position_ids(sample.ids, sizes)
@@ -215,6 +221,7 @@ class Collator:
             reads=tuple(sample.num_read for sample in samples),
             is_feature=is_feature,
             position_ids=position_ids,
+            temperatures=None if all(sample.temperature == 1 for sample in samples) else temperatures,
         )
 
     def _segment(self, length: int) -> int:

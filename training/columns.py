@@ -44,6 +44,11 @@ class ColumnJoin:
         return f"{type(self._algorithm).__name__}: {self._algorithm} {[file_digest(path) for path in self.files.paths]}"
 
     @property
+    def reads_drawn(self) -> bool:
+        """Whether the algorithm compares with what was drawn: then training computes at the temperature of that."""
+        return BEHAVIOR in self.needs.per_token
+
+    @property
     def reads_behavior(self) -> bool:
         """Whether log-probabilities of sampled tokens are taken from the samples."""
         return BEHAVIOR in self.needs.per_token and BEHAVIOR not in self.files

@@ -71,14 +71,16 @@ def tokenize_share(
     replica: int,
     num_replicas: int,
     join: ColumnJoin | None = None,
+    at_drawn: bool = False,
 ) -> Share:
-    """What number `replica` of `num_replicas` has of a global batch: as much work as the others."""
+    """What number `replica` of `num_replicas` has of a global batch: as much work as the others; `join` and `at_drawn`
+    as `tokenize` takes them."""
     own, encoder = cost_model.share(batch, replica, num_replicas), cost_model.encoder
     samples = [
         chained
         for sample in own
         for chained in chain(
-            [tokenize(encoder, step.id, step.fields, step.find_images(), join) for step in sample.steps()]
+            [tokenize(encoder, step.id, step.fields, step.find_images(), join, at_drawn) for step in sample.steps()]
         )
     ]
     return Share([sample.id for sample in batch], samples)

@@ -1,10 +1,12 @@
 """The tokens that a policy sampled, as samples carry them: trained on as they are, never tokenized again."""
 
 import dataclasses
+import math
 from typing import Any
 
 from common.errors import UserError
 from common.fields import fits
+from data.sampling import drawn_otherwise
 from models.images import ImageEncoder
 from models.text import decode_reply, escape, escape_around_marks
 
@@ -14,20 +16,23 @@ class SampledReply:
     """The last reply of a sample, as the server drew it; it has no end token when its length ended it.
 
     `logprobs` are those of the distributions that its tokens were drawn from, under the weights `weights_version` and
-    after temperature, top-k, top-p, minimum length and bad words; None where nobody knows them. The model's own, which
-    training computes from its logits, are others unless the temperature was 1 and nothing was cut off.
+    after temperature, top-k, top-p, minimum length and bad words; None where nobody knows them. Training computes its
+    own at the same `temperature`; others they are where something was `cut_off` (top-k or top-p).
     """
 
     token_ids: list[int]
     logprobs: list[float] | None = None
     weights_version: str = ""
+    temperature: float = 1.0
+    cut_off: bool = False
 
     @staticmethod
     def of(fields: dict[str, Any]) -> "SampledReply | None":
         """Of a sample's json member; None when it has no token ids.
 
         Raises:
-            UserError: they are not numbers, or not as many as the log-probabilities.
+            UserError: they are not numbers, or not as many as the log-probabilities; what is said of how they were
+                drawn is no temperature.
         """
         token_ids, logprobs = fields.get("token_ids"), fields.get("logprobs")
         if not token_ids:
@@ -39,7 +44,12 @@ class SampledReply:
                 raise UserError("logprobs must be a list of finite numbers")
             if len(logprobs) != len(token_ids):
                 raise UserError(f"{len(token_ids)} token_ids but {len(logprobs)} logprobs")
-        return SampledReply(token_ids, logprobs, str(fields.get("weights_version", "")))
+        sampling = fields.get("sampling", {})
+        temperature = sampling.get("temperature", 1.0) if isinstance(sampling, dict) else None
+        if type(temperature) not in (int, float) or not 0 <= temperature < math.inf:
+            raise UserError(f"sampling must say a temperature of 0 or more, not {sampling!r:.40}")
+        cut_off = not drawn_otherwise(sampling).keys() <= {"temperature"}
+        return SampledReply(token_ids, logprobs, str(fields.get("weights_version", "")), float(temperature), cut_off)
 
     def says(self, tokenizer: Any, reply: str, images: ImageEncoder) -> bool:
         """Whether the tokens are `reply` under this tokenizer: another model's are not, nor those of another text.

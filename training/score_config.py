@@ -54,6 +54,14 @@ class ScoreConfig(ModelOptions):
         return narrowed(Config, self, **own, **lora, pretrain_checkpoint_path=self.checkpoint)
 
     @property
+    def at_drawn(self) -> bool:
+        """Whether log-probabilities are those at the temperature that a reply was drawn at: where the algorithm
+        compares them with those of the policy that drew it."""
+        return (
+            bool(self.algorithm) and BEHAVIOR in algorithms.load(self.algorithm, self.algorithm_options).needs.per_token
+        )
+
+    @property
     def token_columns(self) -> tuple[str, ...]:
         """What the columns of tokens are called."""
         if self.algorithm:
@@ -85,6 +93,7 @@ class ScoreConfig(ModelOptions):
             "critic" if self.write == "values" else "policy": fingerprint(weights, "*.distcp"),
             "columns": list(self.token_columns),
             **({"critic_of": of} if self.write == "values" and (of := critic_of(weights)) else {}),
+            **({"at_drawn": True} if self.at_drawn else {}),
             **({"left_out": left_out} if (left_out := self.left_out.keys) else {}),
             **({"after_question": True} if self.after_question else {}),
             **{name: getattr(self, name) for name in ("write", "pr", "seq_len", "image_num", "loss")},

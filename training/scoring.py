@@ -72,7 +72,7 @@ def score(config: ScoreConfig) -> None:
         print(f"{config.output}: goes on after {done[0]} samples", flush=True)
     place = collator.place
     shares = (
-        tokenize_share(cost_model, window, place.data_rank, place.data_size)
+        tokenize_share(cost_model, window, place.data_rank, place.data_size, at_drawn=config.at_drawn)
         for window in in_batches(_after(config, done[0]), _WINDOW * place.data_size)
     )
     said = (digest_of(sample.fields["conversations"]) for sample in _after(config, done[0]))

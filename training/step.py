@@ -66,6 +66,7 @@ def _forward_step(loss: LossFunction, batches: Iterator[MicroBatch], model: Any)
         is_feature=batch.is_feature,
         position_ids=batch.position_ids,
         num_read=batch.num_read,
+        temperatures=batch.temperatures,
     )
     return output, partial(loss, batch)
 

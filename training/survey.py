@@ -202,36 +202,42 @@ class _Look:
                 raise UserError(f"sample {sample.id}: broken image ({known[image]})")
 
     def _check(self, step: StoredSample, join: ColumnJoin | None, found: Found) -> None:
-        is_unlike, shortened = self._is_unlike(step, found), self.encoder.num_shortened
+        sampled, num_shortened = self._sampled(step), self.encoder.num_shortened
+        is_unlike = sampled is not None and self._is_unlike(step, sampled, found)
         if join:
             join.check(step.id, step.fields)
             if join.reads_behavior:
-                self._check_drawn(step, is_unlike)
+                self._check_drawn(step, sampled, is_unlike)
         tokenize(self.encoder, step.id, step.fields, step.find_images(), join)
         replies = [turn["value"] for turn in step.fields["conversations"] if turn["from"] == "gpt"]
-        found.num_shortened += self.encoder.num_shortened - shortened
+        found.num_shortened += self.encoder.num_shortened - num_shortened
         found.num_broken_up += any(escape(self.encoder.tokenizer, reply) != reply for reply in replies)
 
-    def _is_unlike(self, step: StoredSample, found: Found) -> bool:
-        """Whether it holds sampled tokens that say another reply; counts both."""
+    def _sampled(self, step: StoredSample) -> SampledReply | None:
         try:
-            sampled = SampledReply.of(step.fields)
+            return SampledReply.of(step.fields)
         except UserError as error:
             raise UserError(f"sample {step.id}: {error}") from None
-        if not sampled:
-            return False
+
+    def _is_unlike(self, step: StoredSample, sampled: SampledReply, found: Found) -> bool:
+        """Whether the sampled tokens say another reply; counts both."""
         reply = step.fields["conversations"][-1]["value"]
         is_unlike = not sampled.says(self.encoder.tokenizer, reply, self.encoder.image_encoder)
         found.num_sampled += 1
         found.num_unlike += is_unlike
         return is_unlike
 
-    def _check_drawn(self, step: StoredSample, is_unlike: bool) -> None:
+    def _check_drawn(self, step: StoredSample, sampled: SampledReply | None, is_unlike: bool) -> None:
         """Log-probabilities are of the whole prompt, as the policy read it."""
         if is_unlike:
             raise UserError(
                 f"sample {step.id}: its tokens say another reply under this tokenizer, so the log-probabilities that "
                 "the algorithm needs are not of it; leave it out"
+            )
+        if sampled and sampled.cut_off:
+            raise UserError(
+                f"sample {step.id}: was drawn among the likeliest tokens only, so its log-probabilities are of another "
+                "distribution than training computes; explore with top_k=0 and top_p=1"
             )
         num_prompt = step.fields.get("prompt_tokens", 0)  # nobody counted older ones'
         if type(num_prompt) is not int:

@@ -3,6 +3,7 @@
 Between the press, the text and ENTER the page is given the time that a person's hands give it, by `settle`'s rules.
 """
 
+import asyncio
 from dataclasses import dataclass
 
 from environments.browser.aim import disarm, failure, guard_others
@@ -71,10 +72,9 @@ async def write(page: Page, node: Params, field: Focus, text: str, replaces: boo
         if not await page.run(script("set_value.js"), value, frame=frame):
             raise failure(f"This <input type={field.type}> does not take {value!r}; it takes {format_of(field.type)}.")
     else:
-        await guard_others(page, frame, "keys")
-        if value or replaces:
-            await page.send_all(keystrokes(value, lines=field.way == "lines"))
-    blocked = (await disarm(page))["blocked"]
+        keys = keystrokes(value, lines=field.way == "lines") if value or replaces else []
+        await asyncio.gather(guard_others(page, frame, "keys"), page.send_all(keys))
+    blocked = (await disarm(page, frame))["blocked"]
     read = await page.run(script("typed.js"), frame=frame)
     said = []
     if blocked is not None:
@@ -98,7 +98,6 @@ async def enter(page: Page, node: Params) -> str:
         return "ENTER was not pressed: the page has moved on."
     if lost:
         return f"ENTER was not pressed: {lost}."
-    await guard_others(page, frame, "keys")
-    await page.send_all(press(ENTER))
-    await disarm(page)
+    await asyncio.gather(guard_others(page, frame, "keys"), page.send_all(press(ENTER)))
+    await disarm(page, frame)
     return ""

@@ -3,11 +3,13 @@
 import asyncio
 import contextlib
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from common.cut_text import cut_middle
 from environments.browser.activity import Activity
 from environments.browser.cdp import Params, RefusedError
 from environments.browser.frames import Frame, Frames
@@ -24,6 +26,7 @@ NO_CONTENT = (204, 205)  # after which a browser keeps the page it shows
 MAX_DIALOGS = 100  # between two observations; a page with more never ends
 MAX_DIALOGS_TOLD = 5
 MAX_DIALOG_CHARS = 300
+MAX_ADDRESS = 4000  # characters; one of a data: document may have millions
 ATTACH_FRAMES = {
     "autoAttach": True,
     "waitForDebuggerOnStart": False,
@@ -73,6 +76,7 @@ class Page:
         self._broken = ""
         self._tasks: set[asyncio.Task[Any]] = set()
         self._sessions: set[str] = set()
+        self._accessible: set[str] = set()
         self._listen(session_id)
 
     async def set_up(self) -> None:
@@ -183,6 +187,25 @@ class Page:
         """The same with `this` = the node's DOM node; RefusedError when it is gone."""
         return await self._worlds.run_on(self.frame_of(node), await self.resolve(node), function, arguments)
 
+    async def reveal(self, frame: Frame, nodes: Sequence[int]) -> bool:
+        """Make the closed shadow roots around nodes, by backend id, known to our scripts; whether some are new."""
+        return await self._worlds.reveal(frame, nodes)
+
+    async def remembered(self, name: str, frame: Frame) -> list[str]:
+        """What a script of ours remembered in that frame as the array `name`, as DevTools objects."""
+        return await self._worlds.remembered(frame, name)
+
+    async def keep_accessible(self, frame: Frame | None) -> None:
+        """Have the frame's process keep its accessibility tree, which each question would build anew otherwise. None:
+        let all go, since keeping it up to date costs the page time."""
+        if frame is not None and frame.session_id not in self._accessible:
+            self._accessible.add(frame.session_id)
+            await self.send("Accessibility.enable", frame=frame)
+        if frame is None and self._accessible:
+            kept, self._accessible = self._accessible, set()
+            for session_id in kept:
+                self._later(self.browser.connection.send("Accessibility.disable", session_id=session_id))
+
     def frame_of(self, node: Params) -> Frame:
         """Where the node lies; RefusedError when that is gone."""
         frame = self.frames.get(node.get("frameId", self.target_id))
@@ -198,9 +221,9 @@ class Page:
         return await self._worlds.resolve(frame, node["backendDOMNodeId"])
 
     async def address(self) -> str:
-        """The address of the tab, also when it shows the browser's error page."""
+        """The address of the tab, also when it shows the browser's error page; a long one is cut."""
         history = await self.send("Page.getNavigationHistory")
-        return history["entries"][history["currentIndex"]]["url"]
+        return cut_middle(history["entries"][history["currentIndex"]]["url"], MAX_ADDRESS)
 
     async def fetch_json(self, url: str) -> Any:
         """GET with this context's cookies, from a page of the same origin."""
@@ -253,7 +276,7 @@ class Page:
         """Accept it. A page that never stops asking hangs; its trajectory ends here, not at a deadline."""
         self._num_dialogs += 1
         if self._num_dialogs <= MAX_DIALOGS_TOLD and params["type"] != "beforeunload":
-            message = params["message"][:MAX_DIALOG_CHARS]
+            message = cut_middle(params["message"], MAX_DIALOG_CHARS)
             self._messages.append(f'The page showed a dialog, which was accepted: "{message}".')
         if self._num_dialogs > MAX_DIALOGS:
             self._give_up(f"the page showed {MAX_DIALOGS} dialogs in a row")

@@ -333,6 +333,7 @@ def sampled(results: Path, **provenance: Any) -> Path:
             "logprobs": [-0.5, -number],
             "weights_version": "il@1",
             "prompt_tokens": 40 + number,
+            "sampling": {"temperature": 0.6 if number == 2 else 1, "top_k": 50 if number == 3 else 0, "top_p": 1.0},
         }
     (folder / "steps.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     summary = json.loads((folder / "trajectory.json").read_text())
@@ -353,6 +354,7 @@ def test_what_was_sampled_travels_with_the_sample(tmp_path: Path, capsys: pytest
     assert [sample["token_ids"] for sample in samples] == [[1, 7], [2, 7], [3, 7]]
     assert [sample["logprobs"] for sample in samples] == [[-0.5, -1], [-0.5, -2], [-0.5, -3]]
     assert [sample["prompt_tokens"] for sample in samples] == [41, 42, 43]
+    assert [sample.get("sampling") for sample in samples] == [None, {"temperature": 0.6}, {"top_k": 50}]
     assert {sample["weights_version"] for sample in samples} == {"il@1"}
     assert "log-probabilities" not in capsys.readouterr().out
 

@@ -42,10 +42,14 @@ class Sample:
         self.ids = hf_inputs(processor, [self])["input_ids"][0]
         self.loss_mask = torch.arange(len(self.ids)) > len(self.ids) * 2 // 3
         self.index = index
+        self.temperature = (0.6, 1.0, 1.7)[index % 3]
 
-    def tokenized(self, columns: SampleColumns) -> TokenizedSample:
-        """As the trainer has it."""
-        return TokenizedSample(str(self.index), self.ids, self.loss_mask, self.pictures, columns)
+    def tokenized(self, columns: SampleColumns, at_drawn: bool) -> TokenizedSample:
+        """As the trainer has it; `at_drawn`: with a temperature, as if it had been sampled."""
+        temperature = self.temperature if at_drawn else 1.0
+        return TokenizedSample(
+            str(self.index), self.ids, self.loss_mask, self.pictures, columns, temperature=temperature
+        )
 
 
 def hf_inputs(processor: Any, samples: list[Sample]) -> dict[str, torch.Tensor]:
@@ -88,7 +92,8 @@ class Reference:
         total = sum(case.share(columns, count) for columns, count in zip(self.columns, counts, strict=True))
         loss, of_samples = 0.0, []
         for sample, columns in zip(self.samples, self.columns, strict=True):
-            logprobs = self.model(**hf_inputs(self.processor, [sample])).logits[0, :-1].log_softmax(-1)
+            logits = self.model(**hf_inputs(self.processor, [sample])).logits[0, :-1]
+            logprobs = (logits / sample.temperature).log_softmax(-1)
             predicted = logprobs.gather(1, sample.ids[1:, None])[sample.loss_mask[1:], 0]
             own = case.loss(predicted, columns) / total
             own.backward()

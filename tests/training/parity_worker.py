@@ -86,11 +86,13 @@ def parse_layout(text: str, folder: Path = Path()) -> Config:
     )
 
 
-def make_batches(reference: Reference, config: Config, columns: Sequence[SampleColumns]) -> list[MicroBatch]:
+def make_batches(
+    reference: Reference, config: Config, columns: Sequence[SampleColumns], at_drawn: bool = False
+) -> list[MicroBatch]:
     """This replica's, by the trainer's collator; which samples share one is the same in all layouts."""
     collator = build_collator(config, reference.image_encoder)
     collator = dataclasses.replace(collator, micro_batch_multiple=1)
-    samples = [sample.tokenized(own) for sample, own in zip(reference.samples, columns, strict=True)]
+    samples = [sample.tokenized(own, at_drawn) for sample, own in zip(reference.samples, columns, strict=True)]
     groups = [samples[start : start + BATCH_SIZE] for start in range(0, NUM_SAMPLES, BATCH_SIZE)]
     own = groups[collator.place.data_rank :: collator.place.data_size]
     return [batch.with_pixels() for group in own for batch in collator.collate(group)]
@@ -193,7 +195,9 @@ def compare(text: str, megatron_folder: Path, reference: Reference, with_columns
         expected_loss, expected_gradients, expected_statistics = reference.of_case(name)
         columns = [case.columns(columns) for columns in reference.columns]
         statistics: dict[str, float] = {}
-        loss = step(chunks, make_batches(reference, config, columns), case.algorithm, statistics=statistics)
+        loss = step(
+            chunks, make_batches(reference, config, columns, at_drawn=True), case.algorithm, statistics=statistics
+        )
         if parallel_state.is_pipeline_last_stage():
             assert statistics.keys() == expected_statistics.keys()
         result[f"{name} statistics"] = max(

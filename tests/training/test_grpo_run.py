@@ -22,6 +22,7 @@ from training.tokenize_sample import tokenize
 
 LENGTHS = {("A", 0): 1, ("A", 1): 3, ("B", 0): 2, ("B", 1): 2}
 SOLVED = {("A", 0), ("B", 0), ("B", 1)}
+TEMPERATURE = 0.6
 
 
 def plain_tries() -> list[Sample]:
@@ -32,7 +33,7 @@ def plain_tries() -> list[Sample]:
 def sampled_tries(policy: Path, folder: Path) -> Path:
     """Shards of them, with tokens and log-probabilities as `policy` would have drawn them."""
     plain = tiny.build_dataset(folder / "plain", plain_tries())
-    logprobs = reference(policy, plain)
+    logprobs = reference(policy, plain, TEMPERATURE)
     processor = load_processor(policy)
     images = ImageEncoder(processor, AutoConfig.from_pretrained(policy))
     encoder = ConversationEncoder(processor, images, 1024, 3, "answer")
@@ -40,12 +41,14 @@ def sampled_tries(policy: Path, folder: Path) -> Path:
     for sample in plain_tries():
         tokens = tokenize(encoder, sample.id, {"conversations": sample.conversations}, sample.images)
         drawn = {"token_ids": tokens.ids[tokens.loss_mask].tolist(), "logprobs": logprobs[sample.id]}
+        drawn |= {"sampling": {"temperature": TEMPERATURE}}
         samples.append(Sample(sample.id, sample.conversations, sample.images, {**sample.extra, **drawn}))
     return tiny.build_dataset(folder / "shards", samples)
 
 
 def test_what_solved_a_task_becomes_more_probable(policy: Path, megatron: Path, tmp_path: Path) -> None:
-    """The first loss, where every ratio is 1, is minus the mean advantage of the four steps of group A."""
+    """The first loss, where every ratio is 1 at the temperature that was drawn at, is minus the mean advantage of the
+    four steps of group A."""
     shards, columns = sampled_tries(policy, tmp_path), tmp_path / "grpo.parquet"
     main(MakeColumnsConfig(shards, columns, "grpo"))
     options = {"column_files": columns, "global_batch_size": 8, "train_iters": 4, "lr": 1e-3, "lr_warmup_iters": 0}

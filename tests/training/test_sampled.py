@@ -1,5 +1,6 @@
 """The tokens that a policy sampled are trained on as they are, behind the prompt that it read."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -150,8 +151,30 @@ def test_log_probabilities_of_a_prompt_that_would_be_cut_are_refused_before_trai
         ({"token_ids": [1, "2"]}, "whole numbers"),
         ({"token_ids": [1, 2], "logprobs": [-1.0]}, "2 token_ids but 1 logprobs"),
         ({"token_ids": [1], "logprobs": "none"}, "logprobs must be"),
+        ({"token_ids": [1], "sampling": {"temperature": -1}}, "sampling must say a temperature"),
+        ({"token_ids": [1], "sampling": {"temperature": math.nan}}, "sampling must say a temperature"),
+        ({"token_ids": [1], "sampling": [0.6]}, "sampling must say a temperature"),
     ],
 )
 def test_broken_fields_are_named(processor: Any, fields: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=f"{SAMPLE.id}.*{message}"):
         tokenized(processor, **fields)
+
+
+def test_what_was_drawn_otherwise_is_computed_so_or_refused(processor: Any, policy: Path, tmp_path: Path) -> None:
+    ids = sampled_ids(processor)
+    drawn = {"token_ids": ids, "logprobs": [-1.0] * len(ids), "advantage": 1.0, "weight": 1.0}
+
+    def checked(**sampling: float) -> None:
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        extra = {**drawn, "sampling": sampling}
+        shards = tiny.build_dataset(folder, [Sample("x", SAMPLE.conversations, SAMPLE.images, extra)])
+        check_samples(shards, Reading(policy, 4096, 3, join=ColumnJoin(Sft())))
+        check_samples(shards, Reading(policy, 4096, 3, join=ColumnJoin(Grpo())))
+
+    checked(temperature=0.6)
+    with pytest.raises(UserError, match="sample x: was drawn at temperature 0"):
+        checked(temperature=0)
+    for cut in ({"top_k": 50}, {"temperature": 0.6, "top_p": 0.9}):
+        with pytest.raises(UserError, match="sample x: was drawn among the likeliest tokens only"):
+            checked(**cut)

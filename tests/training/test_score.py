@@ -43,7 +43,7 @@ def score(checkpoint: Path, shards: Path, output: Path, **options: object) -> li
 
 
 @torch.no_grad()
-def reference(policy: Path, shards: Path) -> dict[str, list[float]]:
+def reference(policy: Path, shards: Path, temperature: float = 1.0) -> dict[str, list[float]]:
     """Each sample's reply tokens under Hugging Face's model, one sample at a time."""
     processor = AutoProcessor.from_pretrained(policy, do_image_splitting=False)
     model = AutoModelForImageTextToText.from_pretrained(policy).eval()
@@ -54,7 +54,7 @@ def reference(policy: Path, shards: Path) -> dict[str, list[float]]:
         images = [picture.decode(sample.key) for picture in sample.images]
         pixels = dict(processor.image_processor([images], return_tensors="pt")) if images else {}
         logits = model(input_ids=sample.ids[None], **pixels).logits[0, :-1]
-        logprobs = logits.log_softmax(-1).gather(1, sample.ids[1:, None])[:, 0]
+        logprobs = (logits / temperature).log_softmax(-1).gather(1, sample.ids[1:, None])[:, 0]
         expected[sample.key] = logprobs[sample.loss_mask[1:]].tolist()
     return expected
 

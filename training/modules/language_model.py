@@ -68,6 +68,7 @@ class LanguageModel(GPTModel):
         elif text.rope_parameters.get("rope_type", "default") != "default":
             self.rotary_pos_emb.inv_freq = frequencies(text)  # Megatron's own scaling has other values fixed
         self._cuts_last = cuts_last
+        self._temperatures: torch.Tensor | None = None
         self.num_real_tokens = text.vocab_size
         names = trainable.value_heads
         self.value_heads: torch.nn.Module | None = ValueHeads(config, names) if names and post_process else None
@@ -83,8 +84,14 @@ class LanguageModel(GPTModel):
             parameter.tensor_model_parallel = name.endswith(_CUT)
 
     def forward(
-        self, *args: Any, labels: torch.Tensor | None = None, num_read: int | None = None, **kwargs: Any
+        self,
+        *args: Any,
+        labels: torch.Tensor | None = None,
+        num_read: int | None = None,
+        temperatures: torch.Tensor | None = None,
+        **kwargs: Any,
     ) -> torch.Tensor:
+        self._temperatures = temperatures
         if self._cuts_last:
             self.decoder.layers[-1].self_attention.num_read = None if labels is None else num_read
         return super().forward(*args, labels=labels, **kwargs)
@@ -106,7 +113,10 @@ class LanguageModel(GPTModel):
         if self.value_heads is not None:
             values = self._with_tied_copy(self.value_heads(hidden_states))
             return values.new_zeros(*labels.shape, values.size(-1)).masked_scatter(labeled.unsqueeze(-1), values)
-        losses = tensor_parallel.vocab_parallel_cross_entropy(self._logits(hidden_states), labels[labeled])
+        logits = self._logits(hidden_states)
+        if self._temperatures is not None:
+            logits.div_(self._temperatures[labeled].unsqueeze(-1))  # in place: whole rows of the vocabulary
+        losses = tensor_parallel.vocab_parallel_cross_entropy(logits, labels[labeled])
         return torch.zeros(labels.shape, device=labels.device).masked_scatter(labeled, losses)
 
     def _with_tied_copy(self, values: torch.Tensor) -> torch.Tensor:

@@ -106,6 +106,7 @@ class VisionLanguageModel(MegatronModule):
         is_feature: torch.Tensor | None = None,
         position_ids: torch.Tensor | None = None,
         num_read: int | None = None,
+        temperatures: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """
         Args:
@@ -118,6 +119,7 @@ class VisionLanguageModel(MegatronModule):
                 rotary embedding of `rotary.py`; Megatron's plain one counts whatever they say. None: they count.
             num_read: how many positions at the end of the rows hold all labels; the last layer need not be computed
                 before them. None: nothing is known.
+            temperatures: [b, s], what divides the logits before the cross entropy; None: nothing.
 
         Returns:
             On the last pipeline stage the cross entropy [b, s] in fp32, of a critic its heads' log(V / (1 - V))
@@ -139,6 +141,7 @@ class VisionLanguageModel(MegatronModule):
             decoder_input=embeddings,
             labels=own_labels,
             num_read=num_read,
+            temperatures=None if temperatures is None else temperatures.index_select(1, held),
             packed_seq_params=packed,
             extra_block_kwargs=None if deepstack is None else {"context": deepstack},
         )
