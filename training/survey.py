@@ -31,7 +31,7 @@ from training.sampled import SampledReply
 from training.stored_sample import StoredSample, samples_of
 from training.tokenize_sample import tokenize
 
-_FORMAT = 2
+_FORMAT = 3
 _CHUNK = 200
 """Samples that a process looks at in one go."""
 _NAMED = 3
