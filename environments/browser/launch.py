@@ -113,16 +113,18 @@ async def launch(reaper: Reaper, headless: bool, flags: Sequence[str] = ()) -> B
     """Start a browser, with these switches besides ours, and connect to it.
 
     Raises:
-        UserError: chromium is not installed, or there is no screen for a visible browser.
+        UserError: chromium or bash is not installed, or there is no screen for a visible browser.
         BrowserError: it did not start.
     """
-    binary = find_binary(headless)
+    binary, bash = find_binary(headless), _find_bash()
     if not headless and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         raise UserError("there is no screen to show a browser on; add --headless")
     profile = Path(tempfile.mkdtemp(prefix="elcano-browser-"))
     reaper.watch(profile)
     try:
-        process, requests, answers = await asyncio.to_thread(_start, binary, profile, headless, flags)
+        process, requests, answers = await asyncio.to_thread(
+            _start, bash, options(binary, profile, headless, flags), profile
+        )
         connection = await Connection.open(requests, answers)
         about = await connection.send("Browser.getVersion")
         user_agent = about["userAgent"].replace("Headless", "")
@@ -151,7 +153,18 @@ def find_binary(headless: bool) -> Path:
     for name in BROWSER_NAMES:
         if found := shutil.which(name):
             return Path(found)
-    raise UserError("chromium is not installed; on Debian or Ubuntu: apt-get install chromium")
+    raise _not_installed("chromium")
+
+
+def _find_bash() -> str:
+    """What puts our pipes where Chromium looks for them."""
+    if found := shutil.which("bash"):
+        return found
+    raise _not_installed("bash")
+
+
+def _not_installed(name: str) -> UserError:
+    return UserError(f"{name} is not installed; on Debian or Ubuntu: apt-get install {name}")
 
 
 def options(binary: Path, profile: Path, headless: bool, extra: Sequence[str] = ()) -> ChromeOptions:
@@ -166,12 +179,11 @@ def options(binary: Path, profile: Path, headless: bool, extra: Sequence[str] = 
     return made
 
 
-def _start(binary: Path, profile: Path, headless: bool, extra: Sequence[str]) -> tuple[subprocess.Popen, int, int]:
+def _start(bash: str, asked: ChromeOptions, profile: Path) -> tuple[subprocess.Popen, int, int]:
     """(the process, our end of its pipe of requests, of that of answers)."""
-    asked = options(binary, profile, headless, extra)
     pipes = [*os.pipe(), *os.pipe()]
     read_end, write_end = (fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, _BEYOND_THE_PIPES) for end in (pipes[0], pipes[3]))
-    command = ["bash", "-c", _TO_THE_PIPES, "bash", str(read_end), str(write_end)]
+    command = [bash, "-c", _TO_THE_PIPES, "bash", str(read_end), str(write_end)]
     command += [asked.binary_location, *asked.arguments, "about:blank"]
     try:
         with open(profile / _LOG, "wb") as log:
