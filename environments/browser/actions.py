@@ -58,6 +58,7 @@ async def act(page: Page, action: AnyAction, seen: Observation, start_url: str, 
     if isinstance(action, Answer):
         return ""
     note, failure = "", None
+    page.touch()
     try:
         if isinstance(action, PointAction):
             note = await act_at(action, page, upload_dir)

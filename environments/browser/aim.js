@@ -143,7 +143,8 @@ async function (visible, block, rests, name) {
     if (isRight) elcano.pressed = host;
     return isRight;
   };
-  if (points.length > 0 && host.tagName !== "SELECT" && host.type !== "file") elcano.guard.arm("press", isPressed, host);
+  const arms = points.length > 0 && host.tagName !== "SELECT" && host.type !== "file"; // those are not pressed
+  if (arms) elcano.guard.arm("press", isPressed, host);
   elcano.aims = [elcano.aims?.[1], accepts];
   elcano.noteFields();
   const isAround = covering !== null && elcano.holds(covering, host);
@@ -156,6 +157,7 @@ async function (visible, block, rests, name) {
   const isSame = !name || isMixed || named.some((text) => plain(text) === plain(name));
   return {
     changed: isSame ? null : elcano.words(element.innerText ?? element.textContent),
+    arms,
     points: points.slice(0, 12),
     covered: covering === null || isAround ? null : elcano.describe(covering),
     takes_clicks: style.pointerEvents !== "none" || points.length > 0,

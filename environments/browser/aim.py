@@ -69,21 +69,26 @@ async def aim(page: Page, node: Params, rests: bool = False) -> Aim:
         GoneError, RefusedError: it is gone.
     """
     frame, name = page.frame_of(node), str(node.get("name", {}).get("value", ""))
-    if frame is page.frames.main:
-        found = await page.run_on(node, script("aim.js"), None, None, rests, name)
-        points = [(point["x"], point["y"]) for point in found["points"]] if found else []
-    else:
-        found, points = await _aim_inside(page, node, frame, rests, name)
+    is_main = frame is page.frames.main
+    find = _aim_in_window(page, node, rests, name) if is_main else _aim_inside(page, node, frame, rests, name)
+    (found, points), _ = await asyncio.gather(find, guard_others(page, frame, "press"))  # which takes as long
     if found is None:
         raise GoneError
+    if not (found.pop("arms") and points):
+        await disarm(page)
     covered, takes_clicks = found.pop("covered"), found.pop("takes_clicks")
     del found["points"]
     if found["disabled"]:
         raise failure("The element is disabled.")
     if not points:
-        await disarm(page)
         raise failure(_why(covered, takes_clicks))
     return Aim(points[0], **found)
+
+
+async def _aim_in_window(page: Page, node: Params, rests: bool, name: str) -> tuple[Params | None, list[Point]]:
+    """What `aim.js` says of a node of the main frame, and its points."""
+    found = await page.run_on(node, script("aim.js"), None, None, rests, name)
+    return found, [(point["x"], point["y"]) for point in found["points"]] if found else []
 
 
 async def _aim_inside(
@@ -124,8 +129,9 @@ async def press(page: Page, node: Params, aimed: Aim, button: str = "left", coun
     """
     for turn in range(TRIES):
         frame = page.frame_of(node)
-        others = guard_others(page, frame, "press", aimed.into_frame)
-        await asyncio.gather(others, pointer.click(page, aimed.at, button, count, modifiers))
+        if aimed.into_frame:
+            await release_others(page, frame)
+        await pointer.click(page, aimed.at, button, count, modifiers)
         came = await disarm(page, frame)
         if (blocked := came["blocked"]) is None:
             return strayed(came)
@@ -161,20 +167,23 @@ async def drag(page: Page, start: Params, end: Params) -> str:
     frame, end_frame = page.frame_of(start), page.frame_of(end)
     index = 0 if frame is end_frame else 1  # of the two that were aimed at last in a frame
     await page.run("(index) => { elcano.guard.letDrop(elcano.aims[index]) }", index, frame=end_frame)
-    await asyncio.gather(guard_others(page, frame, "press", spares=end_frame), pointer.drag(page, taken.at, onto.at))
+    await pointer.drag(page, taken.at, onto.at)
     came = await disarm(page)
     if came["blocked"] is not None:
         raise failure(f"The element moved away: {came['blocked']} lies there now; nothing was done.")
     return strayed(came)
 
 
-async def guard_others(
-    page: Page, frame: Frame, kind: str, lets_pass: bool = False, spares: Frame | None = None
-) -> None:
-    """In the frames but this one (and one that is spared) no press, or key, is let through, unless `lets_pass`."""
-    spared = {frame.id, spares.id if spares else frame.id}
-    others = [] if lets_pass else [other for other in page.frames if other.id not in spared]
+async def guard_others(page: Page, frame: Frame, kind: str) -> None:
+    """In the frames but this one no press, or key, is let through."""
+    others = [other for other in page.frames if other.id != frame.id]
     await asyncio.gather(*(_quietly(page, other, _ARM, kind, OTHERS_MS) for other in others))
+
+
+async def release_others(page: Page, frame: Frame) -> None:
+    """The other way round."""
+    others = [other for other in page.frames if other.id != frame.id]
+    await asyncio.gather(*(_quietly(page, other, _TAKE) for other in others))
 
 
 async def disarm(page: Page, frame: Frame | None = None) -> dict[str, Any]:
@@ -186,6 +195,8 @@ async def disarm(page: Page, frame: Frame | None = None) -> dict[str, Any]:
     if not any(outcome["reached"] or outcome["blocked"] for outcome in taken):
         rest = [other for other in page.frames if other not in first]
         taken += [one for one in await asyncio.gather(*(_quietly(page, other, _TAKE) for other in rest)) if one]
+    elif len(list(page.frames)) > 1:
+        page.later(release_others(page, first[0]))
     came = {
         kind: next((outcome[kind] for outcome in taken if outcome[kind] is not None), None)
         for kind in ("blocked", "strayed")

@@ -4,7 +4,6 @@ Menus and file dialogs open outside of the page, in no screenshot: a click on on
 that is typed next chooses from it.
 """
 
-import asyncio
 import functools
 from pathlib import Path
 from typing import Any
@@ -68,8 +67,8 @@ async def _click(action: ClickAt, page: Page, upload_dir: Path | None) -> tuple[
 async def _press(page: Page, node: Params, action: ClickAt) -> str:
     """What is told to be clicked is what the press reaches. Returns a note or ""."""
     frame = page.frame_of(node)
-    others = guard_others(page, frame, "press")
-    await asyncio.gather(others, click(page, _xy(action.at), action.button, action.count))
+    await guard_others(page, frame, "press")
+    await click(page, _xy(action.at), action.button, action.count)
     came = await disarm(page, frame)
     if came["blocked"] is not None:
         raise failure(f"What lay at this point changed: {came['blocked']} lies there now; nothing was done.")

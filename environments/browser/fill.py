@@ -3,7 +3,6 @@
 Between the press, the text and ENTER the page is given the time that a person's hands give it, by `settle`'s rules.
 """
 
-import asyncio
 from dataclasses import dataclass
 
 from environments.browser.aim import disarm, failure, guard_others
@@ -73,7 +72,8 @@ async def write(page: Page, node: Params, field: Focus, text: str, replaces: boo
             raise failure(f"This <input type={field.type}> does not take {value!r}; it takes {format_of(field.type)}.")
     else:
         keys = keystrokes(value, lines=field.way == "lines") if value or replaces else []
-        await asyncio.gather(guard_others(page, frame, "keys"), page.send_all(keys))
+        await guard_others(page, frame, "keys")
+        await page.send_all(keys)
     blocked = (await disarm(page, frame))["blocked"]
     read = await page.run(script("typed.js"), frame=frame)
     said = []
@@ -98,6 +98,7 @@ async def enter(page: Page, node: Params) -> str:
         return "ENTER was not pressed: the page has moved on."
     if lost:
         return f"ENTER was not pressed: {lost}."
-    await asyncio.gather(guard_others(page, frame, "keys"), page.send_all(press(ENTER)))
+    await guard_others(page, frame, "keys")
+    await page.send_all(press(ENTER))
     await disarm(page, frame)
     return ""

@@ -70,6 +70,9 @@ class Page:
         self._statuses: dict[str, int] = {}
         self.chooser: Params | None = None  # the file input whose dialog the page asked for
         self.mouse = (0.0, 0.0)
+        self.touched = False  # whether anything was done since its document came
+        self.passing: set[str] = set()  # addresses that were left by scripts before anything was done there
+        self._address = ""
         self.meant: Params | None = None  # the textbox that was clicked at a point last, for the text that comes next
         self._messages: list[str] = []
         self._num_dialogs = 0
@@ -204,7 +207,7 @@ class Page:
         if frame is None and self._accessible:
             kept, self._accessible = self._accessible, set()
             for session_id in kept:
-                self._later(self.browser.connection.send("Accessibility.disable", session_id=session_id))
+                self.later(self.browser.connection.send("Accessibility.disable", session_id=session_id))
 
     def frame_of(self, node: Params) -> Frame:
         """Where the node lies; RefusedError when that is gone."""
@@ -245,6 +248,7 @@ class Page:
         if method == "Page.frameNavigated":
             self._worlds.forget(params["frame"]["id"])
             if params["frame"]["id"] == self.target_id:
+                self._pass(params["frame"]["url"])
                 self._document, self.meant = params["frame"]["loaderId"], None
                 self.is_unreachable = "unreachableUrl" in params["frame"]
                 self._statuses = {
@@ -265,12 +269,23 @@ class Page:
                 self._messages.append("The page asks for a file: type its name into the element you clicked.")
         elif refused := self.downloads.take(method, params):
             cancel = {"guid": refused, "browserContextId": self.context.id}
-            self._later(self.browser.connection.send("Browser.cancelDownload", cancel))
+            self.later(self.browser.connection.send("Browser.cancelDownload", cancel))
             if self.downloads.are_too_many:  # small ones come faster than they are cancelled
                 deny = {"behavior": "deny", "browserContextId": self.context.id}
-                self._later(self.browser.connection.send("Browser.setDownloadBehavior", deny))
+                self.later(self.browser.connection.send("Browser.setDownloadBehavior", deny))
         elif method == "Inspector.targetCrashed" and session_id == self.session_id:
             self._give_up("the page crashed")
+
+    def _pass(self, address: str) -> None:
+        """The tab is somewhere else now."""
+        if self._address and not self.touched:
+            self.passing.add(self._address)
+        self._address, self.touched = address, False
+
+    def touch(self) -> None:
+        """Something is about to be done here: its address is one to go back to."""
+        self.touched = True
+        self.passing.discard(self._address)
 
     def _take_dialog(self, params: Params) -> None:
         """Accept it. A page that never stops asking hangs; its trajectory ends here, not at a deadline."""
@@ -282,7 +297,7 @@ class Page:
             self._give_up(f"the page showed {MAX_DIALOGS} dialogs in a row")
             return
         answer = {"accept": True, "promptText": params.get("defaultPrompt", "")}
-        self._later(self.send("Page.handleJavaScriptDialog", answer))
+        self.later(self.send("Page.handleJavaScriptDialog", answer))
 
     def _give_up(self, reason: str) -> None:
         """The page can be used no more; requests that wait for it fail with this reason."""
@@ -298,9 +313,9 @@ class Page:
             ("Network.enable", {"maxTotalBufferSize": 0, "maxResourceBufferSize": 0}),
             ("Target.setAutoAttach", ATTACH_FRAMES),
         ]
-        self._later(self.browser.connection.send_all(requests, session_id))
+        self.later(self.browser.connection.send_all(requests, session_id))
 
-    def _later(self, request: Any) -> None:
+    def later(self, request: Any) -> None:
         """Send without waiting; the answer does not matter."""
 
         async def quietly() -> None:

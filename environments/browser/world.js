@@ -58,8 +58,10 @@
 
   // A page may draw itself anew at any time. Where an element that is gone stands now; of several alike the one with the
   // same around it. Null where that is not certain.
-  const looks = (one) => [one.tagName, one.type, one.name, one.href, one.ariaLabel, one.textContent].join("\n");
+  const told = (one) => [one.id, one.name, one.href, one.ariaLabel, one.placeholder, one.textContent].map((text) => text ?? "");
+  const looks = (one) => [one.tagName, one.type, ...told(one)].join("\n");
   elcano.findAgain = (gone) => {
+    if (told(gone).every((text) => String(text).trim() === "")) return null;
     let found = [...document.getElementsByTagName(gone.tagName)].filter((node) => looks(node) === looks(gone));
     let around = found.map((node) => node.parentElement);
     for (let was = gone.parentElement; found.length > 1 && was !== null; was = was.parentElement) {
