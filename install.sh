@@ -35,17 +35,17 @@ install_python_packages() {
 }
 
 install_browser() {
-    if command -v chromedriver >/dev/null && { command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null; }; then
+    if command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null; then
         return
     fi
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-        echo "installing chromium and its driver (apt) ..."
+        echo "installing chromium (apt) ..."
         apt-get update -qq >/dev/null
         DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium chromium-driver >/dev/null
         # the smaller, faster build without a window; not every release has it
         DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium-headless-shell >/dev/null 2>&1 || true
     else
-        fail "chromium and chromedriver are missing; install them: sudo apt-get install chromium chromium-driver chromium-headless-shell"
+        fail "chromium is missing; install it: sudo apt-get install chromium chromium-headless-shell"
     fi
 }
 

@@ -20,7 +20,8 @@ from selenium.common.exceptions import WebDriverException
 from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
 
-from environments.browser.launch import find_binary, find_chromedriver
+from environments.browser.frame_views import FrameView
+from environments.browser.launch import find_binary
 from environments.browser.layout import Region
 from environments.browser.tree import Document, build_tree
 
@@ -74,7 +75,7 @@ class SeedSession:
         if os.geteuid() == 0:
             options.add_argument("--no-sandbox")
         self._folder = Path(tempfile.mkdtemp(prefix="seeds-"))
-        service = Service(find_chromedriver(), env={**os.environ, "TMPDIR": str(self._folder)})
+        service = Service(shutil.which("chromedriver"), env={**os.environ, "TMPDIR": str(self._folder)})
         self.driver = Chrome(options=options, service=service)
         self.driver.set_window_size(*WINDOW)
         self.driver.get(url)
@@ -132,6 +133,6 @@ class SeedSession:
                 call = {"objectId": found["object"]["objectId"], "functionDeclaration": function, "returnByValue": True}
                 box = cdp("Runtime.callFunctionOn", call)["result"]["value"]
                 boxes[node["backendDOMNodeId"]] = (box["x"], box["y"], box["width"], box["height"])
-        viewport = (0.0, 0.0, *WINDOW)
-        tree, _ = build_tree(Document(nodes, Region(viewport, viewport, boxes, set())), "released")
+        view = FrameView.of_window(*WINDOW)
+        tree, _ = build_tree(Document(nodes, Region(view, boxes, set())), "released")
         return len(tree.splitlines())

@@ -114,8 +114,12 @@ def decode_text(content: bytes) -> str:
 
 def read_lines(path: Path) -> list[str]:
     """The lines of a text file (`decode_text`), however they end. `str.splitlines` would also cut inside JSON strings,
-    at U+2028 and its like."""
-    return [line.rstrip("\n") for line in io.StringIO(decode_text(Path(path).read_bytes()), newline=None)]
+    at U+2028 and its like. `UserError` where it is no text file."""
+    try:
+        text = decode_text(Path(path).read_bytes())
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: not a text file; give JSON or JSON lines, in UTF-8 or UTF-16") from None
+    return [line.rstrip("\n") for line in io.StringIO(text, newline=None)]
 
 
 def read_records(path: Path) -> list[tuple[str, Any]]:
@@ -126,8 +130,6 @@ def read_records(path: Path) -> list[tuple[str, Any]]:
     """
     try:
         lines = [(number, line) for number, line in enumerate(read_lines(path), start=1) if line.strip()]
-    except UnicodeDecodeError:
-        raise UserError(f"{path}: not a text file; give JSON or JSON lines, in UTF-8 or UTF-16") from None
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}") from None
     try:

@@ -8,6 +8,9 @@ from pathlib import Path
 from common.errors import UserError
 
 _FULL = {errno.ENOSPC: "no space left on device", errno.EDQUOT: "disk quota exceeded", errno.EFBIG: "file too large"}
+_OF_TORCH = ("unexpected pos", "PytorchStreamWriter failed writing")
+"""What torch.save says of it: that it is not where it should be in its file."""
+
 _PROBED_BYTES = 1 << 20
 
 
@@ -28,23 +31,25 @@ def why_full(error: BaseException) -> str:
         if isinstance(one, OSError) and one.errno in _FULL:
             return _FULL[one.errno]
         if isinstance(one, FullDiskError) or not isinstance(one, UserError):
-            said = str(one).lower()
+            said = str(one).lower().replace("database or disk is full", _FULL[errno.ENOSPC])  # SQLite's words
             if found := next((words for words in _FULL.values() if words in said), ""):
                 return found
+            if any(words in str(one) for words in _OF_TORCH):
+                return _FULL[errno.ENOSPC]
         todo += [one.__cause__, one.__context__, *getattr(one, "exceptions", ())]
     return ""
 
 
-def full_disk_error(error: BaseException, remedy: str = "make room and run the same command again") -> UserError | None:
+def full_disk_error(error: BaseException) -> UserError | None:
     """The line for the user, which names the file where that is known; None where something else is wrong."""
     if isinstance(error, UserError) or not (why := why_full(error)):
         return None
     where = getattr(error, "filename", None)
-    return FullDiskError(f"{f'{where}: ' if where else ''}{why}; {remedy}")
+    return FullDiskError(f"{f'{where}: ' if where else ''}{why}; make room and run the same command again")
 
 
 def is_full(folder: Path) -> bool:
-    """Whether `folder` takes no megabyte more. Some libraries say of a full disk only that a number is not another."""
+    """Whether `folder` takes no megabyte more: what other ranks of a run ran into, one does not learn."""
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
             file.write(bytes(_PROBED_BYTES))

@@ -31,7 +31,7 @@ def for_python() -> dict[str, str]:
 
 
 def for_browser() -> dict[str, str]:
-    """What chromedriver and Chromium need."""
+    """What Chromium needs."""
     return _only(*_ANY_PROGRAM, *_BROWSER)
 
 

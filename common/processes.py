@@ -38,10 +38,10 @@ def allow_many_descriptors() -> None:
 
 
 def reach_own_hosts_directly(*others: str) -> None:
-    """Ask no proxy for this machine, in this process and its children: chromedriver, services and endpoints are on it;
+    """Ask no proxy for this machine, in this process and its children: services and endpoints are on it;
     nor for `others`.
 
-    Clusters set http_proxy, and urllib, httpx and Selenium mind it unless no_proxy names a host.
+    Clusters set http_proxy, and urllib and httpx mind it unless no_proxy names a host.
     """
     present = (os.environ.get("no_proxy") or os.environ.get("NO_PROXY", "")).split(",")
     names = list(dict.fromkeys(name for name in (*map(str.strip, present), *_OWN_HOSTS, *others) if name))

@@ -9,7 +9,7 @@ import os
 import time
 from pathlib import Path
 
-from common.files import write_atomic
+from common.files import parse_json, write_atomic
 
 VARIABLE = "ELCANO_PROGRESS"
 _EVERY_S = 0.5
@@ -52,6 +52,6 @@ class Reporter:
 def read(path: Path) -> Progress | None:
     """None where nothing was reported yet."""
     try:
-        return Progress(**json.loads(path.read_text()))
+        return Progress(**parse_json(path.read_text()))
     except (OSError, ValueError, TypeError):
         return None

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
+from common.files import parse_json
 
 
 class Spool:
@@ -43,7 +44,7 @@ class Spool:
         end = len(header)
         while line := self._file.readline():
             try:
-                entry = json.loads(line)
+                entry = parse_json(line)
                 size = sum(length for _, length in entry["records"])
                 if end + len(line) + size > num_bytes:
                     break

@@ -17,7 +17,7 @@ RELEASE = "release"
 IDENTITY_FILE = "run.json"
 """In an iteration's folder: the data and the layout it was made with."""
 _TRACKER = "latest_checkpointed_iteration.txt"
-_BLOCK = 2**20
+_BLOCK, _LONGEST_TRACKER = 2**20, 20
 _HF_SUFFIXES = {".json", ".jinja", ".model", ".txt"}
 
 
@@ -27,9 +27,18 @@ def iteration_name(iteration: int) -> str:
 
 
 def read_tracker(folder: Path) -> str | None:
-    """ "release" or an iteration number as text; None when nothing was completed in `folder`."""
+    """ "release" or an iteration number as text; None when nothing was completed in `folder`.
+
+    Raises:
+        UserError: it says something else.
+    """
     path = Path(folder) / _TRACKER
-    return path.read_text().strip() if path.exists() else None
+    if not path.exists():
+        return None
+    said = path.read_bytes()[:_LONGEST_TRACKER].decode(errors="replace").strip()
+    if said != RELEASE and not (said.isascii() and said.isdecimal()):
+        raise UserError(f"{path}: says {said!r}, which is no iteration; it would be a number, or {RELEASE!r}")
+    return said
 
 
 def write_tracker(folder: Path, latest: str) -> None:

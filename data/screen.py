@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from common.errors import UserError
 from data.action import ActionError
 
 Size = tuple[int, int]  # width, height
@@ -94,7 +95,9 @@ def screen_text(tabs: Sequence[str]) -> str:
 
 
 def png_size(head: bytes) -> Size:
-    """Width and height of the PNG that begins with these 24 bytes."""
+    """Width and height of the PNG that begins with these 24 bytes; `UserError` where it is none."""
+    if len(head) < 24 or not head.startswith(b"\x89PNG"):
+        raise UserError("a screenshot is no PNG")
     width, height = struct.unpack(">II", head[16:24])
     return width, height
 

@@ -28,6 +28,7 @@ SMALL = {
     "benchmarks/proposals.py": "--num_tasks 4",
     "benchmarks/reply_forms.py": "--batch 2 --num_tokens 8 --repeats 1 --output OUT",
     "benchmarks/serving.py": "--quick --output OUT",
+    "-m benchmarks.hit_test": "--clicks 3 --repeats 1 --output OUT",
     "-m benchmarks.page_lengths": "--urls SITE --policy examples/quickstart/starting_policy/weights --num_pages 3 "
     "--output OUT",
     "-m benchmarks.verdicts": "--num_tasks 12",

@@ -14,11 +14,19 @@
 | webrl              | WebRL's processed steps, `*.pt`                             | samples      |
 | llava              | LLaVA's or ShareGPT's JSON and JSON lines                   | samples      |
 | webdataset         | plain webdataset tars, `.tgz` too                           | samples      |
+| webrl_traces       | WebRL's rollouts, `traces/*.jsonl`                          | trajectories |
+| visualwebarena     | WebArena's and VisualWebArena's `render_*.html`             | trajectories |
+| mind2web           | Mind2Web's JSON of demonstrations                           | trajectories |
+| online_mind2web    | Online-Mind2Web's result folders                            | trajectories |
+| agentlab           | AgentLab's experiment folders                               | trajectories |
+| browser_use        | browser-use's histories, JSON                               | trajectories |
+| openai_cua         | items of OpenAI's computer use, JSON or JSON lines          | trajectories |
 
-OpenWebVoyager's trajectories and sample JSON need no import: they are ours. Samples go on to convert_to_tar_data.py,
-with `--image_dirs` as `--image_dir` here; rewards and returns travel with them. Trajectories go on to
-convert_trajectories_to_json.py, and open in `elcano view`. Output appears only when all input was good. What Digi-Q's
-files keep of features and other actions goes into files of its own: toolkits/readers/features.py.
+Trajectories of WebVoyager and OpenWebVoyager and sample JSON need no import: they are ours. Samples go on to
+convert_to_tar_data.py, with `--image_dirs` as `--image_dir` here; rewards and returns travel with them. Trajectories go
+on to auto_eval.py where nobody judged them, to convert_trajectories_to_json.py, and open in `elcano view`. Output
+appears only when all input was good. What Digi-Q's files keep of features and other actions goes into files of its own:
+toolkits/readers/features.py.
 """
 
 import dataclasses
@@ -32,14 +40,21 @@ from typing import Any, Literal
 from common import cli
 from common.errors import UserError
 from common.files import write_atomic
+from toolkits.readers.agentlab import import_agentlab
+from toolkits.readers.browser_use import import_browser_use
 from toolkits.readers.digirl import import_digirl, read_digirl
 from toolkits.readers.features import Kept, check_kept, write_candidates, write_features
 from toolkits.readers.folders import Tries
 from toolkits.readers.llava import read_llava
+from toolkits.readers.mind2web import import_mind2web
+from toolkits.readers.online_mind2web import import_online_mind2web
+from toolkits.readers.openai_cua import import_openai_cua
 from toolkits.readers.pae import import_pae
 from toolkits.readers.released_tar import read_released_tar
+from toolkits.readers.visualwebarena import import_visualwebarena
 from toolkits.readers.webdataset_tar import read_webdataset
 from toolkits.readers.webrl import read_webrl
+from toolkits.readers.webrl_traces import import_webrl_traces
 from toolkits.sample_records import check_record
 
 _READERS: dict[str, Callable[[Path, Path, int], Iterator[dict[str, Any]]]] = {
@@ -52,23 +67,50 @@ _READERS: dict[str, Callable[[Path, Path, int], Iterator[dict[str, Any]]]] = {
 }
 
 
-_FOLDERS = {"pae": import_pae, "digirl": import_digirl, "digiq": import_digirl}
+_FOLDERS: dict[str, Callable[[Path, Path, Path, Tries], None]] = {
+    "pae": import_pae,
+    "digirl": import_digirl,
+    "digiq": import_digirl,
+    "webrl_traces": import_webrl_traces,
+    "visualwebarena": import_visualwebarena,
+    "mind2web": import_mind2web,
+    "online_mind2web": import_online_mind2web,
+    "agentlab": import_agentlab,
+    "browser_use": import_browser_use,
+    "openai_cua": import_openai_cua,
+}
+_Format = Literal[
+    "openwebvoyager_tar",
+    "pae",
+    "digirl",
+    "digiq",
+    "webrl",
+    "llava",
+    "webdataset",
+    "webrl_traces",
+    "visualwebarena",
+    "mind2web",
+    "online_mind2web",
+    "agentlab",
+    "browser_use",
+    "openai_cua",
+]
 
 
 @dataclasses.dataclass(frozen=True)
 class Config:
     """Read other projects' data into ours."""
 
-    format: Literal["openwebvoyager_tar", "pae", "digirl", "digiq", "webrl", "llava", "webdataset"]
+    format: _Format
     """What the files are; see the table above."""
     input_files: tuple[str, ...]
-    """Files of that format."""
+    """Files of that format; of agentlab and online_mind2web folders."""
     image_dir: str = "."
     """The folder that holds their images; for `openwebvoyager_tar` and `webdataset`, where the tars' images go."""
     save_json_file: str = ""
     """The sample file to write."""
     result_dir: str = ""
-    """The folder of trajectory folders to make, for `pae`; for `digirl` and `digiq` in place of a sample file."""
+    """The folder of trajectory folders to make; for `digirl` and `digiq` in place of a sample file."""
     features: str = ""
     """The Parquet file to write of the features that samples of `digirl` and `digiq` have; none: they are left out."""
     candidates: str = ""
@@ -87,7 +129,7 @@ def main(config: Config) -> None:
     if config.wanted and (config.format not in ("digirl", "digiq") or config.result_dir):
         flag = f"--{min(config.wanted)}"
         raise UserError(f"{flag} is of the samples of digirl and digiq; give it with --save_json_file and one of these")
-    if config.format == "pae" or (config.format in _FOLDERS and config.result_dir):
+    if config.format not in _READERS or (config.format in _FOLDERS and config.result_dir):
         count, target, what = to_trajectories(config), config.result_dir, "trajectories"
     else:
         count, target, what = to_samples(config), config.save_json_file, "samples"
@@ -133,7 +175,7 @@ def to_trajectories(config: Config) -> int:
     """Make the result folder; returns the number of trajectories."""
     target = Path(config.result_dir)
     if not config.result_dir:
-        raise UserError("--result_dir is missing; pae gives trajectories")
+        raise UserError(f"--result_dir is missing; {config.format} gives trajectories")
     if target.exists() and (target.is_file() or any(target.iterdir())):
         raise UserError(f"--result_dir {target}: something is there; give another folder")
     temporary = target.with_name(f".{target.name}.tmp")

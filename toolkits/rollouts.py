@@ -5,12 +5,11 @@ a step a line with `target` (the instruction), `prompt`, `html` and `response`, 
 """
 
 import dataclasses
-import json
 from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from common.files import read_json, read_lines
+from common.files import parse_json, read_json, read_lines
 from data.conversation import escape_special
 from data.outcome import Verdict
 from data.reward_model import reward_model_text, reward_model_turn
@@ -95,7 +94,7 @@ def _read_ours(folder: Path, image_dir: Path, round_id: int, last_n: int) -> Rol
 
 def read_trace(path: Path, round_id: int) -> Rollout | None:
     """One of WebRL's traces. A step's earlier rounds show their short `prompt`, the newest its whole `html`."""
-    steps = _read_lines(path)
+    steps = read_trace_lines(path)
     if not steps:
         return None
     fields = [
@@ -109,7 +108,7 @@ def read_trace(path: Path, round_id: int) -> Rollout | None:
         turns += _round(task, count - 1, fields[count - 1], "html")
         samples.append(record(sample_id("webrl", _number(path), round_id, count), [], turns, {}))
     case = reward_model_text(task, replies, fields[-1]["html"], with_image=False)
-    return Rollout(task, samples, case, None, answered=True, success=_score(path))
+    return Rollout(task, samples, case, None, answered=True, success=score_of_trace(path))
 
 
 def _round(task: str, number: int, step: dict[str, str], shown: str) -> tuple[str, str]:
@@ -124,7 +123,7 @@ def _number(path: Path) -> int:
     return int(path.stem)
 
 
-def _score(path: Path) -> bool | None:
+def score_of_trace(path: Path) -> bool | None:
     """WebArena's score of a trace; None where nobody judged it."""
     score_path = path.parent.parent / "actions" / f"{path.stem}.json"
     if not score_path.exists():
@@ -135,10 +134,11 @@ def _score(path: Path) -> bool | None:
     return fields["score"] >= 0.5
 
 
-def _read_lines(path: Path) -> list[dict[str, Any]]:
+def read_trace_lines(path: Path) -> list[dict[str, Any]]:
+    """A trace's steps; `UserError` where it is none."""
     lines = [line for line in read_lines(path) if line.strip()]
     try:
-        steps = [json.loads(line) for line in lines]
+        steps = [parse_json(line) for line in lines]
     except ValueError as error:
         raise UserError(f"{path}: not JSON lines ({error})") from None
     if not all(isinstance(step, dict) for step in steps):

@@ -151,13 +151,17 @@ def _tensor(storage: numpy.ndarray, offset: int, size: tuple, stride: tuple, *_:
     return view if is_repeated else view.copy()
 
 
-_GLOBALS: dict[tuple[str, str], Any] = {
-    ("collections", "OrderedDict"): empty_dict,
-    **{(module, "bytes"): _no_bytes for module in ("builtins", "__builtin__")},
+NUMPY: dict[tuple[str, str], Any] = {
     ("numpy", "ndarray"): _Array,
     ("numpy", "dtype"): _DType,
     **{(f"numpy.{core}.multiarray", "_reconstruct"): lambda *_: _Array() for core in ("core", "_core")},
     **{(f"numpy.{core}.multiarray", "scalar"): _scalar for core in ("core", "_core")},
+}
+"""What numpy's own pickles name."""
+_GLOBALS: dict[tuple[str, str], Any] = {
+    ("collections", "OrderedDict"): empty_dict,
+    **{(module, "bytes"): _no_bytes for module in ("builtins", "__builtin__")},
+    **NUMPY,
     **{("torch", name): _StorageType(dtype) for name, dtype in STORAGES.items()},
 }
 

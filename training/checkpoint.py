@@ -115,12 +115,11 @@ class CheckpointWriter:
         if self.background:
             request = async_save.prepare(content, temporary)
             request.add_finalize_fn(lambda: self._complete(temporary, iteration))
-            _save_own(state, temporary)
+            _save_own_together(state, temporary)
             self.calls.schedule_async_request(request)
         else:
             torch_dist.save(content, temporary)
-            _save_own(state, temporary)
-            torch.distributed.barrier()
+            _save_own_together(state, temporary)
             self._complete(temporary, iteration)
 
     def poll(self) -> None:
@@ -140,18 +139,18 @@ class CheckpointWriter:
 
     @contextlib.contextmanager
     def _one_line_if_full(self, iteration: int) -> Iterator[None]:
-        """torch's writers say of a full disk that a position is not another, so the folder is asked. What is half
-        written stays, where every rank can ask, until its iteration is written again."""
+        """What is half written stays until its iteration is written again."""
         try:
             yield
         except (Exception, CheckpointException) as error:
             why = why_full(error) or ("no space left on device" if is_full(self.folder) else "")
-            if not why or isinstance(error, UserError):
+            if isinstance(error, UserError) or not why:
                 raise
             latest = read_tracker(self.folder)
-            kept = f"{iteration_name(int(latest))} is kept, and resumed" if latest else "there is no earlier one"
+            kept = f"{iteration_name(int(latest))} is kept" if latest else "there is no earlier one"
             raise UserError(
-                f"{self.folder}: {why} for the checkpoint of iteration {iteration}; {kept} once there is room"
+                f"{self.folder}: {why} for the checkpoint of iteration {iteration}; {kept}. "
+                "Make room, and the same command goes on"
             ) from error
 
     def _complete(self, temporary: Path, iteration: int) -> None:
@@ -185,6 +184,19 @@ def resume(state: TrainingState, weights: Path) -> int:
     state.guard.load_state_dict(loaded["guard"])
     _load_own(state, weights)
     return loaded["iteration"]
+
+
+def _save_own_together(state: TrainingState, folder: Path) -> None:
+    """All ranks end with the error of one: else the others would tell of the connection that they lose to it."""
+    error: Exception | None = None
+    try:
+        _save_own(state, folder)
+    except (OSError, RuntimeError) as caught:
+        error = caught
+    told: list[str | None] = [None] * torch.distributed.get_world_size()
+    torch.distributed.all_gather_object(told, None if error is None else str(error))
+    if error or any(told):
+        raise error or RuntimeError(next(filter(None, told)))
 
 
 def _save_own(state: TrainingState, folder: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from collection.judges.faults import BudgetSpentError
 from common.errors import UserError
-from common.files import read_lines
+from common.files import parse_json, read_lines
 
 # US dollars per million (prompt, completion) tokens, as published in 2025; other models' prices are given by flag.
 PRICES = {
@@ -105,10 +105,10 @@ class Ledger:
 
     def _add_earlier(self, line: str) -> None:
         try:
-            entry = json.loads(line)
+            entry = parse_json(line)
             self.spent_usd += entry["usd"]
             self.num_requests += 1
-        except (json.JSONDecodeError, KeyError, TypeError):  # the last line of a run that was killed
+        except (ValueError, KeyError, TypeError):  # the last line of a run that was killed
             return
 
 

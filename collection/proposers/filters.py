@@ -1,6 +1,5 @@
 """The filters a proposal passes, and the count of what they caught."""
 
-import json
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from collection.proposers import prompts
 from collection.proposers.leaks import TestSplit, named_in
 from collection.proposers.similarity import Known
 from common.errors import UserError
-from common.files import read_lines
+from common.files import parse_json, read_lines
 from data.task import Task
 
 Check = Callable[[Task], bool]
@@ -70,7 +69,7 @@ def critic_window(path: Path, window: tuple[float, float]) -> Check:
     try:
         for line in read_lines(path):
             number += 1
-            fields = json.loads(line)
+            fields = parse_json(line)
             scores[fields["ques"]] = float(fields["score"])
     except OSError:
         raise UserError(f"{path}: no such file of critic scores") from None

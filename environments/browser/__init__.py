@@ -1,1 +1,1 @@
-"""The browser layer: Selenium starts and stops chromium, one CDP connection per browser does all work on pages."""
+"""The browser layer: chromium behind two pipes, over which one CDP connection per browser does all work."""

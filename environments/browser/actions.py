@@ -58,6 +58,7 @@ async def act(page: Page, action: AnyAction, seen: Observation, start_url: str, 
     if isinstance(action, Answer):
         return ""
     note, failure = "", None
+    page.touch()
     try:
         if isinstance(action, PointAction):
             note = await act_at(action, page, upload_dir)
@@ -104,8 +105,8 @@ async def _(action: Click, page: Page, scene: Scene) -> str:
     page.chooser = None
     if aimed.tag == "option" and aimed.multiple:
         return await choose_another(page, node, aimed)
-    await press(page, node, aimed)
-    return where_it_leads(aimed.link)
+    note = await press(page, node, aimed)
+    return " ".join(filter(None, [note, where_it_leads(aimed.link)]))
 
 
 @_carry_out.register
@@ -144,8 +145,7 @@ async def _(action: Scroll, page: Page, scene: Scene) -> str:
 @_carry_out.register
 async def _(action: Drag, page: Page, scene: Scene) -> str:
     (end, _), (start, _) = await _aim(page, scene, action.target), await _aim(page, scene, action.label)
-    await drag(page, start, end)
-    return ""
+    return await drag(page, start, end)
 
 
 @_carry_out.register
@@ -173,12 +173,19 @@ def _node(scene: Scene, label: int) -> AXNode:
 
 
 async def _aim(page: Page, scene: Scene, label: int) -> tuple[AXNode, Aim]:
-    """The node with this label, found again where the page was drawn anew, and a point of it."""
-    node: AXNode | None = _node(scene, label)
+    """The node with this label, found again where the page was drawn anew or its node shows something else, and a point
+    of it."""
+    node, shown = _node(scene, label), ""
     for _ in range(TRIES):
-        try:
-            return node, await aim(page, node)
-        except (GoneError, RefusedError):
-            if page.closed or (node := await find_again(page, scene.seen, label)) is None:
-                break
-    raise ActionError(CANNOT_EXECUTE, "The element is not on the page any more.")
+        with contextlib.suppress(GoneError, RefusedError):
+            aimed = await aim(page, node)
+            if aimed.changed is None or aimed.changed == shown:
+                return node, aimed
+            shown = aimed.changed
+        if page.closed or (again := await find_again(page, scene.seen, label)) is None:
+            break
+        if again.get("backendDOMNodeId") != node.get("backendDOMNodeId"):
+            shown = ""
+        node = again
+    await disarm(page)
+    raise GoneError

@@ -3,8 +3,9 @@
 // lie free, best first, with what the element is; no points and what covers it where there are none; null when it is gone.
 // The guard then lets a press reach the element, what is in it, its label and what its label is for; nothing else.
 //
+// `changed`: it does not read `name`, which it was observed with, as far as that is plain; null where it does.
 // In a frame the window's part of it changes as it is scrolled: one way (`block`) is tried with each call.
-async function (visible, block, rests) {
+async function (visible, block, rests, name) {
   let element = this.nodeType === Node.TEXT_NODE ? this.parentElement : (this.documentElement ?? this);
   if (element && !element.isConnected) element = elcano.findAgain(element); // the page drew itself anew
   if (element === null) return null;
@@ -15,8 +16,8 @@ async function (visible, block, rests) {
   const isListbox = select !== null && (select.multiple || select.size > 1); // its options have boxes of their own
   if (select !== null && !isListbox) host = select;
   const isInner = host !== element && select === null;
-  const map = host.tagName === "AREA" ? host.closest("map") : null;
-  const image = map && [...document.images].find((image) => image.useMap === `#${map.name}`);
+  const isArea = host.tagName === "AREA";
+  const image = isArea ? elcano.pictureOf(host) : null;
   const labels = [...(host.labels ?? [])];
   const label = elcano.closest(host, (node) => node.tagName === "LABEL");
   const control = elcano.controlOf(host);
@@ -36,7 +37,7 @@ async function (visible, block, rests) {
     (elcano.holds(found, host) && style.pointerEvents === "none" && control === elcano.controlOf(found));
   const accepts = (found) => {
     if (!(found instanceof Element)) return false;
-    return host.isConnected ? isOwn(found) : elcano.twinOf(host, found) !== null;
+    return host.isConnected ? isOwn(found) : elcano.isAgain(host, found);
   };
   // Another control inside: not what was chosen, unless it is all that there is to use in it.
   const parts = host.getElementsByTagName("*").length;
@@ -61,21 +62,9 @@ async function (visible, block, rests) {
     bottom: Math.min(one.bottom, other.bottom),
   });
   const isEmpty = (box) => box.right <= box.left || box.bottom <= box.top;
-  const shape = () => {
-    const { left, top } = image.getBoundingClientRect();
-    const numbers = (host.coords || "").split(/[\s,;]+/).map(Number);
-    const [x, y] = [left + image.clientLeft, top + image.clientTop];
-    if (host.shape === "default") return sides(image.getBoundingClientRect());
-    if (host.shape.startsWith("circ")) {
-      const [cx, cy, r] = numbers;
-      return { left: x + cx - r, top: y + cy - r, right: x + cx + r, bottom: y + cy + r };
-    }
-    const [across, down] = [0, 1].map((odd) => numbers.filter((_, index) => index % 2 === odd));
-    return { left: x + Math.min(...across), top: y + Math.min(...down), right: x + Math.max(...across), bottom: y + Math.max(...down) };
-  };
   const boxesOf = (what) => [what.getBoundingClientRect(), ...[...what.getClientRects()].slice(0, 20)].map(sides);
   const allBoxes = () => {
-    const own = map ? (image ? [shape()] : []) : boxesOf(measured);
+    const own = isArea ? [elcano.shapeOf(host)].filter(Boolean).map(sides) : boxesOf(measured);
     return [...own, ...labels.flatMap(boxesOf)];
   };
   const clip = () => {
@@ -117,7 +106,7 @@ async function (visible, block, rests) {
   };
   const isOutside = () => allBoxes().every((box) => isEmpty(meet(box, { left, top, right, bottom })));
   const bring = (way) => {
-    const shown = map ? (image ?? host) : host.getClientRects().length > 0 ? host : (labels[0] ?? host);
+    const shown = isArea ? (image ?? host) : host.getClientRects().length > 0 ? host : (labels[0] ?? host);
     const block = way === "first" ? (isOutside() ? "center" : "nearest") : way;
     shown.scrollIntoView({ block, inline: way === "first" ? "nearest" : "center", behavior: "instant" });
   };
@@ -147,16 +136,28 @@ async function (visible, block, rests) {
   }
   if (!host.isConnected) return null;
 
+  // An element that shows something else by the time it is pressed is another one: lists use their rows again.
+  const [shows, isShort] = [host.textContent, host.textContent.length < 500];
   const isPressed = (found) => {
-    const isRight = accepts(found);
+    const isRight = accepts(found) && (!isShort || !host.isConnected || host.textContent === shows);
     if (isRight) elcano.pressed = host;
     return isRight;
   };
-  if (points.length > 0 && host.tagName !== "SELECT" && host.type !== "file") elcano.guard.arm("press", isPressed);
-  elcano.focusBefore = elcano.focused();
+  const arms = points.length > 0 && host.tagName !== "SELECT" && host.type !== "file"; // those are not pressed
+  if (arms) elcano.guard.arm("press", isPressed, host);
+  elcano.aims = [elcano.aims?.[1], accepts];
+  elcano.noteFields();
   const isAround = covering !== null && elcano.holds(covering, host);
   const slider = element.closest("[role=slider], [role=spinbutton]");
+  const plain = (text) => (text ?? "").replace(/\s+/g, " ").trim().toLowerCase();
+  const named = [isText ? this.data : null, element.ariaLabel, element.innerText, element.textContent, element.title];
+  named.push(...labels.map((label) => label.innerText), element.alt, element.placeholder, element.value);
+  named.push(document.title);
+  const isMixed = !isText && (element.hasAttribute("aria-labelledby") || element.querySelector("[alt], [aria-label], [title]"));
+  const isSame = !name || isMixed || named.some((text) => plain(text) === plain(name));
   return {
+    changed: isSame ? null : elcano.words(element.innerText ?? element.textContent),
+    arms,
     points: points.slice(0, 12),
     covered: covering === null || isAround ? null : elcano.describe(covering),
     takes_clicks: style.pointerEvents !== "none" || points.length > 0,

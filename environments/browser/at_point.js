@@ -12,9 +12,12 @@
   const isMenu = target.tagName === "SELECT" && !target.multiple && target.size <= 1;
   const inner = ["IFRAME", "FRAME"].includes(found.tagName);
   const used = (hit) => elcano.closest(hit, elcano.isUsable) ?? element;
-  const isFound = (hit) => hit === found || (elcano.holds(element, hit) && used(hit) === element);
-  elcano.focusBefore = elcano.focused();
-  if (arms && !inner) elcano.guard.arm("press", (hit) => hit instanceof Element && (found.isConnected ? isFound(hit) : elcano.twinOf(element, hit) !== null));
+  const isIn = (outer, hit) => elcano.holds(outer, hit) && used(hit) === outer;
+  const isFound = (hit) => hit === found || (elcano.isUsable(element) && (isIn(element, hit) || isIn(target, hit)));
+  const shows = element.textContent;
+  const isSame = () => shows.length > 500 || element.textContent === shows;
+  elcano.noteFields();
+  if (arms && !inner) elcano.guard.arm("press", (hit) => hit instanceof Element && (found.isConnected ? isFound(hit) && isSame() : elcano.isAgain(element, hit)), element);
   return {
     tag: target.tagName.toLowerCase(),
     type: target.tagName === "INPUT" ? target.type : "",

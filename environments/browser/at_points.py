@@ -8,9 +8,10 @@ import functools
 from pathlib import Path
 from typing import Any
 
+from data.action import ActionError
 from data.point_action import ClickAt, DragAt, GoTo, HoverAt, PointAction, Press, ScrollAt, Write
 from data.screen import Point
-from environments.browser.aim import disarm, failure, guard_others
+from environments.browser.aim import disarm, failure, guard_others, strayed
 from environments.browser.cdp import Params
 from environments.browser.effects import where_it_leads
 from environments.browser.fill import FOCUS_QUIET_S, enter, focus, write
@@ -56,19 +57,22 @@ async def _click(action: ClickAt, page: Page, upload_dir: Path | None) -> tuple[
             await disarm(page)
             await page.run_on(node, "function () { this.focus(); }")
         return node, f"{name} {outside}"
-    await _press(page, node, action)
+    strays = await _press(page, node, action)
     said = [f"Clicked {name}." if found["usable"] else f"Clicked {name}, which is no link, button or field."]
     if found["listed"]:
         said.append(await tell_chosen(page, node))
-    return node, " ".join(filter(None, [*said, where_it_leads(found["link"])]))
+    return node, " ".join(filter(None, [*said, strays, where_it_leads(found["link"])]))
 
 
-async def _press(page: Page, node: Params, action: ClickAt) -> None:
-    """What is told to be clicked is what the press reaches."""
-    await guard_others(page, page.frame_of(node), "press")
+async def _press(page: Page, node: Params, action: ClickAt) -> str:
+    """What is told to be clicked is what the press reaches. Returns a note or ""."""
+    frame = page.frame_of(node)
+    await guard_others(page, frame, "press")
     await click(page, _xy(action.at), action.button, action.count)
-    if (blocked := (await disarm(page))["blocked"]) is not None:
-        raise failure(f"What lay at this point changed: {blocked} lies there now; nothing was done.")
+    came = await disarm(page, frame)
+    if came["blocked"] is not None:
+        raise failure(f"What lay at this point changed: {came['blocked']} lies there now; nothing was done.")
+    return strayed(came)
 
 
 def _outside(found: Params, upload_dir: Path | None) -> str:
@@ -99,11 +103,18 @@ async def _(action: DragAt, page: Page, upload_dir: Path | None) -> str:
 
 @act_at.register
 async def _(action: Write, page: Page, upload_dir: Path | None) -> str:
-    said, node = [], page.meant
+    clicked, node = "", page.meant
     if action.at is not None:
         node, clicked = await _click(ClickAt(action.at), page, upload_dir)
-        said.append(clicked)
         await settle(page, FOCUS_QUIET_S)
+    try:
+        return " ".join(filter(None, [clicked, await _write(action, node, page, upload_dir)]))
+    except ActionError as error:
+        raise failure(" ".join(filter(None, [clicked, error.reason]))) from None
+
+
+async def _write(action: Write, node: Params | None, page: Page, upload_dir: Path | None) -> str:
+    """Into what has the focus, which must be the node, if one was clicked."""
     if page.chooser is not None:  # the last click, on a file input or what stands for it, asked for it
         asked, page.chooser = page.chooser, None
         return await give_file(page, asked, action.content, upload_dir)
@@ -111,14 +122,11 @@ async def _(action: Write, page: Page, upload_dir: Path | None) -> str:
     if focused is None:
         raise failure("Nothing has the focus that text could go into: click a textbox first.")
     own = _node(frame, _FOCUSED)
-    if focused["tag"] in ("select", "input") and (focused["tag"] == "select" or focused["type"] == "file"):
+    if focused["tag"] == "select" or focused["type"] == "file":
         return await _pick(page, own, focused, action, upload_dir)
     field = await focus(page, node or own, action.replace)
-    called = f"<{field.tag}>"
-    said.append(await write(page, node or own, field, action.content, action.replace, called) or "Typed.")
-    if action.enter:
-        said.append(await enter(page, node or own))
-    return " ".join(filter(None, said))
+    said = await write(page, node or own, field, action.content, action.replace, f"<{field.tag}>") or "Typed."
+    return " ".join(filter(None, [said, await enter(page, node or own) if action.enter else ""]))
 
 
 async def _pick(page: Page, node: Params, focused: Params, action: Write, upload_dir: Path | None) -> str:

@@ -1,19 +1,24 @@
-"""A small Chrome DevTools Protocol client: one websocket per browser, flat sessions, every request with a deadline."""
+"""A small Chrome DevTools Protocol client: two pipes per browser, flat sessions, every request with a deadline.
+
+Pipes, because a port of DevTools is open to everybody on the machine, and gives away the browser's user's files.
+"""
 
 import asyncio
 import contextlib
 import itertools
 import json
+import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import orjson
-from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed, WebSocketException
 
 from environments.faults import BrowserError
 
 REQUEST_TIMEOUT_S = 30.0
+_CHUNK = 256 * 1024
+_END = b"\0"
+"""Of a message."""
 
 Params = dict[str, Any]
 EventHandler = Callable[[str, Params], None]
@@ -34,8 +39,8 @@ def parse(text: str | bytes) -> Params:
 class Connection:
     """Requests and events of one browser. Event handlers are plain functions and must return at once."""
 
-    def __init__(self, socket: ClientConnection):
-        self._socket = socket
+    def __init__(self, reader: asyncio.StreamReader, ends: tuple[asyncio.ReadTransport, asyncio.WriteTransport]):
+        self._messages, (self._read_end, self._write_end) = reader, ends
         self._numbers = itertools.count(1)
         self._waiting: dict[int, tuple[str | None, asyncio.Future[Params]]] = {}
         self._handlers: dict[str, EventHandler] = {}
@@ -43,13 +48,13 @@ class Connection:
         self.closed = asyncio.Event()
 
     @classmethod
-    async def open(cls, url: str) -> "Connection":
-        """Connect to a browser's `webSocketDebuggerUrl`."""
-        try:
-            options = {"max_size": None, "max_queue": None, "compression": None, "ping_interval": None, "proxy": None}
-            return cls(await connect(url, **options))
-        except (OSError, TimeoutError, WebSocketException) as error:
-            raise BrowserError(f"no DevTools connection: {error}") from error
+    async def open(cls, requests: int, answers: int) -> "Connection":
+        """Over our ends of a browser's pipes, whose descriptors are the connection's from now on."""
+        loop, reader = asyncio.get_running_loop(), asyncio.StreamReader(limit=_CHUNK)
+        files = [os.fdopen(answers, "rb", buffering=0), os.fdopen(requests, "wb", buffering=0)]
+        read_end, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), files[0])
+        write_end, _ = await loop.connect_write_pipe(asyncio.Protocol, files[1])
+        return cls(reader, (read_end, write_end))
 
     async def send(
         self,
@@ -79,7 +84,7 @@ class Connection:
         try:
             async with asyncio.timeout(timeout_s):
                 for number, (method, params) in zip(numbers, requests, strict=True):
-                    await self._post(number, method, params, session_id)
+                    self._post(number, method, params, session_id)
                 return await asyncio.gather(*answers)
         except TimeoutError:
             raise BrowserError(f"{requests[0][0]} got no answer in {timeout_s:.0f} s") from None
@@ -99,25 +104,32 @@ class Connection:
         self._fail([entry for entry in self._waiting.values() if entry[0] == session_id], error)
 
     async def close(self) -> None:
-        """Close the websocket; requests still waiting fail."""
-        await self._socket.close()
+        """Close the pipes, at which the browser ends; requests still waiting fail."""
+        if not self._write_end.is_closing():
+            self._write_end.abort()
+        self._read_end.close()
+        self._reader.cancel()
         await asyncio.wait([self._reader])
 
-    async def _post(self, number: int, method: str, params: Params, session_id: str | None) -> None:
+    def _post(self, number: int, method: str, params: Params, session_id: str | None) -> None:
         message: Params = {"id": number, "method": method, "params": params}
         if session_id is not None:
             message["sessionId"] = session_id
-        try:
-            await self._socket.send(orjson.dumps(message), text=True)
-        except ConnectionClosed:
-            raise BrowserError("the browser is gone") from None
+        if self.closed.is_set() or self._write_end.is_closing():
+            raise BrowserError("the browser is gone")
+        self._write_end.write(orjson.dumps(message) + _END)
 
     async def _read(self) -> None:
+        kept: list[bytes] = []
+        """Of a message whose end is still to come."""
         try:
-            with contextlib.suppress(ConnectionClosed):
-                async for text in self._socket:
+            while data := await self._messages.read(_CHUNK):
+                first, *others = data.split(_END)
+                kept.append(first)
+                for other in others:
                     with contextlib.suppress(RecursionError):  # who asked for a value as deep as that gets none
-                        self._take(parse(text))
+                        self._take(parse(b"".join(kept)))
+                    kept = [other]
         finally:
             self.closed.set()
             self._fail(self._waiting.values(), BrowserError("the browser is gone"))

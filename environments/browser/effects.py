@@ -24,6 +24,12 @@ def changes(action: AnyAction) -> bool:
 
 
 def looks_the_same(before: Observation, after: Observation) -> bool:
-    """Address, elements, tabs and every pixel."""
-    kinds = ("url", "tree", "tabs", "files", "screenshot_base64")
-    return all(getattr(before, kind) == getattr(after, kind) for kind in kinds)
+    """Address, tabs, elements, but for which has the focus, and every pixel: a control may tell by its color alone."""
+    kinds = ("url", "tabs", "files", "screenshot_base64")
+    if any(getattr(before, kind) != getattr(after, kind) for kind in kinds):
+        return False
+    return _without_focus(before.tree) == _without_focus(after.tree)
+
+
+def _without_focus(tree: str) -> str:
+    return tree.replace(" focused: True", "")

@@ -71,10 +71,10 @@ async def write(page: Page, node: Params, field: Focus, text: str, replaces: boo
         if not await page.run(script("set_value.js"), value, frame=frame):
             raise failure(f"This <input type={field.type}> does not take {value!r}; it takes {format_of(field.type)}.")
     else:
+        keys = keystrokes(value, lines=field.way == "lines") if value or replaces else []
         await guard_others(page, frame, "keys")
-        if value or replaces:
-            await page.send_all(keystrokes(value, lines=field.way == "lines"))
-    blocked = (await disarm(page))["blocked"]
+        await page.send_all(keys)
+    blocked = (await disarm(page, frame))["blocked"]
     read = await page.run(script("typed.js"), frame=frame)
     said = []
     if blocked is not None:
@@ -100,5 +100,5 @@ async def enter(page: Page, node: Params) -> str:
         return f"ENTER was not pressed: {lost}."
     await guard_others(page, frame, "keys")
     await page.send_all(press(ENTER))
-    await disarm(page)
+    await disarm(page, frame)
     return ""

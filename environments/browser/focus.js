@@ -13,10 +13,11 @@ function (replaces) {
   const isRelated = elcano.closest(focused, (node) => node.id && related.includes(node.id)) !== null;
   const label = elcano.closest(host, (node) => node.tagName === "LABEL");
   const isEditor = focused.isContentEditable && elcano.holds(focused, host);
-  const isTwin = !host.isConnected && elcano.twinOf(host, focused) !== null;
-  const isOwn = elcano.holds(host, focused) || isTwin || isEditor || label?.control === focused || isRelated;
+  const isTwin = !host.isConnected && elcano.isAgain(host, focused);
+  const isContained = elcano.holds(host, focused) && elcano.isFieldOf(host, focused);
+  const isOwn = isContained || isTwin || isEditor || label?.control === focused || isRelated;
   const takesText = elcano.wayInto(label?.control ?? host) !== null;
-  const isBrought = !takesText && focused !== elcano.focusBefore;
+  const isBrought = !takesText && elcano.isBrought(host, focused);
   const way = elcano.wayInto(focused);
   const fits = isOwn || isBrought;
   if (fits && way !== null) {

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from environments.browser.cdp import Params, RefusedError
 from environments.browser.frames import Frame
-from environments.browser.layout import Box, overlap
 from environments.browser.page import Page
+from environments.browser.projection import Box, overlap
 
 Point = tuple[float, float]
 

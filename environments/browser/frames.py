@@ -26,6 +26,7 @@ class Frames:
     def __init__(self, main_frame: str, session_id: str):
         self.main = Frame(main_frame, "", session_id)
         self._frames = {main_frame: self.main}
+        self.owners: dict[str, int] = {}  # backend node ids of the <iframe>s, by frame, as far as they were asked for
 
     def __iter__(self) -> Iterator[Frame]:
         return iter(list(self._frames.values())[:MAX_FRAMES])
@@ -64,6 +65,7 @@ class Frames:
         self._drop_inside(frame_id)
         if frame_id != self.main.id:
             self._frames.pop(frame_id, None)
+            self.owners.pop(frame_id, None)
 
     def _drop_inside(self, frame_id: str) -> None:
         for frame in list(self._frames.values()):

@@ -3,8 +3,9 @@
 // frame; `take` what came of them, and lets everything pass again.
 () => {
   if (elcano.guard) return 0;
-  const PRESSES = "pointerdown mousedown pointerup mouseup click auxclick dblclick contextmenu dragstart".split(" ");
+  const PRESSES = "pointerdown mousedown pointerup mouseup click auxclick dblclick contextmenu dragstart drop".split(" ");
   const KEYS = "keydown keypress keyup beforeinput".split(" ");
+  const AROUND = new Set(["click", "auxclick", "dblclick", "contextmenu", "dragstart"]);
   let ticket = null;
 
   const swallow = (event) => {
@@ -15,12 +16,21 @@
     const first = event.composedPath()[0];
     return elcano.closed.has(first) ? elcano.topmost(event.clientX, event.clientY) : first;
   };
+  // A page may move things while they are pressed: what follows must reach the same, or for a click what lies around it.
+  const isRight = (hit, type) =>
+    (type === "drop" && ticket.drops !== null ? ticket.drops(hit) : ticket.accepts(hit)) ||
+    (AROUND.has(type) && ticket.around.has(hit));
+  const isOver = () => ticket !== null && performance.now() > ticket.until && (ticket = null) === null;
   const onPress = (event) => {
-    if (ticket?.kind !== "press" || !event.isTrusted) return;
-    if (event.type === "pointerdown" && ticket.blocked === null) {
+    if (isOver() || ticket?.kind !== "press" || !event.isTrusted) return;
+    if (ticket.blocked === null && !event.type.endsWith("up")) {
       const hit = innermost(event);
-      if (ticket.accepts(hit)) ticket.reached = true;
-      else ticket.blocked = hit instanceof Element ? elcano.describe(hit) : "the page";
+      if (isRight(hit, event.type)) ticket.reached = true;
+      else if (event.type === "pointerdown" || !ticket.reached) ticket.blocked = elcano.describe(hit);
+      else {
+        ticket.strayed = elcano.describe(hit);
+        swallow(event);
+      }
     }
     if (ticket.blocked !== null) swallow(event);
   };
@@ -30,8 +40,8 @@
     field?.tagName === "INPUT" &&
     ((field.maxLength > 0 && field.value.length >= field.maxLength) || field.autocomplete === "one-time-code");
   const onKey = (event) => {
-    if (ticket?.kind !== "keys" || !event.isTrusted) return;
-    if (event.type === "keydown" && ticket.blocked === null) {
+    if (isOver() || ticket?.kind !== "keys" || !event.isTrusted) return;
+    if (event.type !== "keyup" && ticket.blocked === null) {
       const at = elcano.focused();
       if (at !== ticket.at && !(ticket.accepts(at) || (at?.tagName === "INPUT" && isFull(ticket.at))))
         ticket.blocked = at === null || at === document.body ? "nothing" : elcano.describe(at);
@@ -43,11 +53,24 @@
   for (const type of PRESSES) addEventListener(type, onPress, { capture: true, passive: false });
   for (const type of KEYS) addEventListener(type, onKey, { capture: true, passive: false });
   elcano.guard = {
-    arm: (kind, accepts, at = null) => (ticket = { kind, accepts, at, reached: false, blocked: null }),
+    // For a press the element it is meant for, for keys the field that has the focus.
+    arm: (kind, accepts, host = null, untilMs = Infinity) => {
+      const around = new Set();
+      for (let node = host && elcano.around(host); node; node = elcano.around(node)) around.add(node);
+      ticket = {
+        ...{ kind, accepts, around, at: host, drops: null, until: performance.now() + untilMs },
+        ...{ reached: false, blocked: null, strayed: null },
+      };
+    },
+    // What is dragged may be dropped there.
+    letDrop: (accepts) => {
+      ticket.drops = accepts;
+      ticket.reached = true;
+    },
     take: () => {
-      const { reached = false, blocked = null } = ticket ?? {};
+      const { reached = false, blocked = null, strayed = null } = ticket ?? {};
       ticket = null;
-      return { reached, blocked };
+      return { reached, blocked, strayed };
     },
   };
   return 0;

@@ -12,15 +12,15 @@ _LOOK = "() => [document.title, document.body?.innerText ?? '', scrollX, scrollY
 async def go_back(page: Page) -> str:
     """Show the page before. Returns a note where others were passed, or "".
 
-    A browser's button skips what a script added without a click. Which entries these are it tells nobody, so each is
-    tried: one that does not stay, or shows the same again, is passed.
+    As a browser's button does, it passes what a script left before anything was done there. Of the others each is
+    tried: one that does not stay, or shows the same again, is passed too.
 
     Raises:
         ActionError: there is none, or all of them lead here again.
     """
     history = await page.send("Page.getNavigationHistory")
     document, look = page.document, await page.run(_LOOK)
-    start, before = _current(history), _before(history, history["currentIndex"])
+    start, before = _current(history), _before(history, history["currentIndex"], page.passing)
     if before is None:
         raise failure("There is no page to go back to.")
     for passed in range(MAX_PASSED):
@@ -34,7 +34,7 @@ async def go_back(page: Page) -> str:
         if (now["id"] == before["id"] and not is_same) or now["url"].split("#")[0] != start["url"].split("#")[0]:
             return f"{passed} entries of the history that show this page again were passed." if passed else ""
         numbers = [entry["id"] for entry in history["entries"]]
-        before = _before(history, numbers.index(before["id"])) if before["id"] in numbers else None
+        before = _before(history, numbers.index(before["id"]), page.passing) if before["id"] in numbers else None
         if before is None:
             break
     raise failure("The page stayed: what lies before it in the history shows it again.")
@@ -44,8 +44,11 @@ def _current(history: Params) -> Params:
     return history["entries"][history["currentIndex"]]
 
 
-def _before(history: Params, index: int) -> Params | None:
+def _before(history: Params, index: int, passing: set[str]) -> Params | None:
     """The entry before, unless it is the blank page that the tab began with."""
-    if index == 0 or history["entries"][index - 1]["url"] in ("", "about:blank"):
-        return None
-    return history["entries"][index - 1]
+    for entry in reversed(history["entries"][:index]):
+        if entry["url"] in ("", "about:blank"):
+            return None
+        if entry["url"] not in passing:
+            return entry
+    return None

@@ -1,32 +1,38 @@
-"""Start and stop chromium: Selenium launches it through chromedriver, then one CDP connection does all the work."""
+"""Start and stop chromium: its pipes of DevTools are the only way to it, so that no port lets other users in.
+
+What it is started with are Selenium's options; a driver of it, which would listen for everybody, is not run.
+"""
 
 import asyncio
 import contextlib
+import fcntl
 import functools
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import orjson
-from selenium.common.exceptions import WebDriverException
-from selenium.webdriver import Chrome, ChromeOptions
-from selenium.webdriver.chrome.service import Service
+from selenium.webdriver import ChromeOptions
 
 from common.errors import UserError
 from common.inherited import for_browser
-from common.own_services import answer_of
 from environments.browser.cdp import Connection, Params, RefusedError
 from environments.browser.reaper import Reaper
 from environments.faults import BrowserError
 
-_ABOUT_TIMEOUT_S = 10.0
 HEADLESS_SHELL = Path("/usr/lib/chromium/chromium-headless-shell")  # 1.9 times less memory than chromium --headless
 BROWSER_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_LOG = "chromium.log"
+_BEYOND_THE_PIPES = 10
+"""Descriptors from here on are neither 3 nor 4, which Chromium reads requests from and writes answers to."""
+_TO_THE_PIPES = 'exec 3<&"$1"- 4>&"$2"-; shift 2; exec "$@"'
 DISABLED_FEATURES = (
+    "IgnoreDuplicateNavs",
+    "Prewarm",
     "BackForwardCache",
     "Translate",
     "OptimizationHints",
@@ -36,6 +42,18 @@ DISABLED_FEATURES = (
 )
 # Nothing but the pages themselves may use network or CPU, and pages in the background work like the one in front.
 FLAGS = (
+    "--remote-debugging-pipe",
+    "--enable-automation",
+    "--test-type=webdriver",
+    "--allow-pre-commit-input",
+    "--disable-client-side-phishing-detection",
+    "--disable-hang-monitor",
+    "--disable-popup-blocking",
+    "--disable-prompt-on-repost",
+    "--no-service-autorun",
+    "--password-store=basic",
+    "--use-mock-keychain",
+    "--log-level=3",
     "--no-first-run",
     "--disable-background-networking",
     "--disable-component-update",
@@ -65,7 +83,7 @@ ATTACH_TABS = {
 class Browser:
     """A running browser. `version` is its product string, such as `HeadlessChrome/156.0`."""
 
-    driver: Chrome
+    process: subprocess.Popen
     connection: Connection
     profile: Path
     version: str
@@ -95,35 +113,37 @@ async def launch(reaper: Reaper, headless: bool, flags: Sequence[str] = ()) -> B
     """Start a browser, with these switches besides ours, and connect to it.
 
     Raises:
-        UserError: chromium or chromedriver is not installed, or there is no screen for a visible browser.
+        UserError: chromium or bash is not installed, or there is no screen for a visible browser.
         BrowserError: it did not start.
     """
-    binary, driver_path = find_binary(headless), find_chromedriver()
+    binary, bash = find_binary(headless), _find_bash()
     if not headless and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         raise UserError("there is no screen to show a browser on; add --headless")
     profile = Path(tempfile.mkdtemp(prefix="elcano-browser-"))
     reaper.watch(profile)
     try:
-        driver = await asyncio.to_thread(_start, binary, driver_path, profile, headless, flags)
-        address = driver.capabilities["goog:chromeOptions"]["debuggerAddress"]
-        about = await asyncio.to_thread(_about, address)
-        connection = await Connection.open(about["webSocketDebuggerUrl"])
-        user_agent = about["User-Agent"].replace("Headless", "")
-        browser = Browser(driver, connection, profile, about["Browser"], user_agent)
+        process, requests, answers = await asyncio.to_thread(
+            _start, bash, options(binary, profile, headless, flags), profile
+        )
+        connection = await Connection.open(requests, answers)
+        about = await connection.send("Browser.getVersion")
+        user_agent = about["userAgent"].replace("Headless", "")
+        browser = Browser(process, connection, profile, about["product"], user_agent)
         await browser.watch_tabs()
         return browser
-    except (WebDriverException, OSError, BrowserError, RefusedError) as error:
+    except (OSError, BrowserError, RefusedError) as error:
+        said = _last_words(profile / _LOG)
         await asyncio.to_thread(reaper.done, profile)
-        raise BrowserError(f"{binary} did not start: {_first_lines(error)}") from error
+        raise BrowserError(f"{binary} did not start: {said or error}") from error
 
 
 async def stop(browser: Browser, reaper: Reaper) -> None:
-    """End a browser, its chromedriver and its profile folder, also one that hangs or died."""
+    """End a browser and remove its profile folder, also of one that hangs or died."""
     with contextlib.suppress(BrowserError):
         await browser.connection.send("Browser.close", timeout_s=3)
     await browser.connection.close()
     await asyncio.to_thread(reaper.done, browser.profile)
-    browser.driver.service.process.wait()
+    browser.process.wait()
 
 
 def find_binary(headless: bool) -> Path:
@@ -133,37 +153,57 @@ def find_binary(headless: bool) -> Path:
     for name in BROWSER_NAMES:
         if found := shutil.which(name):
             return Path(found)
-    raise UserError("chromium is not installed; on Debian or Ubuntu: apt-get install chromium chromium-driver")
+    raise _not_installed("chromium")
 
 
-def find_chromedriver() -> str:
-    """Path of chromedriver."""
-    found = shutil.which("chromedriver")
-    if found is None:
-        raise UserError("chromedriver is not installed; on Debian or Ubuntu: apt-get install chromium-driver")
-    return found
+def _find_bash() -> str:
+    """What puts our pipes where Chromium looks for them."""
+    if found := shutil.which("bash"):
+        return found
+    raise _not_installed("bash")
 
 
-def _start(binary: Path, driver_path: str, profile: Path, headless: bool, extra: Sequence[str]) -> Chrome:
-    options = ChromeOptions()
-    options.binary_location = str(binary)
-    flags = [*FLAGS, *extra]
-    if headless:
-        flags.append("--headless")
+def _not_installed(name: str) -> UserError:
+    return UserError(f"{name} is not installed; on Debian or Ubuntu: apt-get install {name}")
+
+
+def options(binary: Path, profile: Path, headless: bool, extra: Sequence[str] = ()) -> ChromeOptions:
+    """What a browser is started with, as Selenium has it; `extra` are switches besides ours."""
+    made = ChromeOptions()
+    made.binary_location = str(binary)
+    for flag in (*FLAGS, *extra, f"--user-data-dir={profile / 'profile'}", *(["--headless"] if headless else [])):
+        made.add_argument(flag)
     if os.geteuid() == 0:  # chromium's sandbox refuses to run as root
         _warn_of_root()
-        flags.append("--no-sandbox")
-    for flag in flags:
-        options.add_argument(flag)
-    # chromedriver makes the profile under TMPDIR (with --user-data-dir the headless shell would open no page and hang);
-    # its log is not wanted, but the path marks its command line for the reaper.
-    service = Service(
-        driver_path,
-        service_args=[f"--log-path={profile / 'chromedriver.log'}", "--log-level=SEVERE"],
-        env={**for_browser(), "TMPDIR": str(profile)},
-        popen_kw={"start_new_session": True},
-    )
-    return Chrome(options=options, service=service)
+        made.add_argument("--no-sandbox")
+    return made
+
+
+def _start(bash: str, asked: ChromeOptions, profile: Path) -> tuple[subprocess.Popen, int, int]:
+    """(the process, our end of its pipe of requests, of that of answers)."""
+    pipes = [*os.pipe(), *os.pipe()]
+    read_end, write_end = (fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, _BEYOND_THE_PIPES) for end in (pipes[0], pipes[3]))
+    command = [bash, "-c", _TO_THE_PIPES, "bash", str(read_end), str(write_end)]
+    command += [asked.binary_location, *asked.arguments, "about:blank"]
+    try:
+        with open(profile / _LOG, "wb") as log:
+            process = subprocess.Popen(
+                command,
+                env={**for_browser(), "TMPDIR": str(profile)},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=(read_end, write_end),
+                start_new_session=True,
+            )
+    except OSError:
+        os.close(pipes[1])
+        os.close(pipes[2])
+        raise
+    finally:
+        for end in (pipes[0], pipes[3], read_end, write_end):
+            os.close(end)
+    return process, pipes[1], pipes[2]
 
 
 @functools.cache
@@ -176,14 +216,6 @@ def _warn_of_root() -> None:
     )
 
 
-def _first_lines(error: Exception) -> str:
-    return " ".join(str(error).split("\nStacktrace")[0].split())[:300]
-
-
-def _about(address: str) -> dict[str, str]:
-    """What a browser says of itself."""
-    answer = answer_of(f"http://{address}/json/version", _ABOUT_TIMEOUT_S)
-    try:
-        return orjson.loads(answer[1] if answer else b"")
-    except orjson.JSONDecodeError:
-        raise BrowserError(f"no DevTools answer at {address}") from None
+def _last_words(log: Path) -> str:
+    lines = log.read_text(errors="replace").split("\n") if log.exists() else []
+    return " ".join(next((line for line in reversed(lines) if line.strip()), "").split())[:300]

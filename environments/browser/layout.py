@@ -1,87 +1,75 @@
-"""Where things are drawn: boxes out of DOM snapshots, those of frames moved to where their `<iframe>` shows them."""
+"""Where things are drawn: boxes out of DOM snapshots."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from environments.browser.cdp import Params
+from environments.browser.frame_views import FrameView
 from environments.browser.frames import Frame
-
-Box = tuple[float, float, float, float]  # x, y, width, height in the viewport
+from environments.browser.projection import Box
 
 CONTROL_TAGS = {"INPUT", "TEXTAREA", "SELECT"}
+HOST_TAGS = {"ARTICLE", "ASIDE", "BLOCKQUOTE", "BODY", "DIV", "FOOTER", "H1", "H2", "H3", "H4", "H5", "H6", "HEADER"}
+HOST_TAGS |= {"MAIN", "NAV", "P", "SECTION", "SPAN"}  # that may have a shadow root, besides custom elements
 SNAPSHOT = ("DOMSnapshot.captureSnapshot", {"computedStyles": []})
 
 
 @dataclass(frozen=True)
 class Region:
-    """One frame. `content` is its own viewport, `shown` the part of it that the window shows.
+    """What lies where in one frame.
 
     Args:
-        boxes: box by backend node id, of the nodes that have one.
+        boxes: by backend node id, of the nodes that have one, in pixels of the frame's layout.
         controls: backend node ids of inputs, textareas and selects.
     """
 
-    content: Box
-    shown: Box
+    view: FrameView
     boxes: dict[int, Box]
     controls: set[int]
 
 
-def lay_out(frames: Sequence[tuple[Frame, int]], snapshots: dict[str, Params], viewport: Box) -> dict[str, Region]:
-    """The regions of the frames that show something, by frame id.
+def in_closed_roots(snapshots: dict[str, Params], frame: Frame) -> list[int]:
+    """Backend node ids of at least one node in each closed shadow root of a frame: scripts do not find these."""
+    if (found := _find(snapshots.get(frame.session_id), frame.id)) is None:
+        return []
+    document, strings = found
+    nodes, inside = document["nodes"], document["nodes"]["shadowRootType"]
+    closed = {index for index, kind in zip(inside["index"], inside["value"], strict=True) if strings[kind] == "closed"}
+    chosen: dict[tuple[int, bool], int] = {}
+    for index in sorted(closed):
+        host = nodes["parentIndex"][index]
+        name = strings[nodes["nodeName"][host]]
+        if host not in closed or name in HOST_TAGS:  # in a closed root the children of a host are of one or the other
+            chosen.setdefault((host, False), index)
+            chosen[host, True] = index
+        elif "-" in name:
+            chosen[index, True] = index
+    return [nodes["backendNodeId"][index] for index in dict.fromkeys(chosen.values())]
 
-    Args:
-        frames: parents first, each with the backend node id of its `<iframe>` (0 for the main frame).
-        snapshots: `DOMSnapshot.captureSnapshot` of each process that draws some, by session.
-        viewport: the window's.
-    """
+
+def lay_out(views: Sequence[FrameView], snapshots: dict[str, Params]) -> dict[str, Region]:
+    """The regions of the frames by frame id; `snapshots`: `DOMSnapshot.captureSnapshot` of each process, by session."""
     regions: dict[str, Region] = {}
-    for frame, owner in frames:
-        found = _find(snapshots.get(frame.session_id), frame)
-        if found is None:
-            continue
-        document, strings = found
-        content = shown = viewport
-        if frame.parent_id:
-            parent = regions.get(frame.parent_id)
-            if parent is None or owner not in parent.boxes:
-                continue
-            content = _content_box(parent.boxes[owner], document)
-            shown = overlap(content, parent.shown)
-        if shown[2] and shown[3]:
-            boxes, controls = _read_boxes(document, strings, content)
-            regions[frame.id] = Region(content, shown, boxes, controls)
+    for view in views:
+        if found := _find(snapshots.get(view.frame.session_id), view.frame.id):
+            regions[view.frame.id] = Region(view, *_read_boxes(*found))
     return regions
 
 
-def overlap(one: Box, other: Box) -> Box:
-    """What two boxes share; width or height is 0 where they share nothing."""
-    left, top = max(one[0], other[0]), max(one[1], other[1])
-    right, bottom = min(one[0] + one[2], other[0] + other[2]), min(one[1] + one[3], other[1] + other[3])
-    return left, top, max(0.0, right - left), max(0.0, bottom - top)
-
-
-def _find(snapshot: Params | None, frame: Frame) -> tuple[Params, list[str]] | None:
+def _find(snapshot: Params | None, frame_id: str) -> tuple[Params, list[str]] | None:
     """The frame's part of a snapshot, and the strings it refers to."""
     if snapshot is None:
         return None
     strings = snapshot["strings"]
     for document in snapshot["documents"]:
-        if strings[document["frameId"]] == frame.id:
+        if strings[document["frameId"]] == frame_id:
             return document, strings
     return None
 
 
-def _content_box(around: Box, document: Params) -> Box:
-    """Where an `<iframe>` shows its document: its box without border and padding, taken to be alike on all sides."""
-    x, y, width, height = around
-    _, _, inner_width, inner_height = document["layout"]["bounds"][0]
-    return x + (width - inner_width) / 2, y + (height - inner_height) / 2, inner_width, inner_height
-
-
-def _read_boxes(document: Params, strings: list[str], content: Box) -> tuple[dict[int, Box], set[int]]:
+def _read_boxes(document: Params, strings: list[str]) -> tuple[dict[int, Box], set[int]]:
     ids = document["nodes"]["backendNodeId"]
-    left, top = document.get("scrollOffsetX", 0) - content[0], document.get("scrollOffsetY", 0) - content[1]
+    left, top = document.get("scrollOffsetX", 0), document.get("scrollOffsetY", 0)
     boxes = {
         ids[index]: (x - left, y - top, width, height)
         for index, (x, y, width, height) in zip(

@@ -1,30 +1,45 @@
 // Finds what can be acted on in this frame, by WebVoyager's rules, and remembers it as `elcano.marks`. The page is not
-// touched. Returns {tag, type, text, label, boxes} for each, boxes as [left, top, right, bottom].
-// Different from WebVoyager: what open shadow roots hold is marked too, and an iframe's content instead of the iframe;
-// a click handler set by a script is not seen from our world, the hand that the mouse becomes there is.
-() => {
+// touched. Returns {tag, type, text, label, boxes} for each, boxes as [left, top, right, bottom]; of texts the beginning.
+// Different from WebVoyager: what shadow roots hold is marked too, an iframe's content instead of the iframe, the areas of
+// a picture, and a control that is hidden behind its label; a click handler set by a script is not seen from our world,
+// the hand that the mouse becomes there is.
+(mostText) => {
   const collect = (root) =>
-    [...root.querySelectorAll("*")].flatMap((element) =>
-      element.shadowRoot ? [element, ...collect(element.shadowRoot)] : [element],
-    );
-  const topmost = (x, y) => {
-    let found = document.elementFromPoint(x, y);
-    for (let inner; (inner = found?.shadowRoot?.elementFromPoint(x, y)) && inner !== found; ) found = inner;
-    return found;
-  };
+    [...root.querySelectorAll("*")].flatMap((element) => {
+      const inner = elcano.rootOf(element);
+      return inner ? [element, ...collect(inner)] : [element];
+    });
   const parent = (node) => node.parentNode ?? node.host;
-  const holds = (outer, inner) => {
-    for (let node = inner; node; node = parent(node)) if (node === outer) return true;
-    return false;
-  };
-  const tags = new Set(["INPUT", "TEXTAREA", "SELECT", "BUTTON", "A", "VIDEO", "LI", "TD", "OPTION"]);
+  const tags = new Set(["INPUT", "TEXTAREA", "SELECT", "BUTTON", "A", "VIDEO", "LI", "TD", "OPTION", "AREA"]);
   const canBeActedOn = (element) =>
     tags.has(element.tagName) ||
     element.hasAttribute("onclick") ||
     (element.tagName !== "IFRAME" && getComputedStyle(element).cursor === "pointer");
-  const boxesOf = (element) =>
-    [...element.getClientRects()]
-      .filter((box) => holds(element, topmost(box.left + box.width / 2, box.top + box.height / 2)))
+  const range = document.createRange();
+  const rectsOf = (element) => {
+    if (element.tagName === "AREA") return [elcano.shapeOf(element)].filter(Boolean);
+    const behind = elcano.labelOf(element);
+    if (behind) return [behind.box];
+    const own = [...element.getClientRects()];
+    if (own.some((box) => box.width && box.height)) return own;
+    range.selectNodeContents(element); // it has no box itself, what it holds may have
+    return [...range.getClientRects()].slice(0, 100);
+  };
+  const belongs = (element, found) =>
+    elcano.holds(element, found) || [...(element.labels ?? [])].some((label) => elcano.holds(label, found));
+  const budget = { left: 2000 };
+  const partOf = (element) => {
+    const part = elcano.partOf(element, budget);
+    return part ? [new DOMRect(part.x, part.y, part.width, part.height)] : [];
+  };
+  const boxesOf = (element) => {
+    const boxes = shownBoxes(element, rectsOf(element));
+    if (boxes.length) return area(boxes) >= 20 || element.tagName === "AREA" ? boxes : [];
+    return shownBoxes(element, partOf(element));
+  };
+  const shownBoxes = (element, rects) =>
+    rects
+      .filter((box) => elcano.isAt(box, (hit) => belongs(element, hit)))
       .map((box) => [
         Math.max(0, box.left),
         Math.max(0, box.top),
@@ -35,7 +50,7 @@
   const area = (boxes) => boxes.reduce((sum, box) => sum + (box[2] - box[0]) * (box[3] - box[1]), 0);
 
   let items = collect(document).filter(canBeActedOn).map((element) => ({ element, boxes: boxesOf(element) }));
-  items = items.filter((item) => area(item.boxes) >= 20);
+  items = items.filter((item) => item.boxes.length > 0);
 
   // Of nested ones the innermost counts, but what a button or link holds belongs to it.
   const marked = new Set(items.map((item) => item.element));
@@ -54,11 +69,12 @@
   items = items.filter(({ element }) => !containers.has(element));
 
   globalThis.elcano.marks = items.map((item) => item.element);
+  const beginning = (text) => (text ?? "").slice(0, 20 * mostText).trim().replace(/\s{2,}/g, " ").slice(0, mostText);
   return items.map(({ element, boxes }) => ({
     tag: element.tagName.toLowerCase(),
     type: element.type ?? "",
-    text: element.textContent.trim().replace(/\s{2,}/g, " "),
-    label: element.getAttribute("aria-label") ?? "",
+    text: beginning(element.tagName === "AREA" ? element.alt || element.title : (elcano.labelOf(element)?.label ?? element).textContent),
+    label: beginning(element.getAttribute("aria-label")),
     boxes,
   }));
 }

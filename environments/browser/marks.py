@@ -6,14 +6,13 @@ The numbers begin at 0. They are drawn onto the image, never into the page, whic
 import base64
 import io
 import random
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
 from PIL import Image, ImageDraw, ImageFont
 
-from environments.browser.frames import Frame
-from environments.browser.layout import Region
+from environments.browser.frame_views import FrameView
 from environments.browser.tree import AXNode
 
 MAX_TEXT = 200  # longer ones are containers, and left out of the list
@@ -26,21 +25,21 @@ _RISE = 19  # how far above its box a number stands
 
 @dataclass(frozen=True)
 class Found:
-    """What `marks.js` found in a frame, and where that frame is drawn."""
+    """What `marks.js` found in a frame, and how that frame is drawn."""
 
-    frame: Frame
-    region: Region
+    view: FrameView
     marks: list[dict[str, Any]]
 
 
-def number(found: Sequence[Found]) -> tuple[str, dict[int, AXNode]]:
-    """The list of marks as WebVoyager writes it, and the nodes by number, each with its `boxes` in the viewport."""
+def number(found: Sequence[Found], covered: Set[tuple[str, int]] = frozenset()) -> tuple[str, dict[int, AXNode]]:
+    """The list of marks as WebVoyager writes it, and the nodes by number, each with its `boxes` in the viewport.
+    Those `covered` are left out, by frame and place in its marks."""
     nodes: dict[int, AXNode] = {}
     lines = []
     for part in found:
         for index, mark in enumerate(part.marks):
-            boxes = [moved for box in mark["boxes"] if (moved := _move(box, part.region))]
-            if not boxes:
+            boxes = [moved for box in mark["boxes"] if (moved := _move(box, part.view))]
+            if not boxes or (part.view.frame.id, index) in covered:
                 continue
             label = len(nodes)
             left, top, right, bottom = boxes[0]
@@ -50,7 +49,7 @@ def number(found: Sequence[Found]) -> tuple[str, dict[int, AXNode]]:
                 "name": {"value": mark["label"] or mark["text"]},
                 "union_bound": [left, top, right - left, bottom - top],
                 "boxes": boxes,
-                **({"frameId": part.frame.id} if part.frame.parent_id else {}),
+                **({"frameId": part.view.frame.id} if part.view.owner else {}),
             }
             if line := _describe(label, mark):
                 lines.append(line)
@@ -92,17 +91,11 @@ def _describe(label: int, mark: dict[str, Any]) -> str:
     return f"[{label}]: <{tag}> {words};" if tag in ("button", "input", "textarea") else f"[{label}]: {words};"
 
 
-def _move(box: Sequence[float], region: Region) -> list[float] | None:
-    """A box of a frame in the viewport, as far as it is shown there."""
-    x, y = region.content[:2]
-    left, top, width, height = region.shown
-    moved = [
-        max(box[0] + x, left),
-        max(box[1] + y, top),
-        min(box[2] + x, left + width),
-        min(box[3] + y, top + height),
-    ]
-    return moved if moved[2] > moved[0] and moved[3] > moved[1] else None
+def _move(box: Sequence[float], view: FrameView) -> list[float] | None:
+    """A box of a frame, in its CSS pixels, in the viewport, as far as it is shown there."""
+    left, top, right, bottom = (value * view.zoom for value in box)
+    _, (left, top, width, height) = view.place((left, top, right - left, bottom - top))
+    return [left, top, left + width, top + height] if width and height else None
 
 
 def _color(label: int) -> tuple[int, int, int]:

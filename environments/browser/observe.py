@@ -2,117 +2,117 @@
 
 Two modes: the accessibility tree beside a plain screenshot (OpenWebVoyager), and set-of-marks, a screenshot with
 numbered boxes beside a list of what they hold (WebVoyager). Each frame inside the page adds its part to the same round
-trip, and each process that draws some of them its boxes.
+trip, and each process that draws some of them its boxes. A page that is too large for this is read as far as its
+viewport shows it.
 """
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Awaitable, Sequence
+from typing import Any, TypeVar
 
+from common.cut_text import cut_middle
 from data.observation import Mode, Visibility
 from environments.browser.cdp import Params, RefusedError
-from environments.browser.frames import Frame
-from environments.browser.layout import SNAPSHOT, Box, Region, lay_out
-from environments.browser.marks import Found, draw, number
-from environments.browser.page import Page, script
+from environments.browser.frame_views import FRAME_TIMEOUT_S, FrameView, find_covered, find_views
+from environments.browser.layout import SNAPSHOT, in_closed_roots, lay_out
+from environments.browser.marks import MAX_TEXT, Found, draw, number
+from environments.browser.page import MAX_ADDRESS, Page, script
+from environments.browser.stand_ins import place_stand_ins
 from environments.browser.tree import AXNode, Document, build_tree
+from environments.browser.viewport_tree import read_viewport
 from environments.environment import Observation
 from environments.faults import BrowserError
 
-FRAME_TIMEOUT_S = 5.0  # one that does not answer is left out
 SCREENSHOT = ("Page.captureScreenshot", {"format": "png", "optimizeForSpeed": True})
+
+T = TypeVar("T")
 
 
 async def observe(page: Page, visibility: Visibility, mode: Mode = "tree", fix_box_color: bool = False) -> Observation:
     """The page as it is now. `fix_box_color` makes all marks black."""
+    screenshot = asyncio.create_task(page.send(*SCREENSHOT))
+    try:
+        views = await find_views(page)
+        text, nodes = await (_marks(page, views) if mode == "marks" else _tree(page, views, visibility))
+        image = (await screenshot)["data"]
+    finally:
+        screenshot.cancel()
     if mode == "marks":
-        return await _observe_marks(page, fix_box_color)
-    main, *inner = page.frames
-    (screenshot, accessibility, snapshot), *rest = await asyncio.gather(
-        page.send_all([SCREENSHOT, ("Accessibility.getFullAXTree", {}), SNAPSHOT]),
-        *(_ask(page, frame, _tree_of(page, frame)) for frame in inner),
-    )
-    trees = [(main, 0, accessibility["nodes"])]
-    trees += [(frame, part.owner, part.content) for frame, part in zip(inner, rest, strict=True) if part]
-    regions = _lay_out(page, trees, snapshot, rest)
-    tree, nodes = build_tree(_assemble(trees, regions), visibility)
-    return Observation(_address(snapshot), tree, nodes, screenshot["data"])
+        image = await asyncio.to_thread(draw, image, nodes, page.viewport.width, fix_box_color)
+    return Observation(cut_middle(views[0].url, MAX_ADDRESS), text, nodes, image)
 
 
-async def _observe_marks(page: Page, fix_box_color: bool) -> Observation:
-    main, *inner = page.frames
-    (screenshot, snapshot), marks, *rest = await asyncio.gather(
-        page.send_all([SCREENSHOT, SNAPSHOT]),
-        _marks_of(page, main),
-        *(_ask(page, frame, _marks_of(page, frame)) for frame in inner),
-    )
-    found = [(main, 0, marks)]
-    found += [(frame, part.owner, part.content) for frame, part in zip(inner, rest, strict=True) if part]
-    regions = _lay_out(page, found, snapshot, rest)
-    placed = [Found(frame, regions[frame.id], marks) for frame, _, marks in found if frame.id in regions]
-    text, nodes = number(placed)
-    image = await asyncio.to_thread(draw, screenshot["data"], nodes, page.viewport.width, fix_box_color)
-    return Observation(_address(snapshot), text, nodes, image)
-
-
-@dataclass(frozen=True)
-class _Part:
-    """What a frame inside the page holds, the backend node id of its `<iframe>`, and boxes if it has a process."""
-
-    content: Any
-    owner: int
-    snapshot: Params | None
-
-
-async def _ask(page: Page, frame: Frame, content: Any) -> _Part | None:
-    """None for a frame that went away or hangs: the others are there."""
-    parent = page.frames.get(frame.parent_id) or page.frames.main
-    has_process = parent.session_id != frame.session_id
-    with contextlib.suppress(RefusedError, BrowserError):
-        found, owner, snapshot = await asyncio.gather(
-            content,
-            page.send("DOM.getFrameOwner", {"frameId": frame.id}, FRAME_TIMEOUT_S, parent),
-            page.send(*SNAPSHOT, FRAME_TIMEOUT_S, frame) if has_process else _nothing(),
+async def _tree(page: Page, views: Sequence[FrameView], visibility: Visibility) -> tuple[str, dict[int, AXNode]]:
+    if any(view.is_huge for view in views):
+        found = await _of_each(views, [read_viewport(page, view) for view in views])
+        read = [(nodes, region) for _, (nodes, region) in found]
+    else:
+        await page.keep_accessible(None)
+        snapshots, parts = await asyncio.gather(
+            _snapshots(page, views), _of_each(views, [_nodes(page, view) for view in views])
         )
-        return _Part(found, owner["backendNodeId"], snapshot)
-    return None
-
-
-async def _nothing() -> None:
-    return None
-
-
-async def _tree_of(page: Page, frame: Frame) -> list[AXNode]:
-    return (await page.send("Accessibility.getFullAXTree", {"frameId": frame.id}, FRAME_TIMEOUT_S, frame))["nodes"]
-
-
-async def _marks_of(page: Page, frame: Frame) -> list[dict[str, Any]]:
-    return await page.run(script("marks.js"), timeout_s=FRAME_TIMEOUT_S if frame.parent_id else 30.0, frame=frame)
-
-
-def _lay_out(
-    page: Page, parts: Sequence[tuple[Frame, int, Any]], snapshot: Params, rest: Sequence[_Part | None]
-) -> dict[str, Region]:
-    snapshots = {page.session_id: snapshot}
-    for (frame, _, _), part in zip(parts[1:], filter(None, rest), strict=True):
-        if part.snapshot:
-            snapshots[frame.session_id] = part.snapshot
-    viewport: Box = (0.0, 0.0, page.viewport.width, page.viewport.height)
-    return lay_out([(frame, owner) for frame, owner, _ in parts], snapshots, viewport)
-
-
-def _assemble(trees: Sequence[tuple[Frame, int, list[AXNode]]], regions: dict[str, Region]) -> Document:
-    """The main frame's document with the others in it; frames that show nothing are left out."""
+        if await _reveal(page, views, snapshots):  # what they hold was not surveyed
+            return await _tree(page, await find_views(page), visibility)
+        regions = lay_out(views, snapshots)
+        read = [(nodes, regions[view.frame.id]) for view, nodes in parts if view.frame.id in regions]
     documents: dict[str, Document] = {}
-    for frame, owner, nodes in trees:
-        if frame.id in regions:
-            documents[frame.id] = Document(nodes, regions[frame.id], frame.id if frame.parent_id else "")
-            if frame.parent_id:
-                documents[frame.parent_id].frames[owner] = documents[frame.id]
-    return next(iter(documents.values()))
+    for nodes, region in read:
+        view = region.view
+        await place_stand_ins(page, view, nodes, region.boxes)
+        documents[view.frame.id] = Document(nodes, region)
+        if view.owner and view.frame.parent_id in documents:
+            documents[view.frame.parent_id].frames[view.owner] = documents[view.frame.id]
+    return build_tree(documents[page.frames.main.id], visibility)
 
 
-def _address(snapshot: Params) -> str:
-    return snapshot["strings"][snapshot["documents"][0]["documentURL"]]
+async def _marks(page: Page, views: Sequence[FrameView]) -> tuple[str, dict[int, AXNode]]:
+    snapshots, found = await asyncio.gather(_snapshots(page, views), _marks_of(page, views))
+    if await _reveal(page, views, snapshots):
+        found = await _marks_of(page, views)
+    text, nodes = number([Found(view, marks) for view, marks in found])
+    if covered := await find_covered(page, views, nodes):
+        text, nodes = number([Found(view, marks) for view, marks in found], covered)
+    return text, nodes
+
+
+async def _marks_of(page: Page, views: Sequence[FrameView]) -> list[tuple[FrameView, list[dict[str, Any]]]]:
+    return await _of_each(views, [page.run(script("marks.js"), 2 * MAX_TEXT, frame=view.frame) for view in views])
+
+
+async def _reveal(page: Page, views: Sequence[FrameView], snapshots: dict[str, Params]) -> bool:
+    """Make the closed shadow roots known to our scripts; whether some were not."""
+    roots = [(view.frame, found) for view in views if (found := in_closed_roots(snapshots, view.frame))]
+    return any([await page.reveal(*found) for found in roots])
+
+
+async def _nodes(page: Page, view: FrameView) -> list[AXNode]:
+    request = {"frameId": view.frame.id} if view.owner else {}
+    return (await page.send("Accessibility.getFullAXTree", request, frame=view.frame))["nodes"]
+
+
+async def _of_each(views: Sequence[FrameView], answers: Sequence[Awaitable[T]]) -> list[tuple[FrameView, T]]:
+    """What frames answer, those left out that went away or hang; the main one has to."""
+    main, *inner = await asyncio.gather(answers[0], *(_or_none(answer) for answer in answers[1:]))
+    return [
+        (views[0], main),
+        *((view, found) for view, found in zip(views[1:], inner, strict=True) if found is not None),
+    ]
+
+
+async def _or_none(answer: Awaitable[T]) -> T | None:
+    with contextlib.suppress(RefusedError, BrowserError, TimeoutError):
+        async with asyncio.timeout(FRAME_TIMEOUT_S):
+            return await answer
+    return None
+
+
+async def _snapshots(page: Page, views: Sequence[FrameView]) -> dict[str, Params]:
+    """The boxes of each process that draws some of the frames, by its session; none of a page that is too large."""
+    if any(view.is_huge for view in views):
+        return {}
+    first: dict[str, FrameView] = {}
+    for view in views:
+        first.setdefault(view.frame.session_id, view)
+    found = await _of_each([*first.values()], [page.send(*SNAPSHOT, frame=view.frame) for view in first.values()])
+    return {view.frame.session_id: snapshot for view, snapshot in found}

@@ -3,11 +3,13 @@
 import asyncio
 import contextlib
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from common.cut_text import cut_middle
 from environments.browser.activity import Activity
 from environments.browser.cdp import Params, RefusedError
 from environments.browser.frames import Frame, Frames
@@ -24,6 +26,7 @@ NO_CONTENT = (204, 205)  # after which a browser keeps the page it shows
 MAX_DIALOGS = 100  # between two observations; a page with more never ends
 MAX_DIALOGS_TOLD = 5
 MAX_DIALOG_CHARS = 300
+MAX_ADDRESS = 4000  # characters; one of a data: document may have millions
 ATTACH_FRAMES = {
     "autoAttach": True,
     "waitForDebuggerOnStart": False,
@@ -67,12 +70,16 @@ class Page:
         self._statuses: dict[str, int] = {}
         self.chooser: Params | None = None  # the file input whose dialog the page asked for
         self.mouse = (0.0, 0.0)
+        self.touched = False  # whether anything was done since its document came
+        self.passing: set[str] = set()  # addresses that were left by scripts before anything was done there
+        self._address = ""
         self.meant: Params | None = None  # the textbox that was clicked at a point last, for the text that comes next
         self._messages: list[str] = []
         self._num_dialogs = 0
         self._broken = ""
         self._tasks: set[asyncio.Task[Any]] = set()
         self._sessions: set[str] = set()
+        self._accessible: set[str] = set()
         self._listen(session_id)
 
     async def set_up(self) -> None:
@@ -183,6 +190,25 @@ class Page:
         """The same with `this` = the node's DOM node; RefusedError when it is gone."""
         return await self._worlds.run_on(self.frame_of(node), await self.resolve(node), function, arguments)
 
+    async def reveal(self, frame: Frame, nodes: Sequence[int]) -> bool:
+        """Make the closed shadow roots around nodes, by backend id, known to our scripts; whether some are new."""
+        return await self._worlds.reveal(frame, nodes)
+
+    async def remembered(self, name: str, frame: Frame) -> list[str]:
+        """What a script of ours remembered in that frame as the array `name`, as DevTools objects."""
+        return await self._worlds.remembered(frame, name)
+
+    async def keep_accessible(self, frame: Frame | None) -> None:
+        """Have the frame's process keep its accessibility tree, which each question would build anew otherwise. None:
+        let all go, since keeping it up to date costs the page time."""
+        if frame is not None and frame.session_id not in self._accessible:
+            self._accessible.add(frame.session_id)
+            await self.send("Accessibility.enable", frame=frame)
+        if frame is None and self._accessible:
+            kept, self._accessible = self._accessible, set()
+            for session_id in kept:
+                self.later(self.browser.connection.send("Accessibility.disable", session_id=session_id))
+
     def frame_of(self, node: Params) -> Frame:
         """Where the node lies; RefusedError when that is gone."""
         frame = self.frames.get(node.get("frameId", self.target_id))
@@ -198,9 +224,9 @@ class Page:
         return await self._worlds.resolve(frame, node["backendDOMNodeId"])
 
     async def address(self) -> str:
-        """The address of the tab, also when it shows the browser's error page."""
+        """The address of the tab, also when it shows the browser's error page; a long one is cut."""
         history = await self.send("Page.getNavigationHistory")
-        return history["entries"][history["currentIndex"]]["url"]
+        return cut_middle(history["entries"][history["currentIndex"]]["url"], MAX_ADDRESS)
 
     async def fetch_json(self, url: str) -> Any:
         """GET with this context's cookies, from a page of the same origin."""
@@ -222,6 +248,7 @@ class Page:
         if method == "Page.frameNavigated":
             self._worlds.forget(params["frame"]["id"])
             if params["frame"]["id"] == self.target_id:
+                self._pass(params["frame"]["url"])
                 self._document, self.meant = params["frame"]["loaderId"], None
                 self.is_unreachable = "unreachableUrl" in params["frame"]
                 self._statuses = {
@@ -242,24 +269,35 @@ class Page:
                 self._messages.append("The page asks for a file: type its name into the element you clicked.")
         elif refused := self.downloads.take(method, params):
             cancel = {"guid": refused, "browserContextId": self.context.id}
-            self._later(self.browser.connection.send("Browser.cancelDownload", cancel))
+            self.later(self.browser.connection.send("Browser.cancelDownload", cancel))
             if self.downloads.are_too_many:  # small ones come faster than they are cancelled
                 deny = {"behavior": "deny", "browserContextId": self.context.id}
-                self._later(self.browser.connection.send("Browser.setDownloadBehavior", deny))
+                self.later(self.browser.connection.send("Browser.setDownloadBehavior", deny))
         elif method == "Inspector.targetCrashed" and session_id == self.session_id:
             self._give_up("the page crashed")
+
+    def _pass(self, address: str) -> None:
+        """The tab is somewhere else now."""
+        if self._address and not self.touched:
+            self.passing.add(self._address)
+        self._address, self.touched = address, False
+
+    def touch(self) -> None:
+        """Something is about to be done here: its address is one to go back to."""
+        self.touched = True
+        self.passing.discard(self._address)
 
     def _take_dialog(self, params: Params) -> None:
         """Accept it. A page that never stops asking hangs; its trajectory ends here, not at a deadline."""
         self._num_dialogs += 1
         if self._num_dialogs <= MAX_DIALOGS_TOLD and params["type"] != "beforeunload":
-            message = params["message"][:MAX_DIALOG_CHARS]
+            message = cut_middle(params["message"], MAX_DIALOG_CHARS)
             self._messages.append(f'The page showed a dialog, which was accepted: "{message}".')
         if self._num_dialogs > MAX_DIALOGS:
             self._give_up(f"the page showed {MAX_DIALOGS} dialogs in a row")
             return
         answer = {"accept": True, "promptText": params.get("defaultPrompt", "")}
-        self._later(self.send("Page.handleJavaScriptDialog", answer))
+        self.later(self.send("Page.handleJavaScriptDialog", answer))
 
     def _give_up(self, reason: str) -> None:
         """The page can be used no more; requests that wait for it fail with this reason."""
@@ -275,9 +313,9 @@ class Page:
             ("Network.enable", {"maxTotalBufferSize": 0, "maxResourceBufferSize": 0}),
             ("Target.setAutoAttach", ATTACH_FRAMES),
         ]
-        self._later(self.browser.connection.send_all(requests, session_id))
+        self.later(self.browser.connection.send_all(requests, session_id))
 
-    def _later(self, request: Any) -> None:
+    def later(self, request: Any) -> None:
         """Send without waiting; the answer does not matter."""
 
         async def quietly() -> None:

@@ -6,8 +6,7 @@ It runs in a session of its own and reads the collector's orders from a pipe, on
     done <profile folder>       it was stopped and cleaned up in good order
 
 When the pipe ends, the collector is gone: whatever is still watched is killed and its profile folder removed.
-A browser is known by its profile folder, which the command lines of chromedriver and chromium name, and by the
-session that chromedriver leads.
+A browser is known by its profile folder, which the command lines of chromium name, and by the session that it leads.
 """
 
 import contextlib
@@ -93,7 +92,7 @@ def reap(profile: Path) -> None:
 
 
 def _processes(profile: Path) -> list[int]:
-    """Living processes whose command line names the profile, and all others of their session where that is a driver's:
+    """Living processes whose command line names the profile, and all others of their session where that is a browser's:
     its leader is one of them, or already dead. (A person's shell may run something that names the profile.)
     """
     sessions: dict[int, int] = {}

@@ -13,13 +13,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from common.cut_text import cut_middle
 from data.observation import Visibility
-from environments.browser.layout import Box, Region, overlap
+from environments.browser.frame_views import FrameView
+from environments.browser.layout import Region
+from environments.browser.projection import Box, around
 
 AXNode = dict[str, Any]
+_NOWHERE: Box = (0.0, 0.0, 0.0, 0.0)
 
 MAX_LINES = 300
 MAX_OPTIONS = 30  # of one <select>; longer ones are chosen from by typing
+MAX_NAME = 4000  # characters of what one node says; less where the tree would be longer than `MAX_TREE`
+MIN_NAME = 100
+MAX_PROPERTY = 100
+MAX_TREE = 60_000
+MAX_INSIDE = 50  # nodes that are looked at for the box of the one around them
+MAX_DEPTH = 50  # of a line's indentation
 VISIBLE_RATIO = 0.8
 REPEATING_ROLES = {"StaticText", "heading", "image", "generic"}
 HIDDEN_PROPERTIES = {
@@ -46,13 +56,11 @@ class Document:
     Args:
         nodes: `Accessibility.getFullAXTree` of the frame, root first.
         region: where they are drawn.
-        frame_id: empty for the main frame.
         frames: the frames inside, by the backend node id of their `<iframe>`.
     """
 
     nodes: list[AXNode]
     region: Region
-    frame_id: str = ""
     frames: dict[int, "Document"] = field(default_factory=dict)
 
     def by_id(self) -> dict[str, AXNode]:
@@ -72,7 +80,8 @@ class _Visit(NamedTuple):
 
 
 def build_tree(document: Document, visibility: Visibility) -> tuple[str, dict[int, AXNode]]:
-    """Text and labeled nodes, each with its `union_bound`, and its `frameId` where it is not in the main frame.
+    """Text of at most about `MAX_TREE` characters, and labeled nodes, each with its `union_bound`, and its `frameId`
+    where it is not in the main frame.
 
     Args:
         document: the main frame's.
@@ -80,29 +89,42 @@ def build_tree(document: Document, visibility: Visibility) -> tuple[str, dict[in
             a slip of precedence (its models were trained so); `correct` asks for 80 % of the area.
     """
     labeled: dict[int, AXNode] = {}
-    lines = []
-    for frame_id, node, depth, box in _visit(document, visibility):
-        frame = {"frameId": frame_id} if frame_id else {}
+    depths = []
+    for view, node, depth, box in _visit(document, visibility):
+        frame = {"frameId": view.frame.id} if view.owner else {}
         labeled[len(labeled) + 1] = {**node, "union_bound": list(box), **frame}
-        lines.append("\t" * depth + f"[{len(labeled)}] {_describe(node)}")
+        depths.append(min(depth, MAX_DEPTH))
         if len(labeled) > MAX_LINES:
             break
-    return "\n".join(lines), labeled
+    longest = MAX_NAME
+    while True:
+        lines = [
+            "\t" * depth + f"[{label}] {_describe(node, longest)}"
+            for depth, (label, node) in zip(depths, labeled.items(), strict=True)
+        ]
+        if longest <= MIN_NAME or sum(map(len, lines)) <= MAX_TREE:
+            return "\n".join(lines), labeled
+        longest //= 2
 
 
-def _visit(main: Document, visibility: Visibility) -> Iterator[tuple[str, AXNode, int, Box]]:
-    """Printed nodes in order: frame, node, depth and box."""
+def _visit(main: Document, visibility: Visibility) -> Iterator[tuple[FrameView, AXNode, int, Box]]:
+    """Printed nodes in order: frame, node, depth and box in the window."""
     stack = [_Visit(main, main.by_id(), main.nodes[0], 0, "root", None)]
     while stack:
         document, by_id, node, depth, name_above, control_box = stack.pop()
-        backend_id = node.get("backendDOMNodeId", 0)
-        box = document.region.boxes.get(backend_id) or (control_box if backend_id else None)
+        backend_id, region = node.get("backendDOMNodeId", 0), document.region
+        box = region.boxes.get(backend_id) or (control_box if backend_id else None)
+        if backend_id and not (box and box[2] and box[3]) and _is_worth_a_line(node, name_above):
+            box = _box_inside(document, by_id, node) or box
         if node is document.nodes[0]:
-            box = (0.0, 0.0, 10.0, 10.0) if document is main else document.region.shown
-        if box and _is_visible(box, document.region.shown, visibility) and _is_worth_a_line(node, name_above):
-            yield document.frame_id, node, depth, box
+            shown = region.view.shown
+            whole, seen = ((0.0, 0.0, 10.0, 10.0),) * 2 if document is main else (shown, shown)
+        else:
+            whole, seen = region.view.place(box) if box else (_NOWHERE, _NOWHERE)
+        if _is_visible(whole, seen, visibility) and _is_worth_a_line(node, name_above):
+            yield region.view, node, depth, whole
             depth, name_above = depth + 1, _text(node, "name")
-        if backend_id in document.region.controls:
+        if backend_id in region.controls:
             control_box = box
         if inner := document.frames.get(backend_id):
             stack.append(_Visit(inner, inner.by_id(), inner.nodes[0], depth, name_above, None))
@@ -113,14 +135,32 @@ def _visit(main: Document, visibility: Visibility) -> Iterator[tuple[str, AXNode
         stack.extend(_Visit(document, by_id, child, depth, name_above, control_box) for child in reversed(children))
 
 
-def _is_visible(box: Box, shown: Box, visibility: Visibility) -> bool:
-    _, _, box_width, box_height = box
-    if box_width == 0 or box_height == 0:
+def _box_inside(document: Document, by_id: dict[str, AXNode], node: AXNode) -> Box | None:
+    """Of what a node holds that has no box itself ("display: contents"), or one without an area."""
+    boxes = [document.region.boxes.get(inner.get("backendDOMNodeId", 0)) for inner in _inside(by_id, node)]
+    return around([box for box in boxes if box and box[2] and box[3]])
+
+
+def _inside(by_id: dict[str, AXNode], node: AXNode) -> list[AXNode]:
+    """The first nodes below, text boxes left out."""
+    found, waiting = [], [*node.get("childIds", [])]
+    while waiting and len(found) < MAX_INSIDE:
+        inner = by_id.get(waiting.pop(0))
+        if inner is not None and _text(inner, "role") != "InlineTextBox":
+            found.append(inner)
+            waiting += inner.get("childIds", [])
+    return found
+
+
+def _is_visible(whole: Box, seen: Box, visibility: Visibility) -> bool:
+    """`whole`: a box in the window; `seen`: what of it can be seen there."""
+    _, _, whole_width, whole_height = whole
+    if whole_width == 0 or whole_height == 0:
         return False
-    _, _, width, height = overlap(box, shown)
+    _, _, width, height = seen
     if visibility == "released":
-        return width * height / box_width * box_height >= VISIBLE_RATIO
-    return width * height / (box_width * box_height) >= VISIBLE_RATIO
+        return width * height / whole_width * whole_height >= VISIBLE_RATIO
+    return width * height / (whole_width * whole_height) >= VISIBLE_RATIO
 
 
 def _is_worth_a_line(node: AXNode, name_above: str) -> bool:
@@ -128,11 +168,11 @@ def _is_worth_a_line(node: AXNode, name_above: str) -> bool:
     return bool(name) and role != "gridcell" and not (name in name_above and role in REPEATING_ROLES)
 
 
-def _describe(node: AXNode) -> str:
-    words = [_text(node, "role"), repr(_text(node, "name"))]
+def _describe(node: AXNode, longest: int) -> str:
+    words = [_text(node, "role"), repr(cut_middle(_text(node, "name"), longest))]
     for entry in node.get("properties", []):
         if entry["name"] not in HIDDEN_PROPERTIES and "value" in entry["value"]:
-            words.append(f"{entry['name']}: {entry['value']['value']}")
+            words.append(f"{entry['name']}: {cut_middle(str(entry['value']['value']), MAX_PROPERTY)}")
     return " ".join(words)
 
 

@@ -53,16 +53,16 @@
   const roles = new Set(
     "button link tab menuitem menuitemcheckbox menuitemradio checkbox radio switch option slider textbox combobox treeitem".split(" "),
   );
+  elcano.usable = [controls, ...[...roles].map((role) => `[role=${role}]`)].join(", ");
   elcano.isUsable = (element) => element.matches(controls) || roles.has(element.getAttribute("role"));
   elcano.controlOf = (element) => elcano.closest(element, (node) => elcano.isUsable(node) && node.tagName !== "LABEL");
 
-  // A page may draw itself anew at any time: the element in or around `found` that is what `gone` was, or null.
-  const looks = (one) => [one.tagName, one.type, one.name, one.href, one.ariaLabel, one.textContent].join("\n");
-  elcano.twinOf = (gone, found) =>
-    elcano.closest(found, (node) => node.tagName === gone.tagName && looks(node) === looks(gone));
-
-  // Where it stands now; of several alike the one with the same around it. Null where that is not certain.
+  // A page may draw itself anew at any time. Where an element that is gone stands now; of several alike the one with the
+  // same around it. Null where that is not certain.
+  const told = (one) => [one.id, one.name, one.href, one.ariaLabel, one.placeholder, one.textContent].map((text) => text ?? "");
+  const looks = (one) => [one.tagName, one.type, ...told(one)].join("\n");
   elcano.findAgain = (gone) => {
+    if (told(gone).every((text) => String(text).trim() === "")) return null;
     let found = [...document.getElementsByTagName(gone.tagName)].filter((node) => looks(node) === looks(gone));
     let around = found.map((node) => node.parentElement);
     for (let was = gone.parentElement; found.length > 1 && was !== null; was = was.parentElement) {
@@ -71,6 +71,11 @@
       around = around.filter((_, index) => isSame[index]).map((node) => node.parentElement);
     }
     return found.length === 1 ? found[0] : null;
+  };
+
+  elcano.isAgain = (gone, found) => {
+    const again = elcano.findAgain(gone);
+    return again !== null && found !== null && elcano.holds(again, found);
   };
 
   // How text gets into an element: "line", "lines", "value" (a date, a color, a slider: set by value), or null.
@@ -83,6 +88,25 @@
     return lines.has(element.type) ? "line" : values.has(element.type) ? "value" : null;
   };
 
+  // A press on what takes no text may bring a textbox, or give the focus to the one beside it.
+  const fields = "input, textarea, [contenteditable]";
+  elcano.noteFields = () => {
+    const shown = [...document.querySelectorAll(fields)].slice(0, 500).filter((one) => one.getClientRects().length > 0);
+    elcano.before = { focused: elcano.focused(), shown: new Set(shown) };
+  };
+  // Of something that holds several textboxes it is the one that the press gave the focus to.
+  elcano.isFieldOf = (host, focused) =>
+    host === focused ||
+    (host !== document.body && host !== document.documentElement &&
+      (host.querySelectorAll(fields).length < 2 || focused !== elcano.before?.focused));
+  elcano.isBrought = (host, focused) => {
+    if (focused === elcano.before?.focused) return false;
+    if (!elcano.before?.shown.has(focused)) return true;
+    const around = elcano.closest(host, (node) => node.querySelector(fields) !== null);
+    return around !== null && around !== document.body && around !== document.documentElement &&
+      around.querySelectorAll(fields).length === 1 && elcano.holds(around, focused);
+  };
+
   elcano.words = (text, most = 40) => (text ?? "").trim().replace(/\s+/g, " ").slice(0, most);
   elcano.nameOf = (element) => {
     const names = [element.getAttribute("aria-label"), element.labels?.[0]?.innerText, element.placeholder, element.alt];
@@ -92,6 +116,7 @@
   };
   // For sentences that an agent reads: `<button> "Delete all"`.
   elcano.describe = (element) => {
+    if (!(element instanceof Element)) return "the page";
     const shown = elcano.closest(element, elcano.isUsable) ?? element;
     const name = elcano.words(elcano.nameOf(shown));
     return `<${shown.tagName.toLowerCase()}>${name && ` "${name}"`}`;

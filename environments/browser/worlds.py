@@ -1,5 +1,6 @@
 """Where our scripts run: an isolated world in each frame, so that pages see neither them nor their variables."""
 
+import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -12,9 +13,12 @@ from environments.browser.frames import Frame
 
 NAME = "elcano"
 TIMEOUT_S = 30.0
+MAX_REVEALED = 1000  # nodes at once
 _STALE = "elcano: another world"
+_REVEAL = "function () { elcano.reveal(this); }"
 SHARED = ";".join(
-    f"({(Path(__file__).parent / name).read_text(encoding='utf-8').rstrip()})()" for name in ("world.js", "guard.js")
+    f"({(Path(__file__).parent / name).read_text(encoding='utf-8').rstrip()})()"
+    for name in ("world.js", "stand_ins.js", "guard.js")
 )
 """Makes what our scripts share; run where it is already there, it does nothing."""
 
@@ -32,10 +36,12 @@ class Worlds:
         """`send(method, params, timeout_s, frame)` asks the process that draws the frame."""
         self._send = send
         self._ids: dict[str, int] = {}
+        self._revealed: dict[str, set[int]] = {}  # nodes in closed shadow roots, asked for already
 
     def forget(self, frame_id: str) -> None:
         """The frame has a new document."""
         self._ids.pop(frame_id, None)
+        self._revealed.pop(frame_id, None)
 
     async def run(self, frame: Frame, function: str, arguments: Sequence[Any], timeout_s: float) -> Any:
         """Call a JavaScript function and return its JSON value, awaited if it is a promise."""
@@ -73,6 +79,30 @@ class Worlds:
         if "objectId" not in answer["result"]:
             raise RefusedError("the marked element is gone")
         return answer["result"]["objectId"]
+
+    async def reveal(self, frame: Frame, nodes: Sequence[int]) -> bool:
+        """Make the closed shadow roots around these nodes known to our scripts there; whether some of them are new."""
+        known = self._revealed.get(frame.id, set())
+        if not (new := [node for node in nodes if node not in known][:MAX_REVEALED]):
+            return False
+        if frame.id not in self._ids:
+            await self._make(frame)
+        await asyncio.gather(*(self._reveal_one(frame, node) for node in new))
+        self._revealed.setdefault(frame.id, set()).update(new)
+        return True
+
+    async def _reveal_one(self, frame: Frame, node: int) -> None:
+        with contextlib.suppress(RefusedError):  # it is gone by now
+            request = {"objectId": await self.resolve(frame, node), "functionDeclaration": _REVEAL}
+            await self._send("Runtime.callFunctionOn", request, TIMEOUT_S, frame)
+
+    async def remembered(self, frame: Frame, name: str) -> list[str]:
+        """What a script remembered there as the array `name`, as objects."""
+        array = (await self._evaluate(frame, f"{NAME}.{name}", {}, TIMEOUT_S))["result"]
+        request = {"objectId": array["objectId"], "ownProperties": True}
+        entries = (await self._send("Runtime.getProperties", request, TIMEOUT_S, frame))["result"]
+        found = {int(entry["name"]): entry["value"]["objectId"] for entry in entries if entry["name"].isdecimal()}
+        return [found[index] for index in sorted(found)]
 
     async def _evaluate(self, frame: Frame, call: str, options: Params, timeout_s: float) -> Params:
         """Evaluate in the world that is known from the last call, or in a new one."""

@@ -41,8 +41,7 @@ from common.bounded_http import BoundedAsyncClient, BoundedClient
 from common.errors import UserError
 from data.conversation import StepText
 from data.task import Task
-from environments.browser import launch
-from environments.faults import BrowserError, PageError
+from environments.faults import PageError
 from environments.webarena import magento
 from server import fleet, replicas
 from server.fleet import Fleet, Replica
@@ -50,7 +49,7 @@ from server.replicas import create_router_app
 from tests.adversary.unruly_servers import SERVERS, opening
 from toolkits.viewer import serving
 
-ALLOWED = (PolicyError, UserError, JudgeFault, PageError, BrowserError, httpx.HTTPError)
+ALLOWED = (PolicyError, UserError, JudgeFault, PageError, httpx.HTTPError)
 TASK = Task(id="T--1", ques="x", web="http://127.0.0.1/")
 
 
@@ -179,10 +178,6 @@ async def ask_for_the_viewer(url: str) -> str:
     return str(await asyncio.to_thread(serving.servers, [f"{url}/predict"]))
 
 
-async def ask_devtools(url: str) -> str:
-    return str(await asyncio.to_thread(launch._about, url.removeprefix("http://")))
-
-
 async def ask_fleet(url: str) -> str:
     """A replica, as its fleet looks after it, and waits for one that begins."""
     replica = Replica([], process=_Running(url), url=url)
@@ -193,7 +188,7 @@ async def ask_fleet(url: str) -> str:
 
 CLIENTS = (
     ask_bare, ask_predict, ask_chat, ask_trained_chat, ask_before_a_run, ask_judge, ask_proposer, ask_reward_model,
-    ask_reader, ask_health, ask_shop, ask_router, ask_fleet, ask_service, ask_for_the_viewer, ask_devtools,
+    ask_reader, ask_health, ask_shop, ask_router, ask_fleet, ask_service, ask_for_the_viewer,
 )  # fmt: skip
 
 
@@ -215,7 +210,7 @@ def hurry(timeout_s: float) -> None:
         magento.TIMEOUT_S
     ) = timeout_s
     keys._ASKING_TIMEOUT_S = replicas._PATIENCE_S = replicas._HEALTH_S = fleet._HEALTH_S = timeout_s
-    serving._TIMEOUT_S = launch._ABOUT_TIMEOUT_S = timeout_s
+    serving._TIMEOUT_S = timeout_s
     retry.FIRST_PAUSE_S, retry.LONGEST_PAUSE_S = 0.001, 0.01
 
 

@@ -40,6 +40,7 @@ from models.processor import load_processor
 from server.hf_online_server import check_folder
 from tests.field_files import write_field_files
 from tests.tiny import idefics2
+from tests.toolkits.foreign_folders import FOREIGN, FORMATS
 from tests.toolkits.trajectories import screenshot, write_trajectory
 from toolkits import (
     convert_action_space,
@@ -284,6 +285,20 @@ def write_webdataset(folder: Path) -> None:
     (folder / "packed.tgz").write_bytes(gzip.compress((folder / "plain.tar").read_bytes()))
 
 
+def released(name: str) -> Specimen:
+    """Another project's folder, which is imported as trajectories."""
+    kind = FORMATS.get(name, name)
+
+    def write(folder: Path) -> None:
+        (folder / "files").write_text("\n".join(FOREIGN[name](folder)))
+
+    def read(folder: Path, out: Path) -> None:
+        given = tuple(str(folder / file) for file in (folder / "files").read_text().splitlines())
+        import_data.main(import_data.Config(kind, given, str(folder), result_dir=str(out / "results")))
+
+    return Specimen(write, "**/*.*", (read,))
+
+
 # --- samples, shards and columns --------------------------------------------------------------------------------------
 
 
@@ -459,6 +474,7 @@ SPECIMENS: dict[str, Specimen] = {
     "webdataset": Specimen(
         write_webdataset, "*", (imported("webdataset", "plain.tar"), imported("webdataset", "packed.tgz"))
     ),
+    **{name: released(name) for name in FOREIGN if name not in ("webvoyager", "pae")},
     "samples": Specimen(write_samples, "*", (pack, represent)),
     "shards": Specimen(write_shards, "shards/*", (inspect, read_shards)),
     "columns": Specimen(write_parquet, "*", (read_columns,)),

@@ -34,7 +34,7 @@ def test_what_is_good_is_read(good: dict[str, Path], tmp_path: Path, name: str) 
     assert list(troubles(name, good[name], tmp_path / "out", is_refusal_a_trouble=True)) == []
 
 
-CASES = 300
+CASES = 150
 MANY = 4_000
 
 

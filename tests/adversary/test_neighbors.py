@@ -57,6 +57,23 @@ def test_another_user_of_this_machine_sees_and_labels_nothing(viewer: str, place
         assert _status(f"{where}{guess}", method) == 403
 
 
+def test_what_the_viewer_keeps_of_a_private_run_is_its_users_alone(tmp_path: Path) -> None:
+    """Also where it was kept for everybody before, and beside it while it is written."""
+    write_trajectory(tmp_path / "r", "Shop--1")
+    old = tmp_path / "cache" / "index.sqlite"
+    old.parent.mkdir()
+    old.touch(mode=0o666)
+    before = os.umask(0)
+    try:
+        for file in (old, tmp_path / "cache" / "new.sqlite"):
+            index = Index([tmp_path / "r"], file)
+            index.refresh()
+            kept = [entry for entry in file.parent.iterdir() if entry.name.startswith(file.name)]
+            assert file in kept and not [entry for entry in kept if entry.stat().st_mode & 0o077]
+    finally:
+        os.umask(before)
+
+
 def test_who_has_the_printed_address_sees_it(viewer: str) -> None:
     opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
     assert opener.open(viewer).status == 200

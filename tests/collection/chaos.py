@@ -1,4 +1,4 @@
-"""Kill browsers, renderers, drivers and the collector itself at random, and ask that no task be lost, doubled or wrong.
+"""Kill browsers, renderers and the collector itself at random, and ask that no task be lost, doubled or wrong.
 
     python -m tests.collection.chaos --num_tasks 300 --num_kills 100
 
@@ -35,7 +35,6 @@ from tests.conftest import ROOT
 KINDS = {  # what is killed, and how often in comparison
     "renderer": 5,
     "browser": 3,
-    "driver": 2,
     "gate": 1,
     "watchdog": 1,
     "collector": 2,
@@ -163,8 +162,6 @@ def _kind_of(process: psutil.Process) -> str:
     except psutil.Error:
         return ""
     line = " ".join(words)
-    if "chromedriver" in line.split(" ")[0]:
-        return "driver"
     if "--type=renderer" in line:
         return "renderer"
     if "chromium" in line.split(" ")[0] and "--type=" not in line:

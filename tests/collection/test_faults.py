@@ -15,10 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from data.action import Click
 from data.trajectory import Trajectory, read_trajectory
 from environments.browser import launch
-from environments.browser.actions import act
 from environments.browser.config import BrowserConfig
 from environments.browser.environment import BrowserEnvironment
 from environments.browser.observe import observe
@@ -27,7 +25,6 @@ from tests.collection.collector import Collector, task
 from tests.environments import website
 from tests.environments.conftest import OneBrowser, open_browser
 from tests.environments.steps import click, do
-from tests.environments.website import find
 
 
 @pytest.fixture(scope="module")
@@ -175,20 +172,6 @@ def test_a_page_that_fills_its_memory_ends_only_its_own_trajectory(
         with pytest.raises(BrowserError, match="the page crashed"):
             do(browser, f"{url}/memory", click("Fill memory"))
         assert "All is well" in do(browser, f"{url}/fine")[0]
-
-
-def test_a_killed_chromedriver_is_not_missed(browser: OneBrowser, url: str) -> None:
-    """Last in this module: chromedriver serves to start and to stop a browser only."""
-
-    async def run() -> str:
-        async with browser.page(f"{url}/") as page:
-            page.browser.driver.service.process.kill()
-            seen = await observe(page, "released")
-            await act(page, Click(int(find(seen.tree, "to fine"))), seen, url)
-            return (await observe(page, "released")).tree
-
-    assert "All is well" in browser.wait(run())
-    assert "All is well" in do(browser, f"{url}/fine")[0]
 
 
 @pytest.mark.slow

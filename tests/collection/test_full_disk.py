@@ -13,7 +13,7 @@ from collection.campaign.taking import Taker, Try
 from collection.config.commands import RunConfig
 from collection.evaluation.auto_eval import judge_all, tasks_in
 from common.errors import UserError
-from common.full_disk import FullDiskError, full_disk_error, why_full
+from common.full_disk import FullDiskError
 from data.outcome import Outcome, Verdict
 from data.task import Task
 from data.trajectory import is_complete, list_trajectories, read_outcome, read_trajectory
@@ -113,13 +113,3 @@ def test_a_verdict_that_is_paid_for_and_not_kept_stops_the_judge(tmp_path: Path)
     with pytest.raises(UserError, match="no space left on device; the verdicts so far are kept"):
         judge_all(tmp_path / "results", tasks_in(tmp_path / "results"), judge)
     assert read_outcome(tmp_path / "results" / "taskA--1") is None
-
-
-def test_a_full_disk_is_known_however_it_is_wrapped() -> None:
-    system = OSError(122, "Disk quota exceeded")
-    wrapped = RuntimeError("Worker failure")
-    wrapped.__cause__ = ExceptionGroup("several", [ValueError("x"), system])
-    assert why_full(wrapped) == "disk quota exceeded"
-    assert why_full(RuntimeError("I/O error: No space left on device (os error 28)")) == "no space left on device"
-    assert full_disk_error(OSError(13, "Permission denied")) is None
-    assert full_disk_error(UserError("no space left on device")) is None

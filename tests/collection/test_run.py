@@ -18,11 +18,13 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from common.errors import UserError
 from common.processes import free_port
 from common.seeds import derive_seed
 from common.stand_in import completion
 from data.action import CANNOT_EXECUTE, FORMAT_ERROR
 from data.trajectory import is_complete, read_outcome, read_trajectory
+from environments.browser import launch
 from tests.answering import Request, answering
 from tests.collection.collector import Collector, task
 from tests.conftest import ROOT, in_foreground
@@ -126,7 +128,7 @@ def test_a_chat_endpoint_is_asked_in_its_own_form(
 def test_what_is_on_this_machine_is_asked_through_no_proxy(
     collector: Collector, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A cluster's proxy is set; chromedriver, chromium, site and endpoint are all here."""
+    """A cluster's proxy is set; chromium, site and endpoint are all here."""
     for name in ("http_proxy", "https_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
         monkeypatch.setenv(name.upper(), "http://127.0.0.1:9")
@@ -354,10 +356,11 @@ def test_without_a_display_browsers_have_no_window(collector: Collector, url: st
     assert "no display: browsers run as with --headless" in done.stderr and "embedded" not in done.stderr
 
 
-def test_a_missing_browser_is_named(collector: Collector, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_browser_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    done = collector.run([task(1, f"{url}/", "ANSWER; x")], api_localhost=f"{url}/predict")
-    assert_one_line(done, "is not installed; on Debian or Ubuntu: apt-get install")
+    monkeypatch.setattr(launch, "HEADLESS_SHELL", Path("/nowhere"))
+    with pytest.raises(UserError, match="chromium is not installed; on Debian or Ubuntu: apt-get install chromium"):
+        launch.find_binary(headless=True)
 
 
 YES = {"exact_match": "yes"}

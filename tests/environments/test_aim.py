@@ -110,7 +110,7 @@ def test_what_is_under_another_stays_untouched(browser: OneBrowser, url: str) ->
     reasons = {
         "/cut": "can be brought into view",
         "/no-events": "takes no clicks",
-        "/above-closed": "covers the element: <x-cover>",
+        "/above-closed": 'covers the element: <button> "Delete all"',
     }
     for path, reason in reasons.items():
         with pytest.raises(ActionError) as error:

@@ -27,7 +27,7 @@ def rooms(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(rooms: Path, *command: str) -> subprocess.CompletedProcess:
-    """Where neither chromedriver nor a browser can be found."""
+    """Where no browser can be found."""
     environment = {"PATH": str(rooms / "empty"), "PYTHONPATH": str(rooms)}
     words = [sys.executable, *command]
     return subprocess.run(words, cwd=rooms, env=environment, capture_output=True, text=True, timeout=120)

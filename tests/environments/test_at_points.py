@@ -116,8 +116,8 @@ def test_a_file_input_names_the_files(browser: OneBrowser, wild: ThreadingHTTPSe
     (tmp_path / "letter.txt").write_text("Dear reader")
     address = f"http://127.0.0.1:{wild.server_address[1]}/upload"
     steps = click("Your file"), Write("letter.txt"), click("Attach"), Write("letter.txt")
-    behind_a_label = click("'Kind'"), click("'Enclose'"), Write("letter.txt")
-    changed_its_mind = click("'Enclose'"), click("'Kind'"), Write("Bill")
+    behind_a_label = click("'Kind'"), click("'Enclose"), Write("letter.txt")
+    changed_its_mind = click("'Enclose"), click("'Kind'"), Write("Bill")
     found = do(browser, address, *steps, *behind_a_label, *changed_its_mind, upload_dir=tmp_path)
     asked, given, _, attached, _, _, enclosed, _, _, chosen = found
     assert "takes a file. Type the name of one of these into it: letter.txt." in asked[1]

@@ -11,10 +11,11 @@ from PIL import Image
 from data.action import Click, Type
 from data.trajectory import read_trajectory
 from environments.browser.actions import act
+from environments.browser.frame_views import FrameView
 from environments.browser.frames import Frame
-from environments.browser.layout import Region
 from environments.browser.marks import Found, draw, number
 from environments.browser.observe import observe
+from environments.browser.projection import Projection
 from environments.environment import Observation
 from tests.collection.collector import Collector, task
 from tests.environments import website
@@ -115,8 +116,9 @@ def test_a_trajectory_of_marks(collector: Collector, site: ThreadingHTTPServer, 
 def test_boxes_of_a_frame_end_where_it_does() -> None:
     marks = [{"tag": "a", "type": "", "text": name, "label": "", "boxes": [box]} for name, box in
              [("in", [0, 0, 50, 20]), ("half", [0, 90, 50, 110]), ("out", [0, 150, 50, 170])]]  # fmt: skip
-    region = Region((100, 200, 300, 400), (100, 200, 300, 100), {}, set())
-    text, nodes = number([Found(Frame("f", "main", "s"), region, marks)])
+    moved = Projection((1, 0, 100, 0, 1, 200, 0, 0, 1))
+    view = FrameView(Frame("f", "main", "s"), 5, moved, (0, 0, 300, 400), (100, 200, 300, 100))
+    text, nodes = number([Found(view, marks)])
     assert [node["boxes"][0] for node in nodes.values()] == [[100, 200, 150, 220], [100, 290, 150, 300]]
     assert text == '[0]: "in";\t[1]: "half";' and nodes[1]["frameId"] == "f"
 

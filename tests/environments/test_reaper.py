@@ -54,7 +54,7 @@ def test_a_watchdog_that_was_killed_is_replaced_and_still_watches(tmp_path: Path
 
 
 def test_the_session_of_somebody_who_looks_into_a_profile_survives(tmp_path: Path) -> None:
-    """A person's `tail -f <profile>/chromedriver.log` names the profile too; the shell around it is not ours."""
+    """A person's `tail -f <profile>/chromium.log` names the profile too; the shell around it is not ours."""
     shell = subprocess.Popen([sys.executable, "-c", SHELL], stdin=subprocess.PIPE, start_new_session=True, text=True)
     shell.stdin.write(str(tmp_path / "profile") + "\n")
     shell.stdin.flush()

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from environments.browser.frame_views import FrameView
 from environments.browser.layout import Region
 from environments.browser.tree import MAX_LINES, MAX_OPTIONS, Document, build_tree
 
-VIEWPORT = (0, 0, 1024, 768)
+VIEW = FrameView.of_window(1024, 768)
 
 
 def node(number: int, role: str, name: str, *children: int, **properties: Any) -> dict[str, Any]:
@@ -25,7 +26,7 @@ def node(number: int, role: str, name: str, *children: int, **properties: Any) -
 
 
 def region(boxes: dict[int, Any], controls: set[int] | None = None) -> Region:
-    return Region(VIEWPORT, VIEWPORT, boxes, controls or set())
+    return Region(VIEW, boxes, controls or set())
 
 
 def text(

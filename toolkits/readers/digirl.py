@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from toolkits.readers.features import Kept, actions_of, stored_step
-from toolkits.readers.folders import ForeignStep, Tries, write_folder
+from toolkits.readers.folders import ForeignStep, ForeignTrajectory, Tries, answer_of, by_rewards, write_folder
 from toolkits.readers.steps import (
     enumerate_steps,
     find_image,
@@ -58,9 +58,11 @@ def import_digirl(path: Path, image_dir: Path, out_dir: Path, tries: Tries) -> N
         if not steps:
             continue
         ques = trajectory[0].get("task") or steps[0].tree.rpartition("Goal: ")[2]
-        placed = tries.add(path.stem, text_field(where, {"task": ques}, "task"), "android")
+        task, run = tries.add(path.stem, text_field(where, {"task": ques}, "task"), "android")
         rewards = [trajectory[-1].get("trajectory_reward"), *(step.get("reward") for step in trajectory)]
-        write_folder(where, out_dir, *placed, "DigiRL", steps, rewards)
+        outcome = by_rewards(where, "DigiRL", rewards)
+        answer = answer_of(steps[-1].reply)
+        write_folder(where, out_dir, ForeignTrajectory(task, run, "DigiRL", steps, answer, outcome))
 
 
 def _image(where: str, image_dir: Path, trajectory: list[dict[str, Any]], index: int) -> str | None:

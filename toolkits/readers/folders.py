@@ -1,6 +1,7 @@
 """Trajectories of others as trajectory folders."""
 
 import dataclasses
+import functools
 import io
 import math
 from collections.abc import Sequence
@@ -9,6 +10,8 @@ from typing import Any
 
 from common.errors import UserError
 from data.action import ActionError, Answer, parse_reply
+from data.action_spaces import NUMBERS, action_space
+from data.action_spaces.space import writable
 from data.images import opened, to_rgb
 from data.outcome import Outcome, Verdict
 from data.shard import image_type
@@ -20,11 +23,30 @@ from toolkits.torch_file import plain
 
 @dataclasses.dataclass(frozen=True)
 class ForeignStep:
-    """What stood where a tree stands, what the agent said, and the screenshot before it."""
+    """What stood where a tree stands, what the agent said, and the screenshot before it: a file, its bytes, or None
+    where there is none, for which a blank picture stands. `shown` and `actions` as `TrajectoryStep` has them."""
 
     tree: str
     reply: str
-    image: Path
+    image: Path | bytes | None
+    url: str = ""
+    feedback: str = ""
+    shown: str | None = None
+    actions: list[dict[str, Any]] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class ForeignTrajectory:
+    """The `run`-th try of a task by a policy of `project`. `answer` is None where the agent gave none, `outcome` where
+    nobody judged; `space` names an action space other than OpenWebVoyager's in which its replies are."""
+
+    task: Task
+    run: int
+    project: str
+    steps: Sequence[ForeignStep]
+    answer: str | None = None
+    outcome: Outcome | None = None
+    space: str = NUMBERS
 
 
 class Tries:
@@ -41,39 +63,46 @@ class Tries:
 
     def add(self, kind: str, ques: str, web: str) -> tuple[Task, int]:
         """(task, number of the try from 0); a new task is called `<kind>--<number>`."""
+        ques, web = writable(ques), writable(web)
         name, tries = self._found.get((web, ques), (f"{kind}--{len(self._found) + 1}", 0))
         self._found[web, ques] = (name, tries + 1)
         return Task(id=name, ques=ques, web=web), tries
 
 
-def write_folder(
-    where: str,
-    out_dir: Path,
-    task: Task,
-    run: int,
-    project: str,
-    steps: Sequence[ForeignStep],
-    rewards: Sequence[Any],
-    judge_said: Any = None,
-) -> None:
-    """`out_dir/task<ID>--run<run>`; the judge, called as the project in small letters, speaks through the rewards.
+def write_folder(where: str, out_dir: Path, read: ForeignTrajectory) -> None:
+    """`out_dir/task<ID>--run<run>`.
 
     Raises:
-        UserError: an image is none; there is no reward (None stands for what is not there), or one is no finite number.
+        UserError: it has no step, or an image is none.
     """
-    verdict = _verdict(where, rewards)
-    source = {"source": where, "policy": project}
-    writer = TrajectoryWriter(out_dir / folder_name(task.id, run), task, provenance=source, system_prompt="")
+    if not read.steps:
+        raise UserError(f"{where}: holds no step of an agent")
+    source = {"source": where, "policy": read.project}
+    source |= {} if read.space == NUMBERS else {"action_space": read.space}
+    prompt = "" if read.space == NUMBERS else action_space(read.space).prompt()
+    writer = TrajectoryWriter(out_dir / folder_name(read.task.id, read.run), read.task, source, prompt, read.run)
     try:
-        for number, step in enumerate(steps, start=1):
-            writer.write_observation(number, step.tree, None, _png(f"{where}, step {number}", step.image))
-            writer.add_step(TrajectoryStep(number, url="", reply=step.reply), step.tree)
-        answer = _answer(steps[-1].reply)
+        for number, step in enumerate(read.steps, start=1):
+            tree, reply, url, feedback = map(writable, (step.tree, step.reply, step.url, step.feedback))
+            writer.write_observation(number, tree, None, _png(f"{where}, step {number}", step.image))
+            kept = {"feedback": feedback, "shown": step.shown, "actions": step.actions}
+            writer.add_step(TrajectoryStep(number, url=url, reply=reply, **kept), tree)
+        answer = None if read.answer is None else writable(read.answer)
         writer.finish(FINISHED if answer is not None else MAX_STEPS, answer)
     finally:
         writer.close()
+    if read.outcome:
+        write_outcome(writer.folder, read.outcome)
+
+
+def by_rewards(where: str, project: str, rewards: Sequence[Any], judge_said: Any = None) -> Outcome:
+    """What a project's rewards say; its judge is called as the project in small letters.
+
+    Raises:
+        UserError: there is no reward (None stands for what is not there), or one is no finite number.
+    """
     raw = judge_said if isinstance(judge_said, str) else ""
-    write_outcome(writer.folder, Outcome(verdict, judge=project.lower(), raw=raw))
+    return Outcome(_verdict(where, rewards), judge=project.lower(), raw=raw)
 
 
 def _verdict(where: str, rewards: Sequence[Any]) -> Verdict:
@@ -85,8 +114,10 @@ def _verdict(where: str, rewards: Sequence[Any]) -> Verdict:
     return Verdict.SUCCESS if sum(found) > 0 else Verdict.FAILURE
 
 
-def _png(where: str, path: Path) -> bytes:
-    content = path.read_bytes()
+def _png(where: str, image: Path | bytes | None) -> bytes:
+    if image is None:
+        return _blank()
+    content = image.read_bytes() if isinstance(image, Path) else image
     try:
         if image_type(content) == "png":
             return content
@@ -95,10 +126,21 @@ def _png(where: str, path: Path) -> bytes:
             to_rgb(image).save(buffer, "PNG")
         return buffer.getvalue()
     except (UserError, OSError, ValueError) as error:
-        raise UserError(f"{where}: {path}: {error}") from None
+        named = f"{image}: " if isinstance(image, Path) else ""
+        raise UserError(f"{where}: {named}{error}") from None
 
 
-def _answer(reply: str) -> str | None:
+@functools.cache
+def _blank() -> bytes:
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    Image.new("RGB", (16, 16), "white").save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def answer_of(reply: str) -> str | None:
+    """What a reply in OpenWebVoyager's form answers, None where it does not."""
     try:
         action = parse_reply(reply).action
     except ActionError:

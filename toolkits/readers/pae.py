@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from toolkits.readers.folders import ForeignStep, Tries, write_folder
+from toolkits.readers.folders import ForeignStep, ForeignTrajectory, Tries, answer_of, by_rewards, write_folder
 from toolkits.readers.steps import find_image, read_trajectory_list, text_field
 
 _OPENING = re.compile(r"Now given a task:(.+?)Please interact with (\S+)", re.DOTALL)
@@ -35,7 +35,9 @@ def _write(where: str, tries: Tries, steps: list[dict[str, Any]], image_dir: Pat
         read.append(ForeignStep(tree, text_field(place, step, "action"), image_dir / name))
     said = steps[-1].get("eval_info")
     rewards = [step.get("reward") for step in steps]
-    write_folder(where, out_dir, *tries.add(*_task(where, steps[0])), "PAE", read, rewards, said)
+    outcome = by_rewards(where, "PAE", rewards, said)
+    task, run = tries.add(*_task(where, steps[0]))
+    write_folder(where, out_dir, ForeignTrajectory(task, run, "PAE", read, answer_of(read[-1].reply), outcome))
 
 
 def _task(where: str, step: dict[str, Any]) -> tuple[str, str, str]:

@@ -49,6 +49,18 @@ def text_field(where: str, step: dict[str, Any], *keys: str) -> str:
     return value
 
 
+def text_of(value: Any) -> str:
+    """A text that need not be there."""
+    return value if isinstance(value, str) else ""
+
+
+def objects_in(where: str, value: Any) -> list[dict[str, Any]]:
+    """A list of objects; `UserError` for anything else."""
+    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+        raise UserError(f"{where}: not a list of objects")
+    return value
+
+
 def rl_columns(where: str, step: dict[str, Any]) -> dict[str, Any]:
     """The step's rewards and returns, as JSON can hold them."""
     columns = {name: plain(step[name]) for name in RL_COLUMNS if name in step}

@@ -273,6 +273,7 @@ def _opened(file: Path | None) -> tuple[sqlite3.Connection, Path]:
         with contextlib.suppress(OSError, sqlite3.Error):
             if place:
                 file.parent.mkdir(parents=True, exist_ok=True)
+                _keep_private(file)
             database = sqlite3.connect(place, check_same_thread=False, timeout=10)
             database.execute("PRAGMA journal_mode = WAL")
             database.execute("PRAGMA synchronous = NORMAL")
@@ -284,6 +285,15 @@ def _opened(file: Path | None) -> tuple[sqlite3.Connection, Path]:
             database.execute(f"PRAGMA user_version = {_VERSION}")  # fails where nothing can be written
             return database, file
     raise UserError(f"{file}: no index can be kept there, nor in the folder for temporary files; set XDG_CACHE_HOME")
+
+
+def _keep_private(file: Path) -> None:
+    """What it holds may be of runs that are this user's alone; the files that SQLite puts beside it have its rights."""
+    kept = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        os.fchmod(kept, 0o600)
+    finally:
+        os.close(kept)
 
 
 def _judges_of(path: Path) -> dict[str, list[tuple[str, int]]]:

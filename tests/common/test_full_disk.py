@@ -1,0 +1,59 @@
+"""A full disk is known whoever writes, and becomes one line and exit code 2 in every command."""
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow
+import pytest
+import torch
+from pyarrow import parquet
+from safetensors.torch import save_file
+
+from common.cli import guarded
+from common.errors import UserError
+from common.files import write_atomic
+from common.full_disk import full_disk_error, why_full
+from tests.small_disk import small_disk
+
+NUMBERS = torch.arange(200_000.0)
+
+
+def fill_a_database(path: Path) -> None:
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE x (y)")
+        database.execute("INSERT INTO x VALUES (?)", (bytes(800_000),))
+
+
+WRITERS: dict[str, Callable[[Path], object]] = {
+    "write_atomic": lambda path: write_atomic(path, bytes(800_000)),
+    "torch": lambda path: torch.save({"a": NUMBERS}, path),
+    "safetensors": lambda path: save_file({"a": NUMBERS}, path),
+    "parquet": lambda path: parquet.write_table(pyarrow.table({"a": NUMBERS.numpy()}), path, compression="none"),
+    "sqlite": fill_a_database,
+}
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_it_is_one_line_whoever_writes(tmp_path: Path, writer: str, capsys: pytest.CaptureFixture) -> None:
+    with small_disk(tmp_path / "disk", 100) as disk:
+        code = guarded(lambda path: WRITERS[writer](path) and None, disk / "file")
+    told = capsys.readouterr().err
+    assert code == 2 and told.startswith("error: ") and told.count("\n") == 1
+    assert "no space left on device; make room and run the same command again" in told
+    assert str(disk / "file") in told or writer != "write_atomic"
+
+
+def test_it_is_known_however_it_is_wrapped() -> None:
+    system = OSError(122, "Disk quota exceeded")
+    wrapped = RuntimeError("Worker failure")
+    wrapped.__cause__ = ExceptionGroup("several", [ValueError("x"), system])
+    assert why_full(wrapped) == "disk quota exceeded"
+    assert why_full(RuntimeError("I/O error: No space left on device (os error 28)")) == "no space left on device"
+
+
+def test_other_errors_are_none() -> None:
+    assert full_disk_error(OSError(13, "Permission denied")) is None
+    assert full_disk_error(UserError("no space left on device")) is None
+    with pytest.raises(PermissionError):
+        guarded(lambda path: (_ for _ in ()).throw(PermissionError(13, "Permission denied")), None)
