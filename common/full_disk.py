@@ -1,12 +1,17 @@
 """A disk without room: what its errors look like, whoever raises them, and the one line that they become."""
 
 import errno
+import os
+import tempfile
+from pathlib import Path
 
 from common.errors import UserError
 
 _FULL = {errno.ENOSPC: "no space left on device", errno.EDQUOT: "disk quota exceeded", errno.EFBIG: "file too large"}
 _OF_TORCH = ("unexpected pos", "PytorchStreamWriter failed writing")
 """What torch.save says of it: that it is not where it should be in its file."""
+
+_PROBED_BYTES = 1 << 20
 
 
 class FullDiskError(UserError):
@@ -41,3 +46,15 @@ def full_disk_error(error: BaseException) -> UserError | None:
         return None
     where = getattr(error, "filename", None)
     return FullDiskError(f"{f'{where}: ' if where else ''}{why}; make room and run the same command again")
+
+
+def is_full(folder: Path) -> bool:
+    """Whether `folder` takes no megabyte more: what other ranks of a run ran into, one does not learn."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(_PROBED_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+        return False
+    except OSError as error:
+        return error.errno in _FULL

@@ -23,7 +23,7 @@ from torch.distributed.checkpoint.api import CheckpointException
 
 from common.errors import UserError
 from common.files import write_json
-from common.full_disk import why_full
+from common.full_disk import is_full, why_full
 from data.adapter_record import AdapterRecord, read_adapter_record, write_adapter_record
 from data.checkpoint_folder import IDENTITY_FILE, find_weights, iteration_name, read_tracker, write_tracker
 from models.weight_table import VALUE_HEADS, value_heads_in
@@ -115,12 +115,11 @@ class CheckpointWriter:
         if self.background:
             request = async_save.prepare(content, temporary)
             request.add_finalize_fn(lambda: self._complete(temporary, iteration))
-            _save_own(state, temporary)
+            _save_own_together(state, temporary)
             self.calls.schedule_async_request(request)
         else:
             torch_dist.save(content, temporary)
-            _save_own(state, temporary)
-            torch.distributed.barrier()
+            _save_own_together(state, temporary)
             self._complete(temporary, iteration)
 
     def poll(self) -> None:
@@ -144,12 +143,14 @@ class CheckpointWriter:
         try:
             yield
         except (Exception, CheckpointException) as error:
-            if isinstance(error, UserError) or not (why := why_full(error)):
+            why = why_full(error) or ("no space left on device" if is_full(self.folder) else "")
+            if isinstance(error, UserError) or not why:
                 raise
             latest = read_tracker(self.folder)
-            kept = f"{iteration_name(int(latest))} is kept, and resumed" if latest else "there is no earlier one"
+            kept = f"{iteration_name(int(latest))} is kept" if latest else "there is no earlier one"
             raise UserError(
-                f"{self.folder}: {why} for the checkpoint of iteration {iteration}; {kept} once there is room"
+                f"{self.folder}: {why} for the checkpoint of iteration {iteration}; {kept}. "
+                "Make room, and the same command goes on"
             ) from error
 
     def _complete(self, temporary: Path, iteration: int) -> None:
@@ -183,6 +184,19 @@ def resume(state: TrainingState, weights: Path) -> int:
     state.guard.load_state_dict(loaded["guard"])
     _load_own(state, weights)
     return loaded["iteration"]
+
+
+def _save_own_together(state: TrainingState, folder: Path) -> None:
+    """All ranks end with the error of one: else the others would tell of the connection that they lose to it."""
+    error: Exception | None = None
+    try:
+        _save_own(state, folder)
+    except (OSError, RuntimeError) as caught:
+        error = caught
+    told: list[str | None] = [None] * torch.distributed.get_world_size()
+    torch.distributed.all_gather_object(told, None if error is None else str(error))
+    if error or any(told):
+        raise error or RuntimeError(next(filter(None, told)))
 
 
 def _save_own(state: TrainingState, folder: Path) -> None:

@@ -1,8 +1,7 @@
 """Where things are drawn: boxes out of DOM snapshots."""
 
-import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from environments.browser.cdp import Params
 from environments.browser.frame_views import FrameView
@@ -22,25 +21,11 @@ class Region:
     Args:
         boxes: by backend node id, of the nodes that have one, in pixels of the frame's layout.
         controls: backend node ids of inputs, textareas and selects.
-        snapshot: the frame's part of the DOM snapshot.
     """
 
     view: FrameView
     boxes: dict[int, Box]
     controls: set[int]
-    snapshot: Params = field(default_factory=dict, repr=False)
-
-    @functools.cached_property
-    def lines(self) -> dict[int, list[Box]]:
-        """The boxes of the lines of each text, by backend node id. Right where the text itself is not transformed."""
-        if not self.snapshot:
-            return {}
-        texts, layout = self.snapshot["textBoxes"], self.snapshot["layout"]["nodeIndex"]
-        ids, (left, top) = self.snapshot["nodes"]["backendNodeId"], _scrolled(self.snapshot)
-        lines: dict[int, list[Box]] = {}
-        for index, (x, y, width, height) in zip(texts["layoutIndex"], texts["bounds"], strict=True):
-            lines.setdefault(ids[layout[index]], []).append((x - left, y - top, width, height))
-        return lines
 
 
 def in_closed_roots(snapshots: dict[str, Params], frame: Frame) -> list[int]:
@@ -67,7 +52,7 @@ def lay_out(views: Sequence[FrameView], snapshots: dict[str, Params]) -> dict[st
     regions: dict[str, Region] = {}
     for view in views:
         if found := _find(snapshots.get(view.frame.session_id), view.frame.id):
-            regions[view.frame.id] = Region(view, *_read_boxes(*found), found[0])
+            regions[view.frame.id] = Region(view, *_read_boxes(*found))
     return regions
 
 
@@ -82,13 +67,9 @@ def _find(snapshot: Params | None, frame_id: str) -> tuple[Params, list[str]] | 
     return None
 
 
-def _scrolled(document: Params) -> tuple[float, float]:
-    return document.get("scrollOffsetX", 0), document.get("scrollOffsetY", 0)
-
-
 def _read_boxes(document: Params, strings: list[str]) -> tuple[dict[int, Box], set[int]]:
     ids = document["nodes"]["backendNodeId"]
-    left, top = _scrolled(document)
+    left, top = document.get("scrollOffsetX", 0), document.get("scrollOffsetY", 0)
     boxes = {
         ids[index]: (x - left, y - top, width, height)
         for index, (x, y, width, height) in zip(

@@ -27,9 +27,19 @@
   };
   const belongs = (element, found) =>
     elcano.holds(element, found) || [...(element.labels ?? [])].some((label) => elcano.holds(label, found));
-  const boxesOf = (element) =>
-    rectsOf(element)
-      .filter((box) => belongs(element, elcano.topmost(box.left + box.width / 2, box.top + box.height / 2)))
+  const budget = { left: 2000 };
+  const partOf = (element) => {
+    const part = elcano.partOf(element, budget);
+    return part ? [new DOMRect(part.x, part.y, part.width, part.height)] : [];
+  };
+  const boxesOf = (element) => {
+    const boxes = shownBoxes(element, rectsOf(element));
+    if (boxes.length) return area(boxes) >= 20 || element.tagName === "AREA" ? boxes : [];
+    return shownBoxes(element, partOf(element));
+  };
+  const shownBoxes = (element, rects) =>
+    rects
+      .filter((box) => elcano.isAt(box, (hit) => belongs(element, hit)))
       .map((box) => [
         Math.max(0, box.left),
         Math.max(0, box.top),
@@ -40,7 +50,7 @@
   const area = (boxes) => boxes.reduce((sum, box) => sum + (box[2] - box[0]) * (box[3] - box[1]), 0);
 
   let items = collect(document).filter(canBeActedOn).map((element) => ({ element, boxes: boxesOf(element) }));
-  items = items.filter((item) => area(item.boxes) >= 20);
+  items = items.filter((item) => item.boxes.length > 0);
 
   // Of nested ones the innermost counts, but what a button or link holds belongs to it.
   const marked = new Set(items.map((item) => item.element));

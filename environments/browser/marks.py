@@ -6,7 +6,7 @@ The numbers begin at 0. They are drawn onto the image, never into the page, whic
 import base64
 import io
 import random
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,14 +31,15 @@ class Found:
     marks: list[dict[str, Any]]
 
 
-def number(found: Sequence[Found]) -> tuple[str, dict[int, AXNode]]:
-    """The list of marks as WebVoyager writes it, and the nodes by number, each with its `boxes` in the viewport."""
+def number(found: Sequence[Found], covered: Set[tuple[str, int]] = frozenset()) -> tuple[str, dict[int, AXNode]]:
+    """The list of marks as WebVoyager writes it, and the nodes by number, each with its `boxes` in the viewport.
+    Those `covered` are left out, by frame and place in its marks."""
     nodes: dict[int, AXNode] = {}
     lines = []
     for part in found:
         for index, mark in enumerate(part.marks):
             boxes = [moved for box in mark["boxes"] if (moved := _move(box, part.view))]
-            if not boxes:
+            if not boxes or (part.view.frame.id, index) in covered:
                 continue
             label = len(nodes)
             left, top, right, bottom = boxes[0]

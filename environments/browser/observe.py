@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from common.cut_text import cut_middle
 from data.observation import Mode, Visibility
 from environments.browser.cdp import Params, RefusedError
-from environments.browser.frame_views import FRAME_TIMEOUT_S, FrameView, find_views
+from environments.browser.frame_views import FRAME_TIMEOUT_S, FrameView, find_covered, find_views
 from environments.browser.layout import SNAPSHOT, in_closed_roots, lay_out
 from environments.browser.marks import MAX_TEXT, Found, draw, number
 from environments.browser.page import MAX_ADDRESS, Page, script
@@ -52,7 +52,8 @@ async def _tree(page: Page, views: Sequence[FrameView], visibility: Visibility) 
         snapshots, parts = await asyncio.gather(
             _snapshots(page, views), _of_each(views, [_nodes(page, view) for view in views])
         )
-        await _reveal(page, views, snapshots)
+        if await _reveal(page, views, snapshots):  # what they hold was not surveyed
+            return await _tree(page, await find_views(page), visibility)
         regions = lay_out(views, snapshots)
         read = [(nodes, regions[view.frame.id]) for view, nodes in parts if view.frame.id in regions]
     documents: dict[str, Document] = {}
@@ -69,7 +70,10 @@ async def _marks(page: Page, views: Sequence[FrameView]) -> tuple[str, dict[int,
     snapshots, found = await asyncio.gather(_snapshots(page, views), _marks_of(page, views))
     if await _reveal(page, views, snapshots):
         found = await _marks_of(page, views)
-    return number([Found(view, marks) for view, marks in found])
+    text, nodes = number([Found(view, marks) for view, marks in found])
+    if covered := await find_covered(page, views, nodes):
+        text, nodes = number([Found(view, marks) for view, marks in found], covered)
+    return text, nodes
 
 
 async def _marks_of(page: Page, views: Sequence[FrameView]) -> list[tuple[FrameView, list[dict[str, Any]]]]:

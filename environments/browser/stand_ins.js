@@ -1,5 +1,5 @@
-// Elements that are seen where something else has its box: areas of a picture, and controls behind their labels.
-// Added to `elcano` (world.js).
+// Elements that are seen elsewhere than where their box is: areas of a picture, controls behind their labels, what is
+// clipped, covered in part, or wrapped over lines. Added to `elcano` (world.js).
 () => {
   const isIn = (box) => box.width > 0 && box.height > 0 && box.right > 0 && box.bottom > 0 && box.left < innerWidth && box.top < innerHeight;
   const clipped = (box) => {
@@ -7,6 +7,25 @@
     return { x, y, width: Math.min(box.right, innerWidth) - x, height: Math.min(box.bottom, innerHeight) - y };
   };
   const middle = ({ x, y, width, height }) => elcano.topmost(x + width / 2, y + height / 2);
+  // What of a box the areas around the element let through.
+  const letThrough = (element, box) => {
+    let { left, top, right, bottom } = box;
+    for (let node = elcano.around(element); node && node !== document.body; node = elcano.around(node)) {
+      if (getComputedStyle(node).overflow === "visible") continue;
+      const area = node.getBoundingClientRect();
+      [left, top] = [Math.max(left, area.left), Math.max(top, area.top)];
+      [right, bottom] = [Math.min(right, area.right), Math.min(bottom, area.bottom)];
+    }
+    return clipped(new DOMRect(left, top, right - left, bottom - top));
+  };
+  // Whether that is so in the center of a box; of one that is made of several, also a little beside it, where one of them
+  // may end.
+  const isAt = ({ x, y, width, height }, counts, isOne = true) =>
+    (isOne ? [0] : [0, -1, 1]).every((aside) => {
+      const hit = elcano.topmost(x + width / 2, y + height / 2 + aside);
+      return hit !== null && counts(hit);
+    });
+  elcano.isAt = isAt;
 
   elcano.pictureOf = (area) => {
     const map = area.closest("map");
@@ -60,7 +79,9 @@
     if (picture === null) return null;
     const box = reckoned(area, picture);
     if (!isIn(picture.getBoundingClientRect())) return box;
-    return isIn(box) && middle(clipped(box)) === area ? box : (found(area, picture) ?? box);
+    const seen = letThrough(picture, box);
+    const isHit = seen.width > 0 && seen.height > 0 && isAt(seen, (hit) => hit === area);
+    return isHit ? DOMRect.fromRect(seen) : (found(area, picture) ?? box);
   };
 
   // The label, and its box, at which a control is seen and clicked that cannot be itself; null where there is none.
@@ -78,6 +99,29 @@
         const hit = isIn(box) ? middle(clipped(box)) : null;
         if (hit && elcano.holds(label, hit)) return { label, box };
       }
+    return null;
+  };
+
+  const shares = [0.5, 0.1, 0.3, 0.7, 0.9];
+  // Of an element that is not hit in the center of its box the part that is, with the center where it is hit; null where
+  // none is found, in `budget.left` tries beside the centers of its lines, or the whole box is right.
+  elcano.partOf = (element, budget) => {
+    const isHit = (box) => isAt(box, (hit) => elcano.holds(element, hit));
+    const whole = element.getBoundingClientRect();
+    const lines = [...element.getClientRects()].slice(0, 20);
+    const isRight =
+      isIn(whole) && isAt(whole, (hit) => elcano.holds(element, hit), lines.length === 1);
+    if (isRight) return null;
+    const rects = lines.map((box) => letThrough(element, box));
+    const boxes = rects.filter((box) => box.width >= 1 && box.height >= 1).sort((one, other) => other.width - one.width);
+    const line = boxes.find(isHit);
+    if (line) return line;
+    for (const { x, y, width, height } of boxes.slice(0, 2))
+      for (const down of shares)
+        for (const across of shares) {
+          const part = { x: x + (across - 0.1) * width, y: y + (down - 0.1) * height, width: width / 5, height: height / 5 };
+          if (budget.left-- > 0 && isHit(part)) return part;
+        }
     return null;
   };
   return 0;

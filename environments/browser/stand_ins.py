@@ -20,19 +20,23 @@ async def place_stand_ins(page: Page, view: FrameView, nodes: list[AXNode], boxe
     requests = [("DOM.describeNode", {"objectId": object_id}) for object_id in objects]
     ids = [answer["node"]["backendNodeId"] for answer in await page.send_all(requests, frame=view.frame)]
     by_id = {node["backendDOMNodeId"]: node for node in nodes if "backendDOMNodeId" in node}
-    for found, element, label in zip(view.stand_ins, ids[::2], ids[1::2], strict=False):
+    for found, element, around in zip(view.stand_ins, ids[::2], ids[1::2], strict=False):
         x, y, width, height = (value * view.zoom for value in found["box"])
         boxes[element] = (x, y, width, height)
-        known = by_id.get(element)
-        if element == label or (known is not None and not known.get("ignored")):
+        is_known = element in by_id and not by_id[element].get("ignored")
+        if found["role"] is None or is_known or around not in by_id:
             continue
-        if around := by_id.get(label):  # what the label says is said by its control
-            around |= _control(element, found)
+        node = _control(element, found)
+        if found["role"] == "link":  # an area in a shadow root
+            nodes.append({**node, "nodeId": f"area {element}", "childIds": []})
+            by_id[around].setdefault("childIds", []).append(nodes[-1]["nodeId"])
+        else:  # what the label says is said by its control
+            by_id[around] |= node
 
 
 def _control(backend_id: int, found: dict[str, Any]) -> AXNode:
-    state = {} if found["role"] == "button" else {"checked": "true" if found["checked"] else "false"}
-    properties = [("disabled", True)] * found["disabled"] + [*state.items()]
+    state = {} if found["role"] in ("button", "link") else {"checked": "true" if found["checked"] else "false"}
+    properties: list[tuple[str, Any]] = [("disabled", True)] * found["disabled"] + [*state.items()]
     return {
         "backendDOMNodeId": backend_id,
         "ignored": False,

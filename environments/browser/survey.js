@@ -1,12 +1,13 @@
 // How much this document holds, which decides how it is read: [elements, characters of its longest text, characters of
 // addresses that hold data], its size, how large its pixels are, and its address: [..., width, height, devicePixelRatio, href]; and what is seen where
-// something else has its box (stand_ins.js): {box, role, name, checked, disabled} each, role null of areas. These are
-// remembered as `elcano.standIns`, each element followed by its label, or by itself.
+// something else has its box (stand_ins.js): {box, role, name, checked, disabled} each, role null where the tree knows it.
+// These are remembered as `elcano.standIns`, each element followed by its label, its picture, or itself.
 (mostStandIns) => {
   let elements = 0;
   let longest = 0;
   let data = 0;
   const standIns = [];
+  const budget = { left: 600 }; // tries to find what is partly covered
   elcano.standIns = [];
   const remember = (element, label, { x, y, width, height }, role, name) => {
     elcano.standIns.push(element, label);
@@ -23,15 +24,18 @@
     }
     for (const field of root.querySelectorAll("textarea, input")) {
       longest = Math.max(longest, field.value.length);
-      const shown = standIns.length < mostStandIns ? elcano.labelOf(field) : null;
-      if (shown === null) continue;
-      const file = field.type === "file" ? `: ${field.files[0]?.name ?? "No file chosen"}` : "";
-      const name = `${field.ariaLabel || elcano.words(shown.label.innerText, 1000)}${file}`;
-      remember(field, shown.label, shown.box, field.type === "file" ? "button" : field.type, name);
     }
-    for (const area of root.querySelectorAll("area[href], area[onclick], area[tabindex]")) {
-      const box = standIns.length < mostStandIns ? elcano.shapeOf(area) : null;
-      if (box !== null) remember(area, area, box, null, "");
+    for (const element of root.querySelectorAll(elcano.usable)) {
+      if (standIns.length >= mostStandIns) break;
+      const shown = elcano.labelOf(element);
+      const box = element.tagName === "AREA" ? elcano.shapeOf(element) : elcano.partOf(element, budget);
+      if (shown) {
+        const file = element.type === "file" ? `: ${element.files[0]?.name ?? "No file chosen"}` : "";
+        const name = `${element.ariaLabel || elcano.words(shown.label.innerText, 1000)}${file}`;
+        remember(element, shown.label, shown.box, element.type === "file" ? "button" : element.type, name);
+      } else if (box && element.tagName === "AREA") {
+        remember(element, elcano.pictureOf(element), box, "link", element.ariaLabel || element.alt || element.title);
+      } else if (box) remember(element, element, box, null, "");
     }
     for (const element of root.querySelectorAll(withData))
       data += attributes.reduce((sum, name) => sum + (element.getAttribute(name)?.length ?? 0), 0);

@@ -17,7 +17,7 @@ from common.cut_text import cut_middle
 from data.observation import Visibility
 from environments.browser.frame_views import FrameView
 from environments.browser.layout import Region
-from environments.browser.projection import Box, around, overlap
+from environments.browser.projection import Box, around
 
 AXNode = dict[str, Any]
 _NOWHERE: Box = (0.0, 0.0, 0.0, 0.0)
@@ -28,7 +28,6 @@ MAX_NAME = 4000  # characters of what one node says; less where the tree would b
 MIN_NAME = 100
 MAX_PROPERTY = 100
 MAX_TREE = 60_000
-MAX_WRAPPED = 3  # lines; of longer texts the center is text
 MAX_INSIDE = 50  # nodes that are looked at for the box of the one around them
 MAX_DEPTH = 50  # of a line's indentation
 VISIBLE_RATIO = 0.8
@@ -123,8 +122,7 @@ def _visit(main: Document, visibility: Visibility) -> Iterator[tuple[FrameView, 
         else:
             whole, seen = region.view.place(box) if box else (_NOWHERE, _NOWHERE)
         if _is_visible(whole, seen, visibility) and _is_worth_a_line(node, name_above):
-            line = _line(document, by_id, node, box) if box else None
-            yield region.view, node, depth, region.view.place(line)[0] if line else whole
+            yield region.view, node, depth, whole
             depth, name_above = depth + 1, _text(node, "name")
         if backend_id in region.controls:
             control_box = box
@@ -141,19 +139,6 @@ def _box_inside(document: Document, by_id: dict[str, AXNode], node: AXNode) -> B
     """Of what a node holds that has no box itself ("display: contents"), or one without an area."""
     boxes = [document.region.boxes.get(inner.get("backendDOMNodeId", 0)) for inner in _inside(by_id, node)]
     return around([box for box in boxes if box and box[2] and box[3]])
-
-
-def _line(document: Document, by_id: dict[str, AXNode], node: AXNode, box: Box) -> Box | None:
-    """The longest line of a wrapped text that does not lie in the center of its box; None of all others."""
-    texts = [inner for inner in (node, *_inside(by_id, node)) if _text(inner, "role") == "StaticText"]
-    if not 1 < sum(len(text.get("childIds", [])) for text in texts) <= MAX_WRAPPED:
-        return None
-    lines = [line for text in texts for line in document.region.lines.get(text.get("backendDOMNodeId", 0), [])]
-    center = (box[0] + box[2] / 2 - 1, box[1] + box[3] / 2 - 1, 2.0, 2.0)
-    if not lines or any(all(overlap(line, center)[2:]) for line in lines):
-        return None
-    longest = max(lines, key=lambda line: line[2])
-    return longest if overlap(longest, box)[2:] == longest[2:] else None
 
 
 def _inside(by_id: dict[str, AXNode], node: AXNode) -> list[AXNode]:

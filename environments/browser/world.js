@@ -53,6 +53,7 @@
   const roles = new Set(
     "button link tab menuitem menuitemcheckbox menuitemradio checkbox radio switch option slider textbox combobox treeitem".split(" "),
   );
+  elcano.usable = [controls, ...[...roles].map((role) => `[role=${role}]`)].join(", ");
   elcano.isUsable = (element) => element.matches(controls) || roles.has(element.getAttribute("role"));
   elcano.controlOf = (element) => elcano.closest(element, (node) => elcano.isUsable(node) && node.tagName !== "LABEL");
 

@@ -1,0 +1,127 @@
+"""Tree, marks and what a press reaches agree, on pages drawn by seed (`random_pages.py`).
+
+`ELCANO_PAGES=100-200 pytest -m slow tests/environments/test_agreement.py` looks at some of the 2,000."""
+
+import asyncio
+import contextlib
+import os
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from data.observation import Mode
+from environments.browser.cdp import RefusedError
+from environments.browser.observe import observe
+from environments.browser.page import Page
+from tests.environments.conftest import OneBrowser
+from tests.environments.random_pages import Drawn
+
+STEP = 6  # pixels between the points that are tried
+SIZABLE = 4  # points of those
+_NAMES = """function () {
+  for (let node = this; node; node = node.parentNode ?? node.host) if (node.dataset?.n) return node.dataset.n;
+  return "";
+}"""
+_LOADED = (
+    "() => document.readyState === 'complete' || new Promise((done) => addEventListener('load', () => done(true)))"
+)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        text = Drawn(int(self.path.strip("/") or 0)).html if self.path[1:].isdecimal() else ""
+        self.send_response(200)
+        self.send_header("content-type", "text/html; charset=utf-8")
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def drawn() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+
+
+class Reached:
+    """Which control a press reaches, by points of the window: the browser's own hit test."""
+
+    def __init__(self, page: Page):
+        self._page, self._names = page, dict[tuple[str, int], str]()
+
+    async def at(self, points: list[tuple[int, int]]) -> list[str]:
+        """Their names; "" where there is none."""
+        found = await asyncio.gather(*(self._node(*point) for point in points))
+        new = [node for node in dict.fromkeys(found) if node is not None and node not in self._names]
+        names = await asyncio.gather(*(self._name(*node) for node in new))
+        self._names.update(zip(new, names, strict=True))
+        return [self._names[node] if node else "" for node in found]
+
+    async def _node(self, x: int, y: int) -> tuple[str, int] | None:
+        with contextlib.suppress(RefusedError):  # there is nothing at this point
+            answer = await self._page.send("DOM.getNodeForLocation", {"x": x, "y": y})
+            return answer["frameId"], answer["backendNodeId"]
+        return None
+
+    async def _name(self, frame_id: str, backend_id: int) -> str:
+        return await self._page.run_on({"backendDOMNodeId": backend_id, "frameId": frame_id}, _NAMES)
+
+
+async def disagreements(page: Page) -> list[str]:
+    """A sentence for each control that is numbered where it is not, or not numbered where it is."""
+    reached = Reached(page)
+    grid = [(x, y) for y in range(2, page.viewport.height, STEP) for x in range(2, page.viewport.width, STEP)]
+    hits: dict[str, int] = {}
+    for name in await reached.at(grid):
+        hits[name] = hits.get(name, 0) + 1
+    said = []
+    modes: tuple[Mode, ...] = ("tree", "marks")
+    for mode in modes:
+        seen = await observe(page, "released", mode)
+        controls = [node for node in seen.nodes.values() if node["role"]["value"] != "StaticText"]
+        places = {node["name"]["value"].split(" ")[0]: node["union_bound"] for node in controls}
+        centers = {name: (int(x + w / 2), int(y + h / 2)) for name, (x, y, w, h) in places.items()}
+        centers = {name: at for name, at in centers.items() if name[:1] in "cw" and name.strip("cw").isdecimal()}
+        below = [(x + 1, y + 1) for x, y in centers.values()]  # half pixels are rounded one way or the other
+        found_there = zip(await reached.at([*centers.values()]), await reached.at(below), strict=True)
+        for name, (found, other) in zip(centers, found_there, strict=True):
+            if name not in (found, other) and (mode == "marks" or hits.get(name, 0) >= SIZABLE):
+                said.append(
+                    f"{mode}: {name} has the box {[round(side) for side in places[name]]}, there is {found or 'none'}"
+                )
+        missing = {name for name, number in hits.items() if name and number >= SIZABLE} - set(places)
+        said += [f"{mode}: {name} has no number" for name in sorted(missing)]
+    return said
+
+
+def look(browser: OneBrowser, url: str, seeds: range) -> dict[int, list[str]]:
+    """The disagreements by seed."""
+
+    async def run() -> dict[int, list[str]]:
+        found = {}
+        async with browser.page(f"{url}/start") as page:
+            for seed in seeds:
+                await page.goto(f"{url}/{seed}")
+                await page.run(_LOADED)
+                found[seed] = await disagreements(page)
+        return {seed: said for seed, said in found.items() if said}
+
+    return browser.wait(run())
+
+
+def test_tree_and_marks_are_where_a_press_reaches(browser: OneBrowser, drawn: str) -> None:
+    assert look(browser, drawn, range(4)) == {}
+
+
+@pytest.mark.slow
+def test_on_two_thousand_pages(browser: OneBrowser, drawn: str) -> None:
+    first, last = os.environ.get("ELCANO_PAGES", "0-2000").split("-")
+    assert look(browser, drawn, range(int(first), int(last))) == {}
