@@ -99,6 +99,7 @@ def told(tree: str) -> str:
     [
         "/clipped",
         "/framed-row",
+        "/icon",
         *(pytest.param(path, marks=pytest.mark.slow) for path in ("/turned", "/sideways", "/bar")),
     ],
 )
