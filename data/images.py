@@ -6,6 +6,7 @@ left out, and gray of 16 bits is cut off at 255, as there.
 """
 
 import contextlib
+import struct
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,8 @@ warnings.filterwarnings("ignore", message="Image size .* could be decompression 
 _UPRIGHT = {2: 0, 3: 3, 4: 1, 5: 5, 6: 4, 7: 6, 8: 2}
 """EXIF's Orientation -> the number of Pillow's `Transpose` that undoes it."""
 _ON_THEIR_SIDE = (5, 6, 7, 8)
+PNG, PNG_CHUNK = b"\x89PNG\r\n\x1a\n", struct.Struct(">I4s")
+"""How a PNG begins, and the head of a chunk of it: its length and kind; behind its data stand four more bytes."""
 _FORMATS = ("PNG", "JPEG", "WEBP")  # Pillow knows sixty, of which EPS runs Ghostscript
 
 
@@ -62,7 +65,26 @@ def to_rgb(image: "Image.Image") -> "Image.Image":
 
 
 def _orientation(image: "Image.Image") -> int:
-    """Of what stands before the pixels: a PNG's own `getexif` decodes them all to look behind them."""
+    """A PNG's own `getexif` decodes all pixels to look behind them: only where something stands there."""
     from PIL import ExifTags, Image
 
-    return Image.Image.getexif(image).get(ExifTags.Base.Orientation, 1)
+    told = image.getexif() if _tells_behind_pixels(image) else Image.Image.getexif(image)
+    return told.get(ExifTags.Base.Orientation, 1)
+
+
+def _tells_behind_pixels(image: "Image.Image") -> bool:
+    """Whether a PNG of which only the header was read has chunks behind its pixels, such as ImageMagick's eXIf."""
+    file = getattr(image, "fp", None)
+    if image.format != "PNG" or file is None:
+        return False
+    here, position, kinds = file.tell(), len(PNG), [b""]
+    while kinds[-1] != b"IEND":
+        file.seek(position)
+        head = file.read(PNG_CHUNK.size)
+        if len(head) < PNG_CHUNK.size:
+            break
+        length, kind = PNG_CHUNK.unpack(head)
+        position += length + PNG_CHUNK.size + 4
+        kinds.append(kind)
+    file.seek(here)
+    return b"IDAT" in kinds and kinds[-2:] != [b"IDAT", b"IEND"]

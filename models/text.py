@@ -10,6 +10,10 @@ from common.errors import UserError
 from data.conversation import IMAGE, escape_special, split_marks
 from models.images import ImageEncoder
 
+_PROBE = "Answer 7391"
+"""A reply that no template writes of its own accord."""
+_PROBED = (("user", "question"), ("assistant", _PROBE))
+
 
 @dataclasses.dataclass(frozen=True)
 class Tokenized:
@@ -67,6 +71,19 @@ def render(
     return images.expand(text.rstrip(" ") if prompt else text.rstrip(), sizes)
 
 
+def end_of_reply(processor: Any, images: ImageEncoder) -> str:
+    """What the chat template writes behind a reply; where that is nothing, as llava-1.5's, the tokenizer's own end.
+
+    Raises:
+        UserError: the template fails on a reply, or does not write it once, as it is.
+    """
+    turns = [{"role": role, "content": [{"type": "text", "text": text}]} for role, text in _PROBED]
+    rendered = render(processor, images, turns, (), prompt=False)
+    if rendered.count(_PROBE) != 1:
+        raise UserError("the chat template does not write an assistant's turn once, as it is")
+    return rendered.partition(_PROBE)[2].strip() or processor.tokenizer.eos_token or ""
+
+
 def escape(tokenizer: Any, text: str) -> str:
     """`text` without special tokens, be they a served family's or this tokenizer's: a space breaks each of them.
 
@@ -111,14 +128,17 @@ def _special(tokenizer: Any) -> re.Pattern[str]:
 
 @functools.lru_cache(maxsize=8)
 def _begins(tokenizer: Any) -> tuple[str, ...]:
-    """What a text begins with that has its first tokens: bos, or all that the tokenizer adds (GLM's are two)."""
+    """What a text begins with that has its first tokens: bos, or all that the tokenizer adds."""
     added = "".join(tokenizer.convert_ids_to_tokens(tokenizer("").input_ids))
     return tuple(filter(None, (tokenizer.bos_token, added)))
 
 
-def tokenize(tokenizer: Any, text: str) -> Tokenized:
-    """As the processor does; a template that writes the first tokens itself gets no second ones."""
-    encoded = tokenizer(text, add_special_tokens=not text.startswith(_begins(tokenizer)), return_offsets_mapping=True)
+def tokenize(processor: Any, text: str) -> Tokenized:
+    """As transformers does behind a chat template: a processor adds the first tokens that the template did not write
+    itself; of a language model alone the template writes them, or there are none."""
+    tokenizer = processor.tokenizer
+    adds = processor.image_processor is not None and not text.startswith(_begins(tokenizer))
+    encoded = tokenizer(text, add_special_tokens=adds, return_offsets_mapping=True)
     ids, offsets = encoded["input_ids"], encoded["offset_mapping"]
     length = 1 + max((index for index, (_, end) in enumerate(offsets) if end == len(text)), default=-1)
     starts, ends = ([offset[side] for offset in offsets[:length]] for side in (0, 1))

@@ -38,9 +38,10 @@ class TextProcessor:
         return self.tokenizer.apply_chat_template(plain, **{"tokenize": False, **options})
 
     def __call__(self, text: Any, images: Any = None, **options: Any) -> Any:
+        """The tokens of what `apply_chat_template` gave, which has its first ones or is to have none."""
         if images:
             raise UserError(NO_IMAGES)
-        return self.tokenizer(text, **options)
+        return self.tokenizer(text, **{"add_special_tokens": False, **options})
 
     def save_pretrained(self, folder: Path) -> None:
         """The tokenizer's files and the chat template."""

@@ -4,6 +4,7 @@ Image in, features out; the new tokens of all running sequences in, logits out. 
 `models/registry.py`: all of them put image features where their image tokens stand.
 """
 
+import contextlib
 import dataclasses
 import importlib.util
 import threading
@@ -23,7 +24,7 @@ from models.family import Family
 from models.image_settings import ImageSettings
 from models.processor import load_processor, settings_for, splitting_remark, to_stderr
 from models.registry import family
-from models.text import check_template, decode, render, tokenize
+from models.text import check_template, decode, end_of_reply, render, special_tokens, tokenize
 from server import last_layer, ragged_attention
 from server.config import ModelFlags
 from server.grammar import Grammars
@@ -68,7 +69,8 @@ class VisionLanguageModel:
         self.context_length: int = config.get_text_config().max_position_embeddings
         self.image_token_id = self.images.token_id
         width = self.hf_model.get_output_embeddings().out_features
-        self.eos_ids = [one for one in self.family.end_ids(self.processor.tokenizer, generation) if one < width]
+        ends = {*self.family.end_ids(self.processor.tokenizer, generation), *self._template_ends()}
+        self.eos_ids = sorted(one for one in ends if one < width)
         self.banned_ids = [one for one in self.family.forbidden_ids(generation) if one < width]
         if not self.eos_ids:
             raise UserError(f"{folder}: its {width} rows of logits hold no end token, so no reply would end")
@@ -91,6 +93,15 @@ class VisionLanguageModel:
                 f"{folder}: its chat template does not write a user's turn ({_first_line(error)})"
             ) from None
 
+    def _template_ends(self) -> list[int]:
+        """The special token that begins what the template writes behind a reply: so replies that are trained here end,
+        whatever generation_config.json says."""
+        tokenizer = self.processor.tokenizer
+        with contextlib.suppress(UserError):
+            written = tokenizer(end_of_reply(self.processor, self.images), add_special_tokens=False).input_ids[:1]
+            return [one for one in written if tokenizer.convert_ids_to_tokens(one) in special_tokens(tokenizer)]
+        return []
+
     def pixels(self, image: Image.Image) -> BatchFeature:
         """Resize and normalize one RGB image as the checkpoint's processor says."""
         return self.images.process(image)
@@ -107,7 +118,7 @@ class VisionLanguageModel:
         the template is told that may be called."""
         text = render(self.processor, self.images, messages, sizes, not complete, tools)
         with self._tokenizing:
-            return tokenize(self.processor.tokenizer, text).ids
+            return tokenize(self.processor, text).ids
 
     def decode_text(self, token_ids: Sequence[int]) -> str:
         """The text of a reply, without special tokens, with all the white space around it."""
@@ -194,6 +205,14 @@ def _load_model(checkpoint: HfFolder, device: torch.device, options: LoadOptions
     if report["missing_keys"]:
         missing = sorted(report["missing_keys"])
         raise UserError(f"{folder}: {len(missing)} weights are missing, such as {missing[0]}")
+    infinite = [
+        name for name, weight in model.named_parameters() if weight.is_floating_point() and weight.isinf().any()
+    ]
+    if infinite:
+        kind = str(model.dtype).removeprefix("torch.")
+        raise UserError(
+            f"{folder}: {infinite[0]} (and {len(infinite) - 1} more) is infinite in {kind}; give another --dtype"
+        )
     return model.eval() if quantized else model.to(device).eval()
 
 

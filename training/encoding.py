@@ -12,7 +12,7 @@ from data.changed_screen import QUESTION, with_question
 from data.conversation import IMAGE, split_marks
 from data.reward_model import NO
 from models.images import ImageEncoder
-from models.text import Tokenized, check_template, escape_around_marks, render, special_tokens, tokenize
+from models.text import Tokenized, check_template, end_of_reply, escape_around_marks, render, special_tokens, tokenize
 from training.reply_spans import Span, mask_of, reply_span
 from training.sampled import SampledReply
 
@@ -28,8 +28,6 @@ end of the prompt and where it is to be said whether the reply changed the scree
 
 _ROLES = {"human": "user", "gpt": "assistant"}
 _OBSERVATION = "OBSERVATION:"
-_PROBE = "Answer 7391"
-"""A reply that no template writes of its own accord."""
 _NOTHING = {"type": "text", "text": ""}
 """A turn without words: Idefics' templates ask for the kind of its first part."""
 
@@ -64,6 +62,8 @@ class ConversationEncoder:
         self.seq_len = seq_len - 1 if loss == "state_and_action" else seq_len  # it puts a mark behind the last token
         check_template(processor)
         self.end = self._end_of_reply()
+        self.num_shortened = 0
+        """Samples so far that lost the end of their newest observation."""
 
     def encode(
         self,
@@ -116,11 +116,12 @@ class ConversationEncoder:
         reply, whole = sampled.token_ids if sampled else [], turns
         while True:
             text = self._prompt(turns, sizes) if sampled else self._until_last_reply(turns, sizes)
-            rendered = tokenize(self.tokenizer, text)
+            rendered = tokenize(self.processor, text)
             excess = len(rendered.ids) + len(reply) - self.seq_len
             if excess <= 0:
                 loss_mask = self._loss_mask(turns, sizes, rendered, reads_last=not sampled) + [True] * len(reply)
                 ids = torch.from_numpy(np.array(rendered.ids + reply))  # a third of `torch.tensor`'s time
+                self.num_shortened += turns is not whole
                 known = sampled if turns is whole else None  # another prompt than the policy read: others there
                 return self._read(
                     Tokens(ids, torch.from_numpy(np.array(loss_mask)), _behavior_logprobs(len(ids), known))
@@ -143,14 +144,8 @@ class ConversationEncoder:
         return Tokens(ids, loss_mask)
 
     def _end_of_reply(self) -> str:
-        """What the chat template writes behind a reply; where that is nothing, as llava-1.5's, the tokenizer's own end.
-
-        A template's middle replies stay as it writes them: so they are served. The last one must teach to stop.
-        """
-        rendered = self._render([("user", "question"), ("assistant", _PROBE)], ())
-        if rendered.count(_PROBE) != 1:
-            raise UserError("the chat template does not write an assistant's turn once, as it is")
-        end = rendered.partition(_PROBE)[2].strip() or self.tokenizer.eos_token
+        """A template's middle replies stay as it writes them: so they are served. The last one must teach to stop."""
+        end = end_of_reply(self.processor, self.image_encoder)
         if not end:
             raise UserError("the chat template writes no end of a reply, and the tokenizer has no eos_token")
         return end

@@ -22,6 +22,7 @@ from data.shard import read_manifest
 from models.family import NO_IMAGES
 from models.processor import load_processor, to_stderr
 from models.registry import family
+from models.text import escape
 from training.columns import ColumnJoin
 from training.encoding import ConversationEncoder, Reads
 from training.left_out import BadSample, LeftOut
@@ -30,7 +31,7 @@ from training.sampled import SampledReply
 from training.stored_sample import StoredSample, samples_of
 from training.tokenize_sample import tokenize
 
-_FORMAT = 2
+_FORMAT = 3
 _CHUNK = 200
 """Samples that a process looks at in one go."""
 _NAMED = 3
@@ -58,11 +59,14 @@ class Reading:
 
 @dataclasses.dataclass
 class Found:
-    """Among `num_samples`: the bad ones, and how many hold the tokens that were sampled, or such of another reply."""
+    """Among `num_samples`: the bad ones, and how many hold the tokens that were sampled, or such of another reply. Of
+    the others, how many lose the end of their newest observation, and in how many a reply spells a special token."""
 
     num_samples: int = 0
     num_sampled: int = 0
     num_unlike: int = 0
+    num_shortened: int = 0
+    num_broken_up: int = 0
     bad: list[BadSample] = dataclasses.field(default_factory=list)
 
     def add(self, other: "Found") -> None:
@@ -73,8 +77,9 @@ class Found:
 def check_samples(folder: Path, reading: Reading, skip: int = 0) -> LeftOut:
     """What a run goes on without: `skip` samples at most.
 
-    One line says how many samples hold the tokens that were sampled, and how many of those the tokenizer reads as
-    something else: these are tokenized from their text.
+    One line each says how many samples hold the tokens that were sampled, and how many of those the tokenizer reads as
+    something else (these are tokenized from their text); how many are shortened; and how many replies are not learned
+    as they are.
 
     Raises:
         UserError: more than `skip` samples cannot be trained on: `<image>` marks and images differ in number, or are
@@ -88,6 +93,12 @@ def check_samples(folder: Path, reading: Reading, skip: int = 0) -> LeftOut:
         unlike = f"; {found.num_unlike} of them say another reply under this tokenizer and are tokenized anew"
         said = unlike if found.num_unlike else ""
         to_stderr(f"{folder}: {found.num_sampled} samples hold the tokens that were sampled{said}")
+    if found.num_shortened:
+        said = f"{found.num_shortened} samples are longer than SEQ_LEN={reading.seq_len} tokens"
+        to_stderr(f"{folder}: {said} and lose the end of their newest observation, with whatever is asked there")
+    if found.num_broken_up:
+        said = f"{found.num_broken_up} samples have replies that spell special tokens"
+        to_stderr(f"{folder}: {said}, which are broken up by a space and so learned")
     if len(found.bad) > skip:
         raise UserError(_refusal(found, path))
     return LeftOut(found.bad)
@@ -191,13 +202,16 @@ class _Look:
                 raise UserError(f"sample {sample.id}: broken image ({known[image]})")
 
     def _check(self, step: StoredSample, join: ColumnJoin | None, found: Found) -> None:
-        sampled = self._sampled(step)
+        sampled, num_shortened = self._sampled(step), self.encoder.num_shortened
         is_unlike = sampled is not None and self._is_unlike(step, sampled, found)
         if join:
             join.check(step.id, step.fields)
             if join.reads_behavior:
                 self._check_drawn(step, sampled, is_unlike)
         tokenize(self.encoder, step.id, step.fields, step.find_images(), join)
+        replies = [turn["value"] for turn in step.fields["conversations"] if turn["from"] == "gpt"]
+        found.num_shortened += self.encoder.num_shortened - num_shortened
+        found.num_broken_up += any(escape(self.encoder.tokenizer, reply) != reply for reply in replies)
 
     def _sampled(self, step: StoredSample) -> SampledReply | None:
         try:

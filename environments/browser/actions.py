@@ -176,10 +176,12 @@ async def _aim(page: Page, scene: Scene, label: int) -> tuple[AXNode, Aim]:
     """The node with this label, found again where the page was drawn anew or its node shows something else, and a point
     of it."""
     node, shown = _node(scene, label), ""
+    alike = [other for other in scene.seen.nodes.values() if other["role"] == node["role"] and other is not node]
+    names = {" ".join(str(other["name"]["value"]).split())[:40] for other in alike}
     for _ in range(TRIES):
         with contextlib.suppress(GoneError, RefusedError):
             aimed = await aim(page, node)
-            if aimed.changed is None or aimed.changed == shown:
+            if aimed.changed is None or (aimed.changed == shown and shown not in names):
                 return node, aimed
             shown = aimed.changed
         if page.closed or (again := await find_again(page, scene.seen, label)) is None:

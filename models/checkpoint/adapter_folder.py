@@ -61,7 +61,9 @@ def read_adapter(folder: Path, family: Family, config: Any) -> Adapter:
         if missing := [half for half in halves if half not in stored]:
             raise UserError(f"{path}: has no {PREFIX}{missing[0]}, the other half of an adapter that it has")
         if halves:
-            pairs[name] = _read_pair(path, name, [stored.pop(half) for half in halves], plan, settings, family)
+            is_todays = spelling.removesuffix(".weight") == plan.modules[name]
+            names = [plan.modules[name]] if is_todays else list(_modules(name, plan, family))
+            pairs[name] = _read_pair(path, name, [stored.pop(half) for half in halves], plan, settings, names)
     if stored:
         raise UserError(
             f"{path}: holds {PREFIX}{min(stored)}, which adapts no linear layer of a {family.name} of this size"
@@ -102,9 +104,9 @@ def _adapted(key: str) -> str:
 
 
 def _read_pair(
-    path: Path, name: str, halves: list[StoredTensor], plan: Blueprint, settings: AdapterConfig, family: Family
+    path: Path, name: str, halves: list[StoredTensor], plan: Blueprint, settings: AdapterConfig, modules: list[str]
 ) -> LowRank:
-    modules = list(_modules(name, plan, family))
+    """`modules`: what the layer was called where patterns were matched, in PEFT's file by today's name if it has it."""
     rank, (rows, columns) = settings.rank(modules), plan.shapes[name]
     shapes = [tensor.shape for tensor in halves]
     if shapes != [(rank, columns), (rows, rank)]:

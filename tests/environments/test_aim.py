@@ -35,6 +35,7 @@ PAGES = {
     "/bar": f"""<p style="height:550px"></p>{ROWS}<p style="height:900px"></p>
         <button id=all style="position:fixed; left:0; bottom:0; height:90px; width:100%">Accept all</button>""",
     "/cut": f"<div style='height:0; overflow:clip'><button id=row5>Row 5</button></div>{BELOW}",
+    "/icon": """<style>button::before { content: "* " }</style><button id=row5>Row 5</button>""",
     "/late": """<button id=row5>Row 5</button>
         <button id=all style="display:none; position:fixed; inset:0; height:100%; width:100%">Delete all</button>""",
     "/moves": """<button id=row5 style="position:absolute; left:0">Row 5</button><button id=all
@@ -98,6 +99,7 @@ def told(tree: str) -> str:
     [
         "/clipped",
         "/framed-row",
+        "/icon",
         *(pytest.param(path, marks=pytest.mark.slow) for path in ("/turned", "/sideways", "/bar")),
     ],
 )

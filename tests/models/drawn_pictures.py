@@ -2,6 +2,8 @@
 
 import io
 import random
+import struct
+import zlib
 from collections.abc import Iterator
 
 import numpy as np
@@ -13,7 +15,7 @@ _SHAPES = ((64, 48), (48, 64), (90, 60), (33, 131), (131, 33), (28, 28), (224, 1
 
 
 def drawn(seed: int) -> Iterator[tuple[str, bytes]]:
-    """(name, encoded file) of 60 pictures."""
+    """(name, encoded file) of 62 pictures."""
     rng = random.Random(seed)
     for mode in ("RGB", "RGBA", "L", "LA", "1", "P", "I;16"):
         for number in range(2):
@@ -36,6 +38,11 @@ def drawn(seed: int) -> Iterator[tuple[str, bytes]]:
     said = PngInfo()
     said.add_itxt("XML:com.adobe.xmp", _XMP)
     yield "png turned by its XMP data", _encoded(_picture(rng, "RGB"), "PNG", pnginfo=said)
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    yield "png turned behind its pixels", last_chunk(_png(_picture(rng, "RGB")), b"eXIf", exif.tobytes()[6:])
+    xmp = b"XML:com.adobe.xmp\0\0\0\0\0" + _XMP.encode()
+    yield "png turned by its XMP data behind its pixels", last_chunk(_png(_picture(rng, "LA")), b"iTXt", xmp)
     yield "palette with one transparent colour", _encoded(_picture(rng, "P"), "PNG", transparency=3)
     yield "palette with alphas", _encoded(_picture(rng, "P"), "PNG", transparency=bytes(rng.randbytes(256)))
     yield "gray with one transparent value", _encoded(_picture(rng, "L"), "PNG", transparency=17)
@@ -60,6 +67,12 @@ def drawn(seed: int) -> Iterator[tuple[str, bytes]]:
         ),
     )
     yield "huge resolution", _encoded(_picture(rng, "P"), "PNG", dpi=(9000, 1), bits=8, optimize=True)
+
+
+def last_chunk(png: bytes, kind: bytes, content: bytes) -> bytes:
+    """`png` with one more chunk before its end, as ImageMagick puts some."""
+    chunk = struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+    return png[:-12] + chunk + png[-12:]
 
 
 def _picture(rng: random.Random, mode: str, size: tuple[int, int] | None = None) -> Image.Image:

@@ -132,6 +132,15 @@ def test_equal_to_pefts_merge(name: str, base_of: Callable[[str], Path], tmp_pat
     assert check(base_of("llama"), folder, tmp_path / "out") is None
 
 
+def test_a_pattern_of_an_older_name_has_none_of_the_effect_that_it_had_not_in_training(
+    base_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """transformers 4.52 renamed `model.layers` to `model.language_model.layers`, which PEFT matches alone."""
+    config = lora(target_modules=r".*language_model.*\.q_proj", alpha_pattern={"model.layers.0.self_attn.q_proj": 64})
+    folder = drawn.save_adapter(base_of("qwen2_5_vl"), tmp_path / "adapter", config)
+    assert check(base_of("qwen2_5_vl"), folder, tmp_path / "out", {"merged": merged, "served": served}) is None
+
+
 REFUSED = {
     "pissa": ({"init_lora_weights": "pissa"}, "init_lora_weights 'pissa'"),
     "its fast form": ({"init_lora_weights": "pissa_niter_4"}, "init_lora_weights 'pissa_niter_4'"),

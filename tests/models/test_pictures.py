@@ -1,7 +1,7 @@
 """Pictures of odd kinds, from their files' bytes on: trainer, scorer and server show what Hugging Face's processors
 make of them, or refuse them where those fail.
 
-`PICTURES=5 pytest tests/models/test_pictures.py -s` draws as many sets of 60.
+`PICTURES=5 pytest tests/models/test_pictures.py -s` draws as many sets of 62.
 """
 
 import base64

@@ -47,7 +47,7 @@ def test_tokens_and_pixels_are_hugging_faces_split_or_not(released: Path, splitt
     plain = processor.apply_chat_template(MESSAGES, add_generation_prompt=True)
     expected = processor(text=[plain], images=pictures, return_tensors="pt")
     text = render(processor, images, MESSAGES, [SCREENSHOT] * 2, prompt=True)
-    assert tokenize(processor.tokenizer, text).ids == expected["input_ids"][0].tolist()
+    assert tokenize(processor, text).ids == expected["input_ids"][0].tolist()
     units = 5 if splitting else 1
     assert images.num_units(*SCREENSHOT) == units
     assert images.num_tokens(*SCREENSHOT) == units * processor.image_seq_len

@@ -17,7 +17,8 @@ from models import registry
 from models.image_settings import ImageSettings
 from models.language import rotary_share
 from models.processor import describe, load_processor, write_image_settings
-from models.text import tokenize
+from models.text import special_tokens, tokenize
+from models.text_processor import TextProcessor
 from server.engine import Engine, EngineConfig
 from server.prompt import build_prompt
 from server.sampling import SamplingParams
@@ -32,6 +33,7 @@ from tests.training.test_train_llava import LR, STEPS, PlainLoop
 from toolkits.model_checkpoints_convertor.convert import Config, main
 from toolkits.model_checkpoints_convertor.inspect_checkpoint import describe as inspect
 from training.config import Config as TrainingConfig
+from training.encoding import ConversationEncoder
 from training.launch import check_model
 from training.layout import Layout
 from training.memory import count_parameters, plan
@@ -130,7 +132,35 @@ def test_what_a_template_begins_with_is_not_added_again() -> None:
     backend.post_processor = TemplateProcessing(single="[gMASK]:0 <sop>:0 $A:0", special_tokens=begin)
     whole = [ids["[gMASK]"], ids["<sop>"], ids["<|user|>"]]
     assert tokenizer("[gMASK]<sop><|user|>").input_ids == [*whole[:2], *whole]
-    assert tokenize(tokenizer, "[gMASK]<sop><|user|>").ids == whole == tokenize(tokenizer, "<|user|>").ids
+    assert tokenize(TextProcessor(tokenizer), "[gMASK]<sop><|user|>").ids == whole
+
+
+@pytest.mark.parametrize("first", ["", "{{ bos_token }}"])
+def test_a_prompt_has_the_first_token_where_its_template_writes_it(llama: Path, first: str) -> None:
+    """The tokenizer alone would add one, as TinyLlama's and those of many fine-tunes; transformers does not."""
+    processor = load_processor(llama)
+    assert processor.tokenizer("").input_ids == [processor.tokenizer.bos_token_id]
+    processor.tokenizer.chat_template = first + processor.tokenizer.chat_template
+    asked = [{"role": "user", "content": "hello"}]
+    expected = processor.tokenizer.apply_chat_template(asked, add_generation_prompt=True, return_dict=True)["input_ids"]
+    text = processor.apply_chat_template(
+        [{"role": "user", "content": split_marks("hello")}], add_generation_prompt=True
+    )
+    assert tokenize(processor, text.rstrip(" ")).ids == expected
+
+
+def test_a_reply_ends_where_training_teaches_it_to(tmp_path: Path) -> None:
+    """A template that ends turns with a special token which no generation_config.json names."""
+    folder = text_only.build_policy(tmp_path / "hf", "llama", layers=1)
+    tokenizer = load_processor(folder).tokenizer
+    end = next(token for token in sorted(special_tokens(tokenizer)) if token.startswith("<end"))
+    tokenizer.chat_template = tokenizer.chat_template.replace("eos_token", f"'{end}'")
+    tokenizer.save_pretrained(folder)
+    model = VisionLanguageModel(folder, LoadOptions(device="cpu"))
+    encoder = ConversationEncoder(model.processor, model.images, 512, 3, "answer")
+    tokens = encoder.encode("a", [{"from": "human", "value": "go"}, {"from": "gpt", "value": "Click [3]"}], [])
+    assert tokens.ids[-1] == tokenizer.convert_tokens_to_ids(end) and tokens.ids[-1] in model.eos_ids
+    assert tokenizer.eos_token_id in model.eos_ids
 
 
 def test_images_are_refused_in_one_line(llama: Path, tmp_path: Path) -> None:

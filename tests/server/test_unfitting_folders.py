@@ -108,3 +108,13 @@ def test_messages_that_a_template_refuses_are_the_requests_own_error(
         status, body = running.post(*chat(*messages))
         assert status == 400 and body["error"]["message"].endswith("no system here")
     running.process.kill()
+
+
+def test_a_weight_that_the_type_cannot_hold_is_refused(tmp_path: Path) -> None:
+    folder = cut(tmp_path / "policy", 0)
+    weights = load_file(folder / "model.safetensors")
+    weights["model.norm.weight"][0] = 1e5
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    VisionLanguageModel(folder, LoadOptions(device="cpu", dtype="bfloat16"))
+    with pytest.raises(UserError, match=r"model\.norm\.weight \(and 0 more\) is infinite in float16"):
+        VisionLanguageModel(folder, LoadOptions(device="cpu", dtype="float16"))

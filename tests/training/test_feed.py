@@ -20,7 +20,7 @@ LAYOUTS = {
     "PP2": (1, 2, 1),
 }
 """(TP, PP, DP)"""
-LONGER = ("DP2", "TP2", "PP2")
+LONGER = ("DP4", "DP2", "TP2", "PP2")
 STEPS, BATCH = 5, 8
 
 
@@ -54,9 +54,7 @@ def test_one_rank_tokenizes_every_sample_once(alone: dict[str, Any]) -> None:
     assert len(alone["steps"]) == STEPS and all(len(step["keys"]) == BATCH for step in alone["steps"])
 
 
-@pytest.mark.parametrize(
-    "layout", ["DP2 x TP2", "DP4", *(pytest.param(layout, marks=pytest.mark.slow) for layout in LONGER)]
-)
+@pytest.mark.parametrize("layout", ["DP2 x TP2", *(pytest.param(layout, marks=pytest.mark.slow) for layout in LONGER)])
 def test_a_replica_tokenizes_its_share_once_and_the_order_is_the_same(
     layout: str, alone: dict[str, Any], policy: Path, shards: Path, tmp_path: Path
 ) -> None:

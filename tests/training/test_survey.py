@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import re
+import zlib
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import torch
 from common.errors import UserError
 from data.shard import Sample, read_manifest, write_shards
 from tests import tiny
+from tests.models.drawn_pictures import last_chunk
 from tests.tiny import text_only
 from tests.training.test_dataset import Reader, place
 from toolkits.energon_index import write_energon_index
@@ -36,6 +38,12 @@ def replied(number: int, reply: str) -> Sample:
 BAD = {
     "an image that is cut": (changed(30, images=[tiny.sample(30).images[0][:-20]]), "broken image"),
     "bytes that are none": (changed(31, images=[b"\x89PNG\r\n\x1a\n" + b"no picture at all"]), "broken image"),
+    "a text behind the pixels that is too large": (
+        changed(
+            34, images=[last_chunk(tiny.sample(34).images[0], b"zTXt", b"Comment\0\0" + zlib.compress(bytes(2**21)))]
+        ),
+        "broken image",
+    ),
     "a mark in a reply": (replied(32, "the tag <image> is HTML"), "a reply says <image>"),
     "a turn too many": (
         changed(33, conversations=[*tiny.sample(33).conversations, {"from": "human", "value": "and now?"}]),
@@ -108,6 +116,20 @@ def test_what_was_found_is_kept_until_something_changes(
     ):
         with pytest.raises(TypeError):
             check_samples(shards, other)
+
+
+def test_what_is_learned_otherwise_than_it_stands_is_counted_also_from_the_cache(
+    policy: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    [asked, answer] = tiny.sample(2).conversations
+    long = changed(2, conversations=[{**asked, "value": asked["value"] + " word" * 2000}, answer])
+    samples = [tiny.sample(1), long, replied(3, "Click <end_of_utterance>")]
+    shards = tiny.build_dataset(tmp_path / "shards", samples)
+    for _ in range(2):
+        assert not check_samples(shards, Reading(policy, 1024, 3)).samples
+        said = capfd.readouterr().err
+        assert "1 samples are longer than SEQ_LEN=1024 tokens and lose the end of their newest obs" in said
+        assert "1 samples have replies that spell special tokens" in said
 
 
 def test_a_cache_that_is_cut_is_made_anew(policy: Path, tmp_path: Path) -> None:
