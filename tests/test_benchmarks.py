@@ -31,6 +31,7 @@ SMALL = {
     "-m benchmarks.hit_test": "--clicks 3 --repeats 1 --output OUT",
     "-m benchmarks.page_lengths": "--urls SITE --policy examples/quickstart/starting_policy/weights --num_pages 3 "
     "--output OUT",
+    "-m benchmarks.survey": "--num_samples 20",
     "-m benchmarks.verdicts": "--num_tasks 12",
     "-m benchmarks.viewer": "--num_trajectories 20 --repeats 1 --output OUT",
     "-m benchmarks.training_samples": "--dataset_path examples/quickstart/demonstrations/shards --output OUT",
