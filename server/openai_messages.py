@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, field_validator
 
 from server.bounded import Bounded, Exact, Items
 from server.request_error import RequestError
@@ -34,7 +34,14 @@ class Part(Exact):
     refusal: str | None = None
     image_url: ImageUrl | None = None
     prompt_cache_breakpoint: Any = None  # what caches keep changes no reply
+    cache_control: Any = None
     uuid: str | None = None
+
+    @field_validator("image_url", mode="before")
+    @classmethod
+    def _address_alone(cls, value: Any) -> Any:
+        """As vLLM takes it, too."""
+        return {"url": value} if isinstance(value, str) else value
 
 
 class Function(Exact):
@@ -57,6 +64,7 @@ class Message(Bounded):
     model_config = ConfigDict(extra="allow")  # for `check` to name what is refused
 
     name: str | None = None
+    cache_control: Any = None
     role: Literal["developer", "system", "user", "assistant", "tool", "function"]
     content: str | Items[Part] | None = None
     refusal: str | None = None
@@ -76,7 +84,7 @@ class Message(Bounded):
             param = f"{where}.content[{number}]"
             if getattr(part, part.type) is None:
                 raise RequestError(f"a part of type {part.type!r} lacks its {part.type!r}", f"{param}.{part.type}")
-            if sum(one is not None for one in (part.text, part.refusal, part.image_url)) > 1:
+            if sum(bool(one) for one in (part.text, part.refusal, part.image_url)) > 1:
                 raise RequestError(f"a part of type {part.type!r} holds something else too", param)
 
 

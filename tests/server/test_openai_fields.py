@@ -115,8 +115,8 @@ def test_what_is_not_served_is_refused_by_name_and_harmless_values_pass(server: 
         ({"messages": [USER | {"reasoning": "so"}]}, "messages[0].reasoning", "unsupported_parameter"),
         ({"messages": [USER | {"content": 7}]}, "messages[0].content", None),
         (
-            {"messages": [USER | {"content": [ELSEWHERE | {"cache_control": {}}]}]},
-            "messages[0].content[0].cache_control",
+            {"messages": [USER | {"content": [ELSEWHERE | {"min_pixels": 1000}]}]},
+            "messages[0].content[0].min_pixels",
             None,
         ),
         ({"stop": 7}, "stop", None),
@@ -157,6 +157,10 @@ def test_what_changes_nothing_is_accepted(server: RunningServer) -> None:
         with_image(url=f"data:image/png;base64,{lines}".replace("\n", "\r\n")),
         with_image({"type": "text", "text": "go", "image_url": None, "refusal": None, "cache_control": None}),
         with_image({"type": "text", "text": "go", "prompt_cache_breakpoint": {"mode": "explicit"}}),
+        with_image({"type": "text", "text": "go", "cache_control": {"type": "ephemeral"}}),
+        [plain[0] | {"cache_control": {"type": "ephemeral"}}],
+        [plain[0] | {"content": [{**image, "text": ""}, {"type": "text", "text": "go"}]}],
+        [plain[0] | {"content": [{**image, "image_url": image["image_url"]["url"]}, {"type": "text", "text": "go"}]}],
         [plain[0] | {"name": "Ann", "refusal": None, "tool_calls": None, "reasoning": "", "annotations": []}],
     ]
     for messages in same:
