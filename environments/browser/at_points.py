@@ -178,7 +178,8 @@ async def _at(page: Page, at: Point, arms: bool = False) -> tuple[Params, Params
                 continue
             place = await place_of(page, inner)
             left, top, width, height = place.shown
-            if left <= at.x < left + width and top <= at.y < top + height:
+            is_near = left <= at.x < left + width and top <= at.y < top + height
+            if is_near and await place.free(page, [place.inside(_xy(at))]):  # turned frames overlap each other's boxes
                 frame = inner
                 break
         else:

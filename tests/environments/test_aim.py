@@ -31,6 +31,9 @@ PAGES = {
         <button id=all style="position:absolute; left:210px; top:0; width:600px; height:60px">Delete all</button>""",
     "/framed-row": f"""<div style="height:90px; overflow:auto"><p style="height:60px"></p><iframe src="/inner-row"
         style="width:300px; height:200px"></iframe></div>{BELOW}""",
+    "/crossed": """<style>iframe { position:absolute; border:0 }</style>
+        <iframe srcdoc="<p>Strip" style="left:0; top:150px; width:300px; height:20px; transform:rotate(45deg)"></iframe>
+        <iframe src="/inner-row" style="left:180px; top:40px; width:120px; height:80px"></iframe>""",
     "/inner-row": f"<div style='height:100px; overflow:auto'>{ROWS}</div>",
     "/bar": f"""<p style="height:550px"></p>{ROWS}<p style="height:900px"></p>
         <button id=all style="position:fixed; left:0; bottom:0; height:90px; width:100%">Accept all</button>""",
@@ -216,6 +219,13 @@ def test_both_ends_of_a_drag_lie_free(browser: OneBrowser, url: str) -> None:
     with pytest.raises(ActionError) as error:
         do(browser, f"{url}/drag-behind", lambda tree: Drag(int(find(tree, "Card")), int(find(tree, "Box"))))
     assert 'covers the element: <button> "Delete all"' in error.value.reason
+
+
+def test_a_point_is_in_the_frame_that_shows_there_and_not_in_one_whose_box_it_is_in(
+    browser: OneBrowser, url: str
+) -> None:
+    [(seen, said)] = points.do(browser, f"{url}/crossed", points.click("Row 1"))
+    assert said == 'Clicked <button> "Row 1".' and told(seen.tree) == "told: mousedown row1 click row1"
 
 
 def test_text_at_a_point_goes_into_what_lies_there(browser: OneBrowser, url: str) -> None:
