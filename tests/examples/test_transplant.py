@@ -38,6 +38,7 @@ def batches_of(folder: Path) -> tuple[Any, Any]:
     return model.eval(), Batches(processor, model.config, seed=0)
 
 
+@pytest.mark.slow
 def test_the_language_model_reads_pages_as_before(folder: Path) -> None:
     from transplant import agreement
 

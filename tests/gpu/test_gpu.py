@@ -40,6 +40,7 @@ def test_an_unknown_line_is_refused(tmp_path: Path) -> None:
     assert done.returncode == 2 and "--only rowing: the lines are parity_with_our_layers" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_line_that_fails_is_told_and_the_next_ones_run(tmp_path: Path) -> None:
     """What it must write cannot be written: the benchmark's own words, exit code 1."""
     (tmp_path / "reload.json").mkdir()
