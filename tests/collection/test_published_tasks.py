@@ -43,7 +43,8 @@ def test_the_collector_as_a_command(field_files, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["WebVoyager_test", "mind2web_test_cross_task"])
-def test_results_are_counted_per_site_and_domain_with_missing_ones(field_files, tmp_path, name, capsys):
+def test_results_are_counted_per_site_and_domain_with_missing_ones(field_files, tmp_path, name, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")  # names are cut where there is no room
     tasks = read_tasks(field_files / "tasks" / "data_for_test" / f"{name}.jsonl")
     for number, task in enumerate(tasks[::20]):
         verdict = Verdict.SUCCESS if number % 2 else Verdict.FAILURE

@@ -132,7 +132,7 @@ def test_a_template_that_knows_tools_writes_the_conversation(tmp_path: Path) -> 
     messages[1] |= {"content": "", "tool_calls": [{**call, "function": {"name": "click", "arguments": {"id": 3}}}]}
     messages[2]["content"] = "clicked < /s> it"
     expected = tokenizer.apply_chat_template(messages, tools=tools, add_generation_prompt=True, tokenize=False)
-    assert reply["usage"]["prompt_tokens"] == len(tokenizer(expected).input_ids)
+    assert reply["usage"]["prompt_tokens"] == len(tokenizer(expected, add_special_tokens=False).input_ids)
 
 
 def test_what_may_become_a_call_waits() -> None:

@@ -61,7 +61,7 @@ def test_nothing_set_demonstrates_on_one_host_only() -> None:
 def test_flags_given_beside_the_demonstration_count_everywhere(tmp_path: Path) -> None:
     """Where its checkpoints and its policy go, and what its first line says."""
     output = tmp_path / "here"
-    flags = {"output_basepath": output, "tp": 1, "train_iters": 1, "seq_len": 512}
+    flags = {"output_basepath": output, "tp": 1, "train_iters": 1, "seq_len": 2048}
     done = script("train_idefics2.sh", *(word for name, value in flags.items() for word in (f"--{name}", str(value))))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "TP=1 on" in done.stdout and f"into {output}\n" in done.stdout

@@ -83,9 +83,9 @@ class Prompts(Reference):
 
 
 def _read(
-    tokenized: Callable[[SampleColumns], TokenizedSample], length: int, columns: SampleColumns
+    tokenized: Callable[[SampleColumns, bool], TokenizedSample], length: int, columns: SampleColumns, at_drawn: bool
 ) -> TokenizedSample:
-    whole = tokenized(columns)
+    whole = tokenized(columns, at_drawn)
     return dataclasses.replace(whole, ids=whole.ids[: length + 1], loss_mask=torch.arange(length + 1) == length)
 
 
