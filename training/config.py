@@ -22,6 +22,7 @@ from data.checkpoint_folder import find_weights, fingerprint, is_critic, read_tr
 from data.shard import checksum
 from training import algorithms
 from training.algorithms.algorithm import Algorithm
+from training.encoding import Reads
 from training.layout import Layout
 from training.left_out import LeftOut
 from training.modules import kernels
@@ -113,6 +114,11 @@ class Config(TrainingOptions, Places):
     def build_algorithm(self) -> Algorithm:
         """`UserError` when there is none of this name."""
         return algorithms.load(self.algorithm, self.algorithm_options)
+
+    @property
+    def reads(self) -> Reads:
+        """Which tokens of a sample are asked for."""
+        return "state" if self.trainable.value_heads else self.loss
 
     @property
     def pads_to_longest(self) -> bool:

@@ -92,15 +92,12 @@ def check(config: Config, num_ranks: int) -> None:
     join.check_maker(config.algorithm)
     join.check_policy(fingerprint(weights, "*.distcp"), config.image_num)
     check_name("RUN_NAME", config.output_name)
-    reads = "state" if config.trainable.value_heads else config.loss
-    reading = Reading(config.hf_files, config.seq_len, config.image_num, reads, join)
+    reading = Reading(config.hf_files, config.seq_len, config.image_num, config.reads, join)
     left_out = check_samples(config.dataset_path, reading, config.skip_bad_samples)
     if not left_out.num_left(manifest):
         raise UserError(f"{config.dataset_path}: all samples are bad, such as {left_out.samples[0].reason}")
     make_folder(config.checkpoint_path, "the folder of checkpoints")
     left_out.write(config.left_out_path)
-    if left_out.samples:
-        print(f"{len(left_out.samples)} bad samples are left out: {config.left_out_path}", flush=True)
 
 
 def check_sizes(config: Config, num_ranks: int) -> None:

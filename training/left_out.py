@@ -34,8 +34,9 @@ class LeftOut:
         return sum(of_split) - sum(sample.split == split for sample in self.samples)
 
     def write(self, path: Path) -> None:
-        """Where none is left out there is no file."""
+        """And say so; where none is left out there is no file."""
         if self.samples:
+            print(f"{len(self.samples)} bad samples are left out: {path}", flush=True)
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomic(path, "".join(f"{json.dumps(dataclasses.asdict(sample))}\n" for sample in self.samples))
         elif path.exists():

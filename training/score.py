@@ -56,10 +56,7 @@ def main(config: ScoreConfig) -> int:
     batch = config.batch_size * ranks.replicas
     check_sizes(dataclasses.replace(training, global_batch_size=batch), ranks.per_host)
     reading = Reading(hf_files, config.seq_len, config.image_num, config.reads)
-    left_out = check_samples(config.dataset_path, reading, config.skip_bad_samples)
-    left_out.write(config.left_out_path)
-    if left_out.samples:
-        print(f"{len(left_out.samples)} bad samples are left out: {config.left_out_path}", flush=True)
+    check_samples(config.dataset_path, reading, config.skip_bad_samples).write(config.left_out_path)
     if is_written(config.output, config.made_of()):
         return 0
     if ranks.note:

@@ -118,8 +118,7 @@ def report_kernels(model: Chunks) -> None:
 
 def build_encoder(config: Config, processor: Any, image_encoder: ImageEncoder) -> ConversationEncoder:
     """How a conversation becomes tokens."""
-    reads = "state" if config.trainable.value_heads else config.loss
-    return ConversationEncoder(processor, image_encoder, config.seq_len, config.image_num, reads)
+    return ConversationEncoder(processor, image_encoder, config.seq_len, config.image_num, config.reads)
 
 
 def build_cost_model(config: Config, kind: Family, hf: Any, encoder: ConversationEncoder) -> CostModel:

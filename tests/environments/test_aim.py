@@ -87,9 +87,7 @@ PAGES = {
 
 @pytest.fixture
 def url(site: ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch) -> str:
-    for path, page in PAGES.items():
-        monkeypatch.setitem(website.PAGES, path, TOLD + page)
-    return f"http://127.0.0.1:{site.server_address[1]}"
+    return website.offer(monkeypatch, site, PAGES, before=TOLD)
 
 
 def told(tree: str) -> str:

@@ -55,10 +55,7 @@ def browser(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 @pytest.fixture
 def url(site: ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch) -> str:
-    port = site.server_address[1]
-    for path, page in PAGES.items():
-        monkeypatch.setitem(website.PAGES, path, page.replace("PORT", str(port)))
-    return f"http://127.0.0.1:{port}"
+    return website.offer(monkeypatch, site, PAGES)
 
 
 def test_frames_stand_where_their_iframe_does(browser: OneBrowser, url: str) -> None:

@@ -37,10 +37,8 @@ PAGE = """<title>Marks</title><h1>Heading</h1>
 
 @pytest.fixture
 def url(site: ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch) -> str:
-    port = site.server_address[1]
-    monkeypatch.setitem(website.PAGES, "/marks", PAGE.replace("PORT", str(port)))
-    monkeypatch.setitem(website.PAGES, "/framed", "<form action='/found'><input name=q aria-label='Inside'></form>")
-    return f"http://127.0.0.1:{port}"
+    framed = "<form action='/found'><input name=q aria-label='Inside'></form>"
+    return website.offer(monkeypatch, site, {"/marks": PAGE, "/framed": framed})
 
 
 def look(browser: OneBrowser, url: str, *actions: Any) -> Observation:

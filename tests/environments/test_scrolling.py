@@ -51,10 +51,7 @@ PAGES = {
 
 @pytest.fixture
 def url(site: ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch) -> str:
-    port = site.server_address[1]
-    for path, page in PAGES.items():
-        monkeypatch.setitem(website.PAGES, path, page.replace("PORT", str(port)))
-    return f"http://127.0.0.1:{port}"
+    return website.offer(monkeypatch, site, PAGES)
 
 
 @pytest.mark.parametrize("path", ["/panel", "/body", "/shadowed", "/framed", "/panes", "/small", "/scripted"])

@@ -80,10 +80,7 @@ PAGES = {
 
 @pytest.fixture
 def url(site: ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch) -> str:
-    port = site.server_address[1]
-    for path, page in PAGES.items():
-        monkeypatch.setitem(website.PAGES, path, page.replace("PORT", str(port)))
-    return f"http://127.0.0.1:{port}"
+    return website.offer(monkeypatch, site, PAGES)
 
 
 def look(browser: OneBrowser, url: str, mode: Mode = "tree") -> Observation:

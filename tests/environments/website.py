@@ -10,9 +10,12 @@ import re
 import ssl
 import threading
 import time
+from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+import pytest
 
 HOME = """
 <title>Home</title>
@@ -91,6 +94,14 @@ class Server(ThreadingHTTPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Nothing to do."""
+
+
+def offer(patch: pytest.MonkeyPatch, server: ThreadingHTTPServer, pages: Mapping[str, str], before: str = "") -> str:
+    """The address of a site that has these pages, too, until `patch` is undone; PORT in one is the site's own."""
+    port = server.server_address[1]
+    for path, page in pages.items():
+        patch.setitem(PAGES, path, before + page.replace("PORT", str(port)))
+    return f"http://127.0.0.1:{port}"
 
 
 def stop(server: ThreadingHTTPServer) -> None:

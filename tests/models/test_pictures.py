@@ -7,9 +7,7 @@ make of them, or refuse them where those fail.
 import base64
 import io
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -20,32 +18,23 @@ from models.registry import family
 from server.prompt import build_prompt
 from server.vision_language_model import LoadOptions, VisionLanguageModel
 from server.wire_images import from_data_urls, from_predict
-from tests import tiny
 from tests.models.drawn_pictures import drawn
-from tests.tiny import idefics3, llava, qwen2_5_vl, qwen3_vl
+from tests.tiny.families import SEEING
 from training.encoding import ConversationEncoder
 from training.modules.images import encode_share
 from training.tokenize_sample import tokenize
 
 SETS = int(os.environ.get("PICTURES", "1"))
-FAMILIES: dict[str, Callable[[Path], Any]] = {
-    "idefics2": tiny.build_policy,
-    "smolvlm": idefics3.build_policy,
-    "llava": lambda folder: llava.build_policy(folder, is_next=False),
-    "llava_next": lambda folder: llava.build_policy(folder, is_next=True),
-    "qwen2_5_vl": lambda folder: qwen2_5_vl.build_policy(folder, layers=1),
-    "qwen3_vl": qwen3_vl.build_policy,
-}
 ASKED = [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "What is there?"}]}]
 SAMPLE = [{"from": "human", "value": "<image>What is there?"}, {"from": "gpt", "value": "A picture."}]
 Seen = tuple[list[int], torch.Tensor]
 """A prompt's token ids, and all pixels in order."""
 
 
-@pytest.fixture(scope="module", params=FAMILIES)
+@pytest.fixture(scope="module", params=SEEING)
 def policy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("policy") / "hf"
-    FAMILIES[request.param](folder)
+    SEEING[request.param](folder)
     return folder
 
 

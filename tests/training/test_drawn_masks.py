@@ -12,21 +12,13 @@ import pytest
 from common.errors import UserError
 from models.processor import load_processor
 from models.registry import family
-from tests import tiny
-from tests.tiny import byte_level_tokenizers, idefics3, llava, qwen2_5_vl, qwen3_vl, text_only
+from tests.tiny import byte_level_tokenizers
+from tests.tiny.families import READING, SEEING
 from tests.training.drawn_conversations import FOREIGN, draw
 from training.encoding import ConversationEncoder
 
 NUM = int(os.environ.get("MASKS", "12"))
-FAMILIES = {
-    "idefics2": tiny.build_policy,
-    "smolvlm": idefics3.build_policy,
-    "llava": lambda folder: llava.build_policy(folder, is_next=False),
-    "llava_next": lambda folder: llava.build_policy(folder, is_next=True),
-    "qwen2_5_vl": lambda folder: qwen2_5_vl.build_policy(folder, layers=1),
-    "qwen3_vl": qwen3_vl.build_policy,
-    "qwen3": lambda folder: text_only.build_policy(folder, "qwen3", layers=1),
-}
+FAMILIES = SEEING | READING
 NEVER_LEARNED = {"forgets the prompt", "replies as JSON"}
 
 

@@ -5,7 +5,6 @@ them (`screenshot_step_<n>.png`, older ones `.jpg`), the goal in `goal_object.pk
 `summary_info.json`. What an agent thought and its action, a call such as `click('12')`, are its reply.
 """
 
-import ast
 import gzip
 import re
 import zlib
@@ -17,7 +16,7 @@ from common.errors import UserError
 from common.files import read_object
 from common.safe_pickle import refuse, safe_unpickle
 from toolkits.readers.folders import ForeignStep, ForeignTrajectory, Tries, by_rewards, write_folder
-from toolkits.readers.steps import text_of
+from toolkits.readers.steps import said_in, text_of
 from toolkits.torch_file import NUMPY
 
 _MOST_BYTES = 96 * 2**20  # of a step, unpacked
@@ -40,7 +39,7 @@ def import_agentlab(path: Path, image_dir: Path, out_dir: Path, tries: Tries) ->
     steps = [_step(path, number, info) for number, info in infos if text_of(info.get("action"))]
     first = _fields(infos[0][1].get("obs")) if infos else {}
     task, run = tries.add("agentlab", _goal(path, first), text_of(first.get("url")) or "unknown")
-    answer = next((said for step in steps[-1:] if (said := _answer(step.reply)) is not None), None)
+    answer = next((said for step in steps[-1:] if (said := said_in(_SAID, step.reply)) is not None), None)
     summary = read_object(path / "summary_info.json") if (path / "summary_info.json").exists() else {}
     outcome = by_rewards(str(path), "AgentLab", [summary["cum_reward"]]) if "cum_reward" in summary else None
     write_folder(str(path), out_dir, ForeignTrajectory(task, run, "AgentLab", steps, answer, outcome))
@@ -113,14 +112,3 @@ def _goal(folder: Path, seen: Mapping[str, Any]) -> str:
     listed = parts if isinstance(parts, list | tuple) else []
     written = "\n".join(filter(None, (text_of(part.get("text")) for part in listed if isinstance(part, dict))))
     return text_of(seen.get("goal")) or written or folder.name
-
-
-def _answer(reply: str) -> str | None:
-    """What the agent said to the user with its last action."""
-    found = _SAID.search(reply)
-    if not found:
-        return None
-    try:
-        return text_of(ast.literal_eval(found[1]))
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return found[1]

@@ -1,7 +1,9 @@
 """What the readers of trajectory lists share: lists of step dicts, checked, and the images that they name."""
 
+import ast
 import contextlib
 import math
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -52,6 +54,17 @@ def text_field(where: str, step: dict[str, Any], *keys: str) -> str:
 def text_of(value: Any) -> str:
     """A text that need not be there."""
     return value if isinstance(value, str) else ""
+
+
+def said_in(call: re.Pattern[str], reply: str) -> str | None:
+    """What a reply's call says, its first group: a literal of Python, or what stands there; None without a call."""
+    found = call.search(reply.strip())
+    if not found:
+        return None
+    try:
+        return text_of(ast.literal_eval(found[1]))
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return found[1]
 
 
 def objects_in(where: str, value: Any) -> list[dict[str, Any]]:

@@ -4,14 +4,13 @@ They hold pages as text and no pictures: `html` stands where the tree stands, an
 would. toolkits/process_data.py reads the same files without folders.
 """
 
-import ast
 import re
 from pathlib import Path
 from typing import Any
 
 from data.outcome import Outcome, Verdict
 from toolkits.readers.folders import ForeignStep, ForeignTrajectory, Tries, write_folder
-from toolkits.readers.steps import text_field, text_of
+from toolkits.readers.steps import said_in, text_field, text_of
 from toolkits.rollouts import read_trace_lines, score_of_trace
 
 _EXIT = re.compile(r"\bexit\(message=(.*)\)\s*$", re.DOTALL)
@@ -28,7 +27,7 @@ def import_webrl_traces(path: Path, image_dir: Path, out_dir: Path, tries: Tries
     steps = [_step(where, line) for where, line in fields]
     ques = text_field(*fields[0], "target") if fields else path.stem
     task, run = tries.add("webrl", ques, next((step.url for step in steps if step.url), "") or "unknown")
-    answer = _answer(steps[-1].reply) if steps else None
+    answer = said_in(_EXIT, steps[-1].reply) if steps else None
     solved = score_of_trace(path)
     outcome = None if solved is None else Outcome(Verdict.SUCCESS if solved else Verdict.FAILURE, judge="webarena")
     write_folder(str(path), out_dir, ForeignTrajectory(task, run, "WebRL", steps, answer, outcome))
@@ -37,13 +36,3 @@ def import_webrl_traces(path: Path, image_dir: Path, out_dir: Path, tries: Tries
 def _step(where: str, line: dict[str, Any]) -> ForeignStep:
     tree, reply = text_field(where, line, "html"), text_field(where, line, "response")
     return ForeignStep(tree, reply, None, text_of(line.get("url")))
-
-
-def _answer(reply: str) -> str | None:
-    found = _EXIT.search(reply.strip())
-    if not found:
-        return None
-    try:
-        return text_of(ast.literal_eval(found[1]))
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return found[1]
