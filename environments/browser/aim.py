@@ -11,13 +11,14 @@ from typing import Any
 from data.action import CANNOT_EXECUTE, ActionError
 from environments.browser import pointer
 from environments.browser.cdp import Params, RefusedError
-from environments.browser.frame_place import Point, place_of
+from environments.browser.frame_place import place_of
+from environments.browser.frame_views import FRAME_TIMEOUT_S
 from environments.browser.frames import Frame
 from environments.browser.page import Page, script
+from environments.browser.projection import Point
 from environments.faults import BrowserError
 
 TRIES = 3  # of a press on what moves
-FRAME_TIMEOUT_S = 5.0
 _WAYS = ("first", "center", "start", "end")  # to scroll, in the order they are tried
 OTHERS_MS = (
     300  # frames that nothing was chosen in are guarded for so long: an action does not begin sooner after another

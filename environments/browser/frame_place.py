@@ -1,4 +1,4 @@
-"""Where a frame is drawn in the window, however it is moved, scaled or turned, and the way from one to the other."""
+"""Where a frame is drawn in the window, under any transform, and the way from one to the other."""
 
 import asyncio
 from collections.abc import Sequence
@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from environments.browser.cdp import Params, RefusedError
 from environments.browser.frames import Frame
 from environments.browser.page import Page
-from environments.browser.projection import Box, overlap
-
-Point = tuple[float, float]
+from environments.browser.projection import Box, Point, Projection, bounds, overlap
 
 _SHOWS = """function (points) {
   elcano.reveal(this);
@@ -22,15 +20,12 @@ class FramePlace:
     """A frame's own pixels in the window. `shown` is the part of the window that it is seen in.
 
     Args:
-        origin: where its upper left corner is drawn.
-        across: where one pixel to the right leads from there, `down` one pixel downwards.
+        projection: of its pixels into the window.
         parent: the place of the frame around it, None for the main one; `owner` its `<iframe>` there.
         process: the place of the outermost frame that the same process draws, None for this one itself.
     """
 
-    origin: Point
-    across: Point
-    down: Point
+    projection: Projection
     shown: Box
     parent: "FramePlace | None" = None
     owner: Params | None = None
@@ -38,26 +33,23 @@ class FramePlace:
 
     def outside(self, at: Point) -> Point:
         """A point of the frame in the window."""
-        return (
-            self.origin[0] + at[0] * self.across[0] + at[1] * self.down[0],
-            self.origin[1] + at[0] * self.across[1] + at[1] * self.down[1],
-        )
+        return self.projection.point(*at)
 
     def inside(self, at: Point) -> Point:
         """The other way round; RefusedError where the frame is drawn as a line."""
-        x, y = at[0] - self.origin[0], at[1] - self.origin[1]
-        area = self.across[0] * self.down[1] - self.across[1] * self.down[0]
-        if not area:
-            raise RefusedError("the frame has no area")
-        return (x * self.down[1] - y * self.down[0]) / area, (y * self.across[0] - x * self.across[1]) / area
+        return self._back.point(*at)
 
     @property
     def visible(self) -> Box:
         """(left, top, right, bottom) of what the window shows of it, in its own pixels."""
-        left, top, width, height = self.shown
-        corners = [(left, top), (left + width, top), (left, top + height), (left + width, top + height)]
-        across, down = zip(*map(self.inside, corners), strict=True)
-        return min(across), min(down), max(across), max(down)
+        left, top, width, height = bounds(self._back.corners(self.shown))
+        return left, top, left + width, top + height
+
+    @property
+    def _back(self) -> Projection:
+        if (back := self.projection.inverse()) is None:
+            raise RefusedError("the frame has no area")
+        return back
 
     async def free(self, page: Page, points: Sequence[Point]) -> list[Point]:
         """Those of these points of the frame, in the window, that nothing in the frames around it covers."""
@@ -74,7 +66,7 @@ async def place_of(page: Page, frame: Frame) -> FramePlace:
     """Where a frame is drawn; RefusedError when it is gone."""
     if frame is page.frames.main:
         window = (0.0, 0.0, float(page.viewport.width), float(page.viewport.height))
-        return FramePlace((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), window)
+        return FramePlace(Projection(), window)
     parent = page.frames.get(frame.parent_id)
     if parent is None:
         raise RefusedError("the frame is gone")
@@ -89,14 +81,9 @@ async def place_of(page: Page, frame: Frame) -> FramePlace:
     process = around.process or around  # boxes are told as that one sees them
     quad = model["model"]["content"]
     corners = [process.outside((quad[index], quad[index + 1])) for index in range(0, 8, 2)]
-    origin, right, _, below = corners
-    xs, ys = zip(*corners, strict=True)
-    shown = overlap((min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys)), around.shown)
     return FramePlace(
-        origin,
-        ((right[0] - origin[0]) / width, (right[1] - origin[1]) / width),
-        ((below[0] - origin[0]) / height, (below[1] - origin[1]) / height),
-        shown,
+        Projection.of(width, height, [value for corner in corners for value in corner]),
+        overlap(bounds(corners), around.shown),
         around,
         {"backendDOMNodeId": owner["backendNodeId"], "frameId": parent.id},
         process if frame.session_id == parent.session_id else None,

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from environments.browser.cdp import Params
-from environments.browser.frame_place import Point
+from environments.browser.projection import Point
 from environments.browser.page import Page
 
 INPUT_TIMEOUT_S = 10.0  # a page that does not even take a click hangs

@@ -34,6 +34,10 @@ PAGES = {
     "/crossed": """<style>iframe { position:absolute; border:0 }</style>
         <iframe srcdoc="<p>Strip" style="left:0; top:150px; width:300px; height:20px; transform:rotate(45deg)"></iframe>
         <iframe src="/inner-row" style="left:180px; top:40px; width:120px; height:80px"></iframe>""",
+    "/leaning": """<div style="perspective:260px; margin:40px"><iframe src="/dot" style="width:300px;
+        height:120px; transform:rotateY(50deg); transform-origin:left"></iframe></div>""",
+    "/dot": """<button id=all style="position:absolute; inset:0; height:100%; width:100%">All</button><button id=row5
+        aria-label=Dot style="position:absolute; left:150px; top:50px; width:14px; height:14px; padding:0"></button>""",
     "/inner-row": f"<div style='height:100px; overflow:auto'>{ROWS}</div>",
     "/bar": f"""<p style="height:550px"></p>{ROWS}<p style="height:900px"></p>
         <button id=all style="position:fixed; left:0; bottom:0; height:90px; width:100%">Accept all</button>""",
@@ -217,6 +221,11 @@ def test_both_ends_of_a_drag_lie_free(browser: OneBrowser, url: str) -> None:
     with pytest.raises(ActionError) as error:
         do(browser, f"{url}/drag-behind", lambda tree: Drag(int(find(tree, "Card")), int(find(tree, "Box"))))
     assert 'covers the element: <button> "Delete all"' in error.value.reason
+
+
+def test_frames_in_perspective(browser: OneBrowser, url: str) -> None:
+    tree, _ = do(browser, f"{url}/leaning", click("button 'Dot'"))
+    assert told(tree) == "told: mousedown row5 click row5"
 
 
 def test_a_point_is_in_the_frame_that_shows_there_and_not_in_one_whose_box_it_is_in(
