@@ -4,8 +4,8 @@ import asyncio
 from typing import Any
 
 from environments.browser.cdp import Params
-from environments.browser.projection import Point
 from environments.browser.page import Page
+from environments.browser.projection import Point
 
 INPUT_TIMEOUT_S = 10.0  # a page that does not even take a click hangs
 DRAG_STEPS = 8  # pages follow the mouse on its way, not only where it ends
