@@ -1,6 +1,7 @@
 """Other users of this machine at our browsers: a port of DevTools or of a driver would let them be us."""
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +25,15 @@ def with_browsers(visit: Callable[[list[Page]], None], folder: Path) -> None:
     asyncio.run(go())
 
 
+def descriptors(pid: int) -> dict[str, str]:
+    """What a running browser holds open, by number: it may close any while we read."""
+    opened = {}
+    for entry in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            opened[entry.name] = str(entry.readlink())
+    return opened
+
+
 def test_nothing_of_a_browser_listens(tmp_path: Path) -> None:
     """Neither at a port nor at a socket without a file, which knows no rights."""
     ports, sockets, inodes = [], [], set()
@@ -33,7 +43,7 @@ def test_nothing_of_a_browser_listens(tmp_path: Path) -> None:
             browser = psutil.Process(page.browser.process.pid)
             for process in (browser, *browser.children(recursive=True)):
                 ports.extend(one for one in process.net_connections("inet") if one.laddr and not one.raddr)
-                inodes.update(str(entry.readlink()) for entry in Path(f"/proc/{process.pid}/fd").iterdir())
+                inodes.update(descriptors(process.pid).values())
         for line in Path("/proc/net/unix").read_text().splitlines()[1:]:
             flags, inode, path = line.split()[3], line.split()[6], line.split()[7:]
             if int(flags, 16) & _LISTENS and f"socket:[{inode}]" in inodes and (not path or path[0][0] == "@"):
@@ -49,9 +59,9 @@ def test_its_folder_and_its_pipes_are_ours_alone(tmp_path: Path) -> None:
             assert page.browser.profile.stat().st_mode & 0o077 == 0
             theirs = psutil.Process(page.browser.process.pid)
             assert not [word for word in theirs.cmdline() if "port" in word]
-            descriptors = {entry.name: str(entry.readlink()) for entry in Path(f"/proc/{theirs.pid}/fd").iterdir()}
-            assert descriptors["3"].startswith("pipe:") and descriptors["4"].startswith("pipe:")
-            assert str(tmp_path / "kept open") not in descriptors.values()
+            opened = descriptors(theirs.pid)
+            assert opened["3"].startswith("pipe:") and opened["4"].startswith("pipe:")
+            assert str(tmp_path / "kept open") not in opened.values()
 
     with open(tmp_path / "kept open", "w") as file:
         os.set_inheritable(file.fileno(), True)  # as a shell's `exec 9>lock` is
