@@ -26,12 +26,12 @@ from models.text import escape
 from training.columns import ColumnJoin
 from training.encoding import ConversationEncoder, Reads
 from training.left_out import BadSample, LeftOut
-from training.pictures import FilePart
+from training.pictures import FilePart, broken
 from training.sampled import SampledReply
 from training.stored_sample import StoredSample, samples_of
 from training.tokenize_sample import tokenize
 
-_FORMAT = 3
+_FORMAT = 4
 _CHUNK = 200
 """Samples that a process looks at in one go."""
 _NAMED = 3
@@ -199,7 +199,7 @@ class _Look:
             if image not in known:
                 known[image] = _fault(image)
             if known[image]:
-                raise UserError(f"sample {sample.id}: broken image ({known[image]})")
+                raise broken(sample.id, known[image])
 
     def _check(self, step: StoredSample, join: ColumnJoin | None, found: Found) -> None:
         sampled, num_shortened = self._sampled(step), self.encoder.num_shortened
