@@ -16,6 +16,7 @@ from server.openai_reply import choice, header, usage
 from server.openai_request import ChatRequest
 from server.openai_stream import start_stream
 from server.prompt import Prompt, build_prompt, check_size
+from server.sampling import LEAST_TOP_P
 from server.service import GenerationRequest, Service
 from server.tool_form import described
 from server.wire_images import from_data_urls
@@ -71,7 +72,7 @@ def _generation_request(service: Service, body: ChatRequest) -> GenerationReques
     wanted_form = body.reply_form
     given = {
         "temperature": body.temperature,
-        "top_p": body.top_p,
+        "top_p": None if body.top_p is None else max(body.top_p, LEAST_TOP_P),
         "top_k": None if body.top_k is None else max(body.top_k, 0),
         "min_new_tokens": body.min_tokens,
         "seed": body.seed,
