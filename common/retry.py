@@ -64,7 +64,8 @@ class _Patience:
     """With an endpoint that fails."""
 
     def __init__(self, timeout_s: float, max_attempts: int):
-        self._left_s, self._num_left, self._num_failed = _ENOUGH * timeout_s, max_attempts, 0
+        self._timeout_s, self._left_s = timeout_s, _ENOUGH * timeout_s
+        self._num_left, self._num_failed = max_attempts, 0
         self.begin()
 
     def begin(self) -> None:
@@ -74,7 +75,7 @@ class _Patience:
     def pause_s(self, error: TransientError) -> float:
         """How long to wait before the next attempt, spread, so that many who ask don't return at once. Raises the error
         unless there is one."""
-        self._left_s -= time.monotonic() - self._began
+        self._left_s -= min(self._timeout_s, time.monotonic() - self._began)  # a busy machine adds to it
         self._num_left -= 1
         if self._num_left <= 0 or self._left_s < 0:
             raise error
