@@ -30,7 +30,7 @@ class TransientError(Exception):
 def retry(call: Callable[[], Result], timeout_s: float, max_attempts: int = MAX_ATTEMPTS) -> Result:
     """The result of `call`, each attempt of which ends within `timeout_s`; the last `TransientError` when each raised
     one, or they took too long together."""
-    patience = _Patience(timeout_s, max_attempts)
+    patience = _Patience(timeout_s, max_attempts, time.monotonic)
     while True:
         try:
             return call()
@@ -43,7 +43,7 @@ async def retry_async(
     call: Callable[[], Awaitable[Result]], timeout_s: float, max_attempts: int = MAX_ATTEMPTS
 ) -> Result:
     """As `retry`, for a coroutine function."""
-    patience = _Patience(timeout_s, max_attempts)
+    patience = _Patience(timeout_s, max_attempts, asyncio.get_running_loop().time)
     while True:
         try:
             return await call()
@@ -63,19 +63,20 @@ def retry_after_s(headers: Mapping[str, str], default: float = 0.0) -> float:
 class _Patience:
     """With an endpoint that fails."""
 
-    def __init__(self, timeout_s: float, max_attempts: int):
+    def __init__(self, timeout_s: float, max_attempts: int, clock: Callable[[], float]):
+        self._clock = clock
         self._timeout_s, self._left_s = timeout_s, _ENOUGH * timeout_s
         self._num_left, self._num_failed = max_attempts, 0
         self.begin()
 
     def begin(self) -> None:
         """An attempt begins."""
-        self._began = time.monotonic()
+        self._began = self._clock()
 
     def pause_s(self, error: TransientError) -> float:
         """How long to wait before the next attempt, spread, so that many who ask don't return at once. Raises the error
         unless there is one."""
-        self._left_s -= min(self._timeout_s, time.monotonic() - self._began)  # a busy machine adds to it
+        self._left_s -= min(self._timeout_s, self._clock() - self._began)  # a busy machine adds to it
         self._num_left -= 1
         if self._num_left <= 0 or self._left_s < 0:
             raise error

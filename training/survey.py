@@ -50,7 +50,7 @@ class Reading:
 
     def key(self, folder: Path) -> str:
         """A digest of all of it and of the samples in `folder`."""
-        files = [fingerprint(self.hf_files, kind) for kind in ("*.json", "*.jinja", "*.model")]
+        files = [fingerprint(self.hf_files, kind) for kind in ("*.json", "*.jinja", "*/*.jinja", "*.model")]
         columns = [self.join.signature] if self.join else []
         told = [_FORMAT, self.seq_len, self.image_num, self.reads, columns, files]
         told += [version("transformers"), version("tokenizers"), file_digest(folder / "manifest.json")]
