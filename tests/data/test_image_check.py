@@ -11,9 +11,9 @@ import pytest
 from common.errors import UserError
 from data.image_check import check_encoded, decoded
 from data.images import PNG
-from server.wire_images import from_data_urls
+from server.engine.model.wire_images import from_data_urls
 from tests.models.drawn_pictures import chunks_of, drawn, with_pixels, written
-from training.pictures import read_picture
+from training.samples.pictures import read_picture
 
 
 def flipped(content: bytes, rng: random.Random) -> bytes:
