@@ -23,9 +23,9 @@ from models.checkpoint.adapter_config import CONFIG_FILE
 from models.checkpoint.adapter_folder import PREFIX, WEIGHT_FILES, Adapter, LowRank
 from models.checkpoint.blueprint import blueprint
 from models.checkpoint.narrowing import Narrowing
+from models.checkpoint.row_moves import Move
 from models.family import Family
 from models.weight_table import JOINED_GATE, Weight, join_rows, language_projections
-from toolkits.model_checkpoints_convertor.row_moves import Move
 from toolkits.model_checkpoints_convertor.sources import Source, TorchDistParts
 from toolkits.model_checkpoints_convertor.torch_dist_weights import Entry, TorchDistReader, TorchDistWriter
 
