@@ -26,9 +26,9 @@ class OnlineConfig(TrainingOptions):
     """Folder of the run: the trainer reads its trajectories/ and writes its weights/, state/ and trainer/."""
     pretrain_checkpoint_path: Path
     """Megatron checkpoint of the policy to begin with: version 0 of the weights."""
-    api_localhost: str = ""
-    """The policy's server, as the collector names it (http://localhost:8080/predict): it is asked to take each version
-    in. Empty: weights are only published."""
+    api_localhost: tuple[str, ...] = ()
+    """The policy's servers, as the collector names them (http://localhost:8080/predict): they are asked to take each
+    version in. None: weights are only published."""
     algorithm: str = "grpo"
     """grpo or filtered_bc, or the module path of your own that makes its columns of rewards alone."""
     groups_per_step: Annotated[int, at_least(1)] = 8

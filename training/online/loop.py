@@ -75,7 +75,7 @@ class Trainer:
             self.fates.rewrite()
         identity = config.identity(self.training)
         self.writer = checkpoint.CheckpointWriter(self.training.checkpoint_path, identity, config.keep_last)
-        self.link = ServerLink(config.api_localhost if self.is_first else "", config.run)
+        self.links = [ServerLink(address, config.run) for address in config.api_localhost if self.is_first]
         self.publisher = WeightsPublisher(unwrap(self.model), self.kind, self.hf, config.run, config.keep_weights)
         self.reporter = OnlineReporter(self.training)
         source = GroupSource(config, self.reader, self.fates) if self.is_first else None
@@ -133,23 +133,29 @@ class Trainer:
     def publish(self) -> None:
         """A collective."""
         self.publisher.publish(self.version, self.training.hf_files)
-        self.link.take_in(self.version)
+        self._tell_servers()
 
     def publish_if_missing(self) -> None:
         """What a kill left undone, or the weights to begin with. A collective."""
         missing = [self.is_first and not self.config.run.version(self.version).exists()]
         torch.distributed.broadcast_object_list(missing)
         if missing[0]:
-            self.publisher.publish(self.version, self.training.hf_files)
-        self.link.take_in(self.version)
+            self.publish()
+        else:
+            self._tell_servers()
 
     def close(self) -> None:
         """At the end."""
         self.reporter.close()
         layout.finalize()
 
+    def _tell_servers(self) -> None:
+        for link in self.links:
+            link.take_in(self.version)
+
     def _wait(self) -> bool:
         """Between looks for groups, on the first rank; whether to go on."""
-        self.link.look(self.version)
+        for link in self.links:
+            link.look(self.version)
         time.sleep(_PAUSE_S)
         return not self.stop.received

@@ -16,7 +16,7 @@ _LOOK_S = 5.0
 
 
 class ServerLink:
-    """To one server; without an address it does nothing. It never ends the training: what fails is said, once."""
+    """To one server. It never ends the training: what fails is said, once."""
 
     def __init__(self, address: str, run: OnlineRun) -> None:
         self.address, self.run = address, run
@@ -25,10 +25,8 @@ class ServerLink:
         self._client = BoundedClient(timeout=_RELOAD_S, headers=headers, trust_env=False)
         self._looked_at, self._complaint = 0.0, ""
 
-    def take_in(self, version: int) -> bool:
-        """Have the server hold the newest `version`; whether it does now."""
-        if not self.address:
-            return False
+    def take_in(self, version: int) -> None:
+        """Have the server hold `version`, the newest."""
         self._looked_at = time.monotonic()
         folder = self.run.version(version)
         try:
@@ -37,9 +35,8 @@ class ServerLink:
                 self._reload(folder)
         except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
             self._complain(f"{self.address}: did not take in {folder} ({error or type(error).__name__})")
-            return False
-        self._complaint = ""
-        return True
+        else:
+            self._complaint = ""
 
     def look(self, version: int) -> None:
         """`take_in` every few seconds."""
