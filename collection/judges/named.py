@@ -25,9 +25,7 @@ def make_judge(
     Raises:
         UserError: flags that don't fit, or a task without the ground truth that the judge compares with.
     """
-    name = flags.judge_name
-    if name in _NEED_GROUND_TRUTH:
-        check_ground_truth(name, tasks)
+    check_judged(flags, tasks)
     judge, ledger = _make(flags, results_dir, key, tasks, own_servers)
     if judge is not None and flags.eval_noise:
         from collection.judges.noisy import NoisyJudge
@@ -98,6 +96,12 @@ def _make_model_judge(
     prompt = prompts.PAE if name == "pae" else prompts.WEBVOYAGER
     shown = prompts.Shown(flags.eval_imgs, flags.eval_trees)
     return VerdictJudge(name, endpoint, prompt, shown, flags.eval_votes), ledger
+
+
+def check_judged(flags: JudgeFlags, tasks: Sequence[Task]) -> None:
+    """Raise UserError for the first task that the judge these flags name has nothing to compare with."""
+    if flags.judge_name in _NEED_GROUND_TRUTH:
+        check_ground_truth(flags.judge_name, tasks)
 
 
 def check_ground_truth(judge: str, tasks: Sequence[Task]) -> None:
