@@ -11,11 +11,10 @@ from torch import distributed
 
 from data.online_run import read_group
 from training.collate import Collator, OptimizerStep, Share, TokenizedSample
-from training.columns import ColumnJoin
 from training.feed import PATIENCE, Replica
 from training.online.config import OnlineConfig
 from training.online.fates import Fates
-from training.online.group import DroppedGroupError, GroupReader, LearnableGroup, for_training, known_logprobs
+from training.online.group import DroppedGroupError, GroupReader, LearnableGroup, known_logprobs
 from training.online.window import takeable
 from training.packing import deal_out
 from training.share_bytes import from_bytes, to_bytes
@@ -86,9 +85,9 @@ class GroupSource:
 class LiveFeed:
     """Every rank takes together."""
 
-    def __init__(self, config: OnlineConfig, source: GroupSource | None, join: ColumnJoin, collator: Collator) -> None:
+    def __init__(self, config: OnlineConfig, source: GroupSource | None, collator: Collator) -> None:
         """`source`: on the first rank. A collective."""
-        self.config, self.source, self.join, self.collator = config, source, join, collator
+        self.config, self.source, self.collator = config, source, collator
         ranks = list(range(distributed.get_world_size()))
         group = distributed.new_group(ranks, timeout=PATIENCE, backend="gloo") if len(ranks) > 1 else None
         self.ranks = Replica(ranks, group)
@@ -113,7 +112,7 @@ class LiveFeed:
         steps = []
         for epoch in range(self.config.ppo_epochs):
             order = random.Random(f"{self.config.seed} {version} {epoch}").sample(samples, len(samples))
-            steps += list(_cut([for_training(sample, self.join) for sample in order], self.config.global_batch_size))
+            steps += list(_cut(order, self.config.global_batch_size))
         known = [sample for sample in samples if known_logprobs(sample) is not None]
         every = max(1, len(known) // (self.config.compared_samples or len(known) or 1))
         return steps, known[::every][: self.config.compared_samples or None]

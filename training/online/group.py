@@ -26,7 +26,8 @@ from training.tokenize_sample import tokenize
 @dataclasses.dataclass(frozen=True)
 class LearnableGroup:
     """`rewards`: of the rollouts that have one. `versions`: the lowest and the highest that replied. `samples` are
-    computed at the temperature that each was drawn at; those that weigh nothing are not among them."""
+    learned at the temperature that each was drawn at: at 1, imitating what was drawn below it would sharpen the policy
+    from version to version, whatever the rewards. Those that weigh nothing are not among them."""
 
     number: int
     task_id: str
@@ -76,6 +77,8 @@ class GroupReader:
         rewards = [one.outcome for one in trajectories]
         if not rewards:
             raise DroppedGroupError("invalid", "a fault ended every rollout, or nobody judged it")
+        if len(rewards) > 1 and max(rewards) == min(rewards):
+            raise DroppedGroupError("no spread", f"all of {len(rewards)} outcomes are {rewards[0]:g}", rewards)
         try:
             columns = self.algorithm.columns(trajectories)
         except UserError as error:
@@ -108,11 +111,6 @@ class GroupReader:
             raise UserError(
                 f"sample {fields['id']}: was drawn among the likeliest tokens only; give the collector --top_k 0"
             )
-
-
-def for_training(sample: TokenizedSample, join: ColumnJoin) -> TokenizedSample:
-    """At the temperature that the loss is of: that of the draw where it compares with it, else 1."""
-    return sample if join.reads_drawn else dataclasses.replace(sample, temperature=1.0)
 
 
 def known_logprobs(sample: TokenizedSample) -> torch.Tensor | None:

@@ -79,7 +79,7 @@ class Trainer:
         self.publisher = WeightsPublisher(unwrap(self.model), self.kind, self.hf, config.run, config.keep_weights)
         self.reporter = OnlineReporter(self.training)
         source = GroupSource(config, self.reader, self.fates) if self.is_first else None
-        self.feed = LiveFeed(config, source, self.reader.join, self.collator)
+        self.feed = LiveFeed(config, source, self.collator)
         self.clock = Clock(VisionMeter(unwrap(self.model)[0].vision_modules(), self.kind.vision_side(self.hf)))
 
     def _build(self) -> None:
