@@ -34,6 +34,7 @@ with unsearched():
     from models.checkpoint.adapter_folder import Adapter, check_language_only, read_adapter
     from models.checkpoint.narrowing import Narrowing, OutOfRange
     from models.checkpoint.output_folder import complete_folder
+    from models.checkpoint.peft_writer import write_peft_adapter
     from models.checkpoint.precision import record_precision
     from models.image_settings import ImageSettings
     from models.registry import NAMES
@@ -49,7 +50,6 @@ with unsearched():
         MergedSource,
         read_megatron_adapter,
         write_megatron_adapter,
-        write_peft_adapter,
     )
     from toolkits.model_checkpoints_convertor.original_llava import OriginalLlavaSource, find_original_llava
     from toolkits.model_checkpoints_convertor.sources import HfSource, OverlaidSource, Source, TorchDistSource

@@ -34,7 +34,7 @@ def main(arguments: list[str]) -> int:
     if is_critic(weights):
         raise UserError(f"{weights}: is a critic, not a policy; give the policy's checkpoint")
     check_model(training, training.hf_files)
-    check_adapters(weights, None)
+    check_adapters(weights, training.trainable.lora)
     check_sizes(training, ranks.per_host * config.host_num)
     _check_began(config)
     make_folder(config.run_dir / "trainer", "the folder of checkpoints")

@@ -72,8 +72,8 @@ class OnlineConfig(TrainingOptions):
 
     def check_together(self) -> None:
         super().check_together()
-        if self.lora_rank:
-            raise UserError("LORA_RANK: adapters alone are not published yet; train the model, or round by round")
+        if self.lora_rank and False in (self.freeze_vision, self.freeze_connector):
+            raise UserError("LORA_RANK: adapters alone are published; leave FREEZE_VISION and FREEZE_CONNECTOR out")
 
     @property
     def run(self) -> OnlineRun:

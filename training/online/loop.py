@@ -28,7 +28,7 @@ from training.optimization import Guard, build_optimizer, build_scheduler
 from training.parallel import Chunks, build_model, finish_param_sync, unwrap
 from training.pixel_queue import PixelQueue
 from training.stop import Stop
-from training.train import build_collator, build_encoder, report_kernels, start_or_resume, train_step
+from training.train import adapter_record, build_collator, build_encoder, report_kernels, start_or_resume, train_step
 from training.vision_meter import VisionMeter
 
 _PAUSE_S = 0.5
@@ -68,7 +68,7 @@ class Trainer:
         pretrained, hf_files = find_weights(config.pretrain_checkpoint_path)[0], self.training.hf_files
         self.state = checkpoint.TrainingState(
             *(unwrap(self.model), self.optimizer, self.scheduler, Guard(config.spike_factor), self.fates),
-            self.training.layout,
+            *(self.training.layout, adapter_record(self.training, pretrained)),
         )
         self.version = start_or_resume(self.training, self.state, pretrained, hf_files)
         if self.version == 0:
@@ -76,7 +76,9 @@ class Trainer:
         identity = config.identity(self.training)
         self.writer = checkpoint.CheckpointWriter(self.training.checkpoint_path, identity, config.keep_last)
         self.links = [ServerLink(address, config.run) for address in config.api_localhost if self.is_first]
-        self.publisher = WeightsPublisher(unwrap(self.model), self.kind, self.hf, config.run, config.keep_weights)
+        self.publisher = WeightsPublisher(
+            unwrap(self.model), self.kind, self.hf, config.run, config.keep_weights, self.training.trainable.lora
+        )
         self.reporter = OnlineReporter(self.training)
         source = GroupSource(config, self.reader, self.fates) if self.is_first else None
         self.feed = LiveFeed(config, source, self.collator)
