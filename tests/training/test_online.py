@@ -111,7 +111,7 @@ def test_published_weights_are_what_mg2hf_makes_of_the_checkpoint(undisturbed: P
 
 
 def test_adapters_alone_are_published_where_they_alone_learn(recorded: Path, megatron: Path, tmp_path: Path) -> None:
-    """Version 0 is the whole base; the others are PEFT's folders, tensors as mg2hf.sh makes them, and are gone on from."""
+    """Version 0 is the whole base; the others are PEFT folders with the tensors that mg2hf.sh makes, gone on from."""
     folder = copy_of(recorded, tmp_path / "run")
     (folder / "weights" / "000000").unlink()
     Trainer(folder, megatron, lora_rank=4, num_versions=1, lr=1e-3).finish()
