@@ -9,7 +9,6 @@ from typing import Any
 
 from torch import distributed
 
-from data.online_run import read_group
 from training.collate import Collator, OptimizerStep, Share, TokenizedSample
 from training.feed import PATIENCE, Replica
 from training.online.config import OnlineConfig
@@ -42,6 +41,7 @@ class GroupSource:
 
     def take(self, version: int, wait: Callable[[], bool]) -> list[LearnableGroup]:
         """The next groups for weights at `version`; `wait` is called between looks, and its False ends them all."""
+        self._drop_old(version)
         while len(self._ready) < self.config.groups_per_step:
             if not self._look(version) and not wait():
                 return []
@@ -53,10 +53,6 @@ class GroupSource:
         """Read the next group that can be taken; whether there was one."""
         begun = {number: path for number, path in self.config.run.groups().items() if number not in self.fates}
         complete = {number for number, path in begun.items() if (path / "group.json").exists()}
-        for number, group in list(self._ready.items()):
-            if version - group.versions[0] > self.config.oldest:
-                self._drop(version, number, DroppedGroupError("too old", f"begun at version {group.versions[0]}"))
-                del self._ready[number]
         numbers = takeable(begun, complete, self.config.look_ahead)
         for number in numbers:
             if number not in self._ready:
@@ -65,15 +61,22 @@ class GroupSource:
         return False
 
     def _read(self, version: int, number: int) -> None:
-        folder = self.config.run.group(number)
         try:
-            if (said := read_group(folder)) and version - said.versions[0] > self.config.oldest:
-                raise DroppedGroupError("too old", f"begun at version {said.versions[0]}")
-            self._ready[number] = self.reader.read(folder)
-            self.rewards += self._ready[number].rewards
+            group = self.reader.read(self.config.run.group(number))
         except DroppedGroupError as dropped:
-            self.rewards += dropped.rewards
             self._drop(version, number, dropped)
+            self.rewards += dropped.rewards
+        else:
+            self._ready[number] = group
+            self.rewards += group.rewards
+            self._drop_old(version)
+
+    def _drop_old(self, version: int) -> None:
+        for number, group in list(self._ready.items()):
+            if version - group.versions[0] > self.config.oldest:
+                del self._ready[number]
+                why = f"has replies of version {group.versions[0]}, more than {self.config.oldest} back"
+                self._drop(version, number, DroppedGroupError("too old", why))
 
     def _drop(self, version: int, number: int, dropped: DroppedGroupError) -> None:
         self.fates.add(number, version, dropped.fate)

@@ -38,7 +38,7 @@ def train_online(config: OnlineConfig) -> None:
     """Learn version after version, until stopped or all of `num_versions` are published."""
     trainer = Trainer(config)
     trainer.publish_if_missing()
-    while not config.num_versions or trainer.version < config.num_versions:
+    while not (trainer.is_complete or trainer.stop.requested()):
         batch = trainer.next_batch()
         if batch is None:
             break
@@ -97,6 +97,11 @@ class Trainer:
         image_encoder = self.kind.image_encoder(processor, self.hf)
         self.collator = build_collator(config, image_encoder, PixelQueue(config.num_workers))
         self.reader = GroupReader(self.algorithm, build_encoder(config, processor, image_encoder))
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all versions that were asked for are out."""
+        return 0 < self.config.num_versions <= self.version
 
     def next_batch(self) -> Batch | None:
         """Wait for it; None once this run is asked to stop. A collective."""
