@@ -38,7 +38,7 @@ from common.files import write_json
 from common.limits import Checked, at_least, between
 from data.turn_samples import sample_head
 from environments.browser.fleet import Fleet
-from environments.browser.page import Page, Viewport
+from environments.browser.page.page import Page, Viewport
 
 _OUTCOMES = ("success", "failure", "failure", "blocked", "invalid")
 _WORDS = "open the board and tell who wrote the review of a garden lamp in the shop near the station".split()
@@ -99,7 +99,7 @@ def _table(config: Config) -> list[dict[str, Any]]:
 
 def _measured(folder: Path, repeats: int) -> dict[str, Figure]:
     environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache")}
-    command = [sys.executable, "-m", "toolkits.viewer", str(folder / "many"), "--port", "0"]
+    command = [sys.executable, "-m", "viewer", str(folder / "many"), "--port", "0"]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         try:
             url = process.stdout.readline().split()[2]

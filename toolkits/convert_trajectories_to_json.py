@@ -40,8 +40,8 @@ from data.outcome import Verdict
 from data.trajectory import MAX_STEPS, Trajectory, is_complete, list_trajectories, read_trajectory
 from data.turn_samples import image_name, samples_of
 from data.whole_trajectory import join_steps
-from toolkits.sample_records import encode_record
-from toolkits.tree_tokens import TreeCutter
+from toolkits.shards.sample_records import encode_record
+from toolkits.trajectories.tree_tokens import TreeCutter
 
 _CHUNK = 8  # trajectories handed to a worker at a time
 _FILES = {

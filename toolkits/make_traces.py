@@ -29,7 +29,7 @@ from data.action import action_text
 from data.columns import ID, read_rows
 from data.trajectory import Trajectory, is_complete, list_trajectories, read_trajectory, split_folder_name
 from data.turn_samples import sample_id
-from toolkits.contact_sheet import contact_sheet
+from toolkits.trajectories.contact_sheet import contact_sheet
 
 Rows = dict[str, dict[str, Any]]
 

@@ -14,7 +14,7 @@ from data.trajectory import list_trajectories, read_trajectory
 from data.turn_samples import sample_id
 from models.processor import load_processor
 from models.registry import family
-from training.encoding import ConversationEncoder
+from models.tokens.encoding import ConversationEncoder
 
 _ROLES = {"human": "user", "gpt": "assistant"}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from common.errors import UserError
-from server.vision_language_model import LoadOptions, VisionLanguageModel
+from server.engine.model.vision_language_model import LoadOptions, VisionLanguageModel
 from tests.server.helpers import observation, running_server
 from tests.server.test_lora import save_adapter
 

@@ -11,13 +11,13 @@ from data.checkpoint_folder import IDENTITY_FILE, find_weights, is_critic, read_
 
 with unsearched():
     from models.registry import family
-    from training import torchrun
-    from training.command import set_published
     from training.config import parse_with_environment
-    from training.launch import check_model, check_sizes, ranks_of
+    from training.launch import torchrun
+    from training.launch.command import set_published
+    from training.launch.launch import check_model, check_sizes, ranks_of
+    from training.loop.stop import EXIT_CODE
     from training.modules.trainable import check_adapters
     from training.online.config import OnlineConfig
-    from training.stop import EXIT_CODE
 
 _PROGRAM = "train_online.sh"
 

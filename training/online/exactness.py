@@ -11,11 +11,11 @@ from collections.abc import Callable
 import torch
 
 from common.errors import UserError
-from training.collate import Collator, Share
+from training.critics.scoring import by_sample, holds_the_scores
+from training.data.collate import Collator, Share
+from training.loop.parallel import Chunks
+from training.loop.step import forward_only
 from training.online.group import known_logprobs
-from training.parallel import Chunks
-from training.scoring import by_sample, holds_the_scores
-from training.step import forward_only
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,14 +9,14 @@ from typing import Any
 
 from torch import distributed
 
-from training.collate import Collator, OptimizerStep, Share, TokenizedSample
-from training.feed import PATIENCE, Replica
+from training.data.collate import Collator, OptimizerStep, Share, TokenizedSample
+from training.data.feed import PATIENCE, Replica
+from training.data.packing import deal_out
+from training.data.share_bytes import from_bytes, to_bytes
 from training.online.config import OnlineConfig
 from training.online.fates import Fates
 from training.online.group import DroppedGroupError, GroupReader, LearnableGroup, known_logprobs
 from training.online.window import takeable
-from training.packing import deal_out
-from training.share_bytes import from_bytes, to_bytes
 
 
 @dataclasses.dataclass(frozen=True)

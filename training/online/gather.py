@@ -9,8 +9,8 @@ from megatron.core.dist_checkpointing.mapping import ShardedTensor, apply_factor
 from torch import distributed
 
 from models.weight_table import Weight
+from training.loop.parallel import sharded_weights
 from training.modules.vision_language import VisionLanguageModel
-from training.parallel import sharded_weights
 
 _Place = tuple[str, int | None]
 """A Megatron tensor: its key in a checkpoint, and its layer where it has one."""

@@ -13,14 +13,14 @@ from data.online_run import Fate, read_group
 from data.rewarded_step import RewardedStep
 from data.trajectory import Trajectory, read_trajectory
 from data.turn_samples import image_name, samples_of
+from models.tokens.encoding import ConversationEncoder
+from models.tokens.sampled import SampledReply
 from training.algorithms.algorithm import Algorithm
-from training.collate import TokenizedSample
-from training.columns import ColumnJoin
-from training.encoding import ConversationEncoder
-from training.experience import RewardedTrajectory, as_trajectory
-from training.pictures import FilePart
-from training.sampled import SampledReply
-from training.tokenize_sample import tokenize
+from training.data.collate import TokenizedSample
+from training.data.columns import ColumnJoin
+from training.data.tokenize_sample import tokenize
+from training.samples.experience import RewardedTrajectory, as_trajectory
+from training.samples.pictures import FilePart
 
 
 @dataclasses.dataclass(frozen=True)

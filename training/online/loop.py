@@ -13,9 +13,15 @@ from data.checkpoint_folder import find_weights
 from models.family import Family
 from models.processor import load_processor
 from models.registry import family
-from training import checkpoint, layout
-from training.clock import Clock
-from training.metrics import StepMetrics
+from training import layout
+from training.checkpoints import checkpoint
+from training.data.pixel_queue import PixelQueue
+from training.loop.clock import Clock
+from training.loop.metrics import StepMetrics
+from training.loop.optimization import Guard, build_optimizer, build_scheduler
+from training.loop.parallel import Chunks, build_model, finish_param_sync, unwrap
+from training.loop.stop import Stop
+from training.loop.vision_meter import VisionMeter
 from training.online.config import OnlineConfig
 from training.online.exactness import Difference, compare
 from training.online.fates import Fates
@@ -24,12 +30,7 @@ from training.online.group import GroupReader
 from training.online.publish import WeightsPublisher
 from training.online.report import OnlineReporter
 from training.online.server_link import ServerLink
-from training.optimization import Guard, build_optimizer, build_scheduler
-from training.parallel import Chunks, build_model, finish_param_sync, unwrap
-from training.pixel_queue import PixelQueue
-from training.stop import Stop
 from training.train import adapter_record, build_collator, build_encoder, report_kernels, start_or_resume, train_step
-from training.vision_meter import VisionMeter
 
 _PAUSE_S = 0.5
 

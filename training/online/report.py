@@ -11,7 +11,7 @@ from typing import Any
 from torch.utils.tensorboard import SummaryWriter
 
 from training.config import Config
-from training.metrics import StepMetrics, has_the_loss_first
+from training.loop.metrics import StepMetrics, has_the_loss_first
 from training.online.exactness import Difference
 
 

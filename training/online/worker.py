@@ -3,8 +3,8 @@
 from common.garbage import unsearched
 
 with unsearched():
-    from training import torchrun
     from training.config import parse_with_environment
+    from training.launch import torchrun
     from training.modules import kernels
     from training.online.config import OnlineConfig
 
