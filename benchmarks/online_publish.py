@@ -1,7 +1,7 @@
 """Publishing the weights of a living model against a plain copy of the same bytes, in turns.
 
-    python benchmarks/online_publish.py --work_dir DIR                 # 2 of a Llama-3.1-8B's 32 layers
-    python benchmarks/online_publish.py --work_dir DIR --num_layers 32 # all of it: 16 GB of memory, twice that of disk
+    python benchmarks/online_publish.py --work_dir DIR                 # 4 of a Llama-3.2-1B's 16 layers
+    python benchmarks/online_publish.py --work_dir DIR --num_layers 16 # all of it: 2.5 GB of memory, twice that of disk
 
 One process holds a model in bf16 with random weights. Each turn publishes a version as the trainer does, up to its
 rename, and copies the folder of that version; both are flushed to disk. The copy begins with its input in memory.
@@ -25,10 +25,10 @@ from models.checkpoint.output_folder import flush
 from models.registry import named
 from training.modules import kernels
 
-_LLAMA_8B = {
-    **{"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32},
+_LLAMA_1B = {
+    **{"model_type": "llama", "hidden_size": 2048, "intermediate_size": 8192, "num_attention_heads": 32},
     **{"num_key_value_heads": 8, "vocab_size": 128256, "max_position_embeddings": 131072, "rms_norm_eps": 1e-5},
-    **{"tie_word_embeddings": False, "rope_parameters": {"rope_type": "default", "rope_theta": 500000.0}},
+    **{"tie_word_embeddings": True, "rope_parameters": {"rope_type": "default", "rope_theta": 500000.0}},
 }
 
 
@@ -38,8 +38,8 @@ class Config:
 
     work_dir: Path
     """A folder on the disk that is measured; what is written there is removed."""
-    num_layers: int = 2
-    """Of the 8B's 32."""
+    num_layers: int = 4
+    """Of 16."""
     repeats: int = 5
     """Turns."""
 
@@ -55,7 +55,7 @@ def main(config: Config) -> None:
 
     kind, folder = named("llama"), config.work_dir / "published"
     folder.mkdir(parents=True)
-    write_json(folder / "config.json", {**_LLAMA_8B, "num_hidden_layers": config.num_layers})
+    write_json(folder / "config.json", {**_LLAMA_1B, "num_hidden_layers": config.num_layers})
     hf = kind.read_config(folder)
     torch_dist.initialize_alone()
     form = layout.Layout(bf16=True)

@@ -17,7 +17,7 @@ fi
 
 trap 'kill $(jobs -p) 2> /dev/null; wait' EXIT
 export OMP_NUM_THREADS=1
-ALGORITHM=${ALGORITHM:-filtered_bc} LR=${LR:-2e-4} PPO_EPOCHS=${PPO_EPOCHS:-2} GLOBAL_BATCH_SIZE=${GLOBAL_BATCH_SIZE:-8} \
+ALGORITHM=${ALGORITHM:-filtered_bc} LR=${LR:-2e-4} PPO_EPOCHS=${PPO_EPOCHS:-1} GLOBAL_BATCH_SIZE=${GLOBAL_BATCH_SIZE:-8} \
     bash training/train_online.sh --run_dir "$RUN" --pretrain_checkpoint_path "$RUN/warm_start/IL/training/checkpoint/IL" \
     --api_localhost "$SERVER" --groups_per_step "$GROUPS_PER_STEP" --tp 1 --dp 1 --pr fp32 --ac none --seq_len 4096 \
     --image_num 1 --batch_size 2 --adam_beta2 0.95 --num_workers 0 |& tee -a "$RUN/logs/trainer.log" &
@@ -26,5 +26,5 @@ python server/hf_online_server.py --model_name_or_path "$RUN/weights/000000" --p
     --max_batch_size 16 --max_new_tokens 128 >> "$RUN/logs/server.log" 2>&1 &
 python collection/pool.py --run_dir "$RUN" --api_localhost "$SERVER" --headless --group_size 6 \
     --groups_per_step "$GROUPS_PER_STEP" --max_lag 2 --max_iter 8 --max_attached_imgs 1 --num_sessions 12 --judge oracle \
-    --temperature 0.6 --top_k 0 --seed 0 >> "$RUN/logs/pool.log" 2>&1 &
+    --temperature 0.8 --top_k 0 --seed 0 >> "$RUN/logs/pool.log" 2>&1 &
 wait -n  # whichever ends first ends all; each goes on when this is started again
