@@ -19,7 +19,7 @@ from data.action import (
     Wait,
 )
 from data.point_action import AnyAction, PointAction
-from environments.browser.aim import TRIES, Aim, GoneError, aim, disarm, drag, press
+from environments.browser.aim import TRIES, Aim, GoneError, aim, disarm, drag, failure, press
 from environments.browser.at_points import act_at
 from environments.browser.cdp import RefusedError
 from environments.browser.effects import where_it_leads
@@ -30,7 +30,7 @@ from environments.browser.page import Page, script
 from environments.browser.scrolling import scroll
 from environments.browser.settle import settle
 from environments.browser.tree import AXNode
-from environments.browser.widgets import choose, choose_another, give_file, list_files, slide
+from environments.browser.widgets import choose, choose_another, give_file, list_files, offer, slide
 from environments.environment import Observation
 
 WAIT_S = 2.0  # `Wait` on a page where nothing moves; what loads by itself was waited for before
@@ -96,7 +96,9 @@ async def _carry_out(action: Action, page: Page, scene: Scene) -> str:
 @_carry_out.register
 async def _(action: Click, page: Page, scene: Scene) -> str:
     node, aimed = await _aim(page, scene, action.label)
-    if aimed.tag == "select" and not aimed.listbox:  # its menu is drawn outside the page; the options are in the tree
+    if aimed.tag == "select" and not aimed.listbox and "mark" in node:  # its menu is drawn outside the page
+        return f"This {await offer(page, node)}"
+    if aimed.tag == "select" and not aimed.listbox:
         return "The options of this menu are listed below it: click one, or type its text into the menu."
     if aimed.tag == "option" and not aimed.listbox:
         return await choose(page, node, None)
@@ -190,4 +192,6 @@ async def _aim(page: Page, scene: Scene, label: int) -> tuple[AXNode, Aim]:
             shown = ""
         node = again
     await disarm(page)
+    if shown and not page.closed:
+        raise failure(f'The element reads "{shown}" by now; nothing was done.')
     raise GoneError

@@ -21,10 +21,9 @@ from environments.browser.keyboard import chord
 from environments.browser.page import Page, script
 from environments.browser.pointer import click, drag, hover, wheel
 from environments.browser.settle import settle
-from environments.browser.widgets import choose, give_file, list_files, tell_chosen
+from environments.browser.widgets import choose, give_file, list_files, tell_chosen, told_choices
 from environments.faults import PageError
 
-MAX_CHOICES = 30
 _POINTED, _FOCUSED = -2, -3  # where `at_point.js` and `focused.js` keep what they found
 
 
@@ -78,8 +77,7 @@ async def _press(page: Page, node: Params, action: ClickAt) -> str:
 def _outside(found: Params, upload_dir: Path | None) -> str:
     """What to say of an element that would open something outside of the page, "" of others."""
     if (choices := found["choices"]) is not None:
-        more = f" and {len(choices) - MAX_CHOICES} more" if len(choices) > MAX_CHOICES else ""
-        return f"is a menu; type one of its choices: {'; '.join(choices[:MAX_CHOICES])}{more}."
+        return told_choices(choices)
     if found["type"] == "file":
         return f"takes a file. {list_files(upload_dir)}"
     if found["type"] == "color":

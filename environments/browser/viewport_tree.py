@@ -10,7 +10,7 @@ from common.cut_text import left_out
 from environments.browser.frame_views import FrameView
 from environments.browser.layout import Region
 from environments.browser.page import Page, script
-from environments.browser.tree import MAX_OPTIONS, AXNode
+from environments.browser.tree import MAX_OPTIONS, AXNode, with_more_options
 
 MAX_NODES = 1500  # in view; the tree prints 301
 MAX_NAMED_TEXT = 10_000  # characters of a text that the browser names itself
@@ -30,7 +30,8 @@ async def read_viewport(page: Page, view: FrameView) -> tuple[list[AXNode], Regi
     named = {index: answer["nodes"][0] for index, answer in zip(asked, answers, strict=True)}
     nodes: list[AXNode] = []
     for index, entry in enumerate(entries):
-        nodes.append({**(named.get(index) or _long(entry, nodes)), "nodeId": str(index), "childIds": []})
+        node = {**(named.get(index) or _long(entry, nodes)), "nodeId": str(index), "childIds": []}
+        nodes.append(with_more_options(node, entry["more"]) if entry.get("more") else node)
         if index:
             nodes[entry["parent"]]["childIds"].append(str(index))
     boxes = {

@@ -18,7 +18,7 @@ _STALE = "elcano: another world"
 _REVEAL = "function () { elcano.reveal(this); }"
 SHARED = ";".join(
     f"({(Path(__file__).parent / name).read_text(encoding='utf-8').rstrip()})()"
-    for name in ("world.js", "stand_ins.js", "guard.js")
+    for name in ("world.js", "stand_ins.js", "rows.js", "guard.js")
 )
 """Makes what our scripts share; run where it is already there, it does nothing."""
 
