@@ -64,6 +64,15 @@ def free_port(preferred: int = 0, host: str = "127.0.0.1") -> int:
         return probe.getsockname()[1]
 
 
+def no_answer(port: int) -> str:
+    """Why nothing answers at this port of this machine, "" where something does."""
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=5).close()
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
+
+
 def num_cores() -> int:
     """Cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import socket
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
@@ -10,14 +9,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from common.errors import UserError
-from common.processes import served
+from common.processes import no_answer, served
 from data.task import SITES_PORT, Task
 from environments.browser.config import BrowserConfig
 from environments.browser.environment import BrowserEnvironment
-from environments.browser.gate import Gate
-from environments.browser.page import Page
+from environments.browser.gate.gate import Gate
+from environments.browser.gate.url_policy import UrlPolicy
+from environments.browser.page.page import Page
 from environments.browser.storage_state import check_storage_states, restore
-from environments.browser.url_policy import UrlPolicy
 from environments.command import run_reset_command
 from environments.environment import Environment, Observation, Open
 from environments.faults import PageError
@@ -116,7 +115,7 @@ class WebsiteEnvironment(BrowserEnvironment):
 @contextlib.contextmanager
 def served_again(module: str, port: int) -> Iterator[None]:
     """Websites of `python -m module` at this port of this machine, unless they answer there already."""
-    with served(module, port) if _no_answer(port) else contextlib.nullcontext():
+    with served(module, port) if no_answer(port) else contextlib.nullcontext():
         yield
 
 
@@ -124,17 +123,8 @@ def check_embedded_sites(tasks: Sequence[Task]) -> None:
     """Raise UserError unless something listens where tasks on `<site>.localhost` begin."""
     addresses = [urlsplit(task.web) for task in tasks]
     for port in {address.port or 80 for address in addresses if (address.hostname or "").endswith(".localhost")}:
-        if error := _no_answer(port):
+        if error := no_answer(port):
             raise UserError(
                 f"no websites answer on port {port} ({error}); start them by python -m environments.sites "
                 f"--port {port}, or tell by --sites_port where they are"
             )
-
-
-def _no_answer(port: int) -> str:
-    """Why nothing answers at this port of this machine, "" where something does."""
-    try:
-        socket.create_connection(("127.0.0.1", port), timeout=5).close()
-    except OSError as error:
-        return error.strerror or str(error)
-    return ""

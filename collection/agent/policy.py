@@ -34,7 +34,11 @@ class UnansweredError(PolicyError):
 
 
 class ServerDeadError(UserError):
-    """The server answers nobody; the run cannot go on."""
+    """The server answers nobody, or refuses everybody; the run cannot go on."""
+
+
+class ServerSilentError(ServerDeadError):
+    """It answers nobody; perhaps it is started again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +142,7 @@ class Retries:
         self.failed.add(host if is_refusal and host and not is_loopback(host) else len(self.failed))
         if len(self.failed) >= MAX_FAILED_REPLIES:
             fault = "refuses requests" if is_refusal else "does not answer"
-            raise ServerDeadError(
+            raise (ServerDeadError if is_refusal else ServerSilentError)(
                 f"the model server at {self.address} {fault} ({error}); "
                 "put it right and run the same command again: what is complete is kept"
             ) from None

@@ -74,15 +74,20 @@ class PredictPolicy:
 
     async def weights_version(self) -> str:
         """Of what the servers hold; "" where they do not say. `UserError` where they hold different weights."""
+        found = await self.weights_versions()
+        if len(found) > 1:
+            raise UserError(f"{self.name}: these servers hold different weights ({', '.join(sorted(found))})")
+        return found.pop()
+
+    async def weights_versions(self) -> set[str]:
+        """What each of the servers holds, "" for one that does not say."""
         found = set()
         for url in self.urls:
             try:
                 found.add(str((await self._client.get(urljoin(url, "health"))).json()["weights_version"]))
             except (httpx.HTTPError, ValueError, KeyError, TypeError):
                 found.add("")
-        if len(found) > 1:
-            raise UserError(f"{self.name}: these servers hold different weights ({', '.join(sorted(found))})")
-        return found.pop()
+        return found
 
     async def close(self) -> None:
         await self._client.aclose()

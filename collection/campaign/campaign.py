@@ -6,26 +6,23 @@ Any number of collectors may work on one output folder; a lease on each task kee
 """
 
 import asyncio
-import contextlib
 import dataclasses
 import shutil
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from collection.agent.policy import Policy
 from collection.campaign.accounting import check_action_space, note_tasks
 from collection.campaign.arriving import remove_left
 from collection.campaign.backends import Backends
-from collection.campaign.lease import Leases, leases
-from collection.campaign.options import downloads_of, make_pace, make_policy, num_sessions
-from collection.campaign.pacing import Pace
+from collection.campaign.collectors import collectors
+from collection.campaign.lease import leases
+from collection.campaign.options import downloads_of, make_pace, make_policy
 from collection.campaign.progress import CampaignProgress
 from collection.campaign.schedule import Schedule
-from collection.campaign.taking import Collector, Join, LostError, NeverTakenError, Taker, Try
+from collection.campaign.taking import Collector, Join, LostError, NeverTakenError, Try
 from collection.config.commands import CollectionConfig
 from collection.judges import Judge
 from collection.judges.judging import is_judge_fault, is_unclear, judge_once
@@ -68,13 +65,13 @@ async def collect(
         await policy.check()
         with leases(config.output_dir) as held:
             remove_left(config.output_dir, held)
-            async with _collectors(config, world, tasks, policy, pace, held, progress.say) as join:
+            async with collectors(config, world, tasks, policy, pace, held, progress.say) as join:
                 note_tasks(config.output_dir, tasks)
                 schedule = Schedule(tasks, held, config.site_concurrency)
                 await Campaign(config, world, schedule, runs, judge, join, progress, all_tries).run()
     except Exception as error:
         if isinstance(error, FullDiskError) or full_disk_error(error):
-            raise _full(config.output_dir, error) from error
+            raise full(config.output_dir, list_trajectories(config.output_dir), error) from error
         raise
     except asyncio.CancelledError:  # Ctrl-C
         print(
@@ -87,42 +84,13 @@ async def collect(
         await policy.close()
 
 
-def _full(output_dir: Path, error: Exception) -> UserError:
-    kept = sum(map(is_complete, list_trajectories(output_dir)))
+def full(output_dir: Path, folders: Iterable[Path], error: Exception) -> UserError:
+    """What to say when the disk is full; `folders` are the trajectories."""
+    kept = sum(map(is_complete, folders))
     return FullDiskError(
         f"{output_dir}: {why_full(error)}; {kept} complete trajectories are kept there. "
         "Make room, and the same command goes on"
     )
-
-
-def _collectors(
-    config: CollectionConfig,
-    world: World,
-    tasks: Sequence[Task],
-    policy: Policy,
-    pace: Pace,
-    held: Leases,
-    say: Callable[[str], None],
-) -> AbstractAsyncContextManager[Join]:
-    """This process, or the nodes of a cluster."""
-    if not config.ray_address:
-        return _this_process(config, world, tasks, policy, pace)
-    from collection.nodes.driver import on_nodes  # Ray is there only where it is wanted
-
-    return on_nodes(config, world, tasks, pace, held, say)
-
-
-@contextlib.asynccontextmanager
-async def _this_process(
-    config: CollectionConfig, world: World, tasks: Sequence[Task], policy: Policy, pace: Pace
-) -> AsyncIterator[Join]:
-    sessions = min(num_sessions(config), len(tasks))
-    async with world.environments(tasks, sessions) as open_environment:
-
-        async def join(add: Callable[[Collector], None]) -> None:
-            add(Taker(config, policy, open_environment, pace, sessions))
-
-        yield join
 
 
 @dataclass

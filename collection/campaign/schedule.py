@@ -18,7 +18,8 @@ POLL_S = 1.0  # how soon it is noticed that another collector finished a task, o
 
 @dataclass
 class Schedule:
-    """Use `take` and `done` in pairs. `most_per_site`: sessions on one website at the same time, 0 for any number."""
+    """Use `take` or `pick`, and `done`, in pairs. `most_per_site`: sessions on one website at the same time, 0 for any
+    number."""
 
     tasks: Sequence[Task]
     leases: Leases
@@ -31,20 +32,32 @@ class Schedule:
         self._next_number = 0
         self._changed = asyncio.Condition()
         for task in self.tasks:
-            self._put(task)
+            self.put(task)
 
     async def take(self) -> Task | None:
         """The next task that may begin; waits for one, and returns None when all are done: one that was begun may come
         back."""
         async with self._changed:
             while not self._is_finished():
-                if task := self._pick():
+                if task := self.pick():
                     return task
                 try:
                     async with asyncio.timeout(POLL_S):
                         await self._changed.wait()
                 except TimeoutError:
                     continue
+        return None
+
+    def put(self, task: Task) -> None:
+        """One more, which comes after the others of its website."""
+        self._queues.setdefault(_group(task), deque()).append((self._next_number, task))
+        self._next_number += 1
+
+    def pick(self) -> Task | None:
+        """The first task in order among those that may begin now, without waiting for any."""
+        for group in sorted(self._queues, key=lambda name: self._queues[name][0][0]):
+            if task := self._pick_from(group):
+                return task
         return None
 
     async def finished(self) -> None:
@@ -62,22 +75,11 @@ class Schedule:
                 self.leases.give_back(_backend_key(group))
             self.leases.give_back(task.id)
             if again:
-                self._put(task)
+                self.put(task)
             self._changed.notify_all()
 
     def _is_finished(self) -> bool:
         return not self._queues and not self._busy.total()
-
-    def _put(self, task: Task) -> None:
-        self._queues.setdefault(_group(task), deque()).append((self._next_number, task))
-        self._next_number += 1
-
-    def _pick(self) -> Task | None:
-        """The first task in order among those that may begin now."""
-        for group in sorted(self._queues, key=lambda name: self._queues[name][0][0]):
-            if task := self._pick_from(group):
-                return task
-        return None
 
     def _pick_from(self, group: str) -> Task | None:
         queue = self._queues[group]

@@ -35,11 +35,13 @@ MAX_FAULTS = 5  # in a row, of the browser or of websites on this machine: then 
 @dataclass(frozen=True)
 class Try:
     """The `run`-th try of a task, None where there is but one. `contaminated_by` is the task that may have changed what
-    this one finds, or ""."""
+    this one finds, or "". `group` is the number of the tries that it is compared with, where a task has several such
+    groups: no two of them share random numbers."""
 
     task: Task
     run: int | None = None
     contaminated_by: str = ""
+    group: int | None = None
 
     @property
     def name(self) -> str:
@@ -104,7 +106,8 @@ class Taker:
 
     async def _take(self, session: int, wanted: Try, folder: Path, downloads: Path) -> Taken:
         task, run = wanted.task, wanted.run
-        seed = None if self.config.seed is None else derive_seed(self.config.seed, task.id, run)
+        group = () if wanted.group is None else (wanted.group,)
+        seed = None if self.config.seed is None else derive_seed(self.config.seed, task.id, run, *group)
         writer: TrajectoryWriter | None = None
         environment: Environment | None = None
         try:

@@ -51,6 +51,38 @@ class ExplorationConfig(CollectionConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PoolConfig(CollectionConfig):
+    """Flags of `pool.py`."""
+
+    run_dir: Path
+    """Folder of the online run. Tasks are those of its tasks.jsonl, which may be appended to; groups go to its
+    trajectories/, and its weights/ says which version of the policy is the newest."""
+    group_size: Annotated[int, between(1, 64)] = 6
+    """Rollouts of a task that are compared with each other."""
+    groups_per_step: Annotated[int, at_least(1)] = 8
+    """Groups that the trainer learns from before it publishes a version; the trainer's flag of this name."""
+    max_lag: Annotated[int, at_least(0)] = 2
+    """Versions that may be published before the trainer comes to a group; 0: it learns from the newest version alone,
+    and waits for it."""
+    look_ahead: Annotated[int, at_least(1)] | None = None
+    """Groups that may begin while an older one is not complete. Default: (max_lag + 1) * groups_per_step."""
+    num_groups: Annotated[int, at_least(1)] | None = None
+    """End when so many groups are complete, those of earlier starts included. None: never."""
+
+    @property
+    def most_ahead(self) -> int:
+        """`look_ahead`, or what stands in for it."""
+        return self.look_ahead or (self.max_lag + 1) * self.groups_per_step
+
+    def check_together(self) -> None:
+        super().check_together()
+        if self.judge == "none":
+            raise UserError("--judge none: without a judge there is no reward; leave it out, or name one")
+        if self.ray_address:
+            raise UserError("--ray_address: the pool collects on this machine alone; leave it out")
+
+
+@dataclass(frozen=True, kw_only=True)
 class CandidatesConfig(SamplingRequest):
     """Flags of `sample_candidates.py`."""
 
@@ -63,7 +95,7 @@ class CandidatesConfig(SamplingRequest):
     num_candidates: Annotated[int, between(2, 64)] = 16
     """N of a step, with the action that was taken."""
     action_space: str = NUMBERS
-    """How the policy says what it does, as when the trajectories were collected (docs/action_spaces.md)."""
+    """How the policy says what it does, as when the trajectories were collected (docs/reference/action_spaces.md)."""
     num_sessions: Annotated[int, at_least(1)] = 16
     """Samples that are asked about at the same time."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from collection.config.judging import JudgeFlags
 from collection.endpoints.keys import endpoint_key
 from collection.judges import Judge
-from collection.judges.ledger import PRICES, Budget, Ledger
+from collection.judges.endpoint.ledger import PRICES, Budget, Ledger
 from common.errors import UserError
 from data.task import Task
 
@@ -25,9 +25,7 @@ def make_judge(
     Raises:
         UserError: flags that don't fit, or a task without the ground truth that the judge compares with.
     """
-    name = flags.judge_name
-    if name in _NEED_GROUND_TRUTH:
-        check_ground_truth(name, tasks)
+    check_judged(flags, tasks)
     judge, ledger = _make(flags, results_dir, key, tasks, own_servers)
     if judge is not None and flags.eval_noise:
         from collection.judges.noisy import NoisyJudge
@@ -65,11 +63,11 @@ def _make(
 def _make_model_judge(
     flags: JudgeFlags, results_dir: Path, key: str, own_servers: Sequence[str]
 ) -> tuple[Judge, Ledger]:
-    from collection.judges import prompts  # these import the openai package, which takes a second
-    from collection.judges.endpoint import Endpoint
-    from collection.judges.reply_cache import ReplyCache
+    from collection.judges.endpoint.endpoint import Endpoint
+    from collection.judges.endpoint.reply_cache import ReplyCache
     from collection.judges.step_judge import StepJudge
     from collection.judges.verdict_judge import VerdictJudge
+    from collection.judges.verdicts import prompts  # these import the openai package, which takes a second
     from collection.judges.webarena import WebArenaJudge
 
     name = flags.judge_name
@@ -98,6 +96,12 @@ def _make_model_judge(
     prompt = prompts.PAE if name == "pae" else prompts.WEBVOYAGER
     shown = prompts.Shown(flags.eval_imgs, flags.eval_trees)
     return VerdictJudge(name, endpoint, prompt, shown, flags.eval_votes), ledger
+
+
+def check_judged(flags: JudgeFlags, tasks: Sequence[Task]) -> None:
+    """Raise UserError for the first task that the judge these flags name has nothing to compare with."""
+    if flags.judge_name in _NEED_GROUND_TRUTH:
+        check_ground_truth(flags.judge_name, tasks)
 
 
 def check_ground_truth(judge: str, tasks: Sequence[Task]) -> None:

@@ -10,7 +10,7 @@ from common.errors import UserError
 from common.processes import served
 from data.task import Task, move_sites, read_tasks, write_tasks
 from environments.browser.fleet import Fleet
-from environments.browser.settle import settle
+from environments.browser.page.settle import settle
 from environments.miniwob.app import HOST, SOLVED, address, html_folder, task_names
 from environments.websites import STATE_PATH, Websites, served_again
 
@@ -26,11 +26,13 @@ class World(Websites):
         env_tasks: names such as click-test; none: all.
         env_seeds: what decides everything on a page.
         kept_tasks: a task file that keeps what was read from the pages; None: they are read again.
+        test_file: tasks that were read from the pages before, in the place of these.
     """
 
     env_tasks: tuple[str, ...] = ()
     env_seeds: tuple[int, ...] = (0,)
     kept_tasks: Path | None = None
+    test_file: Path | None = None
 
     def __post_init__(self) -> None:
         self._port: int | None = None
@@ -54,6 +56,8 @@ class World(Websites):
             yield
 
     async def tasks(self) -> list[Task]:
+        if self.test_file is not None:
+            return move_sites(read_tasks(self.test_file), self.port)
         known = task_names()
         if unknown := set(self.env_tasks) - set(known):
             raise UserError(

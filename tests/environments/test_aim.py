@@ -9,9 +9,9 @@ import pytest
 
 from data.action import ActionError, Drag
 from data.point_action import Write
-from environments.browser.actions import act
-from environments.browser.aim import aim, press
-from environments.browser.observe import observe
+from environments.browser.acting.actions import act
+from environments.browser.acting.aim import aim, press
+from environments.browser.observation.observe import observe
 from tests.environments import points, website
 from tests.environments.conftest import OneBrowser
 from tests.environments.steps import click, do, write

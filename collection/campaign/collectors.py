@@ -1,0 +1,44 @@
+"""Who takes the trajectories of a run: this process, or the nodes of a cluster."""
+
+import contextlib
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+
+from collection.agent.policy import Policy
+from collection.campaign.lease import Leases
+from collection.campaign.options import num_sessions
+from collection.campaign.pacing import Pace
+from collection.campaign.taking import Collector, Join, Taker
+from collection.config.commands import CollectionConfig
+from data.task import Task
+from environments.world import World
+
+
+def collectors(
+    config: CollectionConfig,
+    world: World,
+    tasks: Sequence[Task],
+    policy: Policy,
+    pace: Pace,
+    held: Leases,
+    say: Callable[[str], None],
+) -> AbstractAsyncContextManager[Join]:
+    """As `config` says."""
+    if not config.ray_address:
+        return this_process(config, world, tasks, policy, pace, min(num_sessions(config), len(tasks)))
+    from collection.nodes.driver import on_nodes  # Ray is there only where it is wanted
+
+    return on_nodes(config, world, tasks, pace, held, say)
+
+
+@contextlib.asynccontextmanager
+async def this_process(
+    config: CollectionConfig, world: World, tasks: Sequence[Task], policy: Policy, pace: Pace, sessions: int
+) -> AsyncIterator[Join]:
+    """With so many sessions."""
+    async with world.environments(tasks, sessions) as open_environment:
+
+        async def join(add: Callable[[Collector], None]) -> None:
+            add(Taker(config, policy, open_environment, pace, sessions))
+
+        yield join
