@@ -1,6 +1,6 @@
 """What `--ray_address` costs a collection on one machine: steps/s against the plain collector's, in turns.
 
-    python -m benchmarks.collection_nodes --output docs/collection_nodes.json
+    python -m benchmarks.collection_nodes --output docs/results/collection_nodes.json
 
 Both take the same embedded tasks with the embedded teacher, which answers at once, so browsers are what bounds them.
 Counted are the steps of trajectories that were complete between a tenth and nine tenths of the tasks: neither Ray's

@@ -16,11 +16,11 @@ from benchmarks.seeds_step import SeedSession, SeedsStep
 from benchmarks.usage import cpu_s, pss_mb
 from common.errors import UserError
 from data.action import Click
-from environments.browser.actions import act
+from environments.browser.acting.actions import act
 from environments.browser.fleet import Fleet
-from environments.browser.observe import observe
-from environments.browser.page import Page, Viewport
-from environments.browser.settle import settle
+from environments.browser.observation.observe import observe
+from environments.browser.page.page import Page, Viewport
+from environments.browser.page.settle import settle
 
 SEEDS = {
     "owv": SeedsStep(marks=False, tree=True),

@@ -1,14 +1,14 @@
 """One rank of a training step without its GPU: the trainer's own code on fake tensors and a fake process group.
 
-    python -m benchmarks.fake_rank '{"checkpoint": "training/shapes/idefics2-8b", "rank": 0, "world_size": 8,
+    python -m benchmarks.fake_rank '{"checkpoint": "training/memory/shapes/idefics2-8b", "rank": 0, "world_size": 8,
                                      "options": {"tp": 8}}'
 
 prints what `RankMemory` holds as JSON. Fake tensors have shapes and no memory, so an 8B model is built and stepped in a
 minute; the idea is torchtitan's (`estimation.py`). Every storage is counted while it lives. The devices are the
 CPU's, through `training.modules.cpu_adaptor`; where a GPU has a fused kernel and the CPU has none (RMSNorm, SwiGLU,
 attention within a window), a stand-in keeps what that kernel keeps. What depends on data is given: all patches of a
-screenshot are real ones, and `training.activations.num_labeled` tokens have a label. What an allocator loses between
-its blocks is not seen.
+screenshot are real ones, and `training.memory.activations.num_labeled` tokens have a label. What an allocator loses
+between its blocks is not seen.
 
 A process runs one rank and ends: this module replaces functions of PyTorch for fake tensors.
 """
@@ -36,18 +36,18 @@ from torch.utils._pytree import tree_leaves  # noqa: E402
 from benchmarks.live_bytes import LiveBytes  # noqa: E402
 from models.registry import family, family_of  # noqa: E402
 from training import layout  # noqa: E402
-from training.activations import num_labeled  # noqa: E402
 from training.algorithms.algorithm import BatchColumns  # noqa: E402
 from training.algorithms.sft import Sft  # noqa: E402
-from training.collate import MicroBatch  # noqa: E402
 from training.config import Config  # noqa: E402
+from training.data.collate import MicroBatch  # noqa: E402
+from training.data.pixel_queue import LazyImages  # noqa: E402
+from training.loop.objective import Objective  # noqa: E402
+from training.loop.optimization import Guard, build_optimizer, build_scheduler, guarded_step  # noqa: E402
+from training.loop.parallel import Chunks, build_model, unwrap  # noqa: E402
+from training.loop.step import forward_backward  # noqa: E402
+from training.memory.activations import num_labeled  # noqa: E402
 from training.modules import attention as language_attention  # noqa: E402
 from training.modules.batching import Images, image_share  # noqa: E402
-from training.objective import Objective  # noqa: E402
-from training.optimization import Guard, build_optimizer, build_scheduler, guarded_step  # noqa: E402
-from training.parallel import Chunks, build_model, unwrap  # noqa: E402
-from training.pixel_queue import LazyImages  # noqa: E402
-from training.step import forward_backward  # noqa: E402
 
 
 @dataclasses.dataclass(frozen=True)

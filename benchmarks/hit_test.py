@@ -18,13 +18,13 @@ from benchmarks.collection_site import Site
 from benchmarks.figures import Figure, plain, watched
 from common import cli
 from common.files import write_json
-from environments.browser import pointer
-from environments.browser.aim import aim, press
-from environments.browser.cdp import Params
+from environments.browser.acting import pointer
+from environments.browser.acting.aim import aim, press
+from environments.browser.chromium.cdp import Params
 from environments.browser.fleet import Fleet
-from environments.browser.frame_place import place_of
-from environments.browser.page import Page, Viewport
-from environments.browser.settle import settle
+from environments.browser.observation.frame_place import place_of
+from environments.browser.page.page import Page, Viewport
+from environments.browser.page.settle import settle
 
 _CENTER = (
     "function () { const box = this.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2] }"

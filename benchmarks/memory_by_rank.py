@@ -1,6 +1,6 @@
 """Memory and traffic of every rank of an 8-GPU run, without a GPU, held against `--dry_run`.
 
-    python -m benchmarks.memory_by_rank                  # one rank of each kind, into docs/memory_by_rank.json
+    python -m benchmarks.memory_by_rank                  # one rank of each kind, into docs/results/memory_by_rank.json
     python -m benchmarks.memory_by_rank --ranks all      # all 8 of each layout
 
 idefics2-8b at full width and depth with the published values: rows of 8192 tokens, 3 screenshots, full recomputation,
@@ -22,12 +22,12 @@ from common.errors import UserError
 from common.files import write_json
 from common.tables import Table, print_table
 from models.registry import family
-from training.activations import activation_bytes
 from training.config import Config as TrainConfig
-from training.memory import plan
+from training.memory.activations import activation_bytes
+from training.memory.per_gpu import plan
 from training.modules.batching import image_share
 
-SHAPE = Path(__file__).resolve().parent.parent / "training" / "shapes" / "idefics2-8b"
+SHAPE = Path(__file__).resolve().parent.parent / "training" / "memory" / "shapes" / "idefics2-8b"
 LAYOUTS: dict[str, dict[str, Any]] = {
     "TP8": {"tp": 8},
     "TP4 x PP2": {"tp": 4, "pp": 2},
@@ -45,7 +45,7 @@ class Config:
     """One rank of each kind, or all of them."""
     jobs: int = 1
     """Ranks at a time; each takes one CPU and about 1 GB."""
-    output: Path = Path("docs/memory_by_rank.json")
+    output: Path = Path("docs/results/memory_by_rank.json")
     """A JSON file for the numbers."""
 
 

@@ -23,14 +23,14 @@ from common import cli
 from common.files import write_json
 from data.conversation import StepText, build_conversation
 from environments.browser.fleet import Fleet
-from environments.browser.observe import observe
-from environments.browser.page import Page, Viewport
-from environments.browser.settle import settle
+from environments.browser.observation.observe import observe
+from environments.browser.page.page import Page, Viewport
+from environments.browser.page.settle import settle
 from environments.faults import BrowserError, PageError
 from models.idefics2 import published
 from models.processor import load_processor
-from training.collate import TokenizedSample
-from training.encoding import ConversationEncoder
+from models.tokens.encoding import ConversationEncoder
+from training.data.collate import TokenizedSample
 from training.modules import kernels
 
 _LINKS = "[...document.links].map(link => link.href)"

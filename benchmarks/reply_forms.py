@@ -19,12 +19,12 @@ from common import cli
 from common.defaults import STARTING_POLICY
 from common.files import write_json
 from common.limits import Checked, at_least
-from server.engine import Engine, EngineConfig
-from server.grammar import json_rule
-from server.prompt import Prompt
-from server.sampling import SamplingParams
-from server.sequence import Options
-from server.vision_language_model import LoadOptions, VisionLanguageModel
+from server.engine.engine import Engine, EngineConfig
+from server.engine.model.prompt import Prompt
+from server.engine.model.vision_language_model import LoadOptions, VisionLanguageModel
+from server.engine.reply_form.grammar import json_rule
+from server.engine.sampling import SamplingParams
+from server.engine.sequence import Options
 
 _STEP = {
     "type": "object",

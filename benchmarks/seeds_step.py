@@ -20,10 +20,10 @@ from selenium.common.exceptions import WebDriverException
 from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
 
-from environments.browser.frame_views import FrameView
-from environments.browser.launch import find_binary
-from environments.browser.layout import Region
-from environments.browser.tree import Document, build_tree
+from environments.browser.chromium.launch import find_binary
+from environments.browser.observation.frame_views import FrameView
+from environments.browser.observation.layout import Region
+from environments.browser.observation.tree import Document, build_tree
 
 WINDOW = (1024, 768)
 METRICS = ("pageYOffset", "pageXOffset", "screen.width", "screen.height", "devicePixelRatio")

@@ -18,9 +18,9 @@ def application(folder: Path) -> fastapi.FastAPI:
     """Built in the replica."""
     from common.flags import narrowed
     from server.config import ServerConfig
+    from server.engine.sampling import SamplingParams
     from server.hf_online_server import first_engine, load_engine
-    from server.http_api import create_app
-    from server.sampling import SamplingParams
+    from server.protocols.http_api import create_app
     from server.service import Service
 
     config = ServerConfig(temperature=0)

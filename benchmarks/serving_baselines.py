@@ -13,8 +13,8 @@ from transformers import LogitsProcessor
 
 from benchmarks.serving_traffic import Recorded, Request
 from data.conversation import split_marks
-from server.vision_language_model import VisionLanguageModel
-from server.wire_images import from_predict
+from server.engine.model.vision_language_model import VisionLanguageModel
+from server.engine.model.wire_images import from_predict
 
 _MAX_NEW_TOKENS, _MIN_NEW_TOKENS = 256, 3  # the published server's
 _THREADS = 40  # in which FastAPI answers, unless told otherwise

@@ -1,6 +1,6 @@
 """What the one URL before replicas on nodes costs a request, and what replicas bring.
 
-    python -m benchmarks.serving_nodes --output docs/serving_nodes.json
+    python -m benchmarks.serving_nodes --output docs/results/serving_nodes.json
 
 **Entry**: a short request, one after another, to a server itself, to one through `--ray_address local --replicas 1`,
 and to the same application under Ray Serve (where `ray[serve]` is installed), in turns. **Replicas**: agents that walk
@@ -29,7 +29,7 @@ from common import cli
 from common.defaults import ROOT, STARTING_POLICY
 from common.files import write_json
 from common.processes import die_with_parent, free_port
-from server.vision_language_model import LoadOptions, VisionLanguageModel
+from server.engine.model.vision_language_model import LoadOptions, VisionLanguageModel
 
 SERVER = ROOT / "server" / "hf_online_server.py"
 SHORT = {"conversations": [{"role": "user", "content": "go"}], "max_new_tokens": 1, "min_new_tokens": 1}

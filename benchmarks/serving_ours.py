@@ -9,15 +9,15 @@ import torch
 
 from benchmarks.serving_traffic import Recorded, Request
 from data.conversation import split_marks
-from server.batch import DraftedReply
-from server.engine import Engine, EngineConfig
-from server.model_step import Drawn, ModelStep
-from server.prompt import build_prompt
-from server.prompt_prefetch import NextPrompt
-from server.sampling import SamplingParams
-from server.sequence import Options
-from server.vision_language_model import VisionLanguageModel
-from server.wire_images import WireImage, from_predict
+from server.engine.batch import DraftedReply
+from server.engine.engine import Engine, EngineConfig
+from server.engine.model.prompt import build_prompt
+from server.engine.model.vision_language_model import VisionLanguageModel
+from server.engine.model.wire_images import WireImage, from_predict
+from server.engine.model_step import Drawn, ModelStep
+from server.engine.prompt_prefetch import NextPrompt
+from server.engine.sampling import SamplingParams
+from server.engine.sequence import Options
 
 
 @dataclasses.dataclass(frozen=True)

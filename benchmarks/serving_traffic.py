@@ -25,8 +25,8 @@ from PIL import Image
 
 from data.conversation import IMAGE, StepText, build_conversation, split_marks
 from data.shard import read_shard, task_of
-from server.vision_language_model import VisionLanguageModel
-from server.wire_images import from_predict
+from server.engine.model.vision_language_model import VisionLanguageModel
+from server.engine.model.wire_images import from_predict
 
 SHARDS = Path(__file__).resolve().parent.parent / "examples" / "quickstart" / "demonstrations" / "shards"
 _NAME = re.compile(r"\b[A-Z][a-z]{3,}\b")

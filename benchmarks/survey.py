@@ -15,7 +15,7 @@ from common import cli
 from common.processes import num_cores
 from data.shard import Sample, write_shards
 from tests import tiny
-from training.survey import Reading, check_samples
+from training.launch.survey import Reading, check_samples
 
 _STEPS = 3
 """Of each sample, all with a screenshot, the newest with a tree."""

@@ -6,8 +6,8 @@
     python -m benchmarks.training_gpu --cpu                 # a tiny model on two CPU ranks: proves this program, no GPU
 
 Random weights in bf16, samples of `--sample_len` tokens with screenshots of 1024x768 in front and a reply in their last
-eighth, as many of them in a row as it holds. FLOPs are the model's, without recomputation (`training/flops.py`); of the
-vision side those of what learns count three times, of what is frozen once.
+eighth, as many of them in a row as it holds. FLOPs are the model's, without recomputation (`training/data/flops.py`);
+of the vision side those of what learns count three times, of what is frozen once.
 """
 
 import dataclasses
@@ -32,12 +32,12 @@ from tests.rehearsal.checkpoints import SHAPES
 from tests.rehearsal.processors import write_processor
 from tests.rehearsal.sizes import SIZES
 from training import config as train_config
-from training import torchrun
 from training.algorithms.sft import Sft
-from training.collate import Collator, MicroBatch, TokenizedSample
-from training.columns import SampleColumns
-from training.memory import plan
-from training.pictures import Picture
+from training.data.collate import Collator, MicroBatch, TokenizedSample
+from training.data.columns import SampleColumns
+from training.launch import torchrun
+from training.memory.per_gpu import plan
+from training.samples.pictures import Picture
 
 _USABLE = 0.85  # of a GPU's memory, by the dry run's estimate
 
@@ -47,7 +47,7 @@ class Config:
     """Measure training steps on this host's GPUs."""
 
     shape: str = "idefics2-8b"
-    """A folder of training/shapes."""
+    """A folder of training/memory/shapes."""
     tp: int = 0
     """Tensor-parallel size; 0: all GPUs."""
     layers: int = 0
@@ -210,8 +210,8 @@ def _measure_scoring(config: Config, options: train_config.Config, hf: Any) -> d
     """Samples/s of `score.sh`'s forward pass."""
     from megatron.core.transformer.module import Float16Module
 
+    from training.loop.step import forward_only
     from training.modules.registry import model_class
-    from training.step import forward_only
     from training.train import build_collator
 
     model = model_class(family_of(hf))(hf, options.layout, options.trainable, None)
@@ -236,14 +236,14 @@ def _measure_scoring(config: Config, options: train_config.Config, hf: Any) -> d
 
 
 def _measure(config: Config, options: train_config.Config, hf: Any) -> dict[str, float | str | None]:
-    from training import checkpoint
-    from training.clock import Clock
-    from training.collate import OptimizerStep
-    from training.flops import peak_flops
-    from training.optimization import Guard, build_optimizer, build_scheduler
-    from training.parallel import build_model, unwrap
+    from training.checkpoints import checkpoint
+    from training.data.collate import OptimizerStep
+    from training.data.flops import peak_flops
+    from training.loop.clock import Clock
+    from training.loop.optimization import Guard, build_optimizer, build_scheduler
+    from training.loop.parallel import build_model, unwrap
+    from training.loop.vision_meter import VisionMeter
     from training.train import build_collator, train_step
-    from training.vision_meter import VisionMeter
 
     chunks = build_model(family_of(hf), hf, options.layout)
     models = unwrap(chunks)

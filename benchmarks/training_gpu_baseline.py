@@ -4,7 +4,7 @@
 
 Hugging Face's model in bf16 with SDPA attention, gradient checkpointing where `--ac full`, PyTorch's fused AdamW; the
 same samples as `benchmarks/training_gpu.py`, one row a sample without padding. `--compile` compiles the layers of the
-language model. Counted are the same FLOPs (`training/flops.py`).
+language model. Counted are the same FLOPs (`training/data/flops.py`).
 """
 
 import dataclasses
@@ -20,8 +20,8 @@ from benchmarks import training_gpu
 from common import cli
 from common.files import write_json
 from models.registry import family, family_of
-from training.flops import language_flops, peak_flops
-from training.pictures import Picture
+from training.data.flops import language_flops, peak_flops
+from training.samples.pictures import Picture
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Config:
     """Measure training steps of transformers' model."""
 
     shape: str = "idefics2-8b"
-    """A folder of training/shapes."""
+    """A folder of training/memory/shapes."""
     layers: int = 0
     """Of the language model; 0: all."""
     samples: int = 8

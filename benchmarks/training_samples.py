@@ -19,15 +19,15 @@ from common import cli
 from common.files import read_json, write_json
 from models.processor import load_processor
 from models.registry import family
+from models.tokens.encoding import ConversationEncoder
 from training import config as train_config
 from training.algorithms.sft import Sft
-from training.collate import TokenizedSample
-from training.columns import ColumnJoin, SampleColumns
-from training.encoding import ConversationEncoder
+from training.data.collate import TokenizedSample
+from training.data.columns import ColumnJoin, SampleColumns
+from training.data.tokenize_sample import tokenize
 from training.modules import kernels
-from training.pictures import Picture, read_picture
-from training.stored_sample import read_in_order
-from training.tokenize_sample import tokenize
+from training.samples.pictures import Picture, read_picture
+from training.samples.stored_sample import read_in_order
 
 STARTING_POLICY = Path(__file__).resolve().parent.parent / "examples" / "quickstart" / "starting_policy" / "weights"
 Lengths = Literal["sites", "pages", "trajectories"]

@@ -18,16 +18,16 @@ from transformers import AutoModelForImageTextToText, AutoProcessor
 
 from benchmarks import training_samples
 from models.registry import family
+from models.tokens.encoding import ConversationEncoder
 from training import layout
 from training.algorithms.algorithm import PredictedTokens
 from training.algorithms.sft import Sft
-from training.chain import chain
-from training.collate import Collator, MicroBatch, Place, TokenizedSample
 from training.config import Config
-from training.encoding import ConversationEncoder
-from training.flops import language_flops
+from training.data.chain import chain
+from training.data.collate import Collator, MicroBatch, Place, TokenizedSample
+from training.data.flops import language_flops
+from training.data.packing import deal_out
 from training.modules.batching import IGNORE
-from training.packing import deal_out
 
 LR = 1e-12  # below the rounding of the weights: sides that have taken different numbers of steps compute the same loss
 
@@ -51,7 +51,7 @@ class Job:
     dealt_by: Literal["number", "cost"] = "cost"
     """How replicas get their shares: as many samples each, or as the trainer does, of even cost."""
     chained: bool = False
-    """Steps that go on from each other are one sequence (`training.chain`)."""
+    """Steps that go on from each other are one sequence (`training.data.chain`)."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -170,11 +170,11 @@ class Elcano:
     def __init__(self, models: Models, name: str, replicas: int = 1) -> None:
         from megatron.core import parallel_state
 
-        from training import checkpoint
-        from training.clock import Clock
-        from training.optimization import Guard, build_optimizer, build_scheduler
-        from training.parallel import build_model, unwrap
-        from training.vision_meter import VisionMeter
+        from training.checkpoints import checkpoint
+        from training.loop.clock import Clock
+        from training.loop.optimization import Guard, build_optimizer, build_scheduler
+        from training.loop.parallel import build_model, unwrap
+        from training.loop.vision_meter import VisionMeter
 
         self.models, self.replicas = models, replicas
         any_job = Job(name, "packed", "elcano", 1, 1, 8192)
@@ -205,14 +205,14 @@ class Elcano:
         return [batch.with_pixels() for batch in collator.collate([samples[index] for index in own])]
 
     def _cost(self, sample: TokenizedSample) -> float:
-        """As `training.cost` estimates it."""
+        """As `training.data.cost` estimates it."""
         images = sum(3 * self.vision.image_flops(self.encoder, *picture.size) for picture in sample.images)
         labels = int(sample.loss_mask.sum())
         return language_flops(self.hf.text_config, [len(sample.ids)], [sample.num_read], labels) + images
 
     def step(self, job: Job, batches: list[MicroBatch]) -> tuple[float, float | None]:
         """Its loss, and the work of the busiest replica by the mean."""
-        from training.collate import OptimizerStep
+        from training.data.collate import OptimizerStep
         from training.train import train_step
 
         torch.set_num_threads(job.threads)

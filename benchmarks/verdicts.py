@@ -19,10 +19,10 @@ from collection.config.judging import JudgeFlags
 from collection.evaluation.judge_agreement import agreement
 from collection.judges import oracle
 from collection.judges.asking import REPLY_SEPARATOR
-from collection.judges.fence import unfenced
 from collection.judges.judging import ask
 from collection.judges.named import make_judge
-from collection.judges.prompts import RESPONSE, TASK
+from collection.judges.verdicts.fence import unfenced
+from collection.judges.verdicts.prompts import RESPONSE, TASK
 from common import cli
 from common.stand_in import text_of
 from common.tables import Table, print_table

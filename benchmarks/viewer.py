@@ -37,7 +37,7 @@ from common import cli
 from common.files import write_json
 from common.limits import Checked, at_least, between
 from environments.browser.fleet import Fleet
-from environments.browser.page import Page, Viewport
+from environments.browser.page.page import Page, Viewport
 from toolkits.convert_trajectories_to_json import sample_head
 
 _OUTCOMES = ("success", "failure", "failure", "blocked", "invalid")
@@ -99,7 +99,7 @@ def _table(config: Config) -> list[dict[str, Any]]:
 
 def _measured(folder: Path, repeats: int) -> dict[str, Figure]:
     environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache")}
-    command = [sys.executable, "-m", "toolkits.viewer", str(folder / "many"), "--port", "0"]
+    command = [sys.executable, "-m", "viewer", str(folder / "many"), "--port", "0"]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         try:
             url = process.stdout.readline().split()[2]

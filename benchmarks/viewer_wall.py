@@ -25,7 +25,7 @@ from common.defaults import ROOT
 from common.processes import die_with_parent
 from data.task import Task, write_tasks
 from environments.browser.fleet import Fleet
-from environments.browser.page import Page, Viewport
+from environments.browser.page.page import Page, Viewport
 
 _SESSIONS, _STEPS = 16, 10
 _SETTLE_S = 5.0
@@ -117,7 +117,7 @@ def _collector(folder: Path, site: Site, policy: StubPolicy) -> Iterator[subproc
 def _viewer(folder: Path) -> Iterator[str]:
     (folder / "live").mkdir(exist_ok=True)
     environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache")}
-    command = [sys.executable, "-m", "toolkits.viewer", str(folder / "live"), "--port", "0"]
+    command = [sys.executable, "-m", "viewer", str(folder / "live"), "--port", "0"]
     while not any((folder / "live").glob("trajectories/task*")):
         time.sleep(0.5)
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:

@@ -36,7 +36,7 @@ from data.task import Task
 from environments.browser.config import BrowserConfig
 from environments.browser.environment import BrowserEnvironment
 from environments.browser.fleet import Fleet
-from environments.browser.page import Page, Viewport
+from environments.browser.page.page import Page, Viewport
 
 _BUTTONS = 12  # on the page at a time
 _DRAW = """(boxes) => {
@@ -57,7 +57,7 @@ class PointingConfig(AgentFlags, EndpointFlags):
     """Flags of `measure_pointing.py`; those of the endpoint are the collectors'."""
 
     action_space: str = "qwen_computer_use"
-    """How it says where: `qwen_computer_use`, `openwebrl`, `webgym` or `ui_tars` (docs/action_spaces.md)."""
+    """How it says where: `qwen_computer_use`, `openwebrl`, `webgym` or `ui_tars` (docs/reference/action_spaces.md)."""
     num_targets: Annotated[int, at_least(1)] = 50
     """Buttons that it is asked to click, each on a page of its own."""
     window_width: Annotated[int, at_least(300)] = 1280

@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 
 from collection.config.proposals import ProposalsConfig
 from collection.endpoints.keys import base_key, endpoint_key
-from collection.judges.endpoint import Endpoint
-from collection.judges.ledger import PRICES, Budget, Ledger
-from collection.judges.reply_cache import ReplyCache
+from collection.judges.endpoint.endpoint import Endpoint
+from collection.judges.endpoint.ledger import PRICES, Budget, Ledger
+from collection.judges.endpoint.reply_cache import ReplyCache
 from collection.proposers.filters import Filters, critic_window, model_says_feasible
 from collection.proposers.leaks import TestSplit
 from collection.proposers.oracle_report import add_ground_truth, is_embedded, oracle_report, outside_test_split

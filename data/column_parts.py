@@ -13,7 +13,7 @@ import pyarrow
 from pyarrow import parquet
 
 from data.columns import read_record
-from data.parquet_file import count_rows, iter_batches
+from data.parquet.parquet_file import count_rows, iter_batches
 
 
 class ColumnParts:

@@ -24,7 +24,7 @@ from pyarrow import compute, parquet
 from common.errors import UserError
 from common.files import make_folder, parse_json
 from common.tables import Table, print_table
-from data.parquet_file import is_list, is_number, read_all, read_schema, read_table
+from data.parquet.parquet_file import is_list, is_number, read_all, read_schema, read_table
 
 ID, DIGEST, REWARD, OUTCOME, GROUP = "id", "digest", "reward", "outcome", "group"
 

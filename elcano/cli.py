@@ -22,13 +22,12 @@ from elcano.console import console
 from elcano.executors.executor import Executor, load_executor
 from elcano.folders import at_work, describe_folder, is_run, working_in
 from elcano.pictures import failed, film, learned
-from elcano.planning.options import PlanConfig
 from elcano.recipe import load_recipe, remember_recipe
 from elcano.report import mean_of, print_table, read_results, write_report
 from elcano.rounds import run_rounds
 from elcano.stage import Logbook
 from elcano.trial import example, try_task
-from toolkits.viewer.options import ViewConfig
+from viewer.options import ViewConfig
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,7 +73,6 @@ class Try:
 Command = (
     Annotated[Run, tyro.conf.subcommand("run")]
     | Annotated[Show, tyro.conf.subcommand("show")]
-    | Annotated[PlanConfig, tyro.conf.subcommand("plan")]
     | Annotated[Try, tyro.conf.subcommand("try")]
     | Annotated[ViewConfig, tyro.conf.subcommand("view")]
 )
@@ -87,7 +85,7 @@ def main() -> None:
 
 def _main(words: list[str]) -> int:
     command = read(Command, words, program="elcano", description=__doc__)
-    return {Run: _run, Show: _show, PlanConfig: _plan, Try: _try, ViewConfig: _view}[type(command)](command)
+    return {Run: _run, Show: _show, Try: _try, ViewConfig: _view}[type(command)](command)
 
 
 def _typed() -> list[str]:
@@ -147,13 +145,6 @@ def _executor(command: Run | Try) -> Executor:
     return load_executor(command.executor)
 
 
-def _plan(command: PlanConfig) -> int:
-    from elcano.planning.command import plan  # runs the collector's own schedule, which other commands need not load
-
-    plan(command)
-    return 0
-
-
 def _try(command: Try) -> int:
     recipe, executor = load_recipe(command.recipe), _executor(command)
     try_task(recipe, command.output_dir.resolve(), executor, command.task, command.web)
@@ -162,7 +153,7 @@ def _try(command: Try) -> int:
 
 def _view(command: ViewConfig) -> int:
     """The viewer takes this process's place, with the words that were typed."""
-    os.execv(sys.executable, [sys.executable, "-m", "toolkits.viewer", *sys.argv[2:]])
+    os.execv(sys.executable, [sys.executable, "-m", "viewer", *sys.argv[2:]])
 
 
 def _show(command: Show) -> int:

@@ -13,7 +13,6 @@ import dataclasses
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from collection.config.proposals import ProposerFlags
 from common.files import write_atomic
@@ -21,39 +20,37 @@ from common.flags import flags
 from data.rewarded_step import first_state
 from data.task import read_tasks
 from elcano.columns import critic_values
+from elcano.commands import Commands
 from elcano.executors.executor import python
 from elcano.recipe import Round, files
 from elcano.services import embedded_model
 
-if TYPE_CHECKING:
-    from elcano.rounds import Stages
 
-
-def propose(stages: "Stages", round: Round, earlier: Sequence[Round]) -> None:
+def propose(commands: Commands, round: Round, earlier: Sequence[Round]) -> None:
     """Write the round's `tasks.jsonl`."""
-    wanted, folder = round.proposals, stages.run_dir / round.name
+    wanted, folder = round.proposals, commands.run_dir / round.name
     critic_of = earlier[-1] if earlier and wanted.method == "evolve" and earlier[-1].critic else None
-    with stages.logbook.stage(f"{round.name}/propose") as needed:
+    with commands.logbook.stage(f"{round.name}/propose") as needed:
         if not needed:
             return
-        known = [stages.task_file(each) for each in earlier]
-        told = {"test_files": files(stages.recipe.test_tasks), "id_prefix": round.name}
+        known = [commands.task_file(each) for each in earlier]
+        told = {"test_files": files(commands.recipe.test_tasks), "id_prefix": round.name}
         if wanted.method == "names":
-            told["sites_file"] = stages.joined(round.name, "sites", round.tasks)
+            told["sites_file"] = commands.joined(round.name, "sites", round.tasks)
         elif earlier:
-            told["results_dir"] = stages.run_dir / earlier[-1].name / "trajectories"
+            told["results_dir"] = commands.run_dir / earlier[-1].name / "trajectories"
         if wanted.method == "self_instruct":
             known += files(round.tasks)
         tasks = folder / "tasks.jsonl"
         proposed = folder / "proposed.jsonl" if critic_of else tasks
-        with _proposer(stages, round) as how:
+        with _proposer(commands, round) as how:
             if critic_of:
                 how = dataclasses.replace(how, num_tasks=2 * how.num_tasks)
-            _run(stages, round, how, output_file=proposed, seed_files=known, **told)
+            _run(commands, round, how, output_file=proposed, seed_files=known, **told)
         if critic_of:
-            passed = {"seed_files": [proposed], "critic_scores": _score(stages, round, critic_of, proposed)}
+            passed = {"seed_files": [proposed], "critic_scores": _score(commands, round, critic_of, proposed)}
             _run(
-                stages,
+                commands,
                 round,
                 dataclasses.replace(wanted, method="given", check_feasibility=False),
                 output_file=tasks,
@@ -61,36 +58,36 @@ def propose(stages: "Stages", round: Round, earlier: Sequence[Round]) -> None:
             )
 
 
-def _run(stages: "Stages", round: Round, how: ProposerFlags, **paths: object) -> None:
+def _run(commands: Commands, round: Round, how: ProposerFlags, **paths: object) -> None:
     own = flags(dataclasses.replace(how, method=ProposerFlags.method))
     words = python(
         "collection/propose_tasks.py", *own, method=how.method, **{name: path for name, path in paths.items() if path}
     )
-    stages.run(words, round.name, "propose")
+    commands.run(words, round.name, "propose")
 
 
 @contextlib.contextmanager
-def _proposer(stages: "Stages", round: Round) -> Iterator[ProposerFlags]:
+def _proposer(commands: Commands, round: Round) -> Iterator[ProposerFlags]:
     """With the endpoint that the recipe names; else, on the embedded websites, the embedded one."""
-    if round.proposals.api_base or not stages.recipe.embedded_sites:
+    if round.proposals.api_base or not commands.recipe.embedded_sites:
         yield round.proposals
         return
-    with embedded_model(stages.executor, "proposer", stages.log(round.name, "proposer")) as api_base:
+    with embedded_model(commands.executor, "proposer", commands.log(round.name, "proposer")) as api_base:
         yield dataclasses.replace(round.proposals, api_base=api_base, api_model="proposer")
 
 
-def _score(stages: "Stages", round: Round, critic_of: Round, proposed: Path) -> Path:
+def _score(commands: Commands, round: Round, critic_of: Round, proposed: Path) -> Path:
     """`{"ques", "score"}` lines: the smaller of the two values of each task's first state."""
     from data.columns import read_rows  # imported here: pyarrow takes long, and most recipes need none of it
 
-    folder, before = stages.run_dir / round.name / "proposals", stages.run_dir / critic_of.name
+    folder, before = commands.run_dir / round.name / "proposals", commands.run_dir / critic_of.name
     samples, images, shards = folder / "samples.json", folder / "images", folder / "shards"
-    shown = {"result_dir": before / "trajectories", "last_n": stages.recipe.exploration.num_images}
+    shown = {"result_dir": before / "trajectories", "last_n": commands.recipe.exploration.num_images}
     made = {"image_dir": images, "save_json_file": samples}
-    stages.run(python("toolkits/make_task_samples.py", task_file=proposed, **shown, **made), round.name, "propose")
+    commands.run(python("toolkits/make_task_samples.py", task_file=proposed, **shown, **made), round.name, "propose")
     packed = python("toolkits/convert_to_tar_data.py", json_files=[samples], image_dirs=[images], save_dir=shards)
-    stages.run(packed, round.name, "propose")
-    rows = read_rows(critic_values(stages, critic_of, shards, folder))
+    commands.run(packed, round.name, "propose")
+    rows = read_rows(critic_values(commands, critic_of, shards, folder))
     values = {row["id"]: min(row["value_1"], row["value_2"]) for row in rows}
     scores = {task.ques: values.get(first_state(task.id).replace(".", "_")) for task in read_tasks(proposed)}
     lines = [json.dumps({"ques": ques, "score": score}) for ques, score in scores.items() if score is not None]

@@ -20,27 +20,23 @@ Every stage is one or two commands a person would type, leaves a folder behind, 
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from collection.config.agent import Hidden
-from collection.config.commands import CorrectionConfig, ExplorationConfig, RunConfig
+from collection.config.commands import CorrectionConfig
 from collection.config.judging import JudgeFlags
-from common.files import link_tree, read_json, write_atomic, write_json
-from common.flags import flags, narrowed, variables
+from common.files import link_tree, read_json, write_json
+from common.flags import flags, narrowed
 from common.seeds import derive_seed, draw
 from data.shard import task_of
 from elcano.columns import make_columns
+from elcano.commands import Commands
 from elcano.executors.executor import Command, Executor, python
 from elcano.proposals import propose
-from elcano.recipe import Recipe, Round, files
+from elcano.recipe import Recipe, Round
 from elcano.report import Result
-from elcano.services import embedded_model, embedded_sites, embedded_teacher, policy_server
 from elcano.stage import Logbook
-from training.options import TrainingOptions
-
-CONVERTOR = "toolkits/model_checkpoints_convertor"
 
 
 def run_rounds(recipe: Recipe, run_dir: Path, executor: Executor) -> Iterator[Result]:
@@ -82,15 +78,8 @@ def draw_tasks(samples: Path, share: float, seed: str, target: Path) -> Path:
     return target
 
 
-@dataclasses.dataclass(frozen=True)
-class Stages:
+class Stages(Commands):
     """The stages of a run; each returns the folder or file it leaves behind."""
-
-    recipe: Recipe
-    run_dir: Path
-    logbook: Logbook
-    executor: Executor
-    _begun: dict[str, Any] = dataclasses.field(default_factory=dict)  # the services that run now, by what they are
 
     @contextlib.contextmanager
     def exploring(self, round: Round, policy: Path, before: Sequence[Round]) -> Iterator[Path]:
@@ -126,17 +115,17 @@ class Stages:
                 yield None
                 return
             tasks = self.task_file(round)
-            asked = self._teacher(round.name) if round.agent == "teacher" else self._exploring(round.name, policy)
+            asked = self.teacher(round.name) if round.agent == "teacher" else self.exploring_policy(round.name, policy)
             with self.websites(round.name) as port, asked as config:
                 seed = derive_seed(config.seed or 0, round.name, output_dir.name)  # each round its own
                 config = dataclasses.replace(config, seed=seed)
-                yield self._collector(round.name, config, tasks, output_dir, port)
+                yield self.collector(round.name, config, tasks, output_dir, port)
 
     def correct(self, round: Round, trajectories: Path) -> None:
         """The teacher's words at each step of what failed."""
         with self.logbook.stage(f"{round.name}/correct") as needed:
             if needed:
-                with self._teacher(round.name) as how:
+                with self.teacher(round.name) as how:
                     asked = flags(narrowed(CorrectionConfig, how, result_dir=trajectories))
                     self.run(python("collection/correct.py", *asked), round.name, "correct")
 
@@ -175,19 +164,11 @@ class Stages:
             files[0] = replay
         return {"json_files": files, "image_dirs": folders}
 
-    def pack(self, name: str, folder: str, data: dict[str, list[Path]], **options: object) -> Path:
-        """A folder of shards."""
-        shards, stage = self.run_dir / name / folder, "pack" if folder == "shards" else f"pack-{folder}"
-        with self.logbook.stage(f"{name}/{stage}") as needed:
-            if needed:
-                self.run(python("toolkits/convert_to_tar_data.py", **data, save_dir=shards, **options), name, stage)
-        return shards
-
     def to_megatron(self, round: Round, policy: Path) -> None:
         """The weights that a round's training begins with; nothing of it waits for what is explored."""
         with self.logbook.stage(f"{round.name}/hf2mg") as needed:
             if needed:
-                self.run(self._convert("hf2mg", policy, self.run_dir / round.name / "megatron"), round.name, "hf2mg")
+                self.run(self.convert("hf2mg", policy, self.run_dir / round.name / "megatron"), round.name, "hf2mg")
 
     def learn(self, round: Round, policy: Path, data: dict[str, list[Path]], num_steps: int | None = None) -> Path:
         """Fine-tune `policy` on `data` under Megatron; returns the better policy as a Hugging Face folder.
@@ -207,7 +188,7 @@ class Stages:
         trained = folder / "trained" if round.before_share else better
         with self.logbook.stage(f"{round.name}/mg2hf") as needed:
             if needed:
-                command = self._convert("mg2hf", folder / "training" / "checkpoint" / round.name, trained)
+                command = self.convert("mg2hf", folder / "training" / "checkpoint" / round.name, trained)
                 self.run(command, round.name, "mg2hf")
         if round.before_share:
             with self.logbook.stage(f"{round.name}/average") as needed:
@@ -216,21 +197,6 @@ class Stages:
                     script, both = "toolkits/average_checkpoints.py", (policy, trained)
                     self.run(python(script, policies=both, shares=shares, save_path=better), round.name, "average")
         return better
-
-    def train(
-        self, name: str, options: TrainingOptions, shards: Path, output: Path, run: str, said: Mapping[str, str] = {}
-    ) -> None:
-        """Train on from a round's policy, into `<output>/checkpoint/<run>`; `said` are further variables."""
-        paths = {
-            "DATASET_PATH": str(shards),
-            "PRETRAIN_CHECKPOINT_PATH": str(self.run_dir / name / "megatron"),
-            "OUTPUT_BASEPATH": str(output),
-            "RUN_NAME": run,
-        }
-        own = variables(options, every=not self.recipe.family_values)
-        log = self.log(name, "train" if run == name else run)
-        command = Command(["bash", "training/train.sh"], log, {**own, **said, **paths})
-        self.executor.run(command, self.recipe.needs.training)
 
     def control(self, round: Round, policy: Path, demonstrations: Path) -> None:
         """The round's training again without what exploration brought: from the same policy, on its part of D_IL."""
@@ -256,104 +222,3 @@ class Stages:
                 judging = flags(narrowed(JudgeFlags, how))
                 script = "collection/evaluation/auto_eval.py"
                 self.run(python(script, *judging, process_dir=output_dir, test_file=tasks), name, "evaluation")
-
-    def task_file(self, round: Round) -> Path:
-        """What a round explores."""
-        proposed = self.run_dir / round.name / "tasks.jsonl"
-        return proposed if round.proposals else self.joined(round.name, "tasks", round.tasks)
-
-    def joined(self, name: str, what: str, tasks: Path | tuple[Path, ...], most: int | None = None) -> Path:
-        """One task file: the only one, or all of them, or the first so many, in one file of the run."""
-        paths = files(tasks)
-        if len(paths) == 1 and most is None:
-            return paths[0]
-        joined = self.run_dir / name / f"{what}.jsonl"
-        lines = [line for path in paths for line in path.read_text(encoding="utf-8").split("\n") if line]
-        write_atomic(joined, "".join(f"{line}\n" for line in lines[:most]))
-        return joined
-
-    def browse(
-        self, name: str, config: RunConfig | ExplorationConfig, tasks: Path, output_dir: Path, port: int | None
-    ) -> None:
-        """Run the collector's program that `config` is of."""
-        self.executor.run(self._collector(name, config, tasks, output_dir, port), self.recipe.needs.browsing)
-
-    def _collector(
-        self, name: str, config: RunConfig | ExplorationConfig, tasks: Path, output_dir: Path, port: int | None
-    ) -> Command:
-        config = dataclasses.replace(
-            config,
-            test_file=tasks,
-            output_dir=output_dir,
-            headless=True,
-            sites_port=config.sites_port if port is None else port,
-        )
-        script = "run" if isinstance(config, RunConfig) else "exploration_feedback"
-        return Command(python(f"collection/{script}.py", *flags(config)), self.log(name, output_dir.name))
-
-    def run(self, words: list[str], name: str, stage: str) -> None:
-        """Run a command between the rooms."""
-        self.executor.run(Command(words, self.log(name, stage)), self.recipe.needs.converting)
-
-    def _convert(self, direction: str, source: Path, target: Path) -> list[str]:
-        flags = ["--load_path", str(source), "--save_path", str(target), "--image_recipe", self.recipe.image_recipe]
-        return ["bash", f"{CONVERTOR}/{direction}.sh", *flags]
-
-    def log(self, name: str, stage: str) -> Path:
-        """Where a stage's commands write what they say."""
-        return self.run_dir / name / "logs" / f"{stage}.log"
-
-    @contextlib.contextmanager
-    def websites(self, name: str) -> Iterator[int | None]:
-        """The embedded ones, where the recipe has them, while the block runs; yields their port."""
-        if not self.recipe.embedded_sites:
-            yield None
-            return
-        with self._shared("sites", embedded_sites(self.executor, self.log(name, "sites"))) as port:
-            yield port
-
-    @contextlib.contextmanager
-    def _teacher(self, name: str) -> Iterator[RunConfig | ExplorationConfig]:
-        """How the teacher is asked: each task once, unless it has several tries."""
-        how = self.recipe.teacher
-        config = how if how.max_rerun_times > 1 else narrowed(RunConfig, how)
-        if how.api_base or how.api_localhost:
-            yield config
-            return
-        with embedded_teacher(self.executor, self.log(name, "teacher")) as api_base:
-            yield dataclasses.replace(config, api_base=api_base, api_model=how.api_model or "teacher")
-
-    @contextlib.contextmanager
-    def _exploring(self, name: str, policy: Path) -> Iterator[ExplorationConfig]:
-        how = self.recipe.exploration
-        with self.policy(name, policy) as url, self._judge(name) as eval_api_base:
-            yield dataclasses.replace(how, api_localhost=(url,), eval_api_base=eval_api_base)
-
-    @contextlib.contextmanager
-    def _judge(self, name: str) -> Iterator[str]:
-        """The base URL of the model that judges exploration."""
-        how = self.recipe.exploration
-        if how.eval_api_base or how.api_eval_model != "judge":
-            yield how.eval_api_base
-            return
-        with embedded_model(self.executor, "judge", self.log(name, "judge")) as api_base:
-            yield api_base
-
-    def policy(self, name: str, policy: Path) -> contextlib.AbstractContextManager[str]:
-        """Serve it; yields its /predict URL."""
-        recipe, log = self.recipe, self.log(name, "server")
-        serving = dataclasses.replace(recipe.serving, image_recipe=recipe.image_recipe)
-        server = policy_server(self.executor, policy, serving, recipe.needs.serving, log)
-        return self._shared(f"policy {policy}", server)
-
-    @contextlib.contextmanager
-    def _shared(self, what: str, service: contextlib.AbstractContextManager[Any]) -> Iterator[Any]:
-        """What the service yields; within a block that has begun the same one, that of this one."""
-        if what in self._begun:
-            yield self._begun[what]
-            return
-        with service as self._begun[what]:
-            try:
-                yield self._begun[what]
-            finally:
-                del self._begun[what]

@@ -1,4 +1,4 @@
-"""What an agent acts in. `make` opens it for programs and notebooks (docs/environments.md)."""
+"""What an agent acts in. `make` opens it for programs and notebooks (docs/reference/environments.md)."""
 
 from typing import TYPE_CHECKING, Any
 

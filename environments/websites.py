@@ -13,10 +13,10 @@ from common.processes import no_answer, served
 from data.task import SITES_PORT, Task
 from environments.browser.config import BrowserConfig
 from environments.browser.environment import BrowserEnvironment
-from environments.browser.gate import Gate
-from environments.browser.page import Page
+from environments.browser.gate.gate import Gate
+from environments.browser.gate.url_policy import UrlPolicy
+from environments.browser.page.page import Page
 from environments.browser.storage_state import check_storage_states, restore
-from environments.browser.url_policy import UrlPolicy
 from environments.command import run_reset_command
 from environments.environment import Environment, Observation, Open
 from environments.faults import PageError

@@ -22,7 +22,7 @@ class VisionSide:
     @property
     def patch_grid(self) -> tuple[int, int]:
         """Rows and columns of patches of a unit: a square, as the published recipes make of every page. A processor
-        that keeps the shape of the page (docs/models.md) makes fewer.
+        that keeps the shape of the page (docs/reference/models.md) makes fewer.
         """
         side = self.config.vision_config.image_size // self.config.vision_config.patch_size
         return side, side

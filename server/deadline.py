@@ -10,8 +10,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from server.engine import Engine
-from server.sequence import DeadlineError, EngineDeadError
+from server.engine.engine import Engine
+from server.engine.sequence import DeadlineError, EngineDeadError
 
 TimeoutS = Annotated[float, Field(gt=0, allow_inf_nan=False)]  # what a request may ask for
 

@@ -42,9 +42,9 @@ if TYPE_CHECKING:  # torch takes seconds to import; what can be refused is refus
     import uvicorn
     from fastapi import FastAPI
 
-    from server.engine import Engine
-    from server.fleet import Replica
-    from server.memory_budget import MemoryBudget
+    from server.cluster.fleet import Replica
+    from server.engine.engine import Engine
+    from server.engine.memory.memory_budget import MemoryBudget
 
 _KEEP_ALIVE_S = 75  # longer than clients keep idle connections, so that they never meet one that has just been closed
 
@@ -149,9 +149,9 @@ def named_adapters(config: ServerConfig) -> dict[str, str]:
 def serve(config: ServerConfig, folder: Path, listener: socket.socket) -> None:
     """Load the model and serve until a signal."""
     with unsearched():
-        from server.http_api import create_app
-        from server.memory import return_freed_memory
-        from server.sampling import SamplingParams
+        from server.engine.memory.release import return_freed_memory
+        from server.engine.sampling import SamplingParams
+        from server.protocols.http_api import create_app
         from server.service import Service
     defaults = narrowed(SamplingParams, config)
     return_freed_memory()
@@ -169,7 +169,7 @@ def serve(config: ServerConfig, folder: Path, listener: socket.socket) -> None:
 
 def first_engine(config: ServerConfig, folder: Path) -> "Engine":
     """The engine that the server starts with; `UserError` when the machine is too small for it."""
-    from server.memory import is_out_of_memory
+    from server.engine.memory.release import is_out_of_memory
 
     try:
         return load_engine(config, folder)
@@ -181,8 +181,8 @@ def first_engine(config: ServerConfig, folder: Path) -> "Engine":
 
 def serve_replicas(config: ServerConfig, folder: Path, listener: socket.socket) -> None:
     """Run several of this server behind one port until a signal."""
-    from server.fleet import Fleet
-    from server.replicas import create_router_app
+    from server.cluster.fleet import Fleet
+    from server.cluster.replicas import create_router_app
 
     arguments = [*sys.argv[1:], f"--served_model_name={config.served_model_name or folder.resolve().name}"]
     if config.ray_address:
@@ -200,7 +200,7 @@ def replicas_here(config: ServerConfig, arguments: list[str]) -> list["Replica"]
     compete for them wait for each other at each layer."""
     import torch
 
-    from server.fleet import Replica, replica_command
+    from server.cluster.fleet import Replica, replica_command
 
     device = config.device
     if device in ("auto", "cuda"):
@@ -220,8 +220,8 @@ def replicas_on_nodes(config: ServerConfig, arguments: list[str]) -> tuple[list[
     said = f"--ray_address {config.ray_address}"
     prepare(config.ray_address, said)
     from common.ray_cluster import cluster  # only now: Ray reads its settings as it is imported
-    from server.fleet import Replica, replica_command
-    from server.node_process import NodeProcess, free_room, needs_of, room
+    from server.cluster.fleet import Replica, replica_command
+    from server.cluster.node_process import NodeProcess, free_room, needs_of, room
 
     cluster.join(config.ray_address, said)
     end_at_sigterm()  # Ray has its own way
@@ -258,8 +258,8 @@ def http_server(app: "FastAPI", config: ServerConfig) -> "uvicorn.Server":
     """The server of an application, with its walls."""
     import uvicorn
 
-    from server.middleware import AccessLog, RequestLimits
-    from server.slow_clients import PromptHTTPProtocol
+    from server.protocols.middleware import AccessLog, RequestLimits
+    from server.protocols.slow_clients import PromptHTTPProtocol
 
     walls = {
         "api_key": key_of(config),
@@ -275,9 +275,9 @@ def http_server(app: "FastAPI", config: ServerConfig) -> "uvicorn.Server":
 
 def load_engine(config: ServerConfig, folder: Path, budget: "MemoryBudget | None" = None) -> "Engine":
     """The model in `folder` with an engine of its own; a `budget` is shared with the engine whose place it takes."""
-    from server.engine import Engine, EngineConfig
-    from server.memory_budget import MemoryBudget
-    from server.vision_language_model import LoadOptions, VisionLanguageModel
+    from server.engine.engine import Engine, EngineConfig
+    from server.engine.memory.memory_budget import MemoryBudget
+    from server.engine.model.vision_language_model import LoadOptions, VisionLanguageModel
 
     options = narrowed(LoadOptions, config, adapters=named_adapters(config))
     model = VisionLanguageModel(folder, options)

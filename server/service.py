@@ -18,18 +18,18 @@ import fastapi
 
 from common.seeds import derive_seed
 from server.deadline import Deadline
-from server.engine import Engine
-from server.grammar import Constraint
-from server.memory import is_out_of_memory, return_cached_memory
-from server.memory_budget import MemoryBudget
-from server.prompt import Prompt, build_prompt
-from server.prompt_prefetch import NextPrompt
-from server.request_error import UnknownModelError
-from server.sampling import DrawnToken, SamplingParams
-from server.sequence import Completion, EngineBusyError, MemoryFullError, Options
-from server.stats import EngineStats
+from server.engine.engine import Engine
+from server.engine.memory.memory_budget import MemoryBudget
+from server.engine.memory.release import is_out_of_memory, return_cached_memory
+from server.engine.model.prompt import Prompt, build_prompt
+from server.engine.model.wire_images import WireImage
+from server.engine.prompt_prefetch import NextPrompt
+from server.engine.reply_form.grammar import Constraint
+from server.engine.reply_form.request_error import UnknownModelError
+from server.engine.sampling import DrawnToken, SamplingParams
+from server.engine.sequence import Completion, EngineBusyError, MemoryFullError, Options
+from server.engine.stats import EngineStats
 from server.streaming import unless_gone
-from server.wire_images import WireImage
 
 OnToken = Callable[[int, DrawnToken], None]
 """Gets the reply's number and each token as it is drawn, in the engine's thread."""

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The standing sceptic, all of it: bash tests/adversary.sh         (docs/security.md says what each wall holds)
+# The standing sceptic, all of it: bash tests/adversary.sh         (docs/reference/security.md says what each wall holds)
 # Attacks on every wall, the slow ones too; tests/run.sh runs the quick ones. Anything else goes to pytest: bash tests/adversary.sh -k gate
 set -euo pipefail
 case "${1:-}" in -h | --help) sed -n '/^# /s/^# //p' "${BASH_SOURCE[0]}"; exit ;; esac

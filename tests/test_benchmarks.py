@@ -13,7 +13,7 @@ import pytest
 from benchmarks import serving_traffic
 from benchmarks.collection_site import Site
 from benchmarks.figures import Figure
-from server.vision_language_model import LoadOptions, VisionLanguageModel
+from server.engine.model.vision_language_model import LoadOptions, VisionLanguageModel
 from tests.conftest import ROOT
 
 COMMAND = re.compile(r"^ *python ((?:-m )?benchmarks\S+(?: checkpoints| data)?)", re.MULTILINE)

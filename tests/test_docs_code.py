@@ -1,4 +1,4 @@
-"""The Python in docs/algorithms.md is what it says: a recipe that loads, an algorithm that writes its columns."""
+"""The Python in docs/reference/algorithms.md is what it says: a recipe loads, an algorithm writes its columns."""
 
 import re
 from pathlib import Path
@@ -11,9 +11,10 @@ from data.task import read_tasks, write_tasks
 from elcano.recipe import load_recipe
 from tests.conftest import ROOT
 from training import algorithms
-from training.experience import RewardedTrajectory
+from training.samples.experience import RewardedTrajectory
 
-BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "algorithms.md").read_text(encoding="utf-8"), re.DOTALL)
+PAGE = ROOT / "docs" / "reference" / "algorithms.md"
+BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 IMPORTS = """
 from pathlib import Path
 from collection.config.commands import ExplorationConfig, RunConfig

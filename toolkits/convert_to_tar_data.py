@@ -30,9 +30,9 @@ from common.seeds import draw
 from data.shard import Sample, ShardWriter, task_of, write_manifest
 from data.tar import Member, scan
 from data.whole_trajectory import EARLIER
-from toolkits.energon_index import TarIndex, index_members, write_energon_index
-from toolkits.sample_records import read_samples
-from toolkits.shard_plan import plan_shards
+from toolkits.shards.energon_index import TarIndex, index_members, write_energon_index
+from toolkits.shards.sample_records import read_samples
+from toolkits.shards.shard_plan import plan_shards
 
 _DONE = ".done"  # one entry of the manifest for each finished shard; a run goes on by them
 _LEGACY = "legacy"
@@ -91,11 +91,11 @@ def main(config: Config) -> None:
         flag = "--candidates" if config.candidates else "--legacy"
         raise UserError(f"{flag}: sample {whole} is a whole trajectory; convert without --whole_trajectories")
     if config.candidates:
-        from toolkits.candidate_samples import with_candidates  # imported here, as below: it needs pyarrow
+        from toolkits.trajectories.candidate_samples import with_candidates  # imported here, as below: it needs pyarrow
 
         samples = with_candidates(samples, Path(config.candidates), lambda sample: is_held_out(sample, config))
     if config.weights:
-        from toolkits.weighted_samples import with_weight
+        from toolkits.shards.weighted_samples import with_weight
 
         samples = with_weight(samples, Path(config.weights), lambda sample: is_held_out(sample, config))
     shards = plan(samples, config)

@@ -43,8 +43,8 @@ from data.rewarded_step import reward_fields
 from data.sampling import drawn_otherwise
 from data.trajectory import MAX_STEPS, Trajectory, is_complete, list_trajectories, read_trajectory
 from data.whole_trajectory import join_steps
-from toolkits.sample_records import encode_record
-from toolkits.tree_tokens import TreeCutter
+from toolkits.shards.sample_records import encode_record
+from toolkits.trajectories.tree_tokens import TreeCutter
 
 _SENDERS = {"user": "human", "assistant": "gpt"}
 _CHUNK = 8  # trajectories handed to a worker at a time

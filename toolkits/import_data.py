@@ -55,7 +55,7 @@ from toolkits.readers.visualwebarena import import_visualwebarena
 from toolkits.readers.webdataset_tar import read_webdataset
 from toolkits.readers.webrl import read_webrl
 from toolkits.readers.webrl_traces import import_webrl_traces
-from toolkits.sample_records import check_record
+from toolkits.shards.sample_records import check_record
 
 _READERS: dict[str, Callable[[Path, Path, int], Iterator[dict[str, Any]]]] = {
     "openwebvoyager_tar": read_released_tar,

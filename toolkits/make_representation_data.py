@@ -26,7 +26,7 @@ from data.images import opened
 from data.reward_model import NO, YES
 from data.rewarded_step import place_fields
 from data.shard import Sample
-from toolkits.sample_records import read_samples
+from toolkits.shards.sample_records import read_samples
 
 
 @dataclasses.dataclass(frozen=True)

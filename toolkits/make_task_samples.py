@@ -22,7 +22,7 @@ from data.rewarded_step import first_state, reward_fields
 from data.task import read_tasks
 from data.trajectory import Trajectory, is_complete, list_trajectories, read_trajectory
 from toolkits.convert_trajectories_to_json import place_image, samples_of
-from toolkits.tree_tokens import TreeCutter
+from toolkits.trajectories.tree_tokens import TreeCutter
 
 
 @dataclasses.dataclass(frozen=True)

@@ -31,12 +31,12 @@ from common.limits import Checked, at_least, between
 from data.reward_model import NO, YES, probability_of_yes
 from data.rewarded_step import discounted_returns, reward_fields
 from data.shard import Sample
-from toolkits.checkpoint_scores import score_samples
 from toolkits.convert_trajectories_to_json import place_image
 from toolkits.readers.webrl import read_webrl
-from toolkits.replay import in_window, one_success_per_task
-from toolkits.rollouts import Rollout, read_rollouts
-from toolkits.sample_records import check_record, read_samples
+from toolkits.shards.sample_records import check_record, read_samples
+from toolkits.trajectories.checkpoint_scores import score_samples
+from toolkits.trajectories.replay import in_window, one_success_per_task
+from toolkits.trajectories.rollouts import Rollout, read_rollouts
 
 Record = dict[str, Any]
 

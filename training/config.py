@@ -20,14 +20,14 @@ from common.switch import spelled
 from data.adapter_record import Lora
 from data.checkpoint_folder import find_weights, fingerprint, is_critic, read_tracker
 from data.shard import checksum
+from models.tokens.encoding import Reads
 from training import algorithms
 from training.algorithms.algorithm import Algorithm
-from training.encoding import Reads
 from training.layout import Layout
-from training.left_out import LeftOut
 from training.modules import kernels
 from training.modules.trainable import Trainable
 from training.options import TrainingOptions
+from training.samples.left_out import LeftOut
 
 Options = TypeVar("Options")
 

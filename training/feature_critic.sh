@@ -7,4 +7,4 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common/python.sh"
 # Its steps are small and its threads wait for each other: beside other work 100 steps take 15 s by one, 38 and 77 by two.
 export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"
-exec "$PYTHON" -m training.feature_critic "$@"
+exec "$PYTHON" -m training.critics.feature_critic "$@"

@@ -6,4 +6,4 @@
 # Every option is an environment variable and a flag: bash training/make_columns.sh --help
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common/python.sh"
-exec "$PYTHON" -m training.make_columns "$@"
+exec "$PYTHON" -m training.critics.make_columns "$@"

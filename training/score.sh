@@ -5,4 +5,4 @@
 # Every option is an environment variable and a flag: bash training/score.sh --help
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common/python.sh"
-exec "$PYTHON" -m training.score "$@"
+exec "$PYTHON" -m training.critics.score "$@"

@@ -1,6 +1,6 @@
 """The training loop: everything that one rank does, from its first collective to its last checkpoint.
 
-Run by training/launch.py under torchrun; start it with `bash training/train_idefics2.sh`.
+Run by training/launch/launch.py under torchrun; start it with `bash training/train_idefics2.sh`.
 """
 
 import math
@@ -17,26 +17,27 @@ from models.family import Family
 from models.images import ImageEncoder
 from models.processor import describe, load_processor, mark_as_trained, splitting_remark, to_stderr, write_chat_template
 from models.registry import family
-from training import checkpoint, layout
+from models.tokens.encoding import ConversationEncoder
+from training import layout
 from training.algorithms.algorithm import Algorithm
-from training.clock import Clock
-from training.collate import Collator, OptimizerStep, Place
-from training.columns import ColumnJoin
+from training.checkpoints import checkpoint
 from training.config import Config
-from training.cost import CostModel
-from training.dataset import ShareEncoder, build_loader
-from training.encoding import ConversationEncoder
-from training.evaluate import Evaluator
-from training.feed import Feed, Replica
-from training.metrics import StepMetrics, StepReporter
+from training.data.collate import Collator, OptimizerStep, Place
+from training.data.columns import ColumnJoin
+from training.data.cost import CostModel
+from training.data.dataset import ShareEncoder, build_loader
+from training.data.feed import Feed, Replica
+from training.data.pixel_queue import PixelQueue
+from training.loop.clock import Clock
+from training.loop.evaluate import Evaluator
+from training.loop.metrics import StepMetrics, StepReporter
+from training.loop.objective import Objective
+from training.loop.optimization import Guard, build_optimizer, build_scheduler, guarded_step
+from training.loop.parallel import Chunks, build_model, finish_param_sync, unwrap
+from training.loop.step import forward_backward
+from training.loop.stop import Stop
+from training.loop.vision_meter import VisionMeter
 from training.modules import kernels
-from training.objective import Objective
-from training.optimization import Guard, build_optimizer, build_scheduler, guarded_step
-from training.parallel import Chunks, build_model, finish_param_sync, unwrap
-from training.pixel_queue import PixelQueue
-from training.step import forward_backward
-from training.stop import Stop
-from training.vision_meter import VisionMeter
 
 
 def train(config: Config) -> bool:

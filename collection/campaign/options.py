@@ -14,9 +14,9 @@ from collection.endpoints.keys import base_key, endpoint_key, is_own_server, sam
 from common.errors import UserError
 from common.flags import narrowed
 from data.action_spaces import NUMBERS, action_space
-from environments.browser.capacity import default_busy_pages, default_sessions
+from environments.browser.chromium.capacity import default_busy_pages, default_sessions
 from environments.browser.config import BrowserConfig
-from environments.browser.page import Viewport
+from environments.browser.page.page import Viewport
 
 GOOGLE = "https://www.google.com/"
 OPENAI_MODEL = "gpt-4o"

@@ -35,7 +35,7 @@ class AgentFlags(Checked):
     action_space: str = NUMBERS
     """How the agent says what it does: `webvoyager`, by elements' numbers, or by points of the screenshot alone:
     `qwen_computer_use`, `openwebrl`, `webgym`, `ui_tars`; or `webrl`, by elements' ids in simplified HTML
-    (docs/action_spaces.md)."""
+    (docs/reference/action_spaces.md)."""
     fix_box_color: bool = False
     """With `--observation marks`: black boxes only."""
     restart_action: Literal["Restart", "Google"] = "Restart"

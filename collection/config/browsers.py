@@ -11,8 +11,8 @@ class BrowserFlags(Checked):
     """How the browsers run."""
 
     ray_address: str = ""
-    """HOST:PORT of a Ray cluster, on one of whose nodes this runs: all of them take trajectories (docs/nodes.md); local
-    starts a Ray on this machine. Numbers of sessions, browsers and busy pages are those of each node. Empty: this
+    """HOST:PORT of a Ray cluster, on one of whose nodes this runs: all of them take trajectories (docs/howto/nodes.md);
+    local starts a Ray on this machine. Numbers of sessions, browsers and busy pages are those of each node. Empty: this
     machine alone, without Ray."""
     shared_output_dir: bool = False
     """All nodes see --output_dir and write there; otherwise trajectories are sent here over the network."""

@@ -95,7 +95,7 @@ class CandidatesConfig(SamplingRequest):
     num_candidates: Annotated[int, between(2, 64)] = 16
     """N of a step, with the action that was taken."""
     action_space: str = NUMBERS
-    """How the policy says what it does, as when the trajectories were collected (docs/action_spaces.md)."""
+    """How the policy says what it does, as when the trajectories were collected (docs/reference/action_spaces.md)."""
     num_sessions: Annotated[int, at_least(1)] = 16
     """Samples that are asked about at the same time."""
 

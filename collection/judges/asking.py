@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from collection.judges.endpoint import Completion, Endpoint, JudgeReply
-from collection.judges.faults import RefusedError, UnclearReplyError
-from collection.judges.fence import PREFIX
-from collection.judges.reply_format import FormatName, next_format
-from collection.judges.verdict import VerdictForm
+from collection.judges.endpoint.endpoint import Completion, Endpoint, JudgeReply
+from collection.judges.endpoint.faults import RefusedError, UnclearReplyError
+from collection.judges.endpoint.reply_format import FormatName, next_format
+from collection.judges.verdicts.fence import PREFIX
+from collection.judges.verdicts.verdict import VerdictForm
 from common.terminal import in_short
 from data.conversation import escape_special
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from collection.judges import Judge, judge_name
-from collection.judges.faults import JudgeFault
+from collection.judges.endpoint.faults import JudgeFault
 from common.errors import UserError
 from common.full_disk import full_disk_error
 from data.outcome import Outcome, Verdict

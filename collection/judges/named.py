@@ -7,7 +7,7 @@ from pathlib import Path
 from collection.config.judging import JudgeFlags
 from collection.endpoints.keys import endpoint_key
 from collection.judges import Judge
-from collection.judges.ledger import PRICES, Budget, Ledger
+from collection.judges.endpoint.ledger import PRICES, Budget, Ledger
 from common.errors import UserError
 from data.task import Task
 
@@ -63,11 +63,11 @@ def _make(
 def _make_model_judge(
     flags: JudgeFlags, results_dir: Path, key: str, own_servers: Sequence[str]
 ) -> tuple[Judge, Ledger]:
-    from collection.judges import prompts  # these import the openai package, which takes a second
-    from collection.judges.endpoint import Endpoint
-    from collection.judges.reply_cache import ReplyCache
+    from collection.judges.endpoint.endpoint import Endpoint
+    from collection.judges.endpoint.reply_cache import ReplyCache
     from collection.judges.step_judge import StepJudge
     from collection.judges.verdict_judge import VerdictJudge
+    from collection.judges.verdicts import prompts  # these import the openai package, which takes a second
     from collection.judges.webarena import WebArenaJudge
 
     name = flags.judge_name

@@ -13,9 +13,9 @@ import httpx
 
 from collection.endpoints.chat_dialect import leads_away, no_endpoint
 from collection.endpoints.keys import own_server_headers
-from collection.judges.faults import JudgeFault
-from collection.judges.prompts import prompt_hash
+from collection.judges.endpoint.faults import JudgeFault
 from collection.judges.settled import settled_without_judge
+from collection.judges.verdicts.prompts import prompt_hash
 from common.bounded_http import BoundedClient
 from common.errors import UserError
 from common.retry import TimedOutError, TransientError, retry

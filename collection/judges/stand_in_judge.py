@@ -10,9 +10,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from collection.judges import prompts
-from collection.judges.fence import unfenced
-from collection.judges.verdict import GRADE, REASON, STATUS, VERDICT, VerdictForm
+from collection.judges.verdicts import prompts
+from collection.judges.verdicts.fence import unfenced
+from collection.judges.verdicts.verdict import GRADE, REASON, STATUS, VERDICT, VerdictForm
 from common.seeds import draw
 from common.stand_in import CannotReplyError, Messages, text_of
 from environments.ground_truth import includes, normalize

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from collection.judges.asking import ask_verdict
-from collection.judges.endpoint import Endpoint, JudgeReply
-from collection.judges.prompts import DIGIRL, Shown, case_text, prompt_hash
-from collection.judges.verdict import STATUS
+from collection.judges.endpoint.endpoint import Endpoint, JudgeReply
+from collection.judges.endpoint.voting import vote
 from collection.judges.verdict_judge import VOTE_SEPARATOR, image_part
-from collection.judges.voting import vote
+from collection.judges.verdicts.prompts import DIGIRL, Shown, case_text, prompt_hash
+from collection.judges.verdicts.verdict import STATUS
 from data.outcome import Outcome, Verdict
 from data.task import Task
 from data.trajectory import Trajectory, read_trajectory

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from collection.judges.asking import ask_verdict
-from collection.judges.endpoint import Endpoint, JudgeReply
-from collection.judges.prompts import Shown, case_text, prompt_hash, system_prompt
+from collection.judges.endpoint.endpoint import Endpoint, JudgeReply
+from collection.judges.endpoint.voting import vote
 from collection.judges.settled import settled_without_judge
-from collection.judges.verdict import VERDICT
-from collection.judges.voting import vote
+from collection.judges.verdicts.prompts import Shown, case_text, prompt_hash, system_prompt
+from collection.judges.verdicts.verdict import VERDICT
 from data.outcome import Outcome
 from data.task import Task
 from data.trajectory import Trajectory, read_trajectory

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from collection.judges.asking import ask_verdict
-from collection.judges.comparing import OR, Rules, clean, includes, leads_to
-from collection.judges.endpoint import Endpoint
-from collection.judges.fence import fenced
-from collection.judges.prompts import FUZZY_MATCH, UNACHIEVABLE_MATCH
-from collection.judges.verdict import GRADE, REASON, VerdictForm
+from collection.judges.endpoint.endpoint import Endpoint
+from collection.judges.verdicts.comparing import OR, Rules, clean, includes, leads_to
+from collection.judges.verdicts.fence import fenced
+from collection.judges.verdicts.prompts import FUZZY_MATCH, UNACHIEVABLE_MATCH
+from collection.judges.verdicts.verdict import GRADE, REASON, VerdictForm
 from common.errors import UserError
 from common.files import read_json
 from data.outcome import Outcome, Verdict

@@ -1,1 +1,1 @@
-"""One collection over the nodes of a Ray cluster: docs/clusters.md."""
+"""One collection over the nodes of a Ray cluster: docs/howto/clusters.md."""

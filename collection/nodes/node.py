@@ -21,7 +21,7 @@ from common.errors import UserError
 from common.key_flags import ENDPOINT_KEY
 from common.processes import allow_many_descriptors, reach_own_hosts_directly
 from data.task import Task
-from environments.browser.reaper import Reaper
+from environments.browser.chromium.reaper import Reaper
 from environments.world import World
 
 KEYS = ("ELCANO_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", ENDPOINT_KEY)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from collection.judges.asking import ask_verdict
-from collection.judges.endpoint import Endpoint
-from collection.judges.verdict import FEASIBLE
+from collection.judges.endpoint.endpoint import Endpoint
+from collection.judges.verdicts.verdict import FEASIBLE
 from collection.proposers import prompts
 from collection.proposers.leaks import TestSplit, named_in
 from collection.proposers.similarity import Known

@@ -8,7 +8,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from collection.judges.fence import escaped
+from collection.judges.verdicts.fence import escaped
 from data.task import Task
 
 _RULES = """\

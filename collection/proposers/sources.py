@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from collection.evaluation.summary import read_attempts
-from collection.judges.endpoint import Endpoint
+from collection.judges.endpoint.endpoint import Endpoint
 from collection.judges.verdict_judge import image_part
 from collection.proposers import prompts
 from collection.proposers.parsing import parse_proposals

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Callable, Sequence
 
 from collection.judges.stand_in_judge import said
-from collection.judges.verdict import FEASIBLE
+from collection.judges.verdicts.verdict import FEASIBLE
 from collection.proposers import prompts
 from common.stand_in import CannotReplyError, Messages, text_of
 from environments.sites.content import Content, build

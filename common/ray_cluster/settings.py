@@ -20,7 +20,7 @@ _NOT_NEEDED = {
     "raylet_report_resources_period_milliseconds": "1000",
     "memory_monitor_refresh_ms": "0",  # it would kill commands before the machine is out of memory
 }
-"""Of Ray on one machine: workers in advance, figures and events that nobody reads (docs/nodes.md)."""
+"""Of Ray on one machine: workers in advance, figures and events that nobody reads (docs/howto/nodes.md)."""
 _CONNECT_S = 5.0
 _ANSWER_S = 10.0
 _GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"

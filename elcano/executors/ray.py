@@ -1,4 +1,4 @@
-"""As actors of a Ray cluster whose nodes share this machine's files: docs/clusters.md."""
+"""As actors of a Ray cluster whose nodes share this machine's files: docs/howto/clusters.md."""
 
 import contextlib
 import dataclasses

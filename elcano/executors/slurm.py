@@ -1,4 +1,4 @@
-"""As jobs of a SLURM cluster whose nodes share this machine's files: docs/clusters.md.
+"""As jobs of a SLURM cluster whose nodes share this machine's files: docs/howto/clusters.md.
 
 Nothing is remembered but by SLURM: a job is found again by its name, so a run that was killed waits for what it had
 started, and starts nothing twice.

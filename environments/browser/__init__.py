@@ -1,1 +1,5 @@
-"""The browser layer: chromium behind two pipes, over which one CDP connection per browser does all work."""
+"""A real browser as an environment: chromium behind pipes, one connection of DevTools' protocol for all its tabs.
+
+A task and actions come in, observations and feedback go out. Read `environment.py` first, then
+`observation/observe.py` and `acting/actions.py`.
+"""

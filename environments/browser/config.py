@@ -6,10 +6,10 @@ from pathlib import Path
 
 from data.observation import Mode, Visibility
 from data.task import SITES_PORT, Task
-from environments.browser.downloads import MAX_DOWNLOAD_MB
 from environments.browser.fleet import Fleet
-from environments.browser.page import Viewport
-from environments.browser.url_policy import UrlPolicy
+from environments.browser.gate.url_policy import UrlPolicy
+from environments.browser.page.downloads import MAX_DOWNLOAD_MB
+from environments.browser.page.page import Viewport
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,14 @@ from urllib.parse import urlsplit
 from data.action import Action, ActionError, GoBack
 from data.point_action import AnyAction, CloseTab, OpenTab, SelectTab
 from data.task import Task
-from environments.browser.actions import act
-from environments.browser.cdp import RefusedError
+from environments.browser.acting.actions import act
+from environments.browser.acting.effects import changes, looks_the_same
+from environments.browser.chromium.cdp import RefusedError
 from environments.browser.config import BrowserConfig
-from environments.browser.effects import changes, looks_the_same
-from environments.browser.observe import observe
-from environments.browser.page import Page, script
-from environments.browser.settle import settle
+from environments.browser.observation.observe import observe
+from environments.browser.page.page import Page
+from environments.browser.page.settle import settle
+from environments.browser.scripts import script
 from environments.browser.storage_state import read_storage_state, restore
 from environments.browser.tabs import Tabs
 from environments.browser.walls import MAX_NODES, describe_wall

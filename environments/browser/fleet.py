@@ -6,13 +6,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from common.processes import num_cores
-from environments.browser.capacity import default_browsers
-from environments.browser.cdp import RefusedError
-from environments.browser.context import Context
-from environments.browser.downloads import MAX_DOWNLOAD_MB
-from environments.browser.launch import Browser, launch, stop
-from environments.browser.page import Page, Viewport
-from environments.browser.reaper import Reaper
+from environments.browser.chromium.capacity import default_browsers
+from environments.browser.chromium.cdp import RefusedError
+from environments.browser.chromium.launch import Browser, launch, stop
+from environments.browser.chromium.reaper import Reaper
+from environments.browser.page.context import Context
+from environments.browser.page.downloads import MAX_DOWNLOAD_MB
+from environments.browser.page.page import Page, Viewport
 from environments.faults import BrowserError
 
 PROBE_TIMEOUT_S = 30.0

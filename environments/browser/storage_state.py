@@ -10,7 +10,7 @@ import orjson
 from common.errors import UserError
 from common.files import parse_json
 from data.task import Task
-from environments.browser.page import Page
+from environments.browser.page.page import Page
 
 MAX_BYTES = 4 << 20  # a login is some KB
 _COOKIE_FIELDS = ("name", "value", "domain", "path", "httpOnly", "secure", "sameSite")

@@ -9,9 +9,10 @@ import contextlib
 
 from data.action import CANNOT_EXECUTE, ActionError
 from data.point_action import CloseTab, OpenTab, SelectTab
-from environments.browser.cdp import RefusedError
-from environments.browser.page import Page, script
-from environments.browser.settle import settle
+from environments.browser.chromium.cdp import RefusedError
+from environments.browser.page.page import Page
+from environments.browser.page.settle import settle
+from environments.browser.scripts import script
 
 MAX_TABS = 8
 MAX_TURNS = 3  # of the front after one action; pages that open each other would keep us here for ever

@@ -10,7 +10,7 @@ from common.errors import UserError
 from common.processes import served
 from data.task import Task, move_sites, read_tasks, write_tasks
 from environments.browser.fleet import Fleet
-from environments.browser.settle import settle
+from environments.browser.page.settle import settle
 from environments.miniwob.app import HOST, SOLVED, address, html_folder, task_names
 from environments.websites import STATE_PATH, Websites, served_again
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from common.errors import UserError
 from common.terminal import in_short
-from environments.browser.url_policy import host_and_port
+from environments.browser.gate.url_policy import host_and_port
 
 # The sites by the names of WebArena's environment variables; a file says `__SHOPPING__` and so on.
 SITES = ("SHOPPING", "SHOPPING_ADMIN", "REDDIT", "GITLAB", "MAP", "WIKIPEDIA", "HOMEPAGE")

@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 
 from common.errors import UserError
 from data.task import Task
-from environments.browser.cdp import RefusedError
-from environments.browser.page import Page
-from environments.browser.settle import settle
+from environments.browser.chromium.cdp import RefusedError
+from environments.browser.page.page import Page
+from environments.browser.page.settle import settle
 from environments.webarena import magento
 
 _CALL = re.compile(r"func:\s*(?P<name>\w+)\((?P<arguments>.*)\)\s*$", re.DOTALL)

@@ -1,7 +1,7 @@
 """Success by round of several runs in one picture, with what exploration found: S@1 ... S@k and F@1 by round.
 
 python examples/feedback/curve.py --runs runs/feedback runs/feedback-noisy --labels "judge is right" "1 in 10 wrong" \
-    --plot docs/feedback.png --summary docs/feedback_summary.json
+    --plot docs/results/feedback.png --summary docs/results/feedback_summary.json
 """
 
 import dataclasses

@@ -78,7 +78,7 @@ def recipe(num_test_tasks: int = 45) -> Recipe:
         testing=RunConfig(**BROWSING),
         serving=ServerConfig(dtype="float32", max_batch_size=16, max_new_tokens=128),
         training=training,
-        reference=ROOT / "docs" / "quickstart_summary.json",
+        reference=ROOT / "docs" / "results" / "quickstart_summary.json",
         needs=Needs(serving=Resources(num_cores=1)),
     )
 

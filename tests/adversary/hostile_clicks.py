@@ -24,10 +24,11 @@ from unittest import mock
 from data.action import ActionError, Click, Drag, Type
 from data.point_action import ClickAt, Write
 from data.screen import Point
-from environments.browser import actions, at_points, fill, settle
+from environments.browser.acting import actions, at_points, fill
 from environments.browser.fleet import Fleet
-from environments.browser.observe import observe
-from environments.browser.page import Page, Viewport
+from environments.browser.observation.observe import observe
+from environments.browser.page import settle
+from environments.browser.page.page import Page, Viewport
 from environments.environment import Observation
 from environments.faults import BrowserError, PageError
 from tests.environments import website

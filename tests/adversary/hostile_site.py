@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from environments.browser.fleet import Fleet
-from environments.browser.page import Viewport
+from environments.browser.page.page import Viewport
 from tests.adversary.pages import HEADERS, NAVIGATIONS, SUBRESOURCES
 from tests.adversary.traps import Traps
 from tests.collection.gates import open_and_press

@@ -29,10 +29,10 @@ from collection.agent.policy import PolicyError, Sampling
 from collection.agent.predict_policy import PredictPolicy
 from collection.endpoints import keys
 from collection.judges import reward_model
-from collection.judges.endpoint import Endpoint
-from collection.judges.faults import JudgeFault
-from collection.judges.ledger import Budget, Ledger
-from collection.judges.reply_cache import ReplyCache
+from collection.judges.endpoint.endpoint import Endpoint
+from collection.judges.endpoint.faults import JudgeFault
+from collection.judges.endpoint.ledger import Budget, Ledger
+from collection.judges.endpoint.reply_cache import ReplyCache
 from collection.judges.reward_model import RewardModelJudge
 from collection.proposers.filters import model_says_feasible
 from collection.proposers.sources import from_names
@@ -43,11 +43,11 @@ from data.conversation import StepText
 from data.task import Task
 from environments.faults import PageError
 from environments.webarena import magento
-from server import fleet, replicas
-from server.fleet import Fleet, Replica
-from server.replicas import create_router_app
+from server.cluster import fleet, replicas
+from server.cluster.fleet import Fleet, Replica
+from server.cluster.replicas import create_router_app
 from tests.adversary.unruly_servers import SERVERS, opening
-from toolkits.viewer import serving
+from viewer import serving
 
 ALLOWED = (PolicyError, UserError, JudgeFault, PageError, httpx.HTTPError)
 TASK = Task(id="T--1", ques="x", web="http://127.0.0.1/")

@@ -19,7 +19,7 @@ from pyarrow import parquet
 from collection.campaign.accounting import check_action_space, note_tasks, print_status
 from collection.evaluation import summary
 from collection.evaluation.auto_eval import judge_all, tasks_in
-from collection.judges.ledger import Budget, Ledger
+from collection.judges.endpoint.ledger import Budget, Ledger
 from collection.judges.webarena import WebArenaJudge
 from data import columns
 from data.action_spaces import NUMBERS
@@ -54,11 +54,11 @@ from toolkits import (
 )
 from toolkits.model_checkpoints_convertor import convert
 from toolkits.model_checkpoints_convertor.inspect_checkpoint import describe
-from toolkits.rollouts import read_rollouts
-from toolkits.viewer.answers import Answers
-from toolkits.viewer.export import export_runs
-from toolkits.viewer.index import Index
-from training.state_file import read_state
+from toolkits.trajectories.rollouts import read_rollouts
+from training.checkpoints.state_file import read_state
+from viewer.answers import Answers
+from viewer.export import export_runs
+from viewer.index import Index
 
 Reading = Callable[[Path, Path], Any]
 """Of (the folder with the specimen, an empty folder for what is made of it)."""

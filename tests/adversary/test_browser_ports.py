@@ -9,9 +9,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from environments.browser.chromium.launch import FLAGS
 from environments.browser.fleet import Fleet
-from environments.browser.launch import FLAGS
-from environments.browser.page import Page, Viewport
+from environments.browser.page.page import Page, Viewport
 
 _LISTENS = 0x10000  # in /proc/net/unix
 

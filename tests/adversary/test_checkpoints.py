@@ -14,8 +14,8 @@ from transformers import AutoConfig
 
 from common.errors import UserError
 from models.processor import load_processor
+from server.engine.model.vision_language_model import LoadOptions, VisionLanguageModel
 from server.hf_online_server import check_folder
-from server.vision_language_model import LoadOptions, VisionLanguageModel
 from tests.adversary.refusals import refusal
 
 CODE = """

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from environments.browser import downloads
+from environments.browser.page import downloads
 from tests.adversary.hostile_site import serving, visit
 
 FLOOD = """<script>for (let i = 0; i < 60; i++) setTimeout(() => {

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from environments.browser.url_policy import UrlPolicy
+from environments.browser.gate.url_policy import UrlPolicy
 from tests.adversary.traps import Traps
 from tests.collection.gates import NoWall, in_process_gate, name_server, policy_of_own
 
@@ -74,7 +74,7 @@ def test_a_name_that_changes_its_address_between_check_and_connection(
         for wall, reached in ((NoWall(), {"x"}), (UrlPolicy(), set())):
             traps.reached.clear()
             name_server(monkeypatch, {"turning.example": ["192.88.98.1", "127.0.0.1"]})
-            monkeypatch.setattr("environments.browser.gate.CONNECT_TIMEOUT_S", 0.5)
+            monkeypatch.setattr("environments.browser.gate.gate.CONNECT_TIMEOUT_S", 0.5)
             with in_process_gate(wall) as port:
                 for _ in range(3):
                     ask(port, "turning.example", traps.ports["x"], is_tunnel)

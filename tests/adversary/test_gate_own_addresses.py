@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from data.task import Task
-from environments.browser import own_networks
-from environments.browser.gate import Gate
-from environments.browser.own_networks import is_ours
-from environments.browser.url_policy import UrlPolicy
+from environments.browser.gate import own_networks
+from environments.browser.gate.gate import Gate
+from environments.browser.gate.own_networks import is_ours
+from environments.browser.gate.url_policy import UrlPolicy
 from environments.websites import Websites
 from tests.adversary.hostile_site import ALL_AT_ONCE, serving, visit
 from tests.adversary.pages import SUBRESOURCES

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from environments.browser.gate import Gate
+from environments.browser.gate.gate import Gate
 from tests.adversary.hostile_site import ALL_AT_ONCE, serving, visit
 from tests.adversary.pages import HEADERS, NAVIGATIONS, SUBRESOURCES
 from tests.collection.gates import policy_of_own

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from environments.browser import gate as gate_module
-from environments.browser.gate import Gate
+from environments.browser.gate import gate as gate_module
+from environments.browser.gate.gate import Gate
 from tests.adversary.traps import Traps
 from tests.collection.gates import in_process_gate, policy_of_own
 
@@ -165,7 +165,7 @@ FEW = 128
 _GATE_WITH_FEW_DESCRIPTORS = f"""
 import resource, runpy
 resource.setrlimit(resource.RLIMIT_NOFILE, ({FEW}, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
-runpy.run_module("environments.browser.gate", run_name="__main__")
+runpy.run_module("environments.browser.gate.gate", run_name="__main__")
 """
 
 

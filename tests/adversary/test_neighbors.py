@@ -19,10 +19,10 @@ from server import hf_online_server
 from server.config import ServerConfig
 from tests.adversary.test_server_requests import application, serving
 from tests.toolkits.trajectories import write_trajectory
-from tests.toolkits.viewer.conftest import TOKEN
-from toolkits.viewer import app as viewer_app
-from toolkits.viewer.answers import Answers
-from toolkits.viewer.index import Index
+from tests.viewer.conftest import TOKEN
+from viewer import app as viewer_app
+from viewer.answers import Answers
+from viewer.index import Index
 
 WORKS = ("/film", "/export", "/screenshot", "/thumbnail", "/answer/trajectory", "/answer/state", "/viewer.css")
 _ASK = "import sys, urllib.request as u; print(u.urlopen(u.Request(sys.argv[1], method=sys.argv[2])).status)"
@@ -34,7 +34,7 @@ def viewer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("private") / "r"
     write_trajectory(folder, "Shop--1")
     folder.chmod(0o700)
-    command = [sys.executable, "-m", "toolkits.viewer", str(folder), "--port", "0"]
+    command = [sys.executable, "-m", "viewer", str(folder), "--port", "0"]
     environment = {**os.environ, "XDG_CACHE_HOME": str(folder.parent / "cache")}
     with subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent

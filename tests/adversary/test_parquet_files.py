@@ -12,7 +12,7 @@ from pyarrow import parquet
 
 from common.errors import UserError
 from data.columns import ColumnFiles, print_columns, read_record, read_rows, write_columns
-from data.parquet_file import iter_batches, read_table
+from data.parquet.parquet_file import iter_batches, read_table
 from tests.adversary.damage import damaged
 from tests.adversary.refusals import refusal
 

@@ -12,10 +12,11 @@ import pytest
 import uvicorn
 
 from common.processes import listen
-from server import hf_online_server, slow_clients
+from server import hf_online_server
 from server.config import ServerConfig
-from server.openai_request import ChatRequest
-from server.predict_protocol import PredictRequest
+from server.protocols import slow_clients
+from server.protocols.openai.request import ChatRequest
+from server.protocols.predict_protocol import PredictRequest
 
 KEY = "s3cret"
 

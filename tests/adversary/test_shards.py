@@ -15,7 +15,7 @@ from data.shard import read_shard
 from data.tar import scan
 from tests.adversary.refusals import limits, refusal
 from tests.toolkits.trajectories import screenshot
-from training.pictures import read_picture
+from training.samples.pictures import read_picture
 
 GOOD = {"id": "a", "conversations": [{"from": "human", "value": "x"}, {"from": "gpt", "value": "y"}], "num_images": 0}
 SHOWS_ONE = [{"from": "human", "value": "<image>"}, {"from": "gpt", "value": "y"}]

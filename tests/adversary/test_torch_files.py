@@ -10,7 +10,7 @@ import torch
 
 from common.errors import UserError
 from common.safe_pickle import safe_unpickle
-from toolkits.torch_file import read_torch_file
+from toolkits.readers.torch_file import read_torch_file
 
 MIB = 2**20
 

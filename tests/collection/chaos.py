@@ -166,7 +166,7 @@ def _kind_of(process: psutil.Process) -> str:
         return "renderer"
     if "chromium" in line.split(" ")[0] and "--type=" not in line:
         return "browser"
-    return "gate" if "environments.browser.gate" in line else "watchdog" if "reaper.py" in line else ""
+    return "gate" if "environments.browser.gate.gate" in line else "watchdog" if "reaper.py" in line else ""
 
 
 def _status(folder: Path) -> str:

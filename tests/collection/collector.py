@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from data.trajectory import is_complete
-from environments.browser.url_policy import is_loopback_name
+from environments.browser.gate.url_policy import is_loopback_name
 from tests.conftest import ROOT
 
 

@@ -12,12 +12,12 @@ import pytest
 
 from data.action import Click
 from data.task import Task
-from environments.browser import gate as gate_module
-from environments.browser.actions import act
-from environments.browser.observe import observe
-from environments.browser.page import Page
-from environments.browser.settle import settle
-from environments.browser.url_policy import UrlPolicy, is_loopback_name
+from environments.browser.acting.actions import act
+from environments.browser.gate import gate as gate_module
+from environments.browser.gate.url_policy import UrlPolicy, is_loopback_name
+from environments.browser.observation.observe import observe
+from environments.browser.page.page import Page
+from environments.browser.page.settle import settle
 from environments.faults import BrowserError, PageError
 
 

@@ -3,7 +3,7 @@
     python -m tests.collection.repeats                      75 tasks in 4 sessions, sampled at temperature 1
     python -m tests.collection.repeats --exact              one request after the other: log-probabilities too
 
-Prints what differs; ends with 1 when it is more than docs/fleet.md says.
+Prints what differs; ends with 1 when it is more than docs/howto/fleet.md says.
 """
 
 import argparse

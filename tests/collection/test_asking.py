@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from collection.judges.asking import MAX_ASKED_AGAIN, ask_verdict
-from collection.judges.endpoint import Endpoint
-from collection.judges.faults import JudgeFault, UnclearReplyError
-from collection.judges.fence import fenced, unfenced
-from collection.judges.ledger import Budget, Ledger
-from collection.judges.reply_cache import ReplyCache
-from collection.judges.verdict import GRADE, STATUS, VERDICT
+from collection.judges.endpoint.endpoint import Endpoint
+from collection.judges.endpoint.faults import JudgeFault, UnclearReplyError
+from collection.judges.endpoint.ledger import Budget, Ledger
+from collection.judges.endpoint.reply_cache import ReplyCache
+from collection.judges.verdicts.fence import fenced, unfenced
+from collection.judges.verdicts.verdict import GRADE, STATUS, VERDICT
 from common import retry
 from common.stand_in import text_of
 from data.outcome import Verdict

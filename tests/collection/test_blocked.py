@@ -9,7 +9,7 @@ import pytest
 from collection.campaign.accounting import print_status, states
 from collection.evaluation.summary import explored, print_explored, print_summary, summarise
 from collection.judges import oracle, rewards
-from collection.judges.endpoint import Endpoint
+from collection.judges.endpoint.endpoint import Endpoint
 from collection.judges.noisy import NoisyJudge
 from collection.judges.reward_model import RewardModelJudge
 from collection.judges.step_judge import StepJudge
@@ -25,9 +25,9 @@ from elcano.report import Result, mean_of, print_table
 from tests.toolkits.trajectories import write_trajectory
 from toolkits.convert_trajectories_to_json import Config, main, sort_out
 from toolkits.make_reward_model_data import make_sample
-from toolkits.rollouts import read_rollouts
-from toolkits.viewer.heads import read_head
-from toolkits.viewer.runs import count
+from toolkits.trajectories.rollouts import read_rollouts
+from viewer.heads import read_head
+from viewer.runs import count
 
 TRUTH = {"eval_types": ["string_match"], "reference_answers": {"must_include": ["blue"]}}
 TASKS = [Task(f"Shop--{number}", "Find a shoe.", "http://shop.test/", eval=TRUTH) for number in range(1, 6)]

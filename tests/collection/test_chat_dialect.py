@@ -10,10 +10,10 @@ from collection.agent.chat_policy import ChatPolicy
 from collection.agent.documents import DocumentReader
 from collection.agent.policy import PolicyError, Sampling
 from collection.endpoints.chat_dialect import ChatDialect
-from collection.judges.endpoint import Endpoint
-from collection.judges.faults import JudgeFault
-from collection.judges.ledger import Budget, Ledger
-from collection.judges.reply_cache import ReplyCache
+from collection.judges.endpoint.endpoint import Endpoint
+from collection.judges.endpoint.faults import JudgeFault
+from collection.judges.endpoint.ledger import Budget, Ledger
+from collection.judges.endpoint.reply_cache import ReplyCache
 from data.conversation import StepText
 from data.task import Task
 from environments.sites.expert import expert

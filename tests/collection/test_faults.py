@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from data.trajectory import Trajectory, read_trajectory
-from environments.browser import launch
+from environments.browser.chromium import launch
 from environments.browser.config import BrowserConfig
 from environments.browser.environment import BrowserEnvironment
-from environments.browser.observe import observe
+from environments.browser.observation.observe import observe
 from environments.faults import BrowserError
 from tests.collection.collector import Collector, task
 from tests.environments import website
@@ -130,7 +130,7 @@ def test_a_document_that_never_comes_does_not_keep_the_page_from_being_observed(
     browser: OneBrowser, url: str, monkeypatch: pytest.MonkeyPatch, is_asked_for_first: bool
 ) -> None:
     """Asked for so late that the page was at rest before; until an answer comes, Chromium draws nothing."""
-    monkeypatch.setattr("environments.browser.settle.ARRIVAL_CAP_S", 1.0)
+    monkeypatch.setattr("environments.browser.page.settle.ARRIVAL_CAP_S", 1.0)
 
     async def run() -> tuple[str, str]:
         async with browser.page(f"{url}/fine") as page:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from environments.browser import launch
+from environments.browser.chromium import launch
 from environments.browser.fleet import Fleet
-from environments.browser.page import Viewport
+from environments.browser.page.page import Viewport
 
 
 def test_root_is_told_once_that_there_is_no_sandbox_and_how_to_have_one(

@@ -10,7 +10,7 @@ import pytest
 
 from collection.measure_pointing import Pointed, PointingConfig, _layout, main, report
 from common.stand_in import completion
-from environments.browser.page import Viewport
+from environments.browser.page.page import Viewport
 from tests.answering import Request, answering
 
 VIEWPORT = Viewport(1280, 1000, 2.0)

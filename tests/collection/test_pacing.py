@@ -9,7 +9,7 @@ from collection.campaign.pacing import Pace
 from data.trajectory import read_trajectory
 from environments.browser.config import BrowserConfig
 from environments.browser.environment import BrowserEnvironment
-from environments.browser.page import Page
+from environments.browser.page.page import Page
 from environments.environment import Environment
 from tests.collection.collector import Collector, task
 from tests.environments.conftest import OneBrowser

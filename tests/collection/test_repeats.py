@@ -1,4 +1,4 @@
-"""A run repeats: with one seed, two runs take the same trajectories (docs/fleet.md says what may differ)."""
+"""A run repeats: with one seed, two runs take the same trajectories (docs/howto/fleet.md says what may differ)."""
 
 from pathlib import Path
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from collection.judges.faults import JudgeFault
+from collection.judges.endpoint.faults import JudgeFault
 from collection.judges.reward_model import RewardModelJudge
 from common import retry
 from data.outcome import Outcome, Verdict

@@ -24,7 +24,7 @@ from common.seeds import derive_seed
 from common.stand_in import completion
 from data.action import CANNOT_EXECUTE, FORMAT_ERROR
 from data.trajectory import is_complete, read_outcome, read_trajectory
-from environments.browser import launch
+from environments.browser.chromium import launch
 from tests.answering import Request, answering
 from tests.collection.collector import Collector, task
 from tests.conftest import ROOT, in_foreground

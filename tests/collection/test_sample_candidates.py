@@ -27,8 +27,8 @@ from tests.answering import Request, answering
 from tests.conftest import ROOT
 from tests.server.helpers import running_server
 from toolkits import convert_to_tar_data
-from training.make_columns import MakeColumnsConfig
-from training.make_columns import main as make_columns
+from training.critics.make_columns import MakeColumnsConfig
+from training.critics.make_columns import main as make_columns
 
 TAKEN = "Thought: t.\n\nAction: Click [2]"
 TREE = "[1] RootWebArea 'Shop' focused: True\n\t[2] link 'basket'\n\t[3] textbox 'Search'\n\t[4] button 'Go'"

@@ -20,13 +20,13 @@ from data.task import Task
 from data.trajectory import read_trajectory
 from models.processor import load_processor
 from models.registry import family
+from models.tokens.encoding import ConversationEncoder, Tokens
+from models.tokens.sampled import SampledReply
 from tests.collection.collector import Collector, task
 from tests.collection.endpoints import picky
 from tests.collection.engine_stand_in import MODEL, VERSION, Dialect, Engine, serving
 from tests.environments import website
 from tests.tiny import qwen3_vl
-from training.encoding import ConversationEncoder, Tokens
-from training.sampled import SampledReply
 
 TASK = Task("t", "Find it.", "http://a.example/")
 STEPS = [

@@ -2,7 +2,15 @@
 
 import pytest
 
-from collection.judges.verdict import GRADE, STATUS, VERDICT, parse_choice, parse_grade, parse_status, parse_verdict
+from collection.judges.verdicts.verdict import (
+    GRADE,
+    STATUS,
+    VERDICT,
+    parse_choice,
+    parse_grade,
+    parse_status,
+    parse_verdict,
+)
 from data.outcome import Verdict
 from tests.collection.judge_replies import HOSTILE_REPLIES, honest_replies, other_texts, quoting_texts
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from collection.config.judging import JudgeFlags
-from collection.judges.comparing import includes
 from collection.judges.named import make_judge
+from collection.judges.verdicts.comparing import includes
 from collection.judges.webarena import WebArenaJudge
 from common.errors import UserError
 from data.outcome import Verdict

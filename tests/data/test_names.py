@@ -11,7 +11,7 @@ from data.shard import Sample
 from data.task import Task
 from data.trajectory import read_trajectory
 from data.trajectory_writer import TrajectoryWriter
-from toolkits.sample_records import check_record
+from toolkits.shards.sample_records import check_record
 
 HOSTILE = ["../../x", "a/b", "..", ".hidden", "a\\b", "a\0b", "a\nb", "", "x" * 201, "\ud800", 7, None]
 PLAIN = ["Amazon--3", "WebVoyager-Amazon-human-extend--4", "miniwob.click-test--0", "a b (c) ü", "x" * 200]

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from environments.browser.fleet import Fleet
-from environments.browser.page import Page, Viewport
-from environments.browser.settle import settle
+from environments.browser.page.page import Page, Viewport
+from environments.browser.page.settle import settle
 from tests.collection.collector import Collector
 from tests.environments import website, wild_website
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 from data.action import Click, Type
-from environments.browser.actions import act
-from environments.browser.observe import observe
+from environments.browser.acting.actions import act
+from environments.browser.observation.observe import observe
 from tests.environments.conftest import OneBrowser
 from tests.environments.website import find
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from data.observation import Mode
-from environments.browser.cdp import RefusedError
-from environments.browser.observe import observe
-from environments.browser.page import Page
+from environments.browser.chromium.cdp import RefusedError
+from environments.browser.observation.observe import observe
+from environments.browser.page.page import Page
 from tests.environments.conftest import OneBrowser
 from tests.environments.random_pages import Drawn
 

@@ -7,7 +7,7 @@ import pytest
 
 from data.action import ActionError, Drag
 from data.point_action import Write
-from environments.browser.aim import aim, press
+from environments.browser.acting.aim import aim, press
 from tests.environments import points, website
 from tests.environments.conftest import OneBrowser
 from tests.environments.steps import click, do, write

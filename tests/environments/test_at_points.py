@@ -13,10 +13,10 @@ from data.action_spaces import action_space, action_space_names
 from data.point_action import ClickAt, CloseTab, DragAt, GoTo, OpenTab, Press, ScrollAt, SelectTab, Write
 from data.screen import Point
 from environments.browser.config import BrowserConfig
-from environments.browser.context import Context
-from environments.browser.downloads import MAX_DOWNLOAD_MB
 from environments.browser.environment import BrowserEnvironment
-from environments.browser.page import Viewport
+from environments.browser.page.context import Context
+from environments.browser.page.downloads import MAX_DOWNLOAD_MB
+from environments.browser.page.page import Viewport
 from tests.environments.conftest import OneBrowser
 from tests.environments.points import at, click, do, task
 from tests.environments.scripted import play

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import environments
+from environments.browser.acting.effects import looks_the_same
+from environments.browser.acting.find_again import align
 from environments.browser.config import BrowserConfig
-from environments.browser.effects import looks_the_same
-from environments.browser.find_again import align
 from environments.environment import Observation
 from environments.stepping import Transition
 from tests.environments import website

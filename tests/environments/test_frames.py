@@ -8,9 +8,9 @@ import pytest
 from data.action import Scroll
 from data.point_action import ClickAt, ScrollAt, Write
 from data.screen import Point
-from environments.browser import launch
-from environments.browser.observe import observe
-from environments.browser.settle import settle
+from environments.browser.chromium import launch
+from environments.browser.observation.observe import observe
+from environments.browser.page.settle import settle
 from tests.environments import points, website
 from tests.environments.conftest import OneBrowser, open_browser
 from tests.environments.steps import click, do, write

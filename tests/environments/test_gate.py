@@ -21,11 +21,11 @@ import pytest
 from common.errors import UserError
 from common.processes import served
 from data.task import Task
-from environments.browser import gate as gate_module
 from environments.browser.fleet import Fleet
-from environments.browser.gate import Gate
-from environments.browser.page import Page, Viewport
-from environments.browser.url_policy import UrlPolicy
+from environments.browser.gate import gate as gate_module
+from environments.browser.gate.gate import Gate
+from environments.browser.gate.url_policy import UrlPolicy
+from environments.browser.page.page import Page, Viewport
 from tests.collection.gates import NoWall, in_process_gate, name_server, open_and_press, policy_of_own
 
 # {trap} is an address that no task set granted.
@@ -223,7 +223,7 @@ def test_files_and_browser_pages_are_closed_to_pages(
     assert len(trees) == 12 and any(trees)
     assert not any(SECRET in tree or "Chromium" in tree for tree in trees)
     assert SECRET not in browse((), lambda page: open_and_press(page, targets[0]))
-    monkeypatch.setattr("environments.browser.page.may_open", lambda _: True)  # what a tab that we open would show
+    monkeypatch.setattr("environments.browser.page.page.may_open", lambda _: True)  # what a tab that we open would show
     assert SECRET in browse((), lambda page: open_and_press(page, targets[0]))
 
 

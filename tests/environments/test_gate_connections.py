@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from environments.browser import gate as gate_module
-from environments.browser.gate import Gate
-from environments.browser.url_policy import UrlPolicy
+from environments.browser.gate import gate as gate_module
+from environments.browser.gate.gate import Gate
+from environments.browser.gate.url_policy import UrlPolicy
 from tests.collection.gates import in_process_gate, policy_of_own
 
 

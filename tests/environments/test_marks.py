@@ -10,12 +10,12 @@ from PIL import Image
 
 from data.action import Click, Type
 from data.trajectory import read_trajectory
-from environments.browser.actions import act
-from environments.browser.frame_views import FrameView
-from environments.browser.frames import Frame
-from environments.browser.marks import Found, draw, number
-from environments.browser.observe import observe
-from environments.browser.projection import Projection
+from environments.browser.acting.actions import act
+from environments.browser.observation.frame_views import FrameView
+from environments.browser.observation.marks import Found, draw, number
+from environments.browser.observation.observe import observe
+from environments.browser.observation.projection import Projection
+from environments.browser.page.frames import Frame
 from environments.environment import Observation
 from tests.collection.collector import Collector, task
 from tests.environments import website

@@ -16,11 +16,11 @@ from common.processes import free_port, served
 from data.action import Click
 from data.task import Task, move_sites
 from data.trajectory import read_trajectory
-from environments.browser.actions import act
+from environments.browser.acting.actions import act
 from environments.browser.fleet import Fleet
-from environments.browser.observe import observe
-from environments.browser.page import Page, Viewport
-from environments.browser.settle import settle
+from environments.browser.observation.observe import observe
+from environments.browser.page.page import Page, Viewport
+from environments.browser.page.settle import settle
 from environments.miniwob import app as miniwob
 from environments.miniwob.world import World
 from tests.collection.test_run import wait_until

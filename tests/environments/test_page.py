@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from common.processes import free_port
-from environments.browser.observe import observe
+from environments.browser.observation.observe import observe
 from environments.faults import BrowserError, PageError
 from tests.environments.conftest import OneBrowser
 

@@ -8,13 +8,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from environments.browser.reaper import Reaper, _processes, reap
+from environments.browser.chromium.reaper import Reaper, _processes, reap
 from tests.conftest import ROOT
 
 COLLECTOR = """
 import sys, time
 from pathlib import Path
-from environments.browser.reaper import Reaper
+from environments.browser.chromium.reaper import Reaper
 reaper = Reaper()
 reaper.watch(Path(sys.argv[1]))
 print(reaper._process.pid, flush=True)

@@ -6,8 +6,8 @@ from typing import Literal
 
 import pytest
 
-from environments.browser.observe import observe
-from environments.browser.scrolling import scroll
+from environments.browser.acting.scrolling import scroll
+from environments.browser.observation.observe import observe
 from tests.environments import website
 from tests.environments.conftest import OneBrowser
 from tests.environments.website import find

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from data.observation import Mode
-from environments.browser.observe import observe
-from environments.browser.page import Page
-from environments.browser.projection import Projection
-from environments.browser.tree import MAX_TREE
+from environments.browser.observation.observe import observe
+from environments.browser.observation.projection import Projection
+from environments.browser.observation.tree import MAX_TREE
+from environments.browser.page.page import Page
 from environments.environment import Observation
 from tests.environments import website
 from tests.environments.conftest import OneBrowser

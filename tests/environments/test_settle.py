@@ -6,9 +6,9 @@ import time
 import pytest
 
 from data.action import Click
-from environments.browser.actions import act
-from environments.browser.activity import Activity
-from environments.browser.observe import observe
+from environments.browser.acting.actions import act
+from environments.browser.observation.observe import observe
+from environments.browser.page.activity import Activity
 from tests.environments.conftest import OneBrowser
 from tests.environments.website import find
 

@@ -105,7 +105,7 @@ def test_as_gymnasium_has_it() -> None:
 @pytest.mark.slow
 def test_the_lines_of_the_documentation_run() -> None:
     """With the starting policy, served for it."""
-    page = (ROOT / "docs" / "environments.md").read_text()
+    page = (ROOT / "docs" / "reference" / "environments.md").read_text()
     [program] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     lived = {}
     exec(program, lived)
@@ -137,5 +137,6 @@ def test_what_a_program_must_give_is_named_as_it_gives_it(tmp_path: Path) -> Non
         environments.make("sites", sites_port=9)
     with pytest.raises(UserError, match=r"^test_file= is missing"):
         environments.make("webarena")
-    [line] = re.findall(r"`(from environments.*import BrowserConfig)`", (ROOT / "docs" / "environments.md").read_text())
+    page = ROOT / "docs" / "reference" / "environments.md"
+    [line] = re.findall(r"`(from environments.*import BrowserConfig)`", page.read_text())
     exec(line)

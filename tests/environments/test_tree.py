@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from environments.browser.frame_views import FrameView
-from environments.browser.layout import Region
-from environments.browser.tree import MAX_LINES, MAX_OPTIONS, Document, build_tree
+from environments.browser.observation.frame_views import FrameView
+from environments.browser.observation.layout import Region
+from environments.browser.observation.tree import MAX_LINES, MAX_OPTIONS, Document, build_tree
 
 VIEW = FrameView.of_window(1024, 768)
 

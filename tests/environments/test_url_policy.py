@@ -6,7 +6,7 @@ import pytest
 
 from common.errors import UserError
 from data.task import Task
-from environments.browser.url_policy import UrlPolicy, is_public, may_open
+from environments.browser.gate.url_policy import UrlPolicy, is_public, may_open
 
 
 @pytest.mark.parametrize(

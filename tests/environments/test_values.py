@@ -2,7 +2,7 @@
 
 import pytest
 
-from environments.browser.values import convert, format_of
+from environments.browser.acting.values import convert, format_of
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import torch
 
 from models.processor import load_processor
 from models.registry import family
-from training.encoding import ConversationEncoder
+from models.tokens.encoding import ConversationEncoder
 
 FOLDER = Path(__file__).resolve().parent.parent.parent / "examples" / "quickstart" / "starting_policy"
 sys.path.insert(0, str(FOLDER))

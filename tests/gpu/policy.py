@@ -15,7 +15,7 @@ class Config:
     """Write a checkpoint."""
 
     shape: str = "qwen3-vl-4b"
-    """A folder of training/shapes."""
+    """A folder of training/memory/shapes."""
     folder: Path = Path("policy")
     """Receives it; one that is there is kept."""
     tiny: bool = False

@@ -12,8 +12,8 @@ import torch
 from transformers.utils import logging
 
 from common.errors import UserError
-from server.lora import AdaptedLinear
-from server.vision_language_model import LoadOptions, VisionLanguageModel
+from server.engine.model.lora import AdaptedLinear
+from server.engine.model.vision_language_model import LoadOptions, VisionLanguageModel
 from tests.toolkits.checkpoints import convert
 
 peft = pytest.importorskip("peft", reason="needs the peft package, which Elcano does not")

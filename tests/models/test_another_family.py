@@ -17,11 +17,11 @@ import models
 import training.modules
 from data.conversation import split_marks
 from models import registry
-from server.engine import Engine, EngineConfig
-from server.prompt import Prompt, build_prompt
-from server.sampling import SamplingParams
-from server.vision_language_model import LoadOptions, VisionLanguageModel
-from server.wire_images import from_predict
+from server.engine.engine import Engine, EngineConfig
+from server.engine.model.prompt import Prompt, build_prompt
+from server.engine.model.vision_language_model import LoadOptions, VisionLanguageModel
+from server.engine.model.wire_images import from_predict
+from server.engine.sampling import SamplingParams
 from tests import tiny
 from tests.conftest import ROOT
 from tests.models.another_family.tiny import build_policy
@@ -29,9 +29,9 @@ from tests.server.helpers import observation, png, screenshot
 from tests.training.conftest import train
 from tests.training.test_train_llava import SAMPLES, STEPS, PlainLoop
 from toolkits.model_checkpoints_convertor.convert import Config, main
-from training.collate import Collator, Place, TokenizedSample
+from training.data.collate import Collator, Place, TokenizedSample
 from training.layout import Layout
-from training.memory import count_parameters
+from training.memory.per_gpu import count_parameters
 
 HERE = Path(__file__).parent / "another_family"
 

@@ -11,7 +11,7 @@ from transformers.utils import logging
 
 from common.errors import UserError
 from models.registry import family
-from server.vision_language_model import LoadOptions, VisionLanguageModel
+from server.engine.model.vision_language_model import LoadOptions, VisionLanguageModel
 from tests.models import drawn_folders
 from tests.models.drawn_folders import CHANGES, EMBEDDING, HEAD, edit, rewrite, shard, weights_of
 from tests.tiny import text_only

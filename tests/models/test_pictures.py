@@ -15,14 +15,14 @@ from PIL import Image, ImageOps
 
 from common.errors import UserError
 from models.registry import family
-from server.prompt import build_prompt
-from server.vision_language_model import LoadOptions, VisionLanguageModel
-from server.wire_images import from_data_urls, from_predict
+from models.tokens.encoding import ConversationEncoder
+from server.engine.model.prompt import build_prompt
+from server.engine.model.vision_language_model import LoadOptions, VisionLanguageModel
+from server.engine.model.wire_images import from_data_urls, from_predict
 from tests.models.drawn_pictures import drawn
 from tests.tiny.families import SEEING
-from training.encoding import ConversationEncoder
+from training.data.tokenize_sample import tokenize
 from training.modules.images import encode_share
-from training.tokenize_sample import tokenize
 
 SETS = int(os.environ.get("PICTURES", "1"))
 ASKED = [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "What is there?"}]}]

@@ -20,15 +20,15 @@ from transformers import AutoModelForImageTextToText
 from data.conversation import split_marks
 from models.checkpoint.weight_files import open_weights
 from models.registry import family
-from server.engine import Engine, EngineConfig
-from server.prompt import build_prompt
-from server.sampling import SamplingParams
-from server.vision_language_model import LoadOptions, VisionLanguageModel
-from server.wire_images import from_predict
+from server.engine.engine import Engine, EngineConfig
+from server.engine.model.prompt import build_prompt
+from server.engine.model.vision_language_model import LoadOptions, VisionLanguageModel
+from server.engine.model.wire_images import from_predict
+from server.engine.sampling import SamplingParams
 from tests.server.helpers import observation, png, screenshot
 from tests.tiny import idefics3, qwen3_vl
 from toolkits.model_checkpoints_convertor.convert import Config, main
-from training.memory import config_folder
+from training.memory.per_gpu import config_folder
 
 REDUCED = {
     "smolvlm-256m": {},

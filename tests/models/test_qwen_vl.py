@@ -22,13 +22,13 @@ from models.processor import describe, load_processor
 from models.registry import family
 from tests.tiny import qwen2_5_vl, qwen3_vl
 from toolkits.model_checkpoints_convertor.convert import Config, main
-from training.collate import Collator, Place, TokenizedSample
+from training.data.collate import Collator, Place, TokenizedSample
 from training.layout import Layout
-from training.memory import config_folder, count_parameters
+from training.loop.vision_meter import VisionMeter
+from training.memory.per_gpu import config_folder, count_parameters
 from training.modules.language import check_layout
 from training.modules.rotary import MultimodalRotary
-from training.pictures import Picture
-from training.vision_meter import VisionMeter
+from training.samples.pictures import Picture
 
 MAKERS = {"qwen3_vl": qwen3_vl.build_policy, "qwen2_5_vl": qwen2_5_vl.build_policy}
 

@@ -19,10 +19,11 @@ from models.language import rotary_share
 from models.processor import describe, load_processor, write_image_settings
 from models.text import special_tokens, tokenize
 from models.text_processor import TextProcessor
-from server.engine import Engine, EngineConfig
-from server.prompt import build_prompt
-from server.sampling import SamplingParams
-from server.vision_language_model import LoadOptions, VisionLanguageModel
+from models.tokens.encoding import ConversationEncoder
+from server.engine.engine import Engine, EngineConfig
+from server.engine.model.prompt import build_prompt
+from server.engine.model.vision_language_model import LoadOptions, VisionLanguageModel
+from server.engine.sampling import SamplingParams
 from tests import tiny
 from tests.conftest import ROOT
 from tests.server.helpers import observation
@@ -33,12 +34,11 @@ from tests.training.test_train_llava import LR, STEPS, PlainLoop
 from toolkits.model_checkpoints_convertor.convert import Config, main
 from toolkits.model_checkpoints_convertor.inspect_checkpoint import describe as inspect
 from training.config import Config as TrainingConfig
-from training.encoding import ConversationEncoder
-from training.launch import check_model
+from training.launch.launch import check_model
+from training.launch.survey import Reading, check_samples
 from training.layout import Layout
-from training.memory import count_parameters, plan
+from training.memory.per_gpu import count_parameters, plan
 from training.modules.rotary import frequencies
-from training.survey import Reading, check_samples
 
 KINDS = {
     "llama": {},
@@ -106,7 +106,7 @@ def test_the_dry_run_counts_every_parameter(policy: Path) -> None:
 
 def test_llama_3_1_has_its_published_size_and_frequencies() -> None:
     """Its release spells them as transformers did before 5."""
-    folder = ROOT / "training" / "shapes" / "llama-3.1-8b"
+    folder = ROOT / "training" / "memory" / "shapes" / "llama-3.1-8b"
     hf = registry.family(folder).read_config(folder)
     [count] = count_parameters(hf, Layout())
     assert count.total == 8_030_261_248
@@ -115,7 +115,7 @@ def test_llama_3_1_has_its_published_size_and_frequencies() -> None:
 
 
 def test_glm_4_has_its_published_size_and_turns_half_of_a_head() -> None:
-    folder = ROOT / "training" / "shapes" / "glm-4-9b"
+    folder = ROOT / "training" / "memory" / "shapes" / "glm-4-9b"
     hf = registry.family(folder).read_config(folder)
     [count] = count_parameters(hf, Layout())
     assert count.total == 9_399_951_360

@@ -31,21 +31,21 @@ from data.task import Task
 from data.trajectory import Trajectory, read_trajectory
 from models.processor import load_processor, splits_images
 from models.registry import family
-from server.engine import Engine, EngineConfig
-from server.http_api import create_app
-from server.prompt import Prompt
-from server.sampling import SamplingParams
+from models.tokens.encoding import ConversationEncoder
+from server.engine.engine import Engine, EngineConfig
+from server.engine.model.prompt import Prompt
+from server.engine.model.vision_language_model import LoadOptions, VisionLanguageModel
+from server.engine.sampling import SamplingParams
+from server.protocols.http_api import create_app
 from server.service import Service
-from server.vision_language_model import LoadOptions, VisionLanguageModel
 from tests import tiny
 from tests.conftest import FIXTURES
 from tests.field_files import write_field_files
 from tests.training.conftest import convert, train
 from toolkits.convert_trajectories_to_json import samples_of
-from toolkits.tree_tokens import TreeCutter
-from training.encoding import ConversationEncoder
+from toolkits.trajectories.tree_tokens import TreeCutter
+from training.data.tokenize_sample import tokenize
 from training.modules.images import encode_share
-from training.tokenize_sample import tokenize
 
 NUM_STEPS, LAST_N = 3, 3
 NUM_REPLY_TOKENS = 12

@@ -15,7 +15,7 @@ from models.registry import family
 from tests.conftest import ROOT
 from tests.rehearsal.processors import write_processor
 
-SHAPES = ROOT / "training" / "shapes"
+SHAPES = ROOT / "training" / "memory" / "shapes"
 Changes = Mapping[str, Mapping[str, Any]]
 """What of a configuration's parts differs from the published one, by part: {"text_config": {...}, ...}."""
 
@@ -31,8 +31,8 @@ _ATTENTION_SPREAD = 2.0
 
 
 def make_checkpoint(folder: Path, shape: str, changes: Changes, device: str = "cpu") -> Path:
-    """Write a checkpoint of `shape`, a folder in training/shapes, in bf16 with its processor to `folder`. `device`
-    draws the weights."""
+    """Write a checkpoint of `shape`, a folder in training/memory/shapes, in bf16 with its processor to `folder`.
+    `device` draws the weights."""
     fields = read_json(SHAPES / shape / "config.json")
     for part, values in changes.items():
         fields[part] |= values

@@ -13,8 +13,8 @@ from data.shard import Sample, read_manifest, read_shard
 from data.trajectory import list_trajectories, read_trajectory
 from models.processor import load_processor
 from models.registry import family
+from models.tokens.encoding import ConversationEncoder
 from toolkits.convert_trajectories_to_json import sample_id
-from training.encoding import ConversationEncoder
 
 _ROLES = {"human": "user", "gpt": "assistant"}
 

@@ -35,7 +35,7 @@ class Size:
     """What is rehearsed, and how much of everything that takes."""
 
     shape: str
-    """The published configuration, a folder in training/shapes."""
+    """The published configuration, a folder in training/memory/shapes."""
     script: str
     """What trains it, a file in training/."""
     changes: Changes

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from server.engine import Engine
+from server.engine.engine import Engine
 from tests.server.helpers import ROOT
 
 Place = tuple[str, ...]  # the last two lines of server/ that led to an operation, and its name

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from server.vision_language_model import LoadOptions, VisionLanguageModel
+from server.engine.model.vision_language_model import LoadOptions, VisionLanguageModel
 from tests import tiny
 from tests.server.helpers import RunningServer, running_server
 

@@ -1,4 +1,4 @@
-"""The table of docs/serving_fields.md: what becomes of every field of OpenAI's and vLLM's chat requests.
+"""The table of docs/reference/serving_fields.md: what becomes of every field of OpenAI's and vLLM's chat requests.
 
     python -m tests.server.field_table          writes it
 
@@ -10,12 +10,12 @@ from typing import Any
 
 from openai.types.chat import completion_create_params
 
-from server.openai_neutral import ANY, OPENAI, VLLM
-from server.openai_request import ChatRequest
+from server.protocols.openai.neutral import ANY, OPENAI, VLLM
+from server.protocols.openai.request import ChatRequest
 from tests.server.helpers import ROOT
 from tests.server.vllm_fields import VLLM_FIELDS
 
-TABLE = ROOT / "docs" / "serving_fields.md"
+TABLE = ROOT / "docs" / "reference" / "serving_fields.md"
 _HEAD = """# The fields of a chat request
 
 Does the server take what my client sends? This table lists every field of OpenAI's and vLLM's requests.

@@ -20,14 +20,14 @@ import jsonschema
 import torch
 
 from common import cli
-from server.engine import Engine, EngineConfig
-from server.grammar import Constraint, Grammars, json_rule
-from server.prompt import Prompt
-from server.sampling import SamplingParams
-from server.sequence import Options
-from server.tool_calls import Tools, grammar, read_calls
-from server.tool_form import OWN
-from server.vision_language_model import LoadOptions, VisionLanguageModel
+from server.engine.engine import Engine, EngineConfig
+from server.engine.model.prompt import Prompt
+from server.engine.model.vision_language_model import LoadOptions, VisionLanguageModel
+from server.engine.reply_form.grammar import Constraint, Grammars, json_rule
+from server.engine.reply_form.tool_calls import Tools, grammar, read_calls
+from server.engine.reply_form.tool_form import OWN
+from server.engine.sampling import SamplingParams
+from server.engine.sequence import Options
 from tests import tiny
 from tests.server.drawn_schemas import drawn_schema
 from tests.tiny import byte_level_tokenizers, idefics3, llava, mistral_tokenizer, qwen2_5_vl, qwen3_vl, text_only

@@ -9,13 +9,13 @@ import torch
 
 from common.errors import UserError
 from data.conversation import split_marks
-from server.engine import Engine, EngineConfig
-from server.kv_slots import KVSlots
-from server.prompt import Prompt, build_prompt
-from server.sampling import SamplingParams
-from server.sequence import EngineBusyError, Options
-from server.vision_language_model import LoadOptions, VisionLanguageModel
-from server.wire_images import from_predict
+from server.engine.engine import Engine, EngineConfig
+from server.engine.memory.kv_slots import KVSlots
+from server.engine.model.prompt import Prompt, build_prompt
+from server.engine.model.vision_language_model import LoadOptions, VisionLanguageModel
+from server.engine.model.wire_images import from_predict
+from server.engine.sampling import SamplingParams
+from server.engine.sequence import EngineBusyError, Options
 from tests import tiny
 from tests.server.helpers import observation, png, screenshot
 

@@ -9,13 +9,13 @@ import pytest
 from fastapi.testclient import TestClient
 from PIL import Image
 
-from server.engine import Engine, EngineConfig
-from server.http_api import create_app
-from server.prompt import Prompt
-from server.sampling import SamplingParams
-from server.sequence import Options
+from server.engine.engine import Engine, EngineConfig
+from server.engine.model.prompt import Prompt
+from server.engine.model.vision_language_model import LoadOptions, VisionLanguageModel
+from server.engine.sampling import SamplingParams
+from server.engine.sequence import Options
+from server.protocols.http_api import create_app
 from server.service import Service
-from server.vision_language_model import LoadOptions, VisionLanguageModel
 from tests.server.helpers import png, screenshot, wait_for
 
 LONG = SamplingParams(temperature=0, max_new_tokens=300, min_new_tokens=300)

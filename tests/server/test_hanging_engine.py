@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from server.engine import EngineConfig
-from server.http_api import create_app
-from server.sampling import SamplingParams
+from server.engine.engine import EngineConfig
+from server.engine.model.vision_language_model import LoadOptions, VisionLanguageModel
+from server.engine.sampling import SamplingParams
+from server.protocols.http_api import create_app
 from server.service import Service
-from server.vision_language_model import LoadOptions, VisionLanguageModel
 from tests.server.allocation_faults import WatchedEngine
 from tests.server.helpers import wait_for
 

@@ -18,10 +18,10 @@ from collection.config.commands import CollectionConfig
 from collection.config.judging import JudgeFlags
 from collection.endpoints import keys
 from collection.endpoints.keys import endpoint_key, is_openai, minds_proxies, own_server_headers, same_endpoint
-from collection.judges.endpoint import Endpoint
-from collection.judges.ledger import Budget, Ledger
+from collection.judges.endpoint.endpoint import Endpoint
+from collection.judges.endpoint.ledger import Budget, Ledger
+from collection.judges.endpoint.reply_cache import ReplyCache
 from collection.judges.named import make_judge
-from collection.judges.reply_cache import ReplyCache
 from collection.judges.reward_model import RewardModelJudge
 from common.errors import UserError
 from data.conversation import StepText

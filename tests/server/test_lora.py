@@ -9,10 +9,10 @@ import torch
 from safetensors.torch import save_file
 
 from common.errors import UserError
-from server.engine import Engine, EngineConfig
-from server.prompt import build_prompt
-from server.sampling import SamplingParams
-from server.vision_language_model import LoadOptions, VisionLanguageModel
+from server.engine.engine import Engine, EngineConfig
+from server.engine.model.prompt import build_prompt
+from server.engine.model.vision_language_model import LoadOptions, VisionLanguageModel
+from server.engine.sampling import SamplingParams
 from tests.server.helpers import observation
 
 LAYERS = {"self_attn.q_proj": (64, 64), "mlp.down_proj": (128, 64)}  # inputs and outputs of tiny_policy's

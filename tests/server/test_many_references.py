@@ -11,12 +11,12 @@ import pytest
 from PIL import Image
 
 from common.errors import UserError
-from server.engine import Engine, EngineConfig
-from server.prompt import build_prompt
-from server.sampling import SamplingParams
-from server.score import score_answers
-from server.vision_language_model import LoadOptions, VisionLanguageModel
-from server.wire_images import WireImage, from_data_urls, from_predict
+from server.engine.engine import Engine, EngineConfig
+from server.engine.model.prompt import build_prompt
+from server.engine.model.vision_language_model import LoadOptions, VisionLanguageModel
+from server.engine.model.wire_images import WireImage, from_data_urls, from_predict
+from server.engine.sampling import SamplingParams
+from server.protocols.score import score_answers
 from tests.server.helpers import RunningServer, png, screenshot
 
 NUM = 30

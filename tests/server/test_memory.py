@@ -8,7 +8,7 @@ from tests.conftest import ROOT
 HOLES = """
 import os, sys
 import torch
-from server.memory import return_freed_memory
+from server.engine.memory.release import return_freed_memory
 
 def resident_mb():
     return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20

@@ -13,15 +13,15 @@ import pytest
 import torch
 
 from common.errors import UserError
-from server.engine import Engine, EngineConfig
-from server.engine_memory import EngineMemory
-from server.memory_budget import MemoryBudget
-from server.prompt import Prompt, build_prompt
-from server.sampling import SamplingParams
-from server.sequence import MemoryFullError, Options
+from server.engine.engine import Engine, EngineConfig
+from server.engine.memory.engine_memory import EngineMemory
+from server.engine.memory.memory_budget import MemoryBudget
+from server.engine.model.prompt import Prompt, build_prompt
+from server.engine.model.vision_language_model import VisionLanguageModel
+from server.engine.model.wire_images import from_predict
+from server.engine.sampling import SamplingParams
+from server.engine.sequence import MemoryFullError, Options
 from server.service import Service
-from server.vision_language_model import VisionLanguageModel
-from server.wire_images import from_predict
 from tests.conftest import ROOT
 from tests.server.allocation_faults import WatchedEngine
 from tests.server.helpers import png, screenshot, wait_for
@@ -30,8 +30,8 @@ GREEDY = SamplingParams(temperature=0, max_new_tokens=4)
 
 GROWTH = """
 import torch
-from server.kv_slots import KVSlots
-from server.memory import return_freed_memory
+from server.engine.memory.kv_slots import KVSlots
+from server.engine.memory.release import return_freed_memory
 
 def peak_mb():
     line = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))

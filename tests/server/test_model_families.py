@@ -9,11 +9,11 @@ from PIL import Image
 
 from data.checkpoint_folder import fingerprint
 from data.conversation import split_marks
-from server.engine import Engine, EngineConfig
-from server.prompt import build_prompt
-from server.sampling import SamplingParams
-from server.vision_language_model import LoadOptions, VisionLanguageModel
-from server.wire_images import from_predict
+from server.engine.engine import Engine, EngineConfig
+from server.engine.model.prompt import build_prompt
+from server.engine.model.vision_language_model import LoadOptions, VisionLanguageModel
+from server.engine.model.wire_images import from_predict
+from server.engine.sampling import SamplingParams
 from tests import tiny
 from tests.server.helpers import observation, png, screenshot
 from tests.tiny import idefics3, llava, qwen2_5_vl, qwen3_vl

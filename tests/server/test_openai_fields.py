@@ -11,9 +11,9 @@ import httpx
 import openai.types.chat
 import pytest
 
-from server.openai_messages import Message, Part
-from server.openai_neutral import OPENAI, VLLM
-from server.openai_request import ChatRequest
+from server.protocols.openai.messages import Message, Part
+from server.protocols.openai.neutral import OPENAI, VLLM
+from server.protocols.openai.request import ChatRequest
 from tests.server.field_table import TABLE, openai_fields, table
 from tests.server.helpers import RunningServer, png, screenshot
 from tests.server.vllm_fields import VLLM_FIELDS

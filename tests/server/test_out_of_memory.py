@@ -8,13 +8,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 import pytest
 import torch
 
-from server.engine import EngineConfig
-from server.feature_cache import FeatureCache
-from server.prompt import Prompt, build_prompt, with_reply
-from server.sampling import SamplingParams
-from server.sequence import Completion, MemoryFullError, Options, Sequence
-from server.vision_language_model import VisionLanguageModel
-from server.wire_images import WireImage, from_predict
+from server.engine.engine import EngineConfig
+from server.engine.memory.feature_cache import FeatureCache
+from server.engine.model.prompt import Prompt, build_prompt, with_reply
+from server.engine.model.vision_language_model import VisionLanguageModel
+from server.engine.model.wire_images import WireImage, from_predict
+from server.engine.sampling import SamplingParams
+from server.engine.sequence import Completion, MemoryFullError, Options, Sequence
 from tests.server.allocation_faults import ERRORS, Place, WatchedEngine
 from tests.server.helpers import observation, png, screenshot
 

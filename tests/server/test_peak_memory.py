@@ -9,15 +9,15 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from server.engine import Engine, EngineConfig
-from server.kv_slots import KVSlots
-from server.memory_budget import MemoryBudget
-from server.prompt import Prompt, build_prompt
-from server.sampling import SamplingParams
-from server.sequence import Options
+from server.engine.engine import Engine, EngineConfig
+from server.engine.memory.kv_slots import KVSlots
+from server.engine.memory.memory_budget import MemoryBudget
+from server.engine.model.prompt import Prompt, build_prompt
+from server.engine.model.vision_language_model import VisionLanguageModel
+from server.engine.model.wire_images import from_predict
+from server.engine.sampling import SamplingParams
+from server.engine.sequence import Options
 from server.service import GenerationRequest, _submit
-from server.vision_language_model import VisionLanguageModel
-from server.wire_images import from_predict
 from tests.server.helpers import observation, png, screenshot
 
 

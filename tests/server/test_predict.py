@@ -15,11 +15,11 @@ import pytest
 from fastapi.testclient import TestClient
 from PIL import Image
 
-from server.engine import Engine, EngineConfig
-from server.http_api import create_app
-from server.sampling import SamplingParams
+from server.engine.engine import Engine, EngineConfig
+from server.engine.model.vision_language_model import LoadOptions, VisionLanguageModel
+from server.engine.sampling import SamplingParams
+from server.protocols.http_api import create_app
 from server.service import Service
-from server.vision_language_model import LoadOptions, VisionLanguageModel
 from tests.server.helpers import RunningServer, observation, png, screenshot, wait_for
 
 

@@ -9,16 +9,16 @@ import pytest
 import torch
 
 from data.conversation import StepText, build_conversation, split_marks
-from server.engine import Engine, EngineConfig
-from server.engine_memory import EngineMemory
-from server.memory_budget import MemoryBudget
-from server.prompt import Prompt, build_prompt
-from server.prompt_prefetch import NextPrompt
-from server.sampling import SamplingParams
-from server.scheduler import Scheduler
-from server.sequence import Options, Sequence
-from server.vision_language_model import LoadOptions, VisionLanguageModel
-from server.wire_images import WireImage, from_predict
+from server.engine.engine import Engine, EngineConfig
+from server.engine.memory.engine_memory import EngineMemory
+from server.engine.memory.memory_budget import MemoryBudget
+from server.engine.model.prompt import Prompt, build_prompt
+from server.engine.model.vision_language_model import LoadOptions, VisionLanguageModel
+from server.engine.model.wire_images import WireImage, from_predict
+from server.engine.prompt_prefetch import NextPrompt
+from server.engine.sampling import SamplingParams
+from server.engine.scheduler import Scheduler
+from server.engine.sequence import Options, Sequence
 from tests.server.helpers import observation, png, screenshot, wait_for
 from tests.tiny import llava as tiny_llava
 

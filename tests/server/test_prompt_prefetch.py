@@ -3,7 +3,7 @@
 import pytest
 
 from data.conversation import StepText, build_conversation
-from server.prompt_prefetch import NextPrompt
+from server.engine.prompt_prefetch import NextPrompt
 
 REPLY = "Thought: I look.\n\nAction: Click [3]"
 FEEDBACK = "Format ERROR: Both 'Thought' and 'Action' should be included in your reply."

@@ -12,11 +12,11 @@ import numpy as np
 import openai
 import pytest
 
-from server.engine import Engine, EngineConfig
-from server.grammar import json_rule
-from server.sampling import SamplingParams
-from server.sequence import Options
-from server.vision_language_model import LoadOptions, VisionLanguageModel
+from server.engine.engine import Engine, EngineConfig
+from server.engine.model.vision_language_model import LoadOptions, VisionLanguageModel
+from server.engine.reply_form.grammar import json_rule
+from server.engine.sampling import SamplingParams
+from server.engine.sequence import Options
 from tests.server.drawn_schemas import drawn_schema
 from tests.server.form_runs import POLICIES, policy_counts, tokenizer_counts
 from tests.server.helpers import RunningServer

@@ -18,11 +18,11 @@ from fastapi.testclient import TestClient
 
 from common.errors import UserError
 from common.processes import num_cores
-from server import fleet as fleet_module
+from server.cluster import fleet as fleet_module
+from server.cluster.fleet import Fleet, Replica
+from server.cluster.replicas import Router, create_router_app, session_of
 from server.config import ServerConfig
-from server.fleet import Fleet, Replica
 from server.hf_online_server import replicas_here
-from server.replicas import Router, create_router_app, session_of
 from tests import tiny
 from tests.server.helpers import RunningServer, wait_for
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from transformers import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
-from server.sampling import SamplingParams, sample
+from server.engine.sampling import SamplingParams, sample
 
 
 def draws(logits: torch.Tensor, params: SamplingParams, count: int) -> torch.Tensor:

@@ -5,10 +5,10 @@ from pathlib import Path
 import torch
 
 from data.conversation import StepText, build_conversation, split_marks
-from server.engine import Engine, EngineConfig
-from server.score import score_answers
-from server.vision_language_model import LoadOptions, VisionLanguageModel
-from server.wire_images import from_predict
+from server.engine.engine import Engine, EngineConfig
+from server.engine.model.vision_language_model import LoadOptions, VisionLanguageModel
+from server.engine.model.wire_images import from_predict
+from server.protocols.score import score_answers
 from tests.server.helpers import observation, png, screenshot
 
 

@@ -129,7 +129,7 @@ prepare(sys.argv[1], "test")
 from common.errors import UserError
 from common.ray_cluster import cluster
 cluster.join(sys.argv[1], "test")
-from server.node_process import NodeProcess
+from server.cluster.node_process import NodeProcess
 process = NodeProcess(["/no/such/python"], {"num_cpus": 1}, {})
 try:
     process.address()

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from server.engine import Engine, EngineConfig
-from server.prompt import ImageInput, Prompt
-from server.sampling import SamplingParams
-from server.sequence import Options, Sequence
-from server.speculative_decoding import Drafter
-from server.vision_language_model import LoadOptions, VisionLanguageModel
+from server.engine.engine import Engine, EngineConfig
+from server.engine.model.prompt import ImageInput, Prompt
+from server.engine.model.vision_language_model import LoadOptions, VisionLanguageModel
+from server.engine.sampling import SamplingParams
+from server.engine.sequence import Options, Sequence
+from server.engine.speculative_decoding import Drafter
 from tests.server.test_engine import MIX, prompt_of
 
 

@@ -18,8 +18,8 @@ from common import cli
 from common.errors import UserError
 from common.processes import listen
 from server.config import ServerConfig
+from server.engine.model.vision_language_model import LoadOptions, VisionLanguageModel
 from server.hf_online_server import main, warn_of_strangers
-from server.vision_language_model import LoadOptions, VisionLanguageModel
 from tests.server.helpers import SERVER, RunningServer, png, screenshot, server_environment
 
 

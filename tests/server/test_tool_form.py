@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from models.text_processor import TextProcessor
-from server.grammar import Grammars
-from server.tool_calls import Call, Tools, grammar, read_calls
-from server.tool_form import OWN, ToolForm, tool_form
+from server.engine.reply_form.grammar import Grammars
+from server.engine.reply_form.tool_calls import Call, Tools, grammar, read_calls
+from server.engine.reply_form.tool_form import OWN, ToolForm, tool_form
 from tests.server.helpers import running_server
 from tests.tiny import text_only
 from tests.tiny.idefics2 import make_tokenizer

@@ -7,14 +7,14 @@ import pytest
 
 from data.conversation import StepText, build_conversation, split_marks
 from models.registry import family_of
-from server.feature_cache import FeatureCache
-from server.prompt import build_prompt
-from server.vision_language_model import LoadOptions, VisionLanguageModel
-from server.wire_images import from_predict
+from models.tokens.encoding import ConversationEncoder, Tokens
+from server.engine.memory.feature_cache import FeatureCache
+from server.engine.model.prompt import build_prompt
+from server.engine.model.vision_language_model import LoadOptions, VisionLanguageModel
+from server.engine.model.wire_images import from_predict
 from tests import tiny
 from tests.server.helpers import observation, png, screenshot
 from tests.tiny import llava
-from training.encoding import ConversationEncoder, Tokens
 
 SENDERS = {"user": "human", "assistant": "gpt"}
 REPLY = "Thought: I look at 'é'.\n\nAction: Click [3]"

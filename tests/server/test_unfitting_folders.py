@@ -12,7 +12,7 @@ import pytest
 from safetensors.torch import load_file, save_file
 
 from common.errors import UserError
-from server.vision_language_model import LoadOptions, VisionLanguageModel
+from server.engine.model.vision_language_model import LoadOptions, VisionLanguageModel
 from tests.server.helpers import RunningServer
 from tests.tiny import text_only
 

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from collection.judges import endpoint as endpoints
 from collection.judges.asking import ask_verdict
-from collection.judges.endpoint import Endpoint
-from collection.judges.fence import fenced
-from collection.judges.ledger import Budget, Ledger
-from collection.judges.prompts import WEBVOYAGER, Shown, system_prompt
-from collection.judges.reply_cache import ReplyCache
-from collection.judges.verdict import FEASIBLE, GRADE, REASON, STATUS, VERDICT
+from collection.judges.endpoint import endpoint as endpoints
+from collection.judges.endpoint.endpoint import Endpoint
+from collection.judges.endpoint.ledger import Budget, Ledger
+from collection.judges.endpoint.reply_cache import ReplyCache
+from collection.judges.verdicts.fence import fenced
+from collection.judges.verdicts.prompts import WEBVOYAGER, Shown, system_prompt
+from collection.judges.verdicts.verdict import FEASIBLE, GRADE, REASON, STATUS, VERDICT
 from common.defaults import STARTING_POLICY
 from tests.collection.judge_replies import quoting_texts
 

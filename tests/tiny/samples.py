@@ -10,7 +10,7 @@ from PIL import Image
 
 from data.rewarded_step import reward_fields
 from data.shard import Sample, write_shards
-from toolkits.energon_index import write_energon_index
+from toolkits.shards.energon_index import write_energon_index
 
 _WORDS = "shop cart search button link textbox flight Berlin winter boots price stock review page next 42 17".split()
 

@@ -24,10 +24,11 @@ from megatron.core import parallel_state  # noqa: E402
 
 from data.checkpoint_folder import RELEASE, copy_hf_files, find_weights, write_tracker  # noqa: E402
 from models.registry import family  # noqa: E402
-from training import checkpoint, layout  # noqa: E402
+from training import layout  # noqa: E402
+from training.checkpoints import checkpoint  # noqa: E402
+from training.loop.parallel import sharded_weights  # noqa: E402
 from training.modules import torch_dist  # noqa: E402
 from training.modules.trainable import EVERYTHING  # noqa: E402
-from training.parallel import sharded_weights  # noqa: E402
 
 
 def reshard(folder: Path, text: str) -> None:

@@ -22,8 +22,8 @@ from toolkits import convert_to_tar_data as tar_tool
 from toolkits import convert_trajectories_to_json as samples_tool
 from toolkits.convert_action_space import Config, main
 from toolkits.convert_trajectories_to_json import samples_of
-from toolkits.tree_tokens import TreeCutter
-from training.stored_sample import read_in_order
+from toolkits.trajectories.tree_tokens import TreeCutter
+from training.samples.stored_sample import read_in_order
 
 TREE = "[1] RootWebArea 'Shop'\n\t[2] textbox 'Search'\n\t[3] link 'Shoe'"
 BOXES = {1: [0, 0, 10, 10], 2: [100, 100, 200, 40], 3: [320, 100, 60, 40]}

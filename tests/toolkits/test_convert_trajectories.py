@@ -21,7 +21,7 @@ from tests.toolkits.trajectories import screenshot, write_trajectory
 from toolkits import convert_trajectories_to_json as tool
 from toolkits.convert_trajectories_to_json import Config, main
 from toolkits.convert_trajectories_to_json import convert as real
-from toolkits.sample_records import encode_record
+from toolkits.shards.sample_records import encode_record
 
 ROOT = Path(__file__).resolve().parents[2]
 

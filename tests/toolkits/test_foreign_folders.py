@@ -16,8 +16,8 @@ from data.task import Task
 from data.trajectory import FINISHED, list_trajectories, read_outcome, read_trajectory
 from tests.toolkits.foreign_folders import ANSWER, FOREIGN, FORMATS, TASK
 from toolkits import convert_action_space, convert_trajectories_to_json, import_data, make_traces
-from toolkits.viewer.answers import Answers
-from toolkits.viewer.index import Index
+from viewer.answers import Answers
+from viewer.index import Index
 
 ANDROID = ("digirl", "digiq")
 WITHOUT_ANSWERS = (*ANDROID, "mind2web")

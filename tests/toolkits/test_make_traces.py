@@ -12,8 +12,8 @@ from common.errors import UserError
 from data.outcome import Outcome, Verdict
 from data.trajectory import INVALID, write_outcome
 from tests.toolkits.trajectories import write_trajectory
-from toolkits.contact_sheet import HEIGHT, MARGIN, WIDTH
 from toolkits.make_traces import Config, main
+from toolkits.trajectories.contact_sheet import HEIGHT, MARGIN, WIDTH
 
 
 def test_each_step_has_its_numbers_and_its_screenshot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,13 +16,13 @@ from megatron.core import parallel_state  # noqa: E402
 
 from models.processor import load_processor  # noqa: E402
 from models.registry import family  # noqa: E402
+from models.tokens.encoding import ConversationEncoder  # noqa: E402
 from training import layout  # noqa: E402
 from training.algorithms.sft import Sft  # noqa: E402
-from training.collate import MicroBatch  # noqa: E402
 from training.config import Config  # noqa: E402
-from training.encoding import ConversationEncoder  # noqa: E402
+from training.data.collate import MicroBatch  # noqa: E402
+from training.data.pixel_queue import PixelQueue  # noqa: E402
 from training.modules.batching import IGNORE  # noqa: E402
-from training.pixel_queue import PixelQueue  # noqa: E402
 from training.train import build_collator, build_cost_model, build_encoder, build_feed  # noqa: E402
 
 

@@ -12,8 +12,8 @@ from megatron.core import dist_checkpointing, parallel_state
 from models.family import Family
 from models.weight_table import find_spelling
 from training.layout import Layout
+from training.loop.parallel import Chunks, sharded_weights, unwrap
 from training.modules import torch_dist
-from training.parallel import Chunks, sharded_weights, unwrap
 
 
 def whole(part: torch.Tensor, axis: int, group: torch.distributed.ProcessGroup) -> torch.Tensor:

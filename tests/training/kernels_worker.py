@@ -80,13 +80,13 @@ def built(hf_folder: Path, megatron_folder: Path, trainable: Any, bf16: bool) ->
     """Of one model: what it is made of, and what its first step gives."""
     from data.checkpoint_folder import find_weights
     from models.registry import family
-    from training import checkpoint
+    from training.checkpoints import checkpoint
     from training.config import Config
     from training.layout import Layout
+    from training.loop.optimization import build_optimizer
+    from training.loop.parallel import build_model, sharded_weights, unwrap
     from training.modules import kernels
     from training.modules.batching import NO_IMAGES
-    from training.optimization import build_optimizer
-    from training.parallel import build_model, sharded_weights, unwrap
 
     kind = family(hf_folder)
     hf = kind.read_config(hf_folder)
@@ -136,15 +136,15 @@ def resumed(hf_folder: Path, megatron_folder: Path, folder: Path, is_distributed
     each of the two."""
     from data.checkpoint_folder import find_weights
     from models.registry import family
-    from training import checkpoint, torch_adam
+    from training.checkpoints import checkpoint, torch_adam
     from training.config import Config
-    from training.distributed_state import METADATA
     from training.layout import Layout
+    from training.loop.distributed_state import METADATA
+    from training.loop.optimization import build_optimizer
+    from training.loop.parallel import build_model, set_weights, trainable_weights, unwrap
     from training.modules import torch_dist
     from training.modules.batching import NO_IMAGES
     from training.modules.trainable import EVERYTHING
-    from training.optimization import build_optimizer
-    from training.parallel import build_model, set_weights, trainable_weights, unwrap
 
     kind = family(hf_folder)
     hf = kind.read_config(hf_folder)

@@ -28,10 +28,11 @@ from models.registry import family
 from models.weight_table import find_spelling
 from tests.training.joined_ranks import whole_weights
 from tests.training.parity_reference import NUM_SAMPLES, Reference
-from training import checkpoint, layout
+from training import layout
 from training.algorithms.sft import Sft
-from training.optimization import build_optimizer
-from training.parallel import Chunks, build_model, unwrap
+from training.checkpoints import checkpoint
+from training.loop.optimization import build_optimizer
+from training.loop.parallel import Chunks, build_model, unwrap
 
 LORA = Lora(rank=4, alpha=8.0)
 Adapter = tuple[str, torch.Tensor, torch.Tensor]

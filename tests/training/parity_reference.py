@@ -17,11 +17,11 @@ from tests.training import columns_reference
 from tests.training.joined_ranks import joined_gradients, whole_gradients
 from tests.training.rounding import Outcome
 from training.algorithms.algorithm import Algorithm, BatchColumns, PredictedTokens
-from training.collate import TokenizedSample
-from training.columns import SampleColumns
 from training.config import Config
-from training.parallel import Chunks
-from training.pictures import read_picture
+from training.data.collate import TokenizedSample
+from training.data.columns import SampleColumns
+from training.loop.parallel import Chunks
+from training.samples.pictures import read_picture
 
 BATCH_SIZE, NUM_SAMPLES = 2, 8
 SIZES = [(64, 48), (96, 96), (40, 90), (33, 50), (120, 50)]

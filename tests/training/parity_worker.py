@@ -43,18 +43,19 @@ from tests.training import columns_reference  # noqa: E402
 from tests.training.joined_ranks import whole  # noqa: E402
 from tests.training.parity_reference import BATCH_SIZE, NUM_SAMPLES, Reference, Sample  # noqa: E402
 from tests.training.rounding import Outcome, measure  # noqa: E402
-from training import checkpoint, layout  # noqa: E402
+from training import layout  # noqa: E402
 from training.algorithms.algorithm import Algorithm  # noqa: E402
 from training.algorithms.sft import Sft  # noqa: E402
-from training.collate import MicroBatch  # noqa: E402
-from training.columns import SampleColumns  # noqa: E402
+from training.checkpoints import checkpoint  # noqa: E402
 from training.config import Config  # noqa: E402
-from training.metrics import mean_loss  # noqa: E402
+from training.data.collate import MicroBatch  # noqa: E402
+from training.data.columns import SampleColumns  # noqa: E402
+from training.loop.metrics import mean_loss  # noqa: E402
+from training.loop.objective import Objective  # noqa: E402
+from training.loop.optimization import build_optimizer  # noqa: E402
+from training.loop.parallel import Chunks, build_model, unwrap  # noqa: E402
+from training.loop.step import forward_backward  # noqa: E402
 from training.modules.context_parallel import gathered_order  # noqa: E402
-from training.objective import Objective  # noqa: E402
-from training.optimization import build_optimizer  # noqa: E402
-from training.parallel import Chunks, build_model, unwrap  # noqa: E402
-from training.step import forward_backward  # noqa: E402
 from training.train import build_collator  # noqa: E402
 
 PLAIN = SampleColumns({"weight": 1.0})

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from training.experience import RewardedTrajectory
+from training.samples.experience import RewardedTrajectory
 
 
 def trajectory(

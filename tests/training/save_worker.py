@@ -23,13 +23,15 @@ import torch  # noqa: E402  (Megatron must come after the adaptor)
 from megatron.core.optimizer.distrib_optimizer import DistributedOptimizer  # noqa: E402
 
 from models.registry import family  # noqa: E402
-from training import layout, optimization, torch_adam  # noqa: E402
+from training import layout  # noqa: E402
+from training.checkpoints import torch_adam  # noqa: E402
 from training.config import Config  # noqa: E402
-from training.distributed_state import METADATA  # noqa: E402
+from training.loop import optimization  # noqa: E402
+from training.loop.distributed_state import METADATA  # noqa: E402
+from training.loop.parallel import build_model, sharded_weights, unwrap  # noqa: E402
 from training.modules import torch_dist  # noqa: E402
-from training.parallel import build_model, sharded_weights, unwrap  # noqa: E402
 
-SHAPE = Path(__file__).resolve().parents[2] / "training" / "shapes" / "idefics2-8b"
+SHAPE = Path(__file__).resolve().parents[2] / "training" / "memory" / "shapes" / "idefics2-8b"
 
 
 def main(output: Path, folder: Path, way: str) -> None:

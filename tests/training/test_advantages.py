@@ -12,8 +12,8 @@ from tests.training.rewarded import trajectory
 from training import algorithms
 from training.algorithms import digiq, digirl, grpo, pae, webrl
 from training.algorithms.filtered_bc import FilteredBc
-from training.estimators import keep_best, others_mean, td_errors
-from training.experience import RewardedTrajectory
+from training.samples.estimators import keep_best, others_mean, td_errors
+from training.samples.experience import RewardedTrajectory
 
 REWARDS, NOTHING = np.array([0.0, 0.0, 1.0]), np.zeros(3)
 VALUES = np.array([0.2, 0.5, 0.9])

@@ -18,17 +18,17 @@ from data.shard import Sample
 from data.whole_trajectory import join_steps
 from models.processor import load_processor
 from models.registry import family
+from models.tokens.encoding import ConversationEncoder, Reads
 from tests import tiny
 from tests.tiny import qwen3_vl
 from tests.training.conftest import train
 from toolkits.model_checkpoints_convertor.convert import Config, main
 from training.algorithms.algorithm import Algorithm, Needs, Number
-from training.collate import Collator, Place, TokenizedSample
-from training.columns import ColumnJoin
-from training.cost import CostModel
-from training.dataset import tokenize_share
-from training.encoding import ConversationEncoder, Reads
-from training.stored_sample import StoredSample
+from training.data.collate import Collator, Place, TokenizedSample
+from training.data.columns import ColumnJoin
+from training.data.cost import CostModel
+from training.data.dataset import tokenize_share
+from training.samples.stored_sample import StoredSample
 
 STEPS = 4
 PICTURES = [tiny.picture(random.Random(n), *size) for n, size in enumerate([(64, 48), (96, 96), (40, 90), (64, 48)])]

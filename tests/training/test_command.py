@@ -10,10 +10,10 @@ from common.errors import UserError
 from models.registry import family
 from tests import tiny
 from tests.conftest import ROOT
-from training import demonstration
 from training.config import parse
-from training.memory import config_folder
-from training.published_variables import check_model_size, check_published, not_needed
+from training.launch import demonstration
+from training.launch.published_variables import check_model_size, check_published, not_needed
+from training.memory.per_gpu import config_folder
 
 OWN = "DATASET_PATH=SHARDS PRETRAIN_CHECKPOINT_PATH=MEGATRON_DIR OUTPUT_BASEPATH=DIR bash train_"
 

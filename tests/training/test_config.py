@@ -18,7 +18,7 @@ from common.errors import UserError
 from data.adapter_record import Lora
 from tests import tiny
 from training.config import Config, parse
-from training.launch import check, is_complete, main
+from training.launch.launch import check, is_complete, main
 
 PATHS = ["--dataset_path", "d", "--pretrain_checkpoint_path", "p"]
 

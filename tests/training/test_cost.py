@@ -8,14 +8,14 @@ from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLIm
 
 from models.processor import load_processor
 from models.registry import family
+from models.tokens.encoding import ConversationEncoder
 from tests import tiny
 from tests.tiny import qwen3_vl
-from training.cost import CostModel
-from training.encoding import ConversationEncoder
-from training.flops import language_flops
-from training.memory import config_folder
-from training.pictures import read_picture
-from training.stored_sample import StoredSample
+from training.data.cost import CostModel
+from training.data.flops import language_flops
+from training.memory.per_gpu import config_folder
+from training.samples.pictures import read_picture
+from training.samples.stored_sample import StoredSample
 
 SIZES = [(1280, 1000), (1280, 720), (1024, 768), (400, 800)]
 SAMPLES = 64

@@ -12,17 +12,17 @@ from common.errors import UserError
 from data.shard import Sample
 from models.idefics2.images import ImageEncoder
 from models.registry import family
+from models.tokens.encoding import ConversationEncoder
 from tests import tiny
 from training.algorithms.sft import Sft
-from training.collate import Collator, MicroBatch, OptimizerStep, Place
-from training.columns import ColumnJoin
-from training.cost import CostModel
-from training.dataset import ShareEncoder, build_loader
-from training.encoding import ConversationEncoder
-from training.feed import Feed, Replica
-from training.loader_state import from_plain, to_plain
+from training.checkpoints.loader_state import from_plain, to_plain
+from training.data.collate import Collator, MicroBatch, OptimizerStep, Place
+from training.data.columns import ColumnJoin
+from training.data.cost import CostModel
+from training.data.dataset import ShareEncoder, build_loader
+from training.data.feed import Feed, Replica
+from training.data.pixel_queue import PixelQueue
 from training.modules.batching import IGNORE
-from training.pixel_queue import PixelQueue
 
 GLOBAL_BATCH = 6
 

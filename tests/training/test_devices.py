@@ -8,8 +8,8 @@ from common.flags import flags
 from tests.conftest import ROOT
 from tests.training.test_config import PATHS
 from training.config import parse
-from training.devices import Ranks, plan_ranks
-from training.launch import check_sizes, ranks_of
+from training.launch.devices import Ranks, plan_ranks
+from training.launch.launch import check_sizes, ranks_of
 from training.layout import Layout
 
 

@@ -12,10 +12,10 @@ import pytest
 from common.errors import UserError
 from models.processor import load_processor
 from models.registry import family
+from models.tokens.encoding import ConversationEncoder
 from tests.tiny import byte_level_tokenizers
 from tests.tiny.families import READING, SEEING
 from tests.training.drawn_conversations import FOREIGN, draw
-from training.encoding import ConversationEncoder
 
 NUM = int(os.environ.get("MASKS", "12"))
 FAMILIES = SEEING | READING

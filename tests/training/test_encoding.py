@@ -13,9 +13,9 @@ from data.changed_screen import with_question
 from data.shard import Sample
 from models.images import ImageEncoder
 from models.registry import family
+from models.tokens.encoding import ConversationEncoder, Tokens
 from tests import tiny
 from tests.tiny import llava
-from training.encoding import ConversationEncoder, Tokens
 
 THREE_STEPS = tiny.sample(7, num_steps=3)
 

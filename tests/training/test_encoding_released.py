@@ -12,10 +12,10 @@ from data.shard import Sample
 from models.idefics2 import published
 from models.processor import load_processor
 from models.registry import family
+from models.tokens.encoding import ConversationEncoder, Tokens
 from tests import tiny
 from tests.conftest import ROOT
 from tests.tiny import llava as tiny_llava
-from training.encoding import ConversationEncoder, Tokens
 
 SAMPLE = tiny.sample(7, num_steps=3)
 REPLIES = [turn["value"] for turn in SAMPLE.conversations if turn["from"] == "gpt"]
@@ -125,7 +125,7 @@ def test_what_is_too_long_loses_the_end_of_its_newest_tree_only(llava: Any) -> N
 def test_idefics2_learns_what_openwebvoyagers_mask_marks(field_processor: Path) -> None:
     """Theirs: what follows a newline and "Assistant:", which follow the end of an utterance, up to the next end."""
     processor = load_processor(field_processor, published.IMAGES)
-    shape = ROOT / "training" / "shapes" / "idefics2-8b"
+    shape = ROOT / "training" / "memory" / "shapes" / "idefics2-8b"
     kind = family(shape)
     images = kind.image_encoder(processor, kind.read_config(shape))
     encoder = ConversationEncoder(processor, images, 8192, 3, "all_answers")

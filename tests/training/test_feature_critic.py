@@ -23,12 +23,12 @@ from tests.training.rewarded import trajectory
 from tests.training.test_make_columns import tries
 from training import algorithms
 from training.algorithms.digiq import q_targets
-from training.columns import ColumnJoin
-from training.feature_critic import FEATURES, FeatureCriticConfig, main, transitions
-from training.feature_networks import FeatureCritic
-from training.make_columns import MakeColumnsConfig
-from training.make_columns import main as make_columns
-from training.stored_sample import read_in_order
+from training.critics.feature_critic import FEATURES, FeatureCriticConfig, main, transitions
+from training.critics.feature_networks import FeatureCritic
+from training.critics.make_columns import MakeColumnsConfig
+from training.critics.make_columns import main as make_columns
+from training.data.columns import ColumnJoin
+from training.samples.stored_sample import read_in_order
 
 WIDTH = 4
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests.training.test_feature_critic import WIDTH, chain, linear
-from training.feature_networks import FeatureCritic
+from training.critics.feature_networks import FeatureCritic
 
 
 def test_instructions_are_learned_from_first_steps_alone() -> None:

@@ -11,14 +11,14 @@ from common.errors import UserError
 from data.shard import Sample
 from models.idefics2.images import ImageEncoder
 from models.processor import load_processor
+from models.tokens.encoding import ConversationEncoder
 from tests import tiny
 from tests.training.conftest import train
 from tests.training.test_score import reference
 from training.config import Config
-from training.encoding import ConversationEncoder
-from training.launch import check
-from training.make_columns import MakeColumnsConfig, main
-from training.tokenize_sample import tokenize
+from training.critics.make_columns import MakeColumnsConfig, main
+from training.data.tokenize_sample import tokenize
+from training.launch.launch import check
 
 LENGTHS = {("A", 0): 1, ("A", 1): 3, ("B", 0): 2, ("B", 1): 2}
 SOLVED = {("A", 0), ("B", 0), ("B", 1)}

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from common.errors import UserError
-from training.optimization import Guard
+from training.loop.optimization import Guard
 
 
 def accustomed(factor: float = 10.0) -> Guard:

@@ -1,4 +1,7 @@
-"""Each combination of packages chooses, builds and runs what docs/gpu.md says. CUDA is pretended in child processes."""
+"""Each combination of packages chooses, builds and runs what docs/howto/gpu.md says.
+
+CUDA is pretended in child processes.
+"""
 
 import contextlib
 import json
@@ -16,7 +19,7 @@ from common.errors import UserError
 from tests import tiny
 from tests.conftest import ROOT
 from training.config import Config
-from training.launch import check_kernels
+from training.launch.launch import check_kernels
 from training.layout import Layout
 from training.modules import kernels
 from training.modules.kernels import Installed, Kernels, check_context_parallel, choose
@@ -58,7 +61,7 @@ def run(windowed: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def expected(packages: tuple[str, ...], cell: str) -> dict[str, Any]:
-    """The table of docs/gpu.md."""
+    """The table of docs/howto/gpu.md."""
     te, apex, bf16, adapters = TE in packages, APEX in packages, cell != "fp32", cell == "adapters"
     return {
         "layers": "te" if te and not adapters else "megatron",
@@ -193,7 +196,8 @@ def test_only_a_transformer_engine_that_works_is_used(
 
 def test_transformer_engine_can_be_left_alone_or_insisted_on() -> None:
     assert "transformer_engine=''" in look(TE, use_te="false")
-    assert look(use_te="true").startswith("UserError TE=true: TransformerEngine is not installed; see docs/gpu.md")
+    missing = "UserError TE=true: TransformerEngine is not installed; see docs/howto/gpu.md"
+    assert look(use_te="true").startswith(missing)
 
 
 def test_older_gpus_have_no_flash_attention() -> None:

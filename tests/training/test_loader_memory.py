@@ -5,10 +5,10 @@ from pathlib import Path
 from models.registry import family
 from tests.conftest import ROOT
 from training.config import Config
-from training.loader_memory import loader_memory
-from training.pixel_queue import PIXEL_BYTES
+from training.data.pixel_queue import PIXEL_BYTES
+from training.memory.loader_memory import loader_memory
 
-SHAPE = ROOT / "training" / "shapes" / "idefics2-8b"
+SHAPE = ROOT / "training" / "memory" / "shapes" / "idefics2-8b"
 IMAGE = 3 * 980 * 980 * 4
 
 

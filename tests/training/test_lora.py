@@ -17,11 +17,11 @@ from common.errors import UserError
 from common.processes import die_with_parent
 from data.checkpoint_folder import write_tracker
 from data.conversation import split_marks
-from server.engine import Engine, EngineConfig
-from server.prompt import build_prompt
-from server.sampling import SamplingParams
-from server.vision_language_model import LoadOptions, VisionLanguageModel
-from server.wire_images import from_predict
+from server.engine.engine import Engine, EngineConfig
+from server.engine.model.prompt import build_prompt
+from server.engine.model.vision_language_model import LoadOptions, VisionLanguageModel
+from server.engine.model.wire_images import from_predict
+from server.engine.sampling import SamplingParams
 from tests import tiny
 from tests.conftest import ROOT
 from tests.tiny import llava
@@ -30,7 +30,7 @@ from tests.training.conftest import convert, train
 from tests.training.test_score import reference, score
 from toolkits.model_checkpoints_convertor.torch_dist_weights import TorchDistReader
 from training.config import Config
-from training.launch import check, is_complete
+from training.launch.launch import check, is_complete
 
 RANK, ALPHA = 4, 8.0
 OPTIONS = {"lora_rank": RANK, "lora_alpha": ALPHA, "lr": 1e-2, "lr_warmup_iters": 0, "global_batch_size": 8}

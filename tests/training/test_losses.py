@@ -8,7 +8,7 @@ import torch
 from training import algorithms
 from training.algorithm_names import NAMES
 from training.algorithms.algorithm import BatchColumns, PredictedTokens
-from training.objective import no_columns
+from training.loop.objective import no_columns
 
 COUNTS = [2, 1, 3, 2]
 """Predicted tokens of four samples."""

@@ -23,9 +23,9 @@ from toolkits import inspect_columns
 from training import algorithms
 from training.algorithms.algorithm import Needs, Number
 from training.algorithms.sft import Sft
-from training.columns import ColumnJoin
-from training.experience import read_experience
-from training.make_columns import MakeColumnsConfig, main, monte_carlo_values
+from training.critics.make_columns import MakeColumnsConfig, main, monte_carlo_values
+from training.data.columns import ColumnJoin
+from training.samples.experience import read_experience
 
 
 @dataclasses.dataclass(frozen=True)

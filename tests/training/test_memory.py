@@ -7,9 +7,9 @@ import pytest
 from common.errors import UserError
 from models.registry import family
 from training.config import Config
-from training.memory import checkpoint_copies, count_parameters, plan, print_plan
+from training.memory.per_gpu import checkpoint_copies, count_parameters, plan, print_plan
 
-SHAPE = Path(__file__).resolve().parents[2] / "training" / "shapes" / "idefics2-8b"
+SHAPE = Path(__file__).resolve().parents[2] / "training" / "memory" / "shapes" / "idefics2-8b"
 # A layer: q and o 4096 x 4096, k and v 1024 x 4096, gate, up and down 14336 x 4096; two norms of 4096.
 LAYER = 2 * 4096 * 4096 + 2 * 1024 * 4096 + 3 * 14336 * 4096
 NORMS = 2 * 4096

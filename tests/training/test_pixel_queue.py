@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from common.errors import UserError
+from training.data.pixel_queue import LazyImages, PixelQueue
 from training.modules.batching import Images
-from training.pixel_queue import LazyImages, PixelQueue
 
 UNIT = 3 * 100 * 100 * 4
 

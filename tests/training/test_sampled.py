@@ -11,14 +11,14 @@ from common.errors import UserError
 from data.shard import Sample
 from models.processor import load_processor
 from models.registry import family
+from models.tokens.encoding import ConversationEncoder
+from models.tokens.sampled import SampledReply
 from tests import tiny
 from training.algorithms.grpo import Grpo
 from training.algorithms.sft import Sft
-from training.columns import ColumnJoin
-from training.encoding import ConversationEncoder
-from training.sampled import SampledReply
-from training.survey import Reading, check_samples
-from training.tokenize_sample import tokenize
+from training.data.columns import ColumnJoin
+from training.data.tokenize_sample import tokenize
+from training.launch.survey import Reading, check_samples
 
 SAMPLE = tiny.sample(7, num_steps=3)
 REPLY = SAMPLE.conversations[-1]["value"]

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from training.config import Config
-from training.optimization import build_scheduler
+from training.loop.optimization import build_scheduler
 
 STEPS, WARMUP, MOST, LEAST = 10, 2, 1.0, 0.1
 

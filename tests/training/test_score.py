@@ -15,15 +15,15 @@ from transformers import AutoModelForImageTextToText, AutoProcessor
 
 from common.errors import UserError
 from models.idefics2.images import ImageEncoder
+from models.tokens.encoding import ConversationEncoder
 from tests import tiny
 from tests.conftest import ROOT
-from training import launch
 from training.config import Config
-from training.encoding import ConversationEncoder
-from training.score import main
-from training.score_config import ScoreConfig
-from training.stored_sample import read_in_order
-from training.tokenize_sample import tokenize
+from training.critics.score import main
+from training.critics.score_config import ScoreConfig
+from training.data.tokenize_sample import tokenize
+from training.launch import launch
+from training.samples.stored_sample import read_in_order
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from training.collate import Share, TokenizedSample
-from training.columns import SampleColumns
-from training.pictures import FilePart, Picture
-from training.share_bytes import from_bytes, to_bytes
+from training.data.collate import Share, TokenizedSample
+from training.data.columns import SampleColumns
+from training.data.share_bytes import from_bytes, to_bytes
+from training.samples.pictures import FilePart, Picture
 
 
 def test_every_field_of_a_share_comes_back() -> None:

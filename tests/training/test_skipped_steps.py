@@ -9,7 +9,7 @@ import pytest
 from data.shard import Sample, ShardWriter, write_manifest
 from tests import tiny
 from tests.training.script import Run
-from toolkits.energon_index import write_energon_index
+from toolkits.shards.energon_index import write_energon_index
 
 TRAIN, VALIDATION = "elcano-000000.tar", "elcano-val-000000.tar"
 EPOCH, STEPS = 12, 36

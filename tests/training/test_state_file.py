@@ -12,7 +12,7 @@ import torch
 from common.errors import UserError
 from tests.adversary.damage import damaged
 from tests.adversary.refusals import refusal
-from training.state_file import read_state
+from training.checkpoints.state_file import read_state
 
 STATE = {"step": 3, "record": {"lr": 0.1}, "weights": {"0.bias": torch.arange(6.0)}, "generator": torch.get_rng_state()}
 

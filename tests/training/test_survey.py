@@ -15,15 +15,15 @@ from tests import tiny
 from tests.models.drawn_pictures import last_chunk
 from tests.tiny import text_only
 from tests.training.test_dataset import Reader, place
-from toolkits.energon_index import write_energon_index
-from training import survey
+from toolkits.shards.energon_index import write_energon_index
 from training.algorithms.algorithm import Needs, Number
 from training.algorithms.weighted_sft import WeightedSft
-from training.columns import ColumnJoin
-from training.left_out import LeftOut
-from training.loader_state import from_plain, to_plain
-from training.stored_sample import read_in_order
-from training.survey import Reading, check_samples
+from training.checkpoints.loader_state import from_plain, to_plain
+from training.data.columns import ColumnJoin
+from training.launch import survey
+from training.launch.survey import Reading, check_samples
+from training.samples.left_out import LeftOut
+from training.samples.stored_sample import read_in_order
 
 
 def changed(number: int, **fields: object) -> Sample:

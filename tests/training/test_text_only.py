@@ -13,17 +13,17 @@ from common.files import write_json
 from data.checkpoint_folder import find_weights
 from models import registry
 from models.processor import load_processor
+from models.tokens.encoding import ConversationEncoder
 from tests import tiny
 from tests.tiny import text_only
 from tests.training import test_critic, test_grpo_run
 from tests.training.conftest import convert, train
 from tests.training.test_score import score
 from toolkits.model_checkpoints_convertor.torch_dist_weights import TorchDistReader
-from training.encoding import ConversationEncoder
-from training.make_columns import MakeColumnsConfig
-from training.make_columns import main as make_columns
-from training.stored_sample import read_in_order
-from training.tokenize_sample import tokenize
+from training.critics.make_columns import MakeColumnsConfig
+from training.critics.make_columns import main as make_columns
+from training.data.tokenize_sample import tokenize
+from training.samples.stored_sample import read_in_order
 
 KINDS = {"llama": {}, "glm": {"head_dim": 32}}
 LAYOUTS = ({"tp": 2}, {"pp": 2}, {"cp": 2}, {"tp": 2, "packing": "false", "batch_size": 2})

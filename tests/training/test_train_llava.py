@@ -18,11 +18,11 @@ from data.conversation import split_marks
 from data.shard import Sample
 from models.processor import load_processor
 from models.registry import family
-from server.engine import Engine, EngineConfig
-from server.prompt import build_prompt
-from server.sampling import SamplingParams
-from server.vision_language_model import LoadOptions, VisionLanguageModel
-from server.wire_images import from_predict
+from server.engine.engine import Engine, EngineConfig
+from server.engine.model.prompt import build_prompt
+from server.engine.model.vision_language_model import LoadOptions, VisionLanguageModel
+from server.engine.model.wire_images import from_predict
+from server.engine.sampling import SamplingParams
 from tests import tiny
 from tests.conftest import ROOT
 from tests.tiny import llava, qwen3_vl

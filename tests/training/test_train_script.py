@@ -15,7 +15,7 @@ from models.processor import write_image_settings
 from tests import tiny
 from tests.training.conftest import convert
 from tests.training.script import Run, metrics, steps, wait_until_gone
-from training.stop import EXIT_CODE as STOPPED
+from training.loop.stop import EXIT_CODE as STOPPED
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ import torch
 
 from training.algorithms.algorithm import Algorithm, BatchColumns, PredictedTokens
 from training.algorithms.digiq import q_targets
-from training.experience import RewardedTrajectory
+from training.samples.experience import RewardedTrajectory
 
 NUM_SITES, LENGTH, HORIZON, NUM_ACTIONS = 3, 4, 6, 4
 NUM_STATES = NUM_SITES * LENGTH

@@ -25,12 +25,13 @@ import torch  # isort: skip  (parity_worker prepares Megatron's kernels first)
 
 from data.checkpoint_folder import find_weights
 from models.weight_table import VALUE_HEADS
-from training import checkpoint, layout
+from training import layout
 from training.algorithms.critic import Critic
-from training.collate import TokenizedSample
-from training.columns import SampleColumns
-from training.optimization import build_optimizer
-from training.parallel import build_model, unwrap
+from training.checkpoints import checkpoint
+from training.data.collate import TokenizedSample
+from training.data.columns import SampleColumns
+from training.loop.optimization import build_optimizer
+from training.loop.parallel import build_model, unwrap
 
 COLUMNS = [
     SampleColumns({"outcome": float(index % 2), "weight": float((index + 1) % 3)}) for index in range(NUM_SAMPLES)

@@ -1,7 +1,8 @@
 """Joining and splitting as moves of rows between files, which the system does without this process touching a byte.
 
 A rule that only reorders rows (all of a weight table's do) is asked to reorder row numbers instead of rows; the answer
-says which bytes of which file come where. Meant to cost little more than a copy of the files (docs/checkpoints.md).
+says which bytes of which file come where. Meant to cost little more than a copy of the files
+(docs/howto/checkpoints.md).
 """
 
 import dataclasses

@@ -5,14 +5,20 @@ fp32, one after the other. A legacy checkpoint, which needs a Megatron of its ow
 """
 
 import random
+import subprocess
+import sys
+import tempfile
 import warnings
+from pathlib import Path
 from typing import Any
 
 import torch
 from PIL import Image, ImageDraw
+from safetensors.torch import load_file, save_file
 
+from common.defaults import ROOT
 from common.errors import UserError
-from data.adapter_record import read_adapter_record
+from common.files import write_json
 from data.conversation import IMAGE
 from models.processor import load_processor
 from models.weight_table import find_spelling
@@ -33,7 +39,7 @@ def verify(source: Source, written: Source, dtype: torch.dtype | None) -> str:
     processor = load_processor(written.hf_files)  # whose images may be others than the source's: hf2mg writes them
     mark = source.family.image_encoder(processor, source.config).mark if source.family.reads_images else None
     inputs, images = _prompt(processor, mark)
-    expected, found = (_logits(side, dtype, processor, inputs, images) for side in (source, written))
+    expected, found = (_logits(side, dtype, written.hf_files, inputs, images) for side in (source, written))
     difference, largest = (expected - found).abs().max().item(), expected.abs().max().item()
     tokens = f"{inputs['input_ids'].size(1)} tokens with {len(images)} images"
     if not difference <= _TOLERANCE * max(1.0, largest):
@@ -63,14 +69,14 @@ def _screenshot(seed: int, size: tuple[int, int]) -> Image.Image:
 def _logits(
     source: Source,
     dtype: torch.dtype | None,
-    processor: Any,
+    prepared: Path,
     inputs: dict[str, torch.Tensor],
     images: list[Image.Image],
 ) -> torch.Tensor:
     """[tokens, vocabulary] in fp32."""
     with torch.no_grad():
         if isinstance(source, TorchDistSource):
-            return _megatron_logits(source, dtype, processor, inputs, images)
+            return _megatron_logits(source, dtype, prepared, inputs, images)
         model = _hf_model(source, dtype).eval()
         return model(**inputs).logits[0].float()
 
@@ -93,36 +99,22 @@ def _hf_model(source: Source, dtype: torch.dtype | None) -> torch.nn.Module:
 def _megatron_logits(
     source: TorchDistSource,
     dtype: torch.dtype | None,
-    processor: Any,
+    prepared: Path,
     inputs: dict[str, torch.Tensor],
     images: list[Image.Image],
 ) -> torch.Tensor:
-    from training.modules import kernels
-
-    kernels.prepare()
-    from megatron.core import parallel_state
-
-    from training import checkpoint, layout
-    from training.modules import torch_dist
-    from training.modules.images import encode_share
-    from training.modules.registry import model_class
-    from training.modules.trainable import Trainable
-
-    torch_dist.initialize_alone()
-    layout.initialize(layout.Layout(), seed=0)
-    record = read_adapter_record(source.weights)
-    trainable = Trainable(lora=record.lora if record else None)
-    model = model_class(source.family)(source.config, layout.Layout(), trainable).eval()
-    checkpoint.load_model([model], source.weights)
-    for parameter in model.parameters() if dtype else ():
-        parameter.copy_(parameter.to(dtype))
-    encoder = source.family.image_encoder(processor, source.config)
-    sizes = [(image.height, image.width) for image in images]
-    encoded = encode_share(encoder, sizes, images.__getitem__, rank=0, size=1).to(layout.device())
-    ids = inputs["input_ids"].to(layout.device())
-    positions = encoder.position_ids(ids[0], sizes)
-    logits = model(ids, images=encoded, position_ids=None if positions is None else positions[:, None])[0]
-    vocab_size: Any = source.config.get_text_config().vocab_size
-    parallel_state.destroy_model_parallel()
-    torch.distributed.destroy_process_group()
-    return logits[:, :vocab_size].float().cpu()
+    """By training's own command, in a process of its own; `prepared`: the folder whose processor prepares images."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        asked = {"weights": str(source.weights), "hf_files": str(source.hf_files), "prepared": str(prepared)}
+        write_json(folder / "asked.json", {**asked, "dtype": dtype and str(dtype).removeprefix("torch.")})
+        save_file({"input_ids": inputs["input_ids"]}, folder / "prompt.safetensors")
+        for number, image in enumerate(images):
+            image.save(folder / f"{number}.png")
+        done = subprocess.run(
+            [sys.executable, "-m", "training.logits", name], cwd=ROOT, capture_output=True, text=True, errors="replace"
+        )
+        if done.returncode:
+            line = (done.stderr.strip().splitlines() or ["it ended without a word"])[-1]
+            raise UserError(f"verify: Megatron's side of {source.weights} could not be computed: {line}")
+        return load_file(folder / "logits.safetensors")["logits"]

@@ -17,7 +17,7 @@ from common.files import read_object
 from common.safe_pickle import refuse, safe_unpickle
 from toolkits.readers.folders import ForeignStep, ForeignTrajectory, Tries, by_rewards, write_folder
 from toolkits.readers.steps import said_in, text_of
-from toolkits.torch_file import NUMPY
+from toolkits.readers.torch_file import NUMPY
 
 _MOST_BYTES = 96 * 2**20  # of a step, unpacked
 _STEP = re.compile(r"step_(\d+)\.pkl\.gz")

@@ -20,7 +20,7 @@ import numpy
 
 from common.errors import UserError
 from data.conversation import escape_special
-from toolkits.torch_file import as_array
+from toolkits.readers.torch_file import as_array
 
 ACTION, STATE = "action_features", "state_features"
 _NAMES = {STATE: "image_features", "next_state_features": "next_image_features", ACTION: "q_rep_out"}

@@ -18,7 +18,7 @@ from data.shard import image_type
 from data.task import Task
 from data.trajectory import FINISHED, MAX_STEPS, TrajectoryStep, folder_name, write_outcome
 from data.trajectory_writer import TrajectoryWriter
-from toolkits.torch_file import plain
+from toolkits.readers.torch_file import plain
 
 
 @dataclasses.dataclass(frozen=True)

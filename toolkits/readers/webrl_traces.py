@@ -8,10 +8,11 @@ import re
 from pathlib import Path
 from typing import Any
 
+from common.errors import UserError
+from common.files import parse_json, read_json, read_lines
 from data.outcome import Outcome, Verdict
 from toolkits.readers.folders import ForeignStep, ForeignTrajectory, Tries, write_folder
 from toolkits.readers.steps import said_in, text_field, text_of
-from toolkits.rollouts import read_trace_lines, score_of_trace
 
 _EXIT = re.compile(r"\bexit\(message=(.*)\)\s*$", re.DOTALL)
 
@@ -36,3 +37,26 @@ def import_webrl_traces(path: Path, image_dir: Path, out_dir: Path, tries: Tries
 def _step(where: str, line: dict[str, Any]) -> ForeignStep:
     tree, reply = text_field(where, line, "html"), text_field(where, line, "response")
     return ForeignStep(tree, reply, None, text_of(line.get("url")))
+
+
+def score_of_trace(path: Path) -> bool | None:
+    """WebArena's score of a trace; None where nobody judged it."""
+    score_path = path.parent.parent / "actions" / f"{path.stem}.json"
+    if not score_path.exists():
+        return None
+    fields = read_json(score_path)
+    if not isinstance(fields, dict) or not isinstance(fields.get("score"), int | float):
+        raise UserError(f"{score_path}: has no number `score`")
+    return fields["score"] >= 0.5
+
+
+def read_trace_lines(path: Path) -> list[dict[str, Any]]:
+    """A trace's steps; `UserError` where it is none."""
+    lines = [line for line in read_lines(path) if line.strip()]
+    try:
+        steps = [parse_json(line) for line in lines]
+    except ValueError as error:
+        raise UserError(f"{path}: not JSON lines ({error})") from None
+    if not all(isinstance(step, dict) for step in steps):
+        raise UserError(f"{path}: a line is not a step")
+    return steps

@@ -11,7 +11,7 @@ import torch
 
 from common.errors import UserError
 from common.limits import Checked
-from training.experience import RewardedTrajectory
+from training.samples.experience import RewardedTrajectory
 
 Mode = Literal["paper", "released"]
 """What an algorithm's paper says, or what its authors' code does."""

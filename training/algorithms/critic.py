@@ -23,7 +23,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from common.errors import UserError
 from training.algorithms.algorithm import Algorithm, BatchColumns, Needs, Number, PredictedTokens
-from training.experience import RewardedTrajectory
+from training.samples.experience import RewardedTrajectory
 
 
 @dataclasses.dataclass(frozen=True)

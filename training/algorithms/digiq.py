@@ -30,7 +30,7 @@ from common.errors import UserError
 from common.limits import above
 from training.algorithms.algorithm import Algorithm, BatchColumns, Mode, Needs, Number, PredictedTokens
 from training.algorithms.digirl import clamped_likelihood
-from training.experience import RewardedTrajectory
+from training.samples.experience import RewardedTrajectory
 
 Numbers = TypeVar("Numbers", np.ndarray, torch.Tensor)
 

@@ -28,8 +28,8 @@ from common.limits import at_least, between
 from data.rewarded_step import discounted_returns
 from training.algorithms.algorithm import BatchColumns, Mode, Needs, Number, PredictedTokens
 from training.algorithms.weighted_sft import WeightedSft
-from training.estimators import keep_best, td_errors
-from training.experience import RewardedTrajectory
+from training.samples.estimators import keep_best, td_errors
+from training.samples.experience import RewardedTrajectory
 
 
 @dataclasses.dataclass(frozen=True)

@@ -23,8 +23,8 @@ from common.limits import between
 from training.algorithms.algorithm import Mode, PredictedTokens
 from training.algorithms.digirl import clamped_likelihood
 from training.algorithms.weighted_sft import WeightedSft
-from training.estimators import keep_best
-from training.experience import RewardedTrajectory
+from training.samples.estimators import keep_best
+from training.samples.experience import RewardedTrajectory
 
 
 @dataclasses.dataclass(frozen=True)

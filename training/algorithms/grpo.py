@@ -29,7 +29,7 @@ import torch
 from common.errors import UserError
 from common.limits import Limit, above
 from training.algorithms.algorithm import Algorithm, BatchColumns, Needs, Number, PredictedTokens
-from training.experience import RewardedTrajectory, by_group
+from training.samples.experience import RewardedTrajectory, by_group
 
 _SHARE = Limit("above 0 and at most 1", lambda value: 0 < value <= 1)
 _DUAL_CLIP = Limit("0 (none) or above 1", lambda value: value == 0 or value > 1)

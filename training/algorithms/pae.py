@@ -21,7 +21,7 @@ from common.limits import above, at_least, between
 from common.seeds import derive_seed
 from data.rewarded_step import round_of
 from training.algorithms.weighted_sft import WeightedSft
-from training.experience import RewardedTrajectory, by_task
+from training.samples.experience import RewardedTrajectory, by_task
 
 
 @dataclasses.dataclass(frozen=True)

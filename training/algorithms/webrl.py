@@ -38,8 +38,8 @@ from common.errors import UserError
 from common.limits import above, at_least, between
 from data.rewarded_step import discounted_returns, round_of
 from training.algorithms.algorithm import Algorithm, BatchColumns, Mode, Needs, Number, PredictedTokens
-from training.estimators import td_errors
-from training.experience import RewardedTrajectory
+from training.samples.estimators import td_errors
+from training.samples.experience import RewardedTrajectory
 
 
 @dataclasses.dataclass(frozen=True)

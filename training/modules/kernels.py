@@ -116,7 +116,7 @@ def look(use_te: UseTE = None) -> Installed:
         return Installed()
     version, why_no_te = ("", "TE=false") if use_te is False else _transformer_engine()
     if use_te and not version:
-        raise UserError(f"TE=true: {why_no_te or 'TransformerEngine is not installed'}; see docs/gpu.md")
+        raise UserError(f"TE=true: {why_no_te or 'TransformerEngine is not installed'}; see docs/howto/gpu.md")
     adam, why_no_apex = _apex()
     return Installed(
         gpu=True,

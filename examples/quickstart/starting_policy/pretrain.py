@@ -32,7 +32,7 @@ from words import ENGLISH
 from common import cli
 from models.processor import load_processor
 from models.registry import family, family_of
-from training.encoding import ConversationEncoder
+from models.tokens.encoding import ConversationEncoder
 
 VOCAB_SIZE = 2048
 REPORT_MINUTES = 3

@@ -1,0 +1,4 @@
+"""Parquet files from strangers, read within bounded memory.
+
+Read `parquet_file.py` first.
+"""

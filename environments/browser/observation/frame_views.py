@@ -1,0 +1,177 @@
+"""The frames of a page that show something: where in the window, and how much each holds."""
+
+import asyncio
+import contextlib
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from environments.browser.chromium.cdp import RefusedError
+from environments.browser.observation.projection import Box, Projection, bounds, clip, overlap
+from environments.browser.page.frames import Frame
+from environments.browser.page.page import Page
+from environments.browser.scripts import script
+from environments.faults import BrowserError
+
+FRAME_TIMEOUT_S = 5.0  # one that does not answer is left out
+
+# What Chromium needs seconds for when it is asked for a whole document.
+MAX_ELEMENTS = 10_000
+MAX_TEXT = 100_000  # characters of one text: its time grows with the square of the lines
+MAX_DATA = 2_000_000  # characters of data: addresses
+MAX_STAND_INS = 300
+
+_SHOWS_FRAMES = """(points) =>
+  points.map(([x, y]) => ["IFRAME", "FRAME", "OBJECT", "EMBED"].includes(elcano.topmost(x, y)?.tagName))"""
+
+
+@dataclass(frozen=True)
+class FrameView:
+    """One frame, and how it is drawn.
+
+    Args:
+        owner: backend node id of its `<iframe>`, 0 for the main frame.
+        projection: of its pixels as they are laid out, into the window.
+        inside: the part of it that can be seen, in those pixels.
+        shown: that part in the window.
+        zoom: how many pixels of the layout one of its CSS pixels is.
+        is_huge: whether it is too large to be asked for whole.
+        url: of its document.
+        stand_ins: what `survey.js` says of elements that are seen where something else has its box.
+    """
+
+    frame: Frame
+    owner: int
+    projection: Projection
+    inside: Box
+    shown: Box
+    zoom: float = 1.0
+    is_huge: bool = False
+    url: str = ""
+    stand_ins: Sequence[dict[str, Any]] = ()
+
+    @classmethod
+    def of_window(cls, width: float, height: float, frame_id: str = "", session_id: str = "") -> "FrameView":
+        """The main frame's."""
+        window = (0.0, 0.0, float(width), float(height))
+        return cls(Frame(frame_id, "", session_id), 0, Projection(), window, window)
+
+    def place(self, box: Box) -> tuple[Box, Box]:
+        """Where a box of the frame, in pixels of its layout, is drawn in the window, and what is seen of it there."""
+        if not self.owner:
+            return box, overlap(box, self.shown)
+        return self.projection.box(box), self._seen(box)
+
+    def _seen(self, box: Box) -> Box:
+        seen = clip(self.projection.corners(overlap(box, self.inside)), self.shown)
+        return bounds(seen) if seen else (0.0, 0.0, 0.0, 0.0)
+
+
+async def find_views(page: Page) -> list[FrameView]:
+    """Main frame first, parents before what is in them. RefusedError when the main document is being replaced."""
+    main, *inner = page.frames
+    found, *rest = await asyncio.gather(_survey(page, main, 30.0), *(_ask(page, frame) for frame in inner))
+    window = FrameView.of_window(page.viewport.width, page.viewport.height, main.id, main.session_id)
+    views = {main.id: dataclasses.replace(window, is_huge=found.is_huge, url=found.url, stand_ins=found.stand_ins)}
+    for frame, answer in zip(inner, rest, strict=True):
+        parent = views.get(frame.parent_id)
+        if answer is None or parent is None:
+            continue
+        owner, quad, survey = answer
+        quad = [value * parent.zoom for value in quad]  # they are told in the CSS pixels of the document around
+        view = _view(frame, owner, quad, survey, survey.ratio / found.ratio, _root(views, parent), parent)
+        if view is not None:
+            views[frame.id] = view
+    return list(views.values())
+
+
+async def find_covered(
+    page: Page, views: Sequence[FrameView], nodes: dict[int, dict[str, Any]]
+) -> set[tuple[str, int]]:
+    """The marks in frames that something in the frames around these covers, by frame and place in its marks."""
+    by_id = {view.frame.id: view for view in views}
+    asked: dict[str, list[tuple[tuple[str, int], list[float]]]] = {}
+    for node in nodes.values():
+        left, top, width, height = node["union_bound"]
+        view = by_id[node.get("frameId", views[0].frame.id)]
+        mark = view.frame.id, node["mark"]
+        while view.owner:
+            view = by_id[view.frame.parent_id]
+            back = view.projection.inverse() or Projection()
+            x, y = back.point(left + width / 2, top + height / 2)
+            asked.setdefault(view.frame.id, []).append((mark, [x / view.zoom, y / view.zoom]))
+    covered = set()
+    for frame_id, points in asked.items():
+        with contextlib.suppress(RefusedError):  # the frame went away
+            shows = await page.run(_SHOWS_FRAMES, [point for _, point in points], frame=by_id[frame_id].frame)
+            covered |= {mark for (mark, _), does in zip(points, shows, strict=True) if not does}
+    return covered
+
+
+@dataclass(frozen=True)
+class _Survey:
+    """What `survey.js` says."""
+
+    elements: int
+    longest: int
+    data: int
+    width: float
+    height: float
+    ratio: float
+    url: str
+    stand_ins: Sequence[dict[str, Any]]
+
+    @property
+    def is_huge(self) -> bool:
+        return self.elements > MAX_ELEMENTS or self.longest > MAX_TEXT or self.data > MAX_DATA
+
+
+async def _survey(page: Page, frame: Frame, timeout_s: float) -> _Survey:
+    return _Survey(*await page.run(script("survey.js"), MAX_STAND_INS, timeout_s=timeout_s, frame=frame))
+
+
+async def _ask(page: Page, frame: Frame) -> tuple[int, list[float], _Survey] | None:
+    """Its `<iframe>`, where that shows it in the process's own viewport, and how much it is; None for a frame that is
+    not drawn, went away or hangs."""
+    with contextlib.suppress(RefusedError, BrowserError):
+        (owner, quad), survey = await asyncio.gather(_quad(page, frame), _survey(page, frame, FRAME_TIMEOUT_S))
+        return owner, quad, survey
+    return None
+
+
+async def _quad(page: Page, frame: Frame) -> tuple[int, list[float]]:
+    parent = page.frames.get(frame.parent_id) or page.frames.main
+    owner = page.frames.owners.get(frame.id)
+    if owner is None:
+        found = await page.send("DOM.getFrameOwner", {"frameId": frame.id}, FRAME_TIMEOUT_S, parent)
+        owner = page.frames.owners[frame.id] = found["backendNodeId"]
+    box = await page.send("DOM.getBoxModel", {"backendNodeId": owner}, FRAME_TIMEOUT_S, parent)
+    return owner, box["model"]["content"]
+
+
+def _root(views: dict[str, FrameView], view: FrameView) -> FrameView:
+    """The outermost frame that the same process draws around it: quadrangles are told in its viewport."""
+    while (parent := views.get(view.frame.parent_id)) and parent.frame.session_id == view.frame.session_id:
+        view = parent
+    return view
+
+
+def _view(
+    frame: Frame, owner: int, quad: Sequence[float], survey: _Survey, zoom: float, root: FrameView, parent: FrameView
+) -> FrameView | None:
+    """None where nothing of it is shown."""
+    width, height = survey.width * zoom, survey.height * zoom
+    if not width or not height:
+        return None
+    projection = root.projection.after(Projection.of(width, height, quad))
+    back = projection.inverse()
+    if back is None:
+        return None
+    seen = clip(projection.corners((0.0, 0.0, width, height)), parent.shown)
+    if not seen:
+        return None
+    inside, shown = bounds([back.point(*corner) for corner in seen]), bounds(seen)
+    if not (shown[2] and shown[3]):
+        return None
+    return FrameView(frame, owner, projection, inside, shown, zoom, survey.is_huge, survey.url, survey.stand_ins)

@@ -1,0 +1,86 @@
+"""See what agents saw, thought and were worth, live and afterwards: elcano view runs/quickstart
+
+    elcano view runs/a runs/b                        on this machine only; open the address that it prints
+    elcano view runs/quickstart --export shown       the same pages as files; --gif true: a GIF of each, too
+    elcano view results/taskShop--3 --export shown   those of one trajectory
+    elcano view runs/a --host 0.0.0.0                for other machines, too
+
+Opens runs, folders of trajectories (OpenWebVoyager's released ones, too), and folders that hold some.
+"""
+
+import json
+import secrets
+import socket
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import quote
+
+import uvicorn
+
+from common import cli
+from common.errors import UserError
+from common.files import make_folder
+from common.processes import listen
+from viewer.answers import Answers
+from viewer.app import create_app
+from viewer.export import export_runs, export_trajectory
+from viewer.index import Index
+from viewer.opened import IN_TRAJECTORIES, is_file
+from viewer.options import ViewConfig
+
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_EVERYWHERE = ("0.0.0.0", "::", "")  # not addresses that another machine could open
+
+
+def main(config: ViewConfig) -> None:
+    """Serve until stopped, or export."""
+    if config.gif and not config.export:
+        raise UserError("--gif is written beside exported pages; give --export FOLDER, too")
+    single = _single(config.runs)
+    index = Index([single.parent] if single else config.runs)
+    if not index.runs:
+        raise UserError(f"{', '.join(map(str, config.runs))}: holds no trajectories (folders task...) and no run")
+    if config.export:
+        try:
+            _export(Answers(index), config, single)
+        except OSError as error:  # a full disk, say
+            raise UserError(f"--export: {error.filename or config.export}: {error.strerror}") from None
+        return
+    listener = listen(config.port, config.host)
+    token = secrets.token_urlsafe(16)  # on loopback, too: other users of this machine reach that
+    app = create_app(Answers(index), token)
+    sys.setswitchinterval(0.0005)  # answers wait less for the thread that reads folders
+    index.start()
+    port = listener.getsockname()[1]
+    host = "localhost" if config.host in _LOOPBACK else config.host
+    host = socket.gethostname() if host in _EVERYWHERE else host
+    host = f"[{host}]" if ":" in host else host  # IPv6
+    step = f"#/t/{quote(index.runs[0].sets[0].key, safe='')}/{quote(single.name)}/1" if single else ""
+    print(f"look at http://{host}:{port}/?token={token}{step} (Ctrl-C ends it)", flush=True)
+    uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).run(sockets=[listener])
+
+
+def _single(roots: Sequence[Path]) -> Path | None:
+    """The trajectory folder that was given, if it is one."""
+    path = roots[0].resolve()
+    is_single = path.name.startswith("task") and any(is_file(path / name) for name in IN_TRAJECTORIES)
+    return path if is_single and len(roots) == 1 else None
+
+
+def _export(answers: Answers, config: ViewConfig, single: Path | None) -> None:
+    answers.index.refresh()
+    folder = config.export
+    make_folder(folder, "--export")
+    if single:
+        [one] = [one for run in answers.index.runs for one in run.sets if one.path == single.parent]
+        found = json.loads(answers.answer("trajectory", {"set": one.key, "name": single.name}))
+        export_trajectory(answers, found, folder / "index.html", config.gif, with_tokens=True)
+        print(f"{folder / 'index.html'}: {single.name}")
+        return
+    for page, (run, count) in export_runs(answers, folder, config.gif).items():
+        print(f"{page}: {run}, {count} trajectories")
+
+
+if __name__ == "__main__":
+    cli.run(ViewConfig, main, description=__doc__, program="elcano view")
