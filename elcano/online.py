@@ -16,7 +16,6 @@ from typing import Any
 from common.errors import UserError
 from common.files import read_object, write_atomic
 from common.flags import flags
-from common.own_services import is_up
 from common.processes import free_port
 from data.online_run import OnlineRun
 from elcano.child import begin
@@ -37,8 +36,8 @@ _PAUSE_S = 2.0
 
 @dataclasses.dataclass(frozen=True)
 class OnlineRecipe:
-    """What an online run is made of. `collection` and `training` are the flags of collection/pool.py and of the trainer,
-    by name, but for those that say where things are."""
+    """What an online run is made of. `collection` and `training` are the flags of collection/pool.py and of the
+    trainer, by name, but for those that say where things are."""
 
     policy: Path
     """Hugging Face folder of the policy to begin with."""
@@ -48,10 +47,10 @@ class OnlineRecipe:
     training: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     serving: ServerConfig = dataclasses.field(default_factory=ServerConfig)
     trainer: tuple[str, ...] = ("bash", "training/train_online.sh")
-    """The trainer's command. It gets --run_dir, --api_localhost, and --pretrain_checkpoint_path where that is converted."""
+    """The trainer's command. It gets --run_dir, --api_localhost and, with `convertor`, --pretrain_checkpoint_path."""
     convertor: str = ""
-    """Folder of toolkits/model_checkpoints_convertor whose hf2mg.sh makes the checkpoint that training begins with; empty:
-    the trainer needs none."""
+    """Folder of toolkits/model_checkpoints_convertor whose hf2mg.sh makes the checkpoint that training begins with;
+    empty: the trainer needs none."""
 
 
 def load_online_recipe(path: Path) -> OnlineRecipe:
@@ -170,7 +169,7 @@ def _megatron(run: OnlineRun) -> Path:
 
 def _watch(programs: list[Program], run: OnlineRun) -> None:
     told_at = time.monotonic()
-    while not any([program.look() for program in programs]):
+    while not any(program.look() for program in programs):
         time.sleep(_LOOK_S)
         if time.monotonic() - told_at > _TELL_S:
             told_at = time.monotonic()

@@ -18,9 +18,9 @@ from data.action_spaces import action_space_names
 from data.observation import Mode, Visibility
 from data.task import Task, move_sites
 from environments.browser.fleet import Fleet
-from environments.browser.observe import observe
-from environments.browser.page import Page, Viewport
-from environments.browser.settle import settle
+from environments.browser.observation.observe import observe
+from environments.browser.page.page import Page, Viewport
+from environments.browser.page.settle import settle
 from environments.miniwob.app import address, task_names
 from environments.miniwob.needs import MEANINGS, lacks
 
@@ -38,7 +38,7 @@ _SHOWN: dict[str, tuple[Visibility, Mode]] = {
 class Config(Checked):
     """Write the table."""
 
-    output: Path = Path("docs/miniwob_tasks.md")
+    output: Path = Path("docs/reference/miniwob_tasks.md")
     """The Markdown file."""
     seeds: tuple[int, ...] = (0, 1, 2)
     """What is missing with any of these counts."""

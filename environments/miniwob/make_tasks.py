@@ -2,7 +2,7 @@
 
 train.jsonl, validation.jsonl and test.jsonl hold the same kinds of task with seeds of their own; test_kinds.jsonl holds
 kinds that no other file has, each with its variants (`click-tab-2-easy` is one of `click-tab`). All of them can be done
-by numbers, with the complete tree (docs/miniwob_tasks.md).
+by numbers, with the complete tree (docs/reference/miniwob_tasks.md).
 """
 
 import asyncio
@@ -29,7 +29,7 @@ _FIRST_SEED = {"train": 0, "validation": 100_000, "test": 200_000}
 class Config(Checked):
     """Read the tasks from the pages, and write them."""
 
-    output_dir: Path = Path("data/tasks/miniwob")
+    output_dir: Path = Path(__file__).parent / "tasks"
     """Folder of the files."""
     train_seeds: Annotated[int, at_least(1)] = 8
     """Tasks of each kind in train.jsonl."""

@@ -1,6 +1,6 @@
-"""Stands in for the trainer of an online run: it takes groups and publishes versions, whose weights stay what they were.
+"""Stands in for the trainer of an online run: it takes groups and publishes versions; the weights stay what they were.
 
-    python -m tests.elcano.copying_trainer --run_dir RUN --api_localhost URL --groups_per_step 2 --num_versions 2
+python -m tests.elcano.copying_trainer --run_dir RUN --api_localhost URL --groups_per_step 2 --num_versions 2
 """
 
 import argparse

@@ -1,5 +1,6 @@
 """`elcano online`: three programs on the embedded sites with the starting policy; each is killed and comes back."""
 
+import contextlib
 import signal
 import subprocess
 from collections.abc import Callable
@@ -29,6 +30,7 @@ def online():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_what_dies_is_started_again(spawn: Callable[..., subprocess.Popen], tmp_path: Path) -> None:
     recipe, run = tmp_path / "recipe.py", OnlineRun(tmp_path / "run")
@@ -55,6 +57,7 @@ def groups(run: OnlineRun) -> list[int]:
 def find(started: subprocess.Popen, words: str) -> psutil.Process | None:
     """The child whose command holds these words."""
     for child in psutil.Process(started.pid).children():
-        if words in " ".join(child.cmdline()):
-            return child
+        with contextlib.suppress(psutil.Error):  # it has just ended
+            if words in " ".join(child.cmdline()):
+                return child
     return None

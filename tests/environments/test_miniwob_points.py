@@ -14,11 +14,11 @@ import pytest
 from common.processes import served
 from data.point_action import AnyAction, ClickAt, DragAt, Press
 from data.screen import Point
-from environments.browser.actions import act
+from environments.browser.acting.actions import act
 from environments.browser.fleet import Fleet
-from environments.browser.observe import observe
-from environments.browser.page import Page, Viewport
-from environments.browser.settle import settle
+from environments.browser.observation.observe import observe
+from environments.browser.page.page import Page, Viewport
+from environments.browser.page.settle import settle
 from environments.miniwob.app import HOST
 from environments.miniwob.needs import lacks
 from tests.environments.test_miniwob import page_of
