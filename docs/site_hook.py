@@ -28,6 +28,15 @@ LINK = re.compile(r"(?<!`)(!?)\[([^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*)\]\(([^()\s]+
 LIST = re.compile(r"^( *)([-*]|\d+\.) ")
 
 
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Each experiment has a page in docs/results/, and nobody need list it."""
+    [results] = [section["Results"] for section in config.nav or [] if "Results" in section]
+    listed = {page for entry in results for page in entry.values()}
+    found = sorted(f"results/{path.name}" for path in ROOT.glob("docs/results/*.md"))
+    results.extend(page for page in found if page not in listed)
+    return config
+
+
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """The pages outside of docs/ join those within."""
     for here, there in PAGES.items():
