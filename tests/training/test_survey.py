@@ -12,7 +12,7 @@ import torch
 from common.errors import UserError
 from data.shard import Sample, read_manifest, write_shards
 from tests import tiny
-from tests.models.drawn_pictures import last_chunk
+from tests.models.drawn_pictures import last_chunk, with_pixels
 from tests.tiny import text_only
 from tests.training.test_dataset import Reader, place
 from toolkits.shards.energon_index import write_energon_index
@@ -42,6 +42,10 @@ BAD = {
         changed(
             34, images=[last_chunk(tiny.sample(34).images[0], b"zTXt", b"Comment\0\0" + zlib.compress(bytes(2**21)))]
         ),
+        "broken image",
+    ),
+    "pixels that cannot be unpacked": (
+        changed(37, images=[with_pixels(tiny.sample(37).images[0], lambda packed: packed[:20] + packed[60:])]),
         "broken image",
     ),
     "a mark in a reply": (replied(32, "the tag <image> is HTML"), "a reply says <image>"),

@@ -19,7 +19,7 @@ from training.data.share_bytes import from_bytes, to_bytes
 
 _AHEAD = 2
 """Steps whose tokens are made and sent before they are needed."""
-_PATIENCE = datetime.timedelta(days=1)  # a rank that died is torchrun's business
+PATIENCE = datetime.timedelta(days=1)  # a rank that died is torchrun's business
 
 Item = TypeVar("Item")
 
@@ -48,7 +48,7 @@ class Replica:
         own: Replica | None = None
         for number in sorted(set(numbers)):
             ranks = [rank for rank, other in enumerate(numbers) if other == number]
-            group = distributed.new_group(ranks, timeout=_PATIENCE, backend="gloo") if len(ranks) > 1 else None
+            group = distributed.new_group(ranks, timeout=PATIENCE, backend="gloo") if len(ranks) > 1 else None
             own = Replica(ranks, group) if number == data_rank else own
         assert own is not None
         return own
