@@ -109,6 +109,7 @@ def test_it_runs_as_a_command(policy: str, tmp_path: Path) -> None:
         for seed in (3, 4):
             trajectory = read_trajectory(tmp_path / f"taskminiwob.{name}--{seed}")
             assert trajectory.outcome.success and trajectory.final_state()["raw_reward"] == 1
+            assert "ANSWER" not in trajectory.steps[-1].reply  # the page's end is the episode's
     trajectory = read_trajectory(tmp_path / "taskminiwob.click-color--3")
     assert trajectory.outcome.verdict == "failure" and trajectory.ques.startswith("Click on the ")
 
