@@ -14,7 +14,7 @@ from models.processor import load_processor
 from models.registry import family, family_of
 from tests.rehearsal.checkpoints import SHAPES
 from tests.rehearsal.processors import write_processor
-from training.data.flops import language_flops
+from training.batches.flops import language_flops
 
 TFLOPS, TB_PER_S = 790.0, 3.0
 SCREENSHOT = (768, 1024)
