@@ -24,6 +24,8 @@ MAX_OPCODES = 20_000_000
 ZIP_DAMAGE = (zipfile.BadZipFile, OSError, EOFError, ValueError, KeyError, RuntimeError, struct.error, zlib.error)
 """What zipfile raises of a file that is damaged, in its directory or in a record."""
 _PUTS = {"PUT", "BINPUT", "LONG_BINPUT"}
+_MAX_BITS = 4096
+"""Of a whole number: Python refuses to write down one of more than 4,300 digits, in whatever is said of it, too."""
 _FREE_BYTES = 64 * 2**20
 _GROWTH = 8
 _BYTES_PER_ITEM = 8
@@ -126,7 +128,8 @@ def _no_persistent(pid: Any) -> Any:
 
 
 def check_opcodes(content: bytes, max_opcodes: int = MAX_OPCODES) -> None:
-    """`UserError` for a pickle of too many steps, or whose memo has holes, ValueError for none.
+    """`UserError` for a pickle of too many steps, whose memo has holes, or of a number that nobody can write down;
+    ValueError for none.
 
     Python allots memory for the highest memo index; one that no pickler writes could ask for all there is."""
     num_puts = 0
@@ -137,3 +140,5 @@ def check_opcodes(content: bytes, max_opcodes: int = MAX_OPCODES) -> None:
             num_puts += 1
             if not 0 <= argument <= num_puts:
                 raise UserError("not a readable pickle (its memo has holes)")
+        if isinstance(argument, int) and argument.bit_length() > _MAX_BITS:
+            raise UserError(f"refused: the pickle holds a number of {argument.bit_length()} bits")

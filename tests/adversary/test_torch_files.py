@@ -54,6 +54,14 @@ def test_opcodes_are_bounded() -> None:
         safe_unpickle(pickle.PROTO + b"\x02" + pickle.EMPTY_LIST * 2000 + b".", max_opcodes=1000)
 
 
+def test_a_number_that_cannot_be_written_down_is_refused(tmp_path: Path) -> None:
+    torch.save([2**4095, -(2**100)], tmp_path / "honest.pt")
+    assert read_torch_file(tmp_path / "honest.pt") == [2**4095, -(2**100)]
+    torch.save([{"reward": -(2**20_000)}], tmp_path / "huge.pt")
+    with pytest.raises(UserError, match=r"huge\.pt: refused: the pickle holds a number of 20001 bits"):
+        read_torch_file(tmp_path / "huge.pt")
+
+
 def test_a_packed_file_is_refused(tmp_path: Path) -> None:
     torch.save([1], tmp_path / "plain.pt")
     with (
