@@ -112,7 +112,7 @@ def streamed(config: Config) -> list[float]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "trajectory"
         folder.mkdir()
-        for number, image in enumerate(sorted((ROOT / "docs").glob("viewer_*.png")), start=1):
+        for number, image in enumerate(sorted((ROOT / "docs" / "howto").glob("viewer_*.png")), start=1):
             shutil.copy(image, folder / f"screenshot{number}.png")
         size_mb = sum(path.stat().st_size for path in folder.iterdir()) / 1e6
         sender = ray.remote(PieceSender).options(num_cpus=0, max_concurrency=config.num_streams).remote()

@@ -26,10 +26,10 @@ import torch
 from benchmarks.figures import Figure, plain, watched
 from common import cli
 from common.files import write_json
+from models.checkpoint.safetensors_writer import SafetensorsWriter
 from models.checkpoint.weight_files import open_weights
 from models.registry import family
 from models.weight_table import find_spelling
-from toolkits.model_checkpoints_convertor.hf_weights import SafetensorsWriter
 
 _ROOT = Path(__file__).resolve().parent.parent
 _IDEFICS2_8B = {

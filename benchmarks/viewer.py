@@ -36,9 +36,9 @@ from benchmarks.viewer_wall import cost_of_the_wall
 from common import cli
 from common.files import write_json
 from common.limits import Checked, at_least, between
+from data.turn_samples import sample_head
 from environments.browser.fleet import Fleet
 from environments.browser.page.page import Page, Viewport
-from toolkits.convert_trajectories_to_json import sample_head
 
 _OUTCOMES = ("success", "failure", "failure", "blocked", "invalid")
 _WORDS = "open the board and tell who wrote the review of a garden lamp in the shop near the station".split()

@@ -9,6 +9,7 @@ import asyncio
 import json
 import zlib
 from collections.abc import AsyncIterator, Callable
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 
 import httpx
@@ -21,6 +22,7 @@ BYTES_PER_TOKEN = 1024
 """Of an answer about a token: its text, number and log-probability in OpenAI's words, likelier tokens not counted."""
 _BYTES_PER_VALUE = 16
 """Of JSON: an empty object takes two bytes on the wire and hundreds in memory, so values are bounded as bytes are."""
+_CONTAINERS, _CONTAINERS_PER_TOKEN = 500, 6
 _PROTOCOL_HEADERS = ("content-encoding", "content-length", "transfer-encoding")  # of the body as it was sent
 
 
@@ -33,6 +35,7 @@ class Answer(httpx.Response):
 
     default_encoding = "utf-8"
     max_bytes: int = MAX_ANSWER_BYTES
+    max_containers: int | None = None
 
     @property
     def encoding(self) -> str:
@@ -44,11 +47,14 @@ class Answer(httpx.Response):
         if num_values * _BYTES_PER_VALUE > self.max_bytes:
             raise json.JSONDecodeError(f"an answer of about {num_values} values", "", 0)
         try:
-            return parse_json(self.content)
+            value = parse_json(self.content)
         except json.JSONDecodeError:
             raise
         except ValueError as error:
             raise json.JSONDecodeError(str(error), "", 0) from None
+        if self.max_containers is not None and (num := _num_containers(value)) > self.max_containers:
+            raise json.JSONDecodeError(f"an answer of {num} objects and lists", "", 0)
+        return value
 
 
 class BoundedAsyncClient(httpx.AsyncClient):
@@ -56,13 +62,14 @@ class BoundedAsyncClient(httpx.AsyncClient):
     comes and unpacked. Answers are read to their end, also where a stream is asked for.
 
     Raises, where httpx raises its own: `httpx.ReadTimeout`; `AnswerTooLargeError`; `httpx.DecodingError` for what is
-    packed otherwise than by gzip or zlib.
+    packed otherwise than by gzip or zlib. `max_containers` bounds objects and lists where the answer becomes values of
+    the openai package, which takes 40 microseconds for each. Cookies are not kept: a server could send ever more.
     """
 
-    def __init__(self, *, max_bytes: int = MAX_ANSWER_BYTES, **options: Any):
-        super().__init__(**options)
+    def __init__(self, *, max_bytes: int = MAX_ANSWER_BYTES, max_containers: int | None = None, **options: Any):
+        super().__init__(cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())), **options)
         self.headers["accept-encoding"] = "identity"
-        self.max_bytes = max_bytes
+        self.max_bytes, self.max_containers = max_bytes, max_containers
 
     async def send(self, request: httpx.Request, *, stream: bool = False, **options: Any) -> Answer:
         """The answer to a request, read to its end."""
@@ -79,7 +86,7 @@ class BoundedAsyncClient(httpx.AsyncClient):
         headers = [pair for pair in sent.headers.multi_items() if pair[0] not in _PROTOCOL_HEADERS]
         extensions = {"http_version": sent.http_version.encode()}
         answer = Answer(sent.status_code, headers=headers, content=body, request=sent.request, extensions=extensions)
-        answer.history, answer.max_bytes = sent.history, self.max_bytes
+        answer.history, answer.max_bytes, answer.max_containers = sent.history, self.max_bytes, self.max_containers
         return answer
 
 
@@ -105,6 +112,12 @@ def bytes_for_tokens(num_tokens: int) -> int:
     return MAX_ANSWER_BYTES + BYTES_PER_TOKEN * num_tokens
 
 
+def containers_for_tokens(num_tokens: int) -> int:
+    """Objects and lists in the answer of a chat endpoint that tells of so many tokens what they are: each has an object
+    with two lists, and gateways add to all of it."""
+    return _CONTAINERS + _CONTAINERS_PER_TOKEN * num_tokens
+
+
 async def bounded(pieces: AsyncIterator[bytes], max_bytes: int) -> AsyncIterator[bytes]:
     """The same pieces; `AnswerTooLargeError` once they are more bytes."""
     left = max_bytes
@@ -123,6 +136,17 @@ async def _read(answer: httpx.Response, max_bytes: int) -> bytes:
         if len(body) > max_bytes:
             raise AnswerTooLargeError(f"an answer of more than {max_bytes} bytes, unpacked")
     return bytes(body)
+
+
+def _num_containers(value: Any) -> int:
+    """Objects and lists in a JSON value."""
+    todo, num = [value], 0
+    while todo:
+        one = todo.pop()
+        if isinstance(one, dict | list):
+            num += 1
+            todo += one.values() if isinstance(one, dict) else one
+    return num
 
 
 def _unpacker(encoding: str) -> Callable[[bytes, int], bytes]:

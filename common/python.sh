@@ -1,7 +1,8 @@
 # Sourced by every script that runs Python. Sets ROOT and PYTHON: the one that is set, that of an active virtual
 # environment, that of the repository's .venv, or whichever is on the path. NEEDS names the packages that it must have.
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-export PYTHONPATH="$ROOT${PYTHONPATH:+:$PYTHONPATH}"
+# The current folder comes last: the data/ of training/ would hide the room of that name.
+export PYTHONSAFEPATH=1 PYTHONPATH="$ROOT${PYTHONPATH:+:$PYTHONPATH}:$PWD"
 if [ -z "${PYTHON:-}" ]; then
     if [ -n "${VIRTUAL_ENV:-}" ] && [ -x "$VIRTUAL_ENV/bin/python" ]; then PYTHON="$VIRTUAL_ENV/bin/python"
     elif [ -n "${CONDA_PREFIX:-}" ] && [ "${CONDA_DEFAULT_ENV:-base}" != base ]; then PYTHON="$CONDA_PREFIX/bin/python"

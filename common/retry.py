@@ -1,4 +1,8 @@
-"""Ask again what may pass, with pauses that grow: for every endpoint that is asked over HTTP."""
+"""Ask again what may pass, with pauses that grow: for every endpoint that is asked over HTTP.
+
+Whoever asks waits for answers for two and a half of its time-outs at most, however often the endpoint fails and however
+late, and for pauses of up to a minute each.
+"""
 
 import asyncio
 import random
@@ -11,6 +15,8 @@ Result = TypeVar("Result")
 MAX_ATTEMPTS = 6
 FIRST_PAUSE_S = 0.5  # doubled at each further attempt
 LONGEST_PAUSE_S = 60.0
+_ENOUGH = 1.5
+"""No further attempt once the earlier ones took so many time-outs: one that had its whole time is asked again once."""
 
 
 class TransientError(Exception):
@@ -21,33 +27,29 @@ class TransientError(Exception):
         self.pause_s = pause_s
 
 
-class TimedOutError(TransientError):
-    """A failure that took the whole time there was; not waited for more than twice."""
-
-
-def retry(call: Callable[[int], Result], max_attempts: int = MAX_ATTEMPTS) -> Result:
-    """The result of `call(attempt)`, `attempt` from 0 on; its last `TransientError` when each attempt raised one, or
-    two took their whole time."""
-    patience = _Patience()
-    for attempt in range(max_attempts - 1):
+def retry(call: Callable[[], Result], timeout_s: float, max_attempts: int = MAX_ATTEMPTS) -> Result:
+    """The result of `call`, each attempt of which ends within `timeout_s`; the last `TransientError` when each raised
+    one, or they took too long together."""
+    patience = _Patience(timeout_s, max_attempts, time.monotonic)
+    while True:
         try:
-            return call(attempt)
+            return call()
         except TransientError as error:
-            patience.spend(error)
-            time.sleep(_pause_s(attempt, error))
-    return call(max_attempts - 1)
+            time.sleep(patience.pause_s(error))
+        patience.begin()
 
 
-async def retry_async(call: Callable[[], Awaitable[Result]], max_attempts: int = MAX_ATTEMPTS) -> Result:
+async def retry_async(
+    call: Callable[[], Awaitable[Result]], timeout_s: float, max_attempts: int = MAX_ATTEMPTS
+) -> Result:
     """As `retry`, for a coroutine function."""
-    patience = _Patience()
-    for attempt in range(max_attempts - 1):
+    patience = _Patience(timeout_s, max_attempts, asyncio.get_running_loop().time)
+    while True:
         try:
             return await call()
         except TransientError as error:
-            patience.spend(error)
-            await asyncio.sleep(_pause_s(attempt, error))
-    return await call()
+            await asyncio.sleep(patience.pause_s(error))
+        patience.begin()
 
 
 def retry_after_s(headers: Mapping[str, str], default: float = 0.0) -> float:
@@ -59,18 +61,25 @@ def retry_after_s(headers: Mapping[str, str], default: float = 0.0) -> float:
 
 
 class _Patience:
-    """With an endpoint that lets its time run out."""
+    """With an endpoint that fails."""
 
-    def __init__(self) -> None:
-        self._num_timed_out = 0
+    def __init__(self, timeout_s: float, max_attempts: int, clock: Callable[[], float]):
+        self._clock = clock
+        self._timeout_s, self._left_s = timeout_s, _ENOUGH * timeout_s
+        self._num_left, self._num_failed = max_attempts, 0
+        self.begin()
 
-    def spend(self, error: TransientError) -> None:
-        """Raise the error unless it may be asked again."""
-        self._num_timed_out += isinstance(error, TimedOutError)
-        if self._num_timed_out == 2:
+    def begin(self) -> None:
+        """An attempt begins."""
+        self._began = self._clock()
+
+    def pause_s(self, error: TransientError) -> float:
+        """How long to wait before the next attempt, spread, so that many who ask don't return at once. Raises the error
+        unless there is one."""
+        self._left_s -= min(self._timeout_s, self._clock() - self._began)  # a busy machine adds to it
+        self._num_left -= 1
+        if self._num_left <= 0 or self._left_s < 0:
             raise error
-
-
-def _pause_s(attempt: int, error: TransientError) -> float:
-    """Spread, so that many who ask don't return at once."""
-    return max(error.pause_s, min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2**attempt) * random.uniform(0.75, 1.25))
+        grown_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2**self._num_failed)
+        self._num_failed += 1
+        return max(error.pause_s, grown_s * random.uniform(0.75, 1.25))

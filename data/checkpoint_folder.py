@@ -19,6 +19,8 @@ IDENTITY_FILE = "run.json"
 _TRACKER = "latest_checkpointed_iteration.txt"
 _BLOCK, _LONGEST_TRACKER = 2**20, 20
 _HF_SUFFIXES = {".json", ".jinja", ".model", ".txt"}
+_TEMPLATES = "additional_chat_templates"
+"""transformers' folder of a tokenizer's further templates, by name."""
 
 
 def iteration_name(iteration: int) -> str:
@@ -124,3 +126,6 @@ def copy_hf_files(source: Path, destination: Path) -> None:
             and path.name not in (_TRACKER, "manifest.json")
         ):
             shutil.copyfile(path, Path(destination) / path.name)
+    for path in sorted(Path(source, _TEMPLATES).glob("*.jinja")):
+        (Path(destination) / _TEMPLATES).mkdir(exist_ok=True)
+        shutil.copyfile(path, Path(destination) / _TEMPLATES / path.name)

@@ -47,6 +47,8 @@ def load_processor(folder: Path, override: ImageSettings | None = None, say: Cal
     except Exception as error:  # transformers raises many kinds; to the user they all mean a folder that is not whole
         line = in_short(str(error)) or type(error).__name__
         raise UserError(f"{folder}: its processor does not load ({line})") from None
+    if processor.image_processor is not None and isinstance(processor.chat_template, dict):
+        processor.chat_template = processor.chat_template.get("default")  # the only one that processors use
     if processor.chat_template is None and kind is not None and kind.chat_template is not None:
         processor.chat_template = kind.chat_template
         if kind.chat_template and getattr(processor.tokenizer, "chat_template", None) not in (None, kind.chat_template):

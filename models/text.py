@@ -27,7 +27,13 @@ class Tokenized:
 
 def check_template(processor: Any) -> None:
     """`UserError` where nobody knows how to ask the model."""
-    if not processor.chat_template:
+    template = processor.chat_template
+    if isinstance(template, dict) and "default" not in template:
+        raise UserError(
+            f"the checkpoint has chat templates for {', '.join(sorted(template))} alone; put the one to chat with into "
+            "chat_template.jinja there"
+        )
+    if not template:
         raise UserError("the checkpoint has no chat template; put that of its release into chat_template.jinja there")
 
 

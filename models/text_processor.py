@@ -24,8 +24,8 @@ class TextProcessor:
         return cls(AutoTokenizer.from_pretrained(folder, local_files_only=True))
 
     @property
-    def chat_template(self) -> str | None:
-        """The tokenizer's own."""
+    def chat_template(self) -> str | dict[str, str] | None:
+        """The tokenizer's own, or several by name: `tool_use` where tools are given, else `default`."""
         return self.tokenizer.chat_template
 
     def apply_chat_template(self, messages: Sequence[dict[str, Any]], **options: Any) -> str:

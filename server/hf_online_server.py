@@ -31,6 +31,7 @@ try:
     from common.key_flags import hide_keys
     from common.processes import allow_many_descriptors, listen, num_cores
     from data.checkpoint_folder import is_megatron
+    from models.checkpoint.adapter_config import base_of, is_adapter
     from models.registry import NAMES
     from server.config import ServerConfig
 except ModuleNotFoundError as missing:  # not the python of the virtual environment
@@ -89,6 +90,14 @@ def check_folder(folder: Path, named: str = "--model_name_or_path") -> Path:
     if not found:
         where = "" if folder.is_absolute() else f" in {Path.cwd()}, the server's own folder"
         raise UserError(f"{named} {folder}: no such folder{where}")
+    if is_adapter(folder):
+        base = base_of(folder)
+        if base is None:
+            raise UserError(
+                f"{named} {folder}: an adapter whose model is not here; serve that with --adapters NAME={folder}"
+            )
+        check_folder(base, f"the base of {named}")
+        return folder
     if is_megatron(folder):
         raise UserError(
             f"{named} {folder}: this is a Megatron checkpoint; make a Hugging Face one of it: "
@@ -280,7 +289,10 @@ def load_engine(config: ServerConfig, folder: Path, budget: "MemoryBudget | None
     from server.engine.model.vision_language_model import LoadOptions, VisionLanguageModel
 
     options = narrowed(LoadOptions, config, adapters=named_adapters(config))
-    model = VisionLanguageModel(folder, options)
+    adapter = is_adapter(folder)
+    model = VisionLanguageModel(base_of(folder) or folder if adapter else folder, options)
+    if adapter:
+        model.adopt(folder)
     if budget is None:
         fixed = None if config.kv_cache_gib is None else int(config.kv_cache_gib * 2**30)
         budget = MemoryBudget.of_device(model.device, fixed or EngineConfig.kv_cache_bytes, follow_free=fixed is None)

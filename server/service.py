@@ -17,6 +17,7 @@ from pathlib import Path
 import fastapi
 
 from common.seeds import derive_seed
+from models.checkpoint.adapter_config import is_adapter
 from server.deadline import Deadline
 from server.engine.engine import Engine
 from server.engine.memory.memory_budget import MemoryBudget
@@ -71,6 +72,7 @@ class Started:
     ):
         self.engine, self._stop, self._deadline = engine, stop, deadline
         self.futures = [asyncio.wrap_future(future) for future in futures]
+        self.weights_version = futures[0].weights_version if futures else ""
 
     async def completions(self) -> list[Completion]:
         """All of them; the first error is raised. Raises `DeadlineError` by itself when the engine does not."""
@@ -210,7 +212,8 @@ class Service:
             self._pool.submit(read_ahead)
 
     async def reload(self, folder: Path) -> str:
-        """Serve the checkpoint in `folder` from now on; requests under way finish on the weights they began with.
+        """Serve the checkpoint in `folder` from now on; requests under way finish on the weights they began with. Of an
+        adapter's folder, the adapter, on the model that is served.
 
         Returns the new weights version.
 
@@ -222,6 +225,8 @@ class Service:
         if not self._reloading.acquire(blocking=False):
             raise ReloadingError("another reload is under way; try again later")
         try:
+            if is_adapter(folder):
+                return await asyncio.to_thread(self._adopt, folder)
             old, new = self.engine, await asyncio.to_thread(self._load_beside, self.engine, folder)
             self.engine, self.model_name, self.loaded_at = new, folder.resolve().name, int(time.time())
         finally:
@@ -229,6 +234,12 @@ class Service:
         self._drain = threading.Thread(target=self._retire, args=([old],), name="drain", daemon=True)
         self._drain.start()
         return new.model.weights_version
+
+    def _adopt(self, folder: Path) -> str:
+        engine = self.engine
+        engine.model.adopt(folder, engine.adapters_in_use)
+        self.model_name, self.loaded_at = folder.resolve().name, int(time.time())
+        return engine.model.weights_version
 
     def _load_beside(self, old: Engine, folder: Path) -> Engine:
         """An engine for new weights; until the old one has drained, both share the memory that the weights leave."""

@@ -30,6 +30,7 @@ def answering(answer: Callable[[Request], tuple[int, Any]]) -> Iterator[str]:
             status, value = answer(Request(self.command, self.path, self.headers, body))
             content = json.dumps(value).encode()
             self.send_response(status)
+            self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)

@@ -23,9 +23,9 @@ with unsearched():
     import torch
 
     from models.checkpoint.hf_folder import read_hf_folder
+    from models.checkpoint.output_folder import complete_folder, require_space
+    from models.checkpoint.safetensors_writer import SafetensorsWriter
     from models.checkpoint.stored_tensor import StoredTensor, meta
-    from toolkits.model_checkpoints_convertor.hf_weights import SafetensorsWriter
-    from toolkits.model_checkpoints_convertor.output_folder import complete_folder, require_space
 
 _WEIGHTS = ("model*.safetensors", "model.safetensors.index.json", "pytorch_model*")
 

@@ -13,8 +13,7 @@ another prompt than the sample's. Samples of a success or a failure have its rew
 With `--corrected` failures are kept, too, where a teacher corrected them (`collection/correct.py`): the steps at which
 it would have said something else than the agent did, in its words; what is repeated in a trajectory, once.
 
-Names: `task<head>--<n>` gives `<head>--<n as 5 digits>--r<round>--step<step>`, as in the released data; an
-exploration's `task<head>--<n>--run<k>` gives `<head>--<n as 5 digits>--run<k>--r<round>--step<step>`.
+Names of samples: `data/turn_samples.py`.
 """
 
 import collections
@@ -36,17 +35,14 @@ from common.parallel import run_parallel
 from common.spool import Spool
 from common.tables import Table, print_table
 from data import correction as corrections
-from data.conversation import build_conversation
 from data.image_check import check_image
 from data.outcome import Verdict
-from data.rewarded_step import reward_fields
-from data.sampling import drawn_otherwise
 from data.trajectory import MAX_STEPS, Trajectory, is_complete, list_trajectories, read_trajectory
+from data.turn_samples import image_name, samples_of
 from data.whole_trajectory import join_steps
 from toolkits.shards.sample_records import encode_record
 from toolkits.trajectories.tree_tokens import TreeCutter
 
-_SENDERS = {"user": "human", "assistant": "gpt"}
 _CHUNK = 8  # trajectories handed to a worker at a time
 _FILES = {
     "trajectory.json",
@@ -160,7 +156,7 @@ def convert(folder: Path, config: Config, cutter: TreeCutter) -> Converted:
         num_steps = len(samples)
     if fate == "kept":
         num_known = sum(bool(step.logprobs) for step in trajectory.steps)
-        pairs, num_steps = samples_of(trajectory, config.round_id, config.last_n, cutter), len(trajectory.steps)
+        pairs, num_steps = samples_of(trajectory, config.round_id, config.last_n, cutter.cut), len(trajectory.steps)
         for sample, screenshot in pairs:
             place_image(screenshot, image_dir / image_name(sample["id"]))
             num_known -= "logprobs" in sample
@@ -203,70 +199,18 @@ def sort_out(
     return "kept", trajectory, ""
 
 
-def samples_of(
-    trajectory: Trajectory, round_id: int, last_n: int, cutter: TreeCutter
-) -> list[tuple[dict[str, Any], Path]]:
-    """One (sample, its newest screenshot) per step, oldest first."""
-    whole = trajectory.texts()
-    steps = [dataclasses.replace(step, tree=cutter.cut(step.tree)) for step in whole]
-    ids = [sample_id(trajectory, round_id, step.number) for step in trajectory.steps]
-    is_own_prompt = read_the_prompt_of_samples(trajectory, last_n)
-    solved = trajectory.outcome.verdict.solved if trajectory.outcome else None
-    rewards = [{}] * len(ids) if solved is None else reward_fields(ids, solved)
-    pairs = []
-    for count, step in enumerate(trajectory.steps, start=1):
-        conversation = build_conversation(trajectory.ques, steps[:count], last_n)
-        sample = {
-            "id": ids[count - 1],
-            "images": [image_name(ids[number - 1]) for number in conversation.image_steps],
-            "conversations": [{"from": _SENDERS[turn.role], "value": turn.text} for turn in conversation.turns],
-            **rewards[count - 1],
-        }
-        if step.token_ids:
-            sample |= {"token_ids": step.token_ids, "weights_version": step.weights_version}
-            if step.logprobs and is_own_prompt and steps[count - 1] == whole[count - 1]:
-                sample |= {"logprobs": step.logprobs, "prompt_tokens": step.prompt_tokens}
-                sample |= {"sampling": sampling} if (sampling := drawn_otherwise(step.sampling)) else {}
-        pairs.append((sample, trajectory.screenshot(step.number)))
-    return pairs
-
-
 def corrected_samples(
     trajectory: Trajectory, replies: list[str], config: Config, cutter: TreeCutter
 ) -> Iterator[tuple[dict[str, Any], Path]]:
     """Those of `samples_of` at which the teacher says something else than the agent, with its reply; of a page that
     comes again, the first. What the agent drew and earned there is not theirs."""
-    pairs, known = samples_of(trajectory, config.round_id, config.last_n, cutter), set()
+    pairs, known = samples_of(trajectory, config.round_id, config.last_n, cutter.cut), set()
     for (sample, screenshot), step, tree, reply in zip(pairs, trajectory.steps, trajectory.trees, replies, strict=True):
         if reply and (tree, reply) not in known and reply != step.reply:
             known.add((tree, reply))
             *asked, taken = sample["conversations"]
             said = {**sample, "conversations": [*asked, {**taken, "value": reply}]}
             yield {name: said[name] for name in ("id", "images", "conversations")}, screenshot
-
-
-def read_the_prompt_of_samples(trajectory: Trajectory, last_n: int) -> bool:
-    """Whether the policy was asked with what a sample shows; only then are its log-probabilities the sample's."""
-    asked = trajectory.provenance
-    shown = 0 if asked.get("text_only") else asked.get("max_attached_imgs")
-    return asked.get("prompt") == "trained" and shown == last_n
-
-
-def sample_id(trajectory: Trajectory, round_id: int, step: int) -> str:
-    """The id of one step's sample; see the naming rule above."""
-    return f"{sample_head(trajectory.task_id, trajectory.run)}--r{round_id:02d}--step{step:02d}"
-
-
-def sample_head(task_id: str, run: int | None) -> str:
-    """How the ids of a trajectory's samples begin, whatever their round."""
-    separator = "--" if "--" in task_id else "_"
-    head, found, number = task_id.rpartition(separator)
-    return (f"{head}{found}{number.zfill(5)}" if found else task_id) + ("" if run is None else f"--run{run}")
-
-
-def image_name(identifier: str) -> str:
-    """The file name of a sample's newest screenshot."""
-    return f"{identifier}.png"
 
 
 def place_image(source: Path, target: Path) -> None:

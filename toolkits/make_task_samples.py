@@ -21,8 +21,8 @@ from common.limits import at_least
 from data.rewarded_step import first_state, reward_fields
 from data.task import read_tasks
 from data.trajectory import Trajectory, is_complete, list_trajectories, read_trajectory
-from toolkits.convert_trajectories_to_json import place_image, samples_of
-from toolkits.trajectories.tree_tokens import TreeCutter
+from data.turn_samples import samples_of
+from toolkits.convert_trajectories_to_json import place_image
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +48,7 @@ def main(config: Config) -> None:
     for task in tasks:
         if trajectory := begun.get(site(task.web)):
             asked = dataclasses.replace(trajectory, ques=task.ques)
-            sample, screenshot = samples_of(asked, 0, config.last_n, TreeCutter.of(0, ""))[0]
+            sample, screenshot = samples_of(asked, 0, config.last_n)[0]
             image = f"{trajectory.task_id}.png"
             place_image(screenshot, config.image_dir / image)
             identifier = first_state(task.id)

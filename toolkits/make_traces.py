@@ -28,7 +28,7 @@ from common.files import make_folder, write_atomic, write_json
 from data.action import action_text
 from data.columns import ID, read_rows
 from data.trajectory import Trajectory, is_complete, list_trajectories, read_trajectory, split_folder_name
-from toolkits.convert_trajectories_to_json import sample_id
+from data.turn_samples import sample_id
 from toolkits.trajectories.contact_sheet import contact_sheet
 
 Rows = dict[str, dict[str, Any]]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from toolkits.convert_trajectories_to_json import sample_head
+from data.turn_samples import sample_head
 from viewer.compare import compare_sets
 from viewer.detail import read_detail
 from viewer.index import Index

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from toolkits.convert_trajectories_to_json import sample_head
+from data.turn_samples import sample_head
 from viewer.heads import LARGEST, as_number
 from viewer.opened import inner_folder
 

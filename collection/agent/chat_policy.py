@@ -22,9 +22,10 @@ from collection.agent.policy import (
 )
 from collection.endpoints.chat_dialect import ChatDialect, leads_away, no_endpoint
 from collection.endpoints.keys import minds_proxies
+from common.bounded_http import containers_for_tokens
 from common.errors import UserError
 from common.fields import fits
-from common.retry import TimedOutError, TransientError, retry_after_s
+from common.retry import TransientError, retry_after_s
 from common.terminal import in_short
 from data.action_spaces import action_space
 from data.conversation import StepText, build_chat, split_marks
@@ -59,7 +60,8 @@ class ChatPolicy:
         self._max_tokens = sampling.max_new_tokens or (
             MAX_TRAINED_TOKENS if sampling.prompt == "trained" else MAX_CHAT_TOKENS
         )
-        self._http = http_client(self._max_tokens, minds_proxies(base_url, key))
+        told = containers_for_tokens(self._max_tokens if sampling.prompt == "trained" else 0)
+        self._http = http_client(self._max_tokens, minds_proxies(base_url, key), max_containers=told)
         self._client = openai.AsyncOpenAI(
             api_key=key or "none", base_url=base_url or None, max_retries=0, http_client=self._http
         )
@@ -129,8 +131,6 @@ class ChatPolicy:
         except openai.InternalServerError as error:
             pause_s = retry_after_s(error.response.headers)
             raise TransientError(f"HTTP {error.status_code}: {_said(error)}", pause_s) from None
-        except openai.APITimeoutError as error:
-            raise TimedOutError(in_short(str(error.__cause__ or error)) or type(error).__name__) from None
         except openai.APIConnectionError as error:
             raise TransientError(in_short(str(error.__cause__ or error)) or type(error).__name__) from None
         except openai.NotFoundError as error:

@@ -128,7 +128,7 @@ class Retries:
             ServerDeadError: so did the replies before it.
         """
         try:
-            completion = await retry_async(call)
+            completion = await retry_async(call, REPLY_TIMEOUT_S)
         except (TransientError, PolicyError) as error:
             self._count_failure(error, web)
             raise (UnansweredError if isinstance(error, TransientError) else PolicyError)(str(error)) from None
@@ -154,12 +154,14 @@ def trained_conversation(task: Task, steps: Sequence[StepText], sampling: Sampli
     return build_conversation(task.ques, steps, 0 if sampling.text_only else sampling.last_n)
 
 
-def http_client(max_tokens: int, trust_env: bool, headers: Mapping[str, str] | None = None) -> BoundedAsyncClient:
+def http_client(
+    max_tokens: int, trust_env: bool, headers: Mapping[str, str] | None = None, max_containers: int | None = None
+) -> BoundedAsyncClient:
     """A client for as many requests at once as there are sessions, whose replies have at most `max_tokens` tokens;
     `trust_env` minds the proxies in the environment."""
     limits, max_bytes = httpx.Limits(max_connections=None, max_keepalive_connections=None), bytes_for_tokens(max_tokens)
     options = {"timeout": REPLY_TIMEOUT_S, "limits": limits, "trust_env": trust_env, "headers": headers}
-    return BoundedAsyncClient(max_bytes=max_bytes, **options)
+    return BoundedAsyncClient(max_bytes=max_bytes, max_containers=max_containers, **options)
 
 
 def check_url(url: str, flag: str) -> None:

@@ -28,7 +28,7 @@ from collection.agent.policy import (
 )
 from collection.endpoints.keys import own_server_headers
 from common.errors import UserError
-from common.retry import TimedOutError, TransientError, retry_after_s
+from common.retry import TransientError, retry_after_s
 from common.terminal import in_short
 from data.action_spaces import action_space
 from data.conversation import StepText
@@ -100,8 +100,6 @@ class PredictPolicy:
     async def _post(self, url: str, body: bytes, asked: dict[str, float]) -> Completion:
         try:
             answer = await self._client.post(url, content=body, headers={"content-type": "application/json"})
-        except httpx.TimeoutException as error:
-            raise TimedOutError(str(error) or type(error).__name__) from None
         except httpx.HTTPError as error:
             raise TransientError(str(error) or type(error).__name__) from None
         if answer.status_code in _NO_SUCH_ADDRESS:

@@ -18,7 +18,7 @@ from collection.judges.settled import settled_without_judge
 from collection.judges.verdicts.prompts import prompt_hash
 from common.bounded_http import BoundedClient
 from common.errors import UserError
-from common.retry import TimedOutError, TransientError, retry
+from common.retry import TransientError, retry
 from common.terminal import in_short
 from data.outcome import Outcome, Verdict
 from data.reward_model import INSTRUCTION, NO, YES, probability_of_yes, reward_model_turn
@@ -58,7 +58,7 @@ class RewardModelJudge:
         conversations = [{"role": "user", "content": text}]
         request = {"id": name, "conversations": conversations, "images": images, "answers": [YES, NO]}
         try:
-            answer = retry(lambda _: self._post(request))
+            answer = retry(lambda: self._post(request), TIMEOUT_S)
         except TransientError as error:
             raise JudgeFault(str(error)) from None
         try:
@@ -72,8 +72,6 @@ class RewardModelJudge:
     def _post(self, request: dict[str, Any]) -> dict[str, Any]:
         try:
             answer = self._client.post(self.url, json=request)
-        except httpx.TimeoutException as error:
-            raise TimedOutError(f"{self.url}: {error or type(error).__name__}") from None
         except httpx.HTTPError as error:
             raise TransientError(f"{self.url}: {error or type(error).__name__}") from None
         if answer.status_code in (401, 403):

@@ -81,6 +81,18 @@ class AdapterConfig:
         return default
 
 
+def is_adapter(folder: Path) -> bool:
+    """Whether a folder holds an adapter and no model."""
+    return (folder / CONFIG_FILE).is_file() and not (folder / "config.json").exists()
+
+
+def base_of(folder: Path) -> Path | None:
+    """The folder of the model that an adapter was made for, where it names one that is here."""
+    said = read_adapter_config(folder).fields.get("base_model_name_or_path")
+    base = Path(said) if isinstance(said, str) and said else None
+    return base if base and (base / "config.json").is_file() else None
+
+
 def read_adapter_config(folder: Path) -> AdapterConfig:
     """That of the adapter in `folder`.
 

@@ -96,6 +96,12 @@ class Engine:
         return not (self._scheduler.queued or self._scheduler.active)
 
     @property
+    def adapters_in_use(self) -> set[str]:
+        """Those that what waits or runs is read by."""
+        queued = (*self._scheduler.active, *self._scheduler.waiting, *self._scheduler.prefetch)
+        return {sequence.prompt.adapter for sequence in queued}
+
+    @property
     def kv_bytes(self) -> int:
         """Memory of the slots and of the prefix store."""
         return self.memory.slots.held_bytes + self.memory.store.nbytes
@@ -121,6 +127,7 @@ class Engine:
             EngineDeadError: its thread has ended.
         """
         sequence = self._sequence(prompt, params, options)
+        sequence.future.weights_version = self.model.version_of(prompt.adapter)
         with self._changed:
             self.check_room()
             self._forget_prefetch(options.session)
@@ -402,7 +409,7 @@ class Engine:
     def _finish(self, sequence: Sequence, reason: str) -> None:
         self._scheduler.stop(sequence, keep=True)
         self._drafter.remember(sequence.token_ids)
-        completion = sequence.completion(reason, self.model.weights_version)
+        completion = sequence.completion(reason, self.model.version_of(sequence.prompt.adapter))
         if sequence.future.set_running_or_notify_cancel():
             self.stats.count_completion(completion)
             sequence.future.set_result(completion)

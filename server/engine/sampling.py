@@ -6,10 +6,15 @@ own generator, and its row is computed on its own.
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Annotated
 
 import torch
 
-from data.sampling import SamplingDefaults, Seed
+from common.limits import between
+from data.sampling import SamplingDefaults
+
+LEAST_TOP_P = 1e-6
+"""What is less leaves the likeliest token, too."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,7 +22,8 @@ class SamplingParams(SamplingDefaults):
     """How one reply is drawn. Temperature 0 is greedy; `top_k` 0 and `top_p` 1 switch their filter off."""
 
     spelled = str
-    seed: Seed | None = None
+    seed: Annotated[int, between(-(2**63), 2**63 - 1)] | None = None
+    """As OpenAI's. Those that we choose ourselves are 0 or more."""
 
     def used(self) -> dict[str, float | None]:
         """All of it by name, for the reply; without a seed it cannot be drawn again."""
@@ -74,7 +80,7 @@ def _draw(
     column = {"dtype": torch.float32, "device": logits.device}
     # what float32 would round to 0 would leave no token to draw
     temperature = torch.tensor([max(param.temperature, 1e-5) for param in params], **column)[:, None]
-    top_p = torch.tensor([max(param.top_p, 1e-6) for param in params], **column)[:, None]
+    top_p = torch.tensor([max(param.top_p, LEAST_TOP_P) for param in params], **column)[:, None]
     top_k = torch.tensor([param.top_k or vocab for param in params], device=logits.device)[:, None]
     uniform = torch.tensor(uniforms, **column)[:, None]
 

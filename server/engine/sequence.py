@@ -72,6 +72,12 @@ class Options:
     prefetch: bool = False
 
 
+class PendingReply(concurrent.futures.Future[Completion]):
+    """A completion to come, and the weights that it will have been made by."""
+
+    weights_version = ""
+
+
 @dataclasses.dataclass(eq=False)
 class Sequence:
     """A request: first in the queue, then reading its prompt in a row of the slots, then decoding."""
@@ -79,7 +85,7 @@ class Sequence:
     prompt: Prompt
     params: SamplingParams
     options: Options
-    future: concurrent.futures.Future[Completion] = dataclasses.field(default_factory=concurrent.futures.Future)
+    future: PendingReply = dataclasses.field(default_factory=PendingReply)
     max_new_tokens: int = 0
     row: int = -1
     num_read: int = 0

@@ -6,13 +6,16 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import get_args
 
 import httpx
 import pytest
 
+from collection.agent.chat_policy import ChatPolicy
 from collection.agent.policy import PolicyError, Sampling, UnansweredError
 from collection.agent.predict_policy import PredictPolicy
-from common.bounded_http import MAX_ANSWER_BYTES, AnswerTooLargeError, BoundedClient
+from collection.config.endpoint import Prompt
+from common.bounded_http import MAX_ANSWER_BYTES, AnswerTooLargeError, BoundedAsyncClient, BoundedClient
 from data.conversation import StepText
 from data.task import Task
 from tests.adversary.http_clients import CLIENTS
@@ -39,7 +42,6 @@ def test_a_client_ends_in_one_line_of_its_own_in_time_and_without_memory(
     drawn = {(one["client"], one["server"]) for one in found["outcomes"]}
     assert len(drawn) == min(num_draws, len(CLIENTS) * len(SERVERS))
     assert found["most_mib"] < 300
-    assert max(one["seconds"] for one in found["outcomes"]) < 10 * timeout_s + 5  # where each read counts: minutes
 
 
 def test_the_time_out_is_of_the_whole_answer_for_threads_too() -> None:
@@ -93,17 +95,60 @@ def test_nothing_but_numbers_is_kept_of_what_a_server_says_of_its_sampling() -> 
 
 
 def test_a_server_whose_time_runs_out_is_not_waited_for_six_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("collection.agent.policy.REPLY_TIMEOUT_S", 0.2)
+    monkeypatch.setattr("collection.agent.policy.REPLY_TIMEOUT_S", 1.0)
     asked = []
 
     def answer(request: object) -> tuple[int, object]:
         asked.append(request)
-        time.sleep(0.6)
+        time.sleep(1.5)
         return 200, {"text": "x"}
 
-    with answering(answer) as url, pytest.raises(UnansweredError, match=r"no whole answer within 0\.2 s"):
+    with answering(answer) as url, pytest.raises(UnansweredError, match=r"no whole answer within 1 s"):
         ask(f"{url}/predict")
     assert len(asked) == 2
+
+
+def test_a_server_that_fails_late_each_time_is_not_waited_for_six_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("collection.agent.policy.REPLY_TIMEOUT_S", 2.0)
+    monkeypatch.setattr("common.retry.FIRST_PAUSE_S", 0.01)
+    asked = []
+
+    def answer(request: object) -> tuple[int, object]:
+        asked.append(request)
+        time.sleep(1.2)
+        return 503, {}
+
+    with answering(answer) as url, pytest.raises(UnansweredError, match="HTTP 503"):
+        ask(f"{url}/predict")
+    assert 2 <= len(asked) <= 3  # 2.4 or 3.6 of at most 5 s
+
+
+def test_cookies_are_not_collected() -> None:
+    """A server may set new ones with each answer, which would go back to it with every request of a run."""
+
+    async def heads(url: str) -> list[int]:
+        async with BoundedAsyncClient(timeout=30, trust_env=False) as client:
+            return [len(str((await client.get(url)).request.headers)) for _ in range(5)]
+
+    with opening() as open_one:
+        [first, *others] = asyncio.run(heads(open_one("of_cookies", 0)))
+    assert set(others) == {first}
+
+
+@pytest.mark.parametrize("policy", get_args(Prompt))
+def test_an_answer_of_very_many_choices_holds_up_no_other_session(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The openai package takes seconds to look at them, in which no browser is spoken to."""
+    monkeypatch.setattr("common.retry.FIRST_PAUSE_S", 0.01)
+
+    def seconds(num_choices: int, said: str) -> float:
+        answer = {"choices": [{"message": {}}] * num_choices}
+        with answering(lambda _: (200, answer)) as url, pytest.raises(PolicyError, match=said):
+            begin = time.process_time()
+            asyncio.run(_reply(ChatPolicy("m", "none", f"{url}/v1", Sampling(prompt=policy))))
+        return time.process_time() - begin
+
+    seconds(1, "which is no str")  # imports
+    assert seconds(20_000, "40002 objects and lists") < 2
 
 
 def reply_of(answer: dict[str, object]) -> object:
@@ -112,12 +157,12 @@ def reply_of(answer: dict[str, object]) -> object:
 
 
 def ask(url: str) -> object:
-    async def run() -> object:
-        policy = PredictPolicy([url], Sampling(max_new_tokens=256))
-        try:
-            task = Task(id="T--1", ques="x", web="http://127.0.0.1/")
-            return await policy.reply(task, "taskT--1", [StepText("[1] link")], {1: ""}, None)
-        finally:
-            await policy.close()
+    return asyncio.run(_reply(PredictPolicy([url], Sampling(max_new_tokens=256))))
 
-    return asyncio.run(run())
+
+async def _reply(policy: PredictPolicy | ChatPolicy) -> object:
+    try:
+        task = Task(id="T--1", ques="x", web="http://127.0.0.1/")
+        return await policy.reply(task, "taskT--1", [StepText("[1] link")], {1: ""}, None)
+    finally:
+        await policy.close()

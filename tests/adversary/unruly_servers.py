@@ -136,12 +136,27 @@ async def no_http(rng: random.Random, write: Write) -> None:
     )
 
 
+async def late(rng: random.Random, write: Write) -> None:
+    """Fails each time, a part of the time-out later."""
+    await asyncio.sleep(rng.uniform(0.1, 0.9))
+    if rng.random() < 0.5:
+        raise ConnectionResetError
+    await write(whole(b"{}", f"retry-after: {rng.choice((0, 86400, 'Wed, 21 Oct 2099 07:28:00 GMT'))}", status=503))
+
+
+async def of_cookies(rng: random.Random, write: Write) -> None:
+    """New ones with each answer, as many as a head may hold."""
+    lines = (f"set-cookie: c{rng.randrange(2**40)}={'x' * 3000}; max-age=9999999" for _ in range(20))
+    await write(whole(b'{"text": "x"}', *lines))
+
+
 async def honest(_: random.Random, write: Write) -> None:
     await write(whole(gzip.compress(b'{"text": "x"}'), "content-encoding: gzip"))
 
 
 SERVERS = (
-    silent, slow, endless, packed, of_wrong_form, of_many_values, broken_off, elsewhere, refusing, no_http
+    silent, slow, endless, packed, of_wrong_form, of_many_values, broken_off, elsewhere, refusing, no_http,
+    late, of_cookies,
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Chaos, short; docs/howto/fleet.md has the long one."""
+"""Chaos, short; docs/results/collector.md has the long one."""
 
 from tests.collection.chaos import Config, chaos
 

@@ -2,13 +2,14 @@
 
 import io
 import random
-import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 from PIL import Image, ImageCms
 from PIL.PngImagePlugin import PngInfo
+
+from data.images import PNG, PNG_CHUNK
 
 _XMP = '<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:Description tiff:Orientation="6"/></x:xmpmeta>'
 _SHAPES = ((64, 48), (48, 64), (90, 60), (33, 131), (131, 33), (28, 28), (224, 150), (40, 400))
@@ -71,8 +72,34 @@ def drawn(seed: int) -> Iterator[tuple[str, bytes]]:
 
 def last_chunk(png: bytes, kind: bytes, content: bytes) -> bytes:
     """`png` with one more chunk before its end, as ImageMagick puts some."""
-    chunk = struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
-    return png[:-12] + chunk + png[-12:]
+    *chunks, end = chunks_of(png)
+    return written([*chunks, (kind, content), end])
+
+
+def with_pixels(png: bytes, change: Callable[[bytes], bytes]) -> bytes:
+    """`png` with other packed pixels, whose checksum is right."""
+    chunks = chunks_of(png)
+    changed = change(b"".join(data for kind, data in chunks if kind == b"IDAT"))
+    first = [kind for kind, _ in chunks].index(b"IDAT")
+    others = [(kind, data) for kind, data in chunks[first:] if kind != b"IDAT"]
+    return written([*chunks[:first], (b"IDAT", changed), *others])
+
+
+def chunks_of(png: bytes) -> list[tuple[bytes, bytes]]:
+    """Kind and data of each."""
+    found, position = [], len(PNG)
+    while position < len(png):
+        length, kind = PNG_CHUNK.unpack_from(png, position)
+        found.append((kind, png[position + 8 : position + 8 + length]))
+        position += length + 12
+    return found
+
+
+def written(chunks: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """A PNG of these, whose checksums are right."""
+    return PNG + b"".join(
+        PNG_CHUNK.pack(len(data), kind) + data + zlib.crc32(kind + data).to_bytes(4, "big") for kind, data in chunks
+    )
 
 
 def _picture(rng: random.Random, mode: str, size: tuple[int, int] | None = None) -> Image.Image:

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 import sentencepiece
 from PIL import Image
+from transformers import AutoProcessor
 
 from common.errors import UserError
+from data.checkpoint_folder import copy_hf_files
 from data.conversation import split_marks
 from models.idefics2 import published
 from models.image_settings import ImageSettings
@@ -70,6 +72,22 @@ def test_an_old_idefics2_gets_its_chat_template(released: Path) -> None:
     (released / "chat_template.jinja").write_text("its own")
     write_chat_template(released)
     assert (released / "chat_template.jinja").read_text() == "its own"
+
+
+def test_of_several_templates_the_default_counts_as_in_transformers(released: Path, tmp_path: Path) -> None:
+    """And all of them go wherever the Hugging Face files go; without a default the family's own is used."""
+    named = released / "additional_chat_templates"
+    named.mkdir()
+    (named / "tool_use.jinja").write_text("for tools")
+    before = load_processor(released).chat_template
+    write_chat_template(released)
+    assert (released / "chat_template.jinja").read_text() == before
+    (released / "chat_template.jinja").write_text("{{ messages[0].role }}")
+    (copy := tmp_path / "megatron").mkdir()
+    copy_hf_files(released, copy)
+    own = load_processor(copy)
+    assert own.apply_chat_template(MESSAGES) == AutoProcessor.from_pretrained(copy).apply_chat_template(MESSAGES)
+    assert AutoProcessor.from_pretrained(copy).chat_template.keys() == {"default", "tool_use"}
 
 
 def test_published_values_are_written_where_transformers_reads_them(released: Path, tmp_path: Path) -> None:

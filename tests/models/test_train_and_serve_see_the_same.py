@@ -29,6 +29,7 @@ from collection.agent.predict_policy import PredictPolicy
 from data.shard import Sample
 from data.task import Task
 from data.trajectory import Trajectory, read_trajectory
+from data.turn_samples import samples_of
 from models.processor import load_processor, splits_images
 from models.registry import family
 from models.tokens.encoding import ConversationEncoder
@@ -42,9 +43,7 @@ from tests import tiny
 from tests.conftest import FIXTURES
 from tests.field_files import write_field_files
 from tests.training.conftest import convert, train
-from toolkits.convert_trajectories_to_json import samples_of
-from toolkits.trajectories.tree_tokens import TreeCutter
-from training.data.tokenize_sample import tokenize
+from training.batches.tokenize_sample import tokenize
 from training.modules.images import encode_share
 
 NUM_STEPS, LAST_N = 3, 3
@@ -100,7 +99,7 @@ def trajectory(field_processor: Path, tmp_path_factory: pytest.TempPathFactory) 
 
 def newest_sample(trajectory: Trajectory) -> Sample:
     """Of the last step, as the converter makes it."""
-    pairs = samples_of(trajectory, 1, LAST_N, TreeCutter.of(0, ""))
+    pairs = samples_of(trajectory, 1, LAST_N)
     sample, _ = pairs[-1]
     return Sample(sample["id"], sample["conversations"], [screenshot.read_bytes() for _, screenshot in pairs])
 

@@ -51,6 +51,7 @@ NOT_SERVED: dict[str, tuple[list[Any], list[Any]]] = {
     "request_id": (["mine"], []),
     "skip_special_tokens": ([True], [False]),
     "stop_token_ids": ([[]], [[2]]),
+    "thinking_token_budget": ([-1], [100, 0]),
     "use_beam_search": ([False], [True]),
 }
 
@@ -106,6 +107,10 @@ def test_what_is_not_served_is_refused_by_name_and_harmless_values_pass(server: 
         ({"top_logprobs": 2}, "top_logprobs", None),
         ({"logprobs": True, "top_logprobs": 21}, "top_logprobs", None),
         ({"max_tokens": 0}, "max_tokens", None),
+        ({"max_tokens": -2}, "max_tokens", None),
+        ({"max_completion_tokens": -1.5}, "max_completion_tokens", None),
+        ({"seed": 2**63}, "seed", None),
+        ({"top_p": -1}, "top_p", None),
         ({"max_completion_tokens": 4}, "max_tokens", None),
         ({"stream_options": {"continuous_usage_stats": True}}, "stream_options.continuous_usage_stats", None),
         ({"stream_options": {"frequency": 1}}, "stream_options.frequency", None),
@@ -180,6 +185,24 @@ def test_what_changes_nothing_is_accepted(server: RunningServer) -> None:
     greedy = [ask(server, temperature=0, max_tokens=8, top_k=k)[1]["choices"] for k in (0, 5)]
     assert greedy[0] == greedy[1]
     assert ask(server, min_tokens=3)[1]["usage"]["completion_tokens"] == 3
+
+
+def test_what_others_take_for_no_value_is_none(server: RunningServer) -> None:
+    """-1 as vLLM's and llama.cpp's clients send it, and the ends of OpenAI's ranges."""
+
+    def free(**fields: Any) -> list[Any]:
+        status, body = ask(server, temperature=1, max_tokens=8, **fields)
+        assert status == 200, body
+        return body["choices"]
+
+    assert len({str(free(seed=-1)) for _ in range(4)}) > 1  # no seed, which draws anew each time
+    for seed in (-2, -(2**63), 2**63 - 1):
+        assert free(seed=seed) == free(seed=seed)
+    assert free(seed=-2) != free(seed=2)
+    assert free(top_p=0) == free(top_k=1)
+    for fields in ({"max_tokens": -1}, {"max_tokens": -1, "max_completion_tokens": 5}, {"max_completion_tokens": -1}):
+        status, body = ask(server, **{"max_tokens": None, **fields})
+        assert status == 200 and body["usage"]["completion_tokens"] >= 5, body
 
 
 def test_an_unknown_model_is_not_found_and_known_names_are_served(server: RunningServer) -> None:

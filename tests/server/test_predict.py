@@ -20,6 +20,7 @@ from server.engine.model.vision_language_model import LoadOptions, VisionLanguag
 from server.engine.sampling import SamplingParams
 from server.protocols.http_api import create_app
 from server.service import Service
+from tests.models.drawn_pictures import with_pixels
 from tests.server.helpers import RunningServer, observation, png, screenshot, wait_for
 
 
@@ -85,10 +86,17 @@ def test_a_malicious_pickle_is_refused(server: RunningServer, tmp_path: Any) -> 
     assert not mark.exists()
 
 
+def garbled(picture: str) -> str:
+    """With pixels that cannot be unpacked, though their checksum is right."""
+    spoilt = with_pixels(base64.b64decode(picture), lambda packed: packed[:20] + packed[60:])
+    return base64.b64encode(spoilt).decode()
+
+
 BAD = {
     "not base64": ({"images": ["%%%"]}, "image 1: not valid base64"),
     "not an image": ({"images": [base64.b64encode(b"hello").decode()]}, "not a readable PNG"),
     "cut image": ({"images": [png(screenshot(0))[:400]]}, "not a readable PNG"),
+    "garbled pixels": ({"images": [garbled(png(screenshot(0)))]}, "not a readable PNG, JPEG or WebP (OSError)"),
     "another format": ({"images": [png(screenshot(0), "GIF")]}, "not a readable PNG"),
     "too few images": ({"images": []}, "1 <image> marks but 0 images"),
     "one image too many": ({"images": [png(screenshot(0))] * 2}, "1 <image> marks but 2 images"),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from transformers import AutoTokenizer
 
 from models.text_processor import TextProcessor
 from server.engine.reply_form.grammar import Grammars
@@ -110,10 +111,15 @@ def test_text_may_come_first_and_a_begun_call_is_ended() -> None:
         assert not one.masks([])[0][tokenizer.eos_token_id], (name, said)
 
 
-def test_a_template_that_knows_tools_writes_the_conversation(tmp_path: Path) -> None:
-    """Over HTTP: the tokens of a prompt are those of what transformers renders; special tokens in it are broken up."""
+@pytest.mark.parametrize("is_named", [False, True])
+def test_a_template_that_knows_tools_writes_the_conversation(tmp_path: Path, is_named: bool) -> None:
+    """Over HTTP: the tokens of a prompt are those of what transformers renders; special tokens in it are broken up. One
+    that is named `tool_use` counts where there are tools."""
     folder = text_only.build_policy(tmp_path / "policy", "llama", layers=2)
-    (folder / "chat_template.jinja").write_text(TEMPLATES["tags"])
+    (folder / "chat_template.jinja").write_text(TEMPLATES["mentions" if is_named else "tags"])
+    if is_named:
+        (folder / "additional_chat_templates").mkdir()
+        (folder / "additional_chat_templates" / "tool_use.jinja").write_text(TEMPLATES["tags"])
     tools = [{"type": "function", "function": {"name": "click", "parameters": FUNCTIONS["click"]}}]
     call = {"id": "c", "type": "function", "function": {"name": "click", "arguments": '{"id": 3}'}}
     messages: list[dict[str, Any]] = [
@@ -127,8 +133,7 @@ def test_a_template_that_knows_tools_writes_the_conversation(tmp_path: Path) -> 
         assert status == 200
         [choice] = reply["choices"]
         assert {one["function"]["name"] for one in choice["message"]["tool_calls"]} == {"click"}
-    tokenizer = make_tokenizer()
-    tokenizer.chat_template = TEMPLATES["tags"]
+    tokenizer = AutoTokenizer.from_pretrained(folder)
     messages[1] |= {"content": "", "tool_calls": [{**call, "function": {"name": "click", "arguments": {"id": 3}}}]}
     messages[2]["content"] = "clicked < /s> it"
     expected = tokenizer.apply_chat_template(messages, tools=tools, add_generation_prompt=True, tokenize=False)

@@ -85,6 +85,14 @@ TEMPLATES = {
 }
 
 
+def test_templates_for_other_uses_alone_are_none_to_chat_with(tmp_path: Path) -> None:
+    folder = text_only.build_policy(tmp_path / "policy", "llama", layers=2)
+    (folder / "additional_chat_templates").mkdir()
+    (folder / "chat_template.jinja").rename(folder / "additional_chat_templates" / "rag.jinja")
+    with pytest.raises(UserError, match="has chat templates for rag alone"):
+        VisionLanguageModel(folder, LoadOptions(device="cpu"))
+
+
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_a_folder_whose_template_says_nothing_is_refused_at_start(tmp_path: Path, name: str) -> None:
     template, message = TEMPLATES[name]

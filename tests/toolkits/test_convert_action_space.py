@@ -18,11 +18,10 @@ from data.screen import Screen
 from data.task import Task
 from data.trajectory import FINISHED, TrajectoryStep, read_trajectory, write_outcome
 from data.trajectory_writer import TrajectoryWriter
+from data.turn_samples import samples_of
 from toolkits import convert_to_tar_data as tar_tool
 from toolkits import convert_trajectories_to_json as samples_tool
 from toolkits.convert_action_space import Config, main
-from toolkits.convert_trajectories_to_json import samples_of
-from toolkits.trajectories.tree_tokens import TreeCutter
 from training.samples.stored_sample import read_in_order
 
 TREE = "[1] RootWebArea 'Shop'\n\t[2] textbox 'Search'\n\t[3] link 'Shoe'"
@@ -63,7 +62,7 @@ def test_there_and_back(results: Path, tmp_path: Path, space: str, capsys: pytes
     parsed = action_space(space).parse(typed.reply, SCREEN)
     assert [type(action).__name__ for action in parsed.actions] == [record["kind"] for record in typed.actions]
 
-    sample = samples_of(points, 1, 1, TreeCutter.of(0, ""))[1][0]  # what training reads
+    sample = samples_of(points, 1, 1)[1][0]  # what training reads
     said = "".join(turn["value"] for turn in sample["conversations"])
     assert "The tab is at" in said and "Tabs of the browser:" in said and "RootWebArea" not in said
 
@@ -88,7 +87,7 @@ def test_steps_at_points_become_one_sample(
     assert f"4 steps in {len(steps)} samples; a step has one of its own where" in capsys.readouterr().out
     assert [1 + len(sample.get("earlier_steps", ())) for sample in read_json(file)] == steps
     trajectory = read_trajectory(source / "taskShop--1")
-    expected = [sample for sample, _ in samples_of(trajectory, 1, last_n, TreeCutter.of(0, ""))]
+    expected = [sample for sample, _ in samples_of(trajectory, 1, last_n)]
     tar_tool.main(tar_tool.Config((str(file),), (str(images),), str(tmp_path / "shards"), num_workers=1))
     found = sorted(read_in_order(tmp_path / "shards"), key=lambda one: one.id)
     assert [one.fields["conversations"] for one in found] == [one["conversations"] for one in expected]
@@ -118,7 +117,7 @@ def test_to_html_and_back(results: Path, tmp_path: Path) -> None:
     assert html.steps[0].reply == '# Note: so\ndo(action="Search", argument="shoe", element="2")'
     assert html.steps[1].feedback == "The tab is at http://shop/2 now." and html.steps[1].actions is None
     assert '<a id="3"> Shoe </a>' in html.steps[1].shown
-    sample = samples_of(html, 1, 0, TreeCutter.of(0, ""))[1][0]
+    sample = samples_of(html, 1, 0)[1][0]
     said = "".join(turn["value"] for turn in sample["conversations"])
     assert sample["images"] == [] and '<a id="3"> Shoe </a>' in said and "<image>" not in said
     assert 'do(action="Search"' in said and "RootWebArea" not in said

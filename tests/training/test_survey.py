@@ -12,14 +12,14 @@ import torch
 from common.errors import UserError
 from data.shard import Sample, read_manifest, write_shards
 from tests import tiny
-from tests.models.drawn_pictures import last_chunk
+from tests.models.drawn_pictures import last_chunk, with_pixels
 from tests.tiny import text_only
 from tests.training.test_dataset import Reader, place
 from toolkits.shards.energon_index import write_energon_index
 from training.algorithms.algorithm import Needs, Number
 from training.algorithms.weighted_sft import WeightedSft
+from training.batches.columns import ColumnJoin
 from training.checkpoints.loader_state import from_plain, to_plain
-from training.data.columns import ColumnJoin
 from training.launch import survey
 from training.launch.survey import Reading, check_samples
 from training.samples.left_out import LeftOut
@@ -42,6 +42,10 @@ BAD = {
         changed(
             34, images=[last_chunk(tiny.sample(34).images[0], b"zTXt", b"Comment\0\0" + zlib.compress(bytes(2**21)))]
         ),
+        "broken image",
+    ),
+    "pixels that cannot be unpacked": (
+        changed(37, images=[with_pixels(tiny.sample(37).images[0], lambda packed: packed[:20] + packed[60:])]),
         "broken image",
     ),
     "a mark in a reply": (replied(32, "the tag <image> is HTML"), "a reply says <image>"),

@@ -16,13 +16,12 @@ import dataclasses
 import os
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import tyro
 
 from common import cli
 from common.errors import UserError
-from common.files import read_object, write_json
 from common.garbage import unsearched
 from data.adapter_record import read_adapter_record
 from data.checkpoint_folder import RELEASE, copy_hf_files, find_weights, read_tracker, unfinished, write_tracker
@@ -34,6 +33,9 @@ with unsearched():
     from models import processor
     from models.checkpoint.adapter_folder import Adapter, check_language_only, read_adapter
     from models.checkpoint.narrowing import Narrowing, OutOfRange
+    from models.checkpoint.output_folder import complete_folder
+    from models.checkpoint.peft_writer import write_peft_adapter
+    from models.checkpoint.precision import record_precision
     from models.image_settings import ImageSettings
     from models.registry import NAMES
     from toolkits.model_checkpoints_convertor.destinations import write_hf, write_torch_dist
@@ -48,10 +50,8 @@ with unsearched():
         MergedSource,
         read_megatron_adapter,
         write_megatron_adapter,
-        write_peft_adapter,
     )
     from toolkits.model_checkpoints_convertor.original_llava import OriginalLlavaSource, find_original_llava
-    from toolkits.model_checkpoints_convertor.output_folder import complete_folder
     from toolkits.model_checkpoints_convertor.sources import HfSource, OverlaidSource, Source, TorchDistSource
     from toolkits.model_checkpoints_convertor.verify import verify
 
@@ -145,7 +145,8 @@ def main(config: Config) -> None:
         else:
             _write_megatron(config, merged, apart, folder, dtype, narrowing)
         narrowing.check(config.load_path)
-        _record(source, folder, dtype)
+        name = source.family.weight_table(source.config)[0].hf[0]
+        record_precision(folder, source.family, source.config, dtype or source.meta(name).dtype)
         if config.verify:
             expected, rounded = merged, dtype
             if apart:  # what training computes: base in `dtype`, adapters beside it in fp32
@@ -274,20 +275,6 @@ def _write_megatron(
     else:
         write_torch_dist(source, weights, dtype, narrowing)
     write_tracker(folder, RELEASE)
-
-
-def _record(source: Source, folder: Path, dtype: torch.dtype | None) -> None:
-    """Bring the copied config.json in line with the weights: precision, and what else the family says."""
-    path = folder / "config.json"
-    fields: dict[str, Any] = read_object(path)
-    name = source.family.weight_table(source.config)[0].hf[0]
-    precision = str(dtype or source.meta(name).dtype).removeprefix("torch.")
-    fields["dtype"] = precision
-    if "torch_dtype" in fields:  # read by transformers before 4.56
-        fields["torch_dtype"] = precision
-    for part, values in source.family.written_fields(source.config).items():
-        fields.setdefault(part, {}).update(values)
-    write_json(path, fields)
 
 
 if __name__ == "__main__":

@@ -11,10 +11,10 @@ from rich.progress import track
 
 from common.errors import UserError
 from models.checkpoint.narrowing import Narrowing
+from models.checkpoint.output_folder import require_space
+from models.checkpoint.row_moves import Move, moves
+from models.checkpoint.safetensors_writer import SafetensorsWriter
 from models.weight_table import Weight
-from toolkits.model_checkpoints_convertor.hf_weights import SafetensorsWriter
-from toolkits.model_checkpoints_convertor.output_folder import require_space
-from toolkits.model_checkpoints_convertor.row_moves import Move, moves
 from toolkits.model_checkpoints_convertor.sources import HfSource, Source
 from toolkits.model_checkpoints_convertor.torch_dist_weights import Entry, TorchDistWriter
 

@@ -21,6 +21,7 @@ from safetensors.torch import save_file
 from common.errors import UserError
 from data.checkpoint_folder import RELEASE, iteration_name, read_tracker
 from models.checkpoint.narrowing import Narrowing
+from models.checkpoint.output_folder import require_space
 from models.checkpoint.safetensors_file import open_safetensors
 from models.checkpoint.stored_tensor import StoredTensor, meta, write_at
 from models.checkpoint.torch_archive import read_archive
@@ -28,7 +29,6 @@ from models.family import Family
 from models.legacy_layout import LegacyWeight, cut, uncut
 from models.registry import NAMES, family, named
 from toolkits.model_checkpoints_convertor.destinations import in_background
-from toolkits.model_checkpoints_convertor.output_folder import require_space
 from toolkits.model_checkpoints_convertor.sources import Source, SplittingSource
 
 EXTRA_ROWS_FILE = "legacy_extra_rows.safetensors"

@@ -1,65 +1,29 @@
 """Low-rank adapters: a Megatron checkpoint's, merged into its weights or written as PEFT has them; PEFT's, taken in.
 
-In Megatron, q, k and v (gate and up) are one projection and so are their adapters: `lora_b` [rows, rank] has the
-projection's own order of rows, `lora_a` is A of q, k and v one below the other. `adapter.json` beside an iteration's
-weights has the rank and alpha, which all projections share. Where an adapter has a smaller rank, or none, rows of A and
-columns of B are zero: no gradient ever reaches these, so they stay what they are, and the way back leaves them out.
+`adapter.json` beside an iteration's weights has the rank and alpha, which all projections share. Where an adapter has a
+smaller rank, or none, rows of A and columns of B are zero: no gradient ever reaches these, so they stay what they are,
+and the way back leaves them out.
 """
 
 import dataclasses
-import re
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import save_file
 
 from common.errors import UserError
-from common.files import write_json
 from data.adapter_record import AdapterRecord, read_adapter_record, write_adapter_record
-from models.checkpoint.adapter_config import CONFIG_FILE
-from models.checkpoint.adapter_folder import PREFIX, WEIGHT_FILES, Adapter, LowRank
+from models.adapter_table import adapter_table, is_joined_gate
+from models.checkpoint.adapter_folder import Adapter, LowRank
 from models.checkpoint.blueprint import blueprint
 from models.checkpoint.narrowing import Narrowing
+from models.checkpoint.peft_writer import alpha_of
+from models.checkpoint.row_moves import Move
 from models.family import Family
-from models.weight_table import JOINED_GATE, Weight, join_rows, language_projections
-from toolkits.model_checkpoints_convertor.row_moves import Move
+from models.weight_table import Weight, language_projections
 from toolkits.model_checkpoints_convertor.sources import Source, TorchDistParts
 from toolkits.model_checkpoints_convertor.torch_dist_weights import Entry, TorchDistReader, TorchDistWriter
-
-
-def adapter_table(family: Family, config: Any) -> list[tuple[Weight, Weight]]:
-    """(A, B) of every projection; their `hf` are the names of the weights that they adapt."""
-    return [_pair(weight) for weight in language_projections(family, config)]
-
-
-def _pair(weight: Weight) -> tuple[Weight, Weight]:
-    stem, count = weight.megatron.removesuffix("weight"), len(weight.hf)
-
-    def split_a(tensor: torch.Tensor, config: Any) -> tuple[torch.Tensor, ...]:
-        return tensor.chunk(count)
-
-    if is_joined_gate(weight):
-        return (
-            dataclasses.replace(weight, megatron=f"{stem}lora_a", join=join_rows),
-            dataclasses.replace(weight, megatron=f"{stem}lora_b", join=join_rows, split=_split_b),
-        )
-    return (
-        dataclasses.replace(weight, megatron=f"{stem}lora_a", join=join_rows, split=split_a),
-        dataclasses.replace(weight, megatron=f"{stem}lora_b"),
-    )
-
-
-def is_joined_gate(weight: Weight) -> bool:
-    """Whether Hugging Face has a gate and its up projection in one tensor, too."""
-    return JOINED_GATE in weight.hf[0]
-
-
-def _split_b(tensor: torch.Tensor, config: Any) -> Sequence[torch.Tensor]:
-    """B of the gate in the first columns, B of the up projection in the others; A has the rows of both."""
-    return (torch.block_diag(*tensor.chunk(2)),)
 
 
 def _of_both(pair: LowRank) -> list[LowRank]:
@@ -112,7 +76,7 @@ def write_megatron_adapter(
         for weight, tensors in ((table_a, [pair.a for pair in pairs]), (table_b, [pair.b for pair in pairs])):
             tensor = weight.join(tensors, config)
             writer.write(Entry(weight.megatron, tensor.to("meta"), weight.layer, num_layers), tensor)
-    write_adapter_record(AdapterRecord(rank, _alpha(rank, scale)), folder)
+    write_adapter_record(AdapterRecord(rank, alpha_of(rank, scale)), folder)
 
 
 def _half_names(weight: Weight) -> list[str]:
@@ -155,71 +119,6 @@ def _grown(pair: LowRank | None, shape: tuple[int, int], rank: int, scale: float
         a[: pair.rank] = pair.a
         b[:, : pair.rank] = pair.b if pair.scale == scale else pair.b.to(dtype) * (pair.scale / scale)
     return LowRank(a, b, scale)
-
-
-def write_peft_adapter(
-    adapter: Adapter,
-    folder: Path,
-    family: Family,
-    config: Any,
-    base: str,
-    dtype: torch.dtype | None,
-    narrowing: Narrowing,
-) -> None:
-    """`adapter_model.safetensors` and `adapter_config.json`, as `PeftModel.from_pretrained` reads them."""
-    pairs = {_in_memory(name, family).removesuffix(".weight"): _lively(pair) for name, pair in adapter.pairs.items()}
-    pairs = {module: pair for module, pair in pairs.items() if pair.rank}
-    if not pairs:
-        raise UserError("the adapters are zero everywhere; leave --lora apart out")
-    tensors = {}
-    for module, pair in pairs.items():
-        for side, tensor in (("A", pair.a), ("B", pair.b)):
-            tensors[f"{PREFIX}{module}.lora_{side}.weight"] = narrowing.round(module, tensor, dtype).contiguous()
-    save_file(tensors, folder / WEIGHT_FILES[0], metadata={"format": "pt"})
-    (rank, scale), _ = Counter((pair.rank, pair.scale) for pair in pairs.values()).most_common(1)[0]
-    ranks = {re.escape(module): pair.rank for module, pair in pairs.items() if pair.rank != rank}
-    alphas = {re.escape(module): _alpha(pair.rank, pair.scale) for module, pair in pairs.items()}
-    alpha = _alpha(rank, scale)
-    fields = {
-        "peft_type": "LORA",
-        "task_type": None,
-        "base_model_name_or_path": base,
-        "r": rank,
-        "lora_alpha": alpha,
-        "rank_pattern": ranks,
-        "alpha_pattern": {module: own for module, own in alphas.items() if own != alpha},
-        "lora_dropout": 0.0,
-        "bias": "none",
-        "target_modules": _targets(pairs),
-        "inference_mode": True,
-    }
-    write_json(folder / CONFIG_FILE, fields)
-
-
-def _alpha(rank: int, scale: float) -> float:
-    """What `scale` came of, without the last digits that dividing and multiplying left."""
-    return float(f"{scale * rank:.12g}")
-
-
-def _lively(pair: LowRank) -> LowRank:
-    """Without the ranks that `_grown` filled up."""
-    kept = (pair.a != 0).any(dim=1) | (pair.b != 0).any(dim=0)
-    return pair if kept.all() else LowRank(pair.a[kept], pair.b[:, kept], pair.scale)
-
-
-def _targets(modules: Any) -> str | list[str]:
-    """A full match where all layers have the same: bare names would adapt the vision tower's projections as well."""
-    found = [re.fullmatch(r"(.*\.layers)\.(\d+)\.(.*)", module) for module in modules]
-    stems, numbers, names = ({match[group] for match in found} for group in (1, 2, 3))
-    if len(stems) * len(numbers) * len(names) != len(found):
-        return sorted(modules)
-    layers = r"\d+" if numbers == set(map(str, range(len(numbers)))) else f"({'|'.join(sorted(numbers, key=int))})"
-    return rf"{re.escape(*stems)}\.{layers}\.({'|'.join(map(re.escape, sorted(names)))})"
-
-
-def _in_memory(name: str, family: Family) -> str:
-    """What a model of today's transformers calls it."""
-    return list(family.spellings(name))[-1]
 
 
 class MergedSource:

@@ -8,11 +8,11 @@ import torch
 
 from common.errors import UserError
 from models.checkpoint.hf_folder import read_hf_folder
+from models.checkpoint.row_moves import Move, moves, whole
 from models.checkpoint.stored_tensor import meta
 from models.family import Family
 from models.registry import family
 from models.weight_table import Weight, value_heads_in
-from toolkits.model_checkpoints_convertor.row_moves import Move, moves, whole
 from toolkits.model_checkpoints_convertor.torch_dist_weights import TorchDistReader
 
 

@@ -19,11 +19,11 @@ from torch.distributed.checkpoint.filesystem import _StorageInfo
 
 from common.errors import UserError
 from common.files import write_json
+from models.checkpoint.mover import Mover
+from models.checkpoint.row_moves import Move
 from models.checkpoint.stored_tensor import StoredTensor
 from models.checkpoint.torch_archive import read_archive
 from models.checkpoint.torch_dist_metadata import METADATA_FILE, read_metadata
-from toolkits.model_checkpoints_convertor.mover import Mover
-from toolkits.model_checkpoints_convertor.row_moves import Move
 
 _FILE_BYTES = 5_000_000_000
 _FORMAT = {

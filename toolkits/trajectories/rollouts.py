@@ -13,10 +13,10 @@ from data.conversation import escape_special
 from data.outcome import Verdict
 from data.reward_model import reward_model_text, reward_model_turn
 from data.trajectory import is_complete, list_trajectories, read_trajectory
-from toolkits.convert_trajectories_to_json import image_name, place_image, samples_of
+from data.turn_samples import image_name, samples_of
+from toolkits.convert_trajectories_to_json import place_image
 from toolkits.readers.steps import record, sample_id, text_field
 from toolkits.readers.webrl_traces import read_trace_lines, score_of_trace
-from toolkits.trajectories.tree_tokens import TreeCutter
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,7 +80,7 @@ def _read_ours(folder: Path, image_dir: Path, round_id: int, last_n: int) -> Rol
         outcome = None  # the judge failed, not the trajectory
     if (outcome is not None and outcome.verdict.solved is None) or not trajectory.steps:
         return None
-    samples, screenshots = zip(*samples_of(trajectory, round_id, last_n, TreeCutter.of(0, "")), strict=True)
+    samples, screenshots = zip(*samples_of(trajectory, round_id, last_n), strict=True)
     return Rollout(
         task=trajectory.ques,
         samples=list(samples),

@@ -20,11 +20,11 @@ from models.registry import family
 from models.tokens.encoding import ConversationEncoder
 from models.weight_table import value_heads_in
 from training import layout
+from training.batches.collate import Collator, MicroBatch, Share, TokenizedSample
+from training.batches.dataset import in_batches, tokenize_share
+from training.batches.feed import Replica
 from training.checkpoints import checkpoint
 from training.critics.score_config import ScoreConfig
-from training.data.collate import Collator, MicroBatch, Share, TokenizedSample
-from training.data.dataset import in_batches, tokenize_share
-from training.data.feed import Replica
 from training.loop.step import forward_only
 from training.modules import torch_dist
 from training.modules.batching import IGNORE
@@ -128,10 +128,10 @@ def _parts(config: ScoreConfig, rows: _Rows) -> ColumnParts:
 
 def _score_share(chunk: Any, collator: Collator, share: Share, seq_len: int, rows: _Rows) -> list[dict[str, Any]]:
     """Rows of all replicas' samples in their order, on every rank."""
-    scored = forward_only([chunk], collator.step(share).micro_batches, seq_len, _by_sample)
+    scored = forward_only([chunk], collator.step(share).micro_batches, seq_len, by_sample)
     outputs = dict(pair for pairs in scored for pair in pairs)
     own = [
-        {"id": sample.key, **rows.row(sample, outputs[sample.key])} for sample in share.samples if _holds_the_scores()
+        {"id": sample.key, **rows.row(sample, outputs[sample.key])} for sample in share.samples if holds_the_scores()
     ]
     everyone: list[list[dict[str, Any]]] = [[] for _ in range(torch.distributed.get_world_size())]
     torch.distributed.all_gather_object(everyone, own)
@@ -139,7 +139,7 @@ def _score_share(chunk: Any, collator: Collator, share: Share, seq_len: int, row
     return [by_key[key] for key in share.keys]
 
 
-def _by_sample(batch: MicroBatch, output: torch.Tensor, non_loss_data: bool = True) -> list[tuple[str, torch.Tensor]]:
+def by_sample(batch: MicroBatch, output: torch.Tensor, non_loss_data: bool = True) -> list[tuple[str, torch.Tensor]]:
     """(key, the output at its labels) of the samples of a micro-batch; `output` [b, s] or [b, s, n]."""
     group = parallel_state.get_context_parallel_group()
     if group.size() > 1:
@@ -148,7 +148,7 @@ def _by_sample(batch: MicroBatch, output: torch.Tensor, non_loss_data: bool = Tr
     return list(zip(batch.keys, own, strict=True))
 
 
-def _holds_the_scores() -> bool:
+def holds_the_scores() -> bool:
     """One rank of each replica."""
     first = parallel_state.get_tensor_model_parallel_rank() == 0 and parallel_state.get_context_parallel_rank() == 0
     return first and parallel_state.is_pipeline_last_stage()

@@ -22,14 +22,14 @@ def main(arguments: list[str]) -> int:
     if model:
         if model not in NAMES:
             raise UserError(f"MODEL_TYPE={model}: supported are {', '.join(NAMES)}")
-        _set_published(named(model))
+        set_published(named(model))
     asks = bool({"-h", "--help"} & set(arguments))
     demonstrates = not asks and demonstration.is_wanted(model, arguments)
     if demonstrates:
         demonstration.prepare(arguments)
     config = parse(arguments)
     if not model:
-        _set_published(family_of_run(config))
+        set_published(family_of_run(config))
         config = parse(arguments)
     check_published(os.environ, config)
     if os.environ.get("MODEL_SIZE"):
@@ -48,7 +48,7 @@ def family_of_run(config: Config) -> Family:
     return family(config_folder(config.pretrain_checkpoint_path) if config.dry_run else config.hf_files)
 
 
-def _set_published(kind: Family) -> None:
+def set_published(kind: Family) -> None:
     """The family and its training's published values, for this process and the ranks; what is set already wins."""
     for name, value in {**kind.training, "MODEL_TYPE": kind.name}.items():
         os.environ[name] = os.environ.get(name) or value

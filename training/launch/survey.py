@@ -25,13 +25,13 @@ from models.registry import family
 from models.text import escape
 from models.tokens.encoding import ConversationEncoder, Reads
 from models.tokens.sampled import SampledReply
-from training.data.columns import ColumnJoin
-from training.data.tokenize_sample import tokenize
+from training.batches.columns import ColumnJoin
+from training.batches.tokenize_sample import tokenize
 from training.samples.left_out import BadSample, LeftOut
-from training.samples.pictures import FilePart
+from training.samples.pictures import FilePart, broken
 from training.samples.stored_sample import StoredSample, samples_of
 
-_FORMAT = 3
+_FORMAT = 4
 _CHUNK = 200
 """Samples that a process looks at in one go."""
 _NAMED = 3
@@ -50,7 +50,7 @@ class Reading:
 
     def key(self, folder: Path) -> str:
         """A digest of all of it and of the samples in `folder`."""
-        files = [fingerprint(self.hf_files, kind) for kind in ("*.json", "*.jinja", "*.model")]
+        files = [fingerprint(self.hf_files, kind) for kind in ("*.json", "*.jinja", "*/*.jinja", "*.model")]
         columns = [self.join.signature] if self.join else []
         told = [_FORMAT, self.seq_len, self.image_num, self.reads, columns, files]
         told += [version("transformers"), version("tokenizers"), file_digest(folder / "manifest.json")]
@@ -83,9 +83,9 @@ def check_samples(folder: Path, reading: Reading, skip: int = 0) -> LeftOut:
 
     Raises:
         UserError: more than `skip` samples cannot be trained on: `<image>` marks and images differ in number, or are
-            more than `image_num`, or any where the model reads none; whatever `training.data.tokenize_sample` refuses;
-            a column is missing, or was made for another sample; log-probabilities are wanted, but the sample's are of
-            other tokens, or of a prompt that does not hold in `seq_len` as the policy read it.
+            more than `image_num`, or any where the model reads none; whatever `tokenize_sample` refuses; a column is
+            missing, or was made for another sample; log-probabilities are wanted, but the sample's are of other tokens,
+            or of a prompt that does not hold in `seq_len` as the policy read it.
     """
     path = folder / ".survey" / f"{reading.key(folder)}.json"
     found = _noted(path) or _look(folder, reading, path)
@@ -199,7 +199,7 @@ class _Look:
             if image not in known:
                 known[image] = _fault(image)
             if known[image]:
-                raise UserError(f"sample {sample.id}: broken image ({known[image]})")
+                raise broken(sample.id, known[image])
 
     def _check(self, step: StoredSample, join: ColumnJoin | None, found: Found) -> None:
         sampled, num_shortened = self._sampled(step), self.encoder.num_shortened

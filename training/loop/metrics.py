@@ -20,9 +20,9 @@ from megatron.core import parallel_state
 from torch.utils.tensorboard import SummaryWriter
 
 from common.progress import Reporter
+from training.batches.collate import MicroBatch, OptimizerStep
+from training.batches.flops import language_flops, peak_flops
 from training.config import Config
-from training.data.collate import MicroBatch, OptimizerStep
-from training.data.flops import language_flops, peak_flops
 from training.loop.clock import Clock
 from training.loop.step import sum_over_replicas
 from training.modules.batching import IGNORE
@@ -124,14 +124,19 @@ def _peak_memory_gb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
+def has_the_loss_first() -> bool:
+    """Whether this rank reports: the first of those that have the loss."""
+    first = parallel_state.get_tensor_model_parallel_rank() == 0 and _first_of_sequence()
+    first = first and parallel_state.get_data_parallel_rank() == 0
+    return first and parallel_state.is_pipeline_last_stage()
+
+
 class StepReporter:
     """Writes on the first rank that has the loss, keeps silent on the others."""
 
     def __init__(self, config: Config, train_iters: int) -> None:
         self.train_iters = train_iters
-        first = parallel_state.get_tensor_model_parallel_rank() == 0 and _first_of_sequence()
-        first = first and parallel_state.get_data_parallel_rank() == 0
-        self.active = first and parallel_state.is_pipeline_last_stage()
+        self.active = has_the_loss_first()
         if not self.active:
             return
         peak = peak_flops(config.peak_tflops)

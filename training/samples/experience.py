@@ -62,12 +62,17 @@ def read_experience(folder: Path, files: ColumnFiles, columns: Sequence[str]) ->
         tries[step.trajectory].append((step, sample.id, digest_of(sample.fields["conversations"])))
     if not tries:
         raise UserError(f"{folder}: no training sample; there is nothing to learn from")
-    return [_trajectory(name, tries[name], files, columns) for name in sorted(tries)]
+    return [as_trajectory(name, tries[name], files, columns) for name in sorted(tries)]
 
 
-def _trajectory(
-    name: str, samples: list[tuple[RewardedStep, str, str]], files: ColumnFiles, columns: Sequence[str]
+def as_trajectory(
+    name: str,
+    samples: list[tuple[RewardedStep, str, str]],
+    files: ColumnFiles | None = None,
+    columns: Sequence[str] = (),
 ) -> RewardedTrajectory:
+    """Of (where it stands, its id, a digest of what it says) of each sample, with `columns` of `files`; `UserError` as
+    `read_experience`."""
     samples.sort(key=lambda sample: (sample[0].step, sample[0].candidate))
     everything, keys, digests = zip(*samples, strict=True)
     taken = [step for step in everything if step.candidate == 0]

@@ -10,7 +10,8 @@ from PIL import Image
 from PIL.ContainerIO import ContainerIO
 
 from common.errors import UserError
-from data.images import opened, size_of, to_rgb
+from data.image_check import decoded
+from data.images import opened, size_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,10 +48,9 @@ class Picture:
         """What a model is shown of it; `UserError` naming sample `key` when it is broken."""
         content = self.source if isinstance(self.source, bytes) else self.source.read()
         try:
-            with opened(io.BytesIO(content)) as image:
-                return to_rgb(image)
+            return decoded(content)
         except UserError as error:
-            raise _broken(key, error) from None
+            raise broken(key, error) from None
 
 
 def read_picture(key: str, source: bytes | FilePart) -> Picture:
@@ -66,8 +66,9 @@ def _read_header(key: str, source: bytes | FilePart, file: BinaryIO | ContainerI
         with opened(file) as image:
             return Picture(source, *size_of(image))
     except UserError as error:
-        raise _broken(key, error) from None
+        raise broken(key, error) from None
 
 
-def _broken(key: str, error: Exception) -> UserError:
+def broken(key: str, error: object) -> UserError:
+    """What is said of a sample with an image that cannot be decoded."""
     return UserError(f"sample {key}: broken image ({error}); make the shards again")

@@ -15,10 +15,10 @@ from collection.judges.endpoint.faults import JudgeFault, RefusedError, UnclearR
 from collection.judges.endpoint.ledger import Ledger, estimate_tokens
 from collection.judges.endpoint.reply_cache import ReplyCache
 from collection.judges.endpoint.reply_format import FormatName, ReplyFormat
-from common.bounded_http import BoundedClient
+from common.bounded_http import BoundedClient, containers_for_tokens
 from common.errors import UserError
 from common.fields import fits
-from common.retry import MAX_ATTEMPTS, TimedOutError, TransientError, retry, retry_after_s
+from common.retry import MAX_ATTEMPTS, TransientError, retry, retry_after_s
 from common.terminal import in_short
 
 Meaning = TypeVar("Meaning")
@@ -70,6 +70,7 @@ class Endpoint:
             timeout=httpx.Timeout(timeout_s, connect=10.0),
             trust_env=minds_proxies(base_url, key),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=None),
+            max_containers=containers_for_tokens(0),
         )
         self._client = openai.OpenAI(api_key=key or "none", base_url=base_url or None, max_retries=0, http_client=http)
         self.url = str(self._client.base_url)
@@ -117,7 +118,7 @@ class Endpoint:
             return Completion(text), meaning
         max_attempts = MAX_ATTEMPTS if self._failures < FAILURES_UNTIL_DOWN else 1
         try:
-            reply = retry(lambda _: self._create(request), max_attempts)
+            reply = retry(lambda: self._create(request), self.timeout_s, max_attempts)
         except TransientError as error:
             self._count(failed=True)
             kind = RefusedError if isinstance(error, _CannotError) else JudgeFault
@@ -169,7 +170,7 @@ class Endpoint:
             kind = RefusedError if error.status_code == HTTPStatus.UNPROCESSABLE_ENTITY else JudgeFault
             raise kind(f"{self.url}: HTTP {error.status_code}: {said}") from None
         except openai.APITimeoutError:
-            raise TimedOutError(f"no answer within {self.timeout_s:g} s") from None
+            raise TransientError(f"no answer within {self.timeout_s:g} s") from None
         except (openai.APIError, httpx.HTTPError, ValueError, AttributeError, TypeError) as error:
             if isinstance(error.__cause__, httpx.ConnectError):
                 fate, used = "refused", (0, 0)

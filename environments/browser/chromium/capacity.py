@@ -1,7 +1,7 @@
 """How many sessions, browsers and busy pages this machine carries, where the user does not say.
 
-Measured (docs/howto/fleet.md): a step costs about an eighth of a second of CPU and a session 20 MB on small pages; real
-sites take ten times the memory. A browser's own process becomes a bottleneck above some 32 sessions.
+Measured (docs/results/collector.md): a step costs about an eighth of a second of CPU and a session 20 MB on small
+pages; real sites take ten times the memory. A browser's own process becomes a bottleneck above some 32 sessions.
 """
 
 import psutil

@@ -1,11 +1,14 @@
 """LoRA adapters: several fine-tunes of one checkpoint served in the same batch, each request naming its own.
 
+A trainer's adapters are adopted one after the other: the newest reads what names none, and those before it stay until
+nothing under way has them, so that weights change without a second model.
+
 Reads the folders that PEFT writes (adapter_config.json, adapter_model.safetensors). An adapted linear layer adds
 `scale * B(A(x))` for the tokens of each adapter; the tokens of a step lie end to end, so they are a row index.
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +43,31 @@ class Adapters:
 
     def __init__(self, hf_model: torch.nn.Module, adapters: Mapping[str, Adapter]):
         self.names = set(adapters)
+        self.adopted: list[str] = []
         self.rows: dict[str, torch.Tensor] = {}
         for name, adapter in adapters.items():
             self._add(hf_model, name, adapter)
 
+    @property
+    def default(self) -> str:
+        """What reads a request that names none; "" is the bare model."""
+        return self.adopted[-1] if self.adopted else ""
+
+    def adopt(self, hf_model: torch.nn.Module, name: str, adapter: Adapter, in_use: Collection[str]) -> None:
+        """From now on `name` is the default. Of earlier ones the last stays, for prompts that are being built, and
+        those `in_use`."""
+        self._add(hf_model, name, adapter)
+        old = [one for one in self.adopted if one != name]
+        gone = {one for one in old[:-1] if one not in in_use}
+        self.adopted = [*(one for one in old if one not in gone), name]
+        for linear in hf_model.modules():
+            if isinstance(linear, AdaptedLinear):
+                for one in gone:
+                    linear.deltas.pop(one, None)
+
     def check(self, name: str) -> None:
         """Raises `UserError` for an adapter that is not loaded; "" is the bare model."""
-        if name and name not in self.names:
+        if name and name not in self.names and name not in self.adopted:
             raise UserError(f"no adapter {name!r} is loaded here; there are {sorted(self.names)}")
 
     @contextlib.contextmanager

@@ -134,7 +134,8 @@ def build_prompt(
     token_ids, positions = _tokens(messages, images, model, tools=tools)
     check_length(len(token_ids), model)  # before pictures are decoded, which takes far more memory
     read = {image.key: _image_input(image, model, cache) for image in {image.key: image for image in images}.values()}
-    return Prompt(token_ids, [read[image.key] for image in images], model.image_token_id, adapter, positions)
+    reader = adapter or model.adapters.default
+    return Prompt(token_ids, [read[image.key] for image in images], model.image_token_id, reader, positions)
 
 
 def with_reply(

@@ -8,7 +8,7 @@ import contextlib
 import dataclasses
 import importlib.util
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from transformers.utils import logging
 
 from common.errors import UserError
 from data.checkpoint_folder import fingerprint
+from models.checkpoint.adapter_config import base_of
 from models.checkpoint.hf_folder import HfFolder, read_hf_folder
 from models.family import Family
 from models.image_settings import ImageSettings
@@ -79,7 +80,30 @@ class VisionLanguageModel:
         self.vocab_size: int = self.hf_model.get_input_embeddings().num_embeddings
         self.grammars = Grammars(self.processor.tokenizer, width, self.eos_ids, self.banned_ids)
         files = "pytorch_model*.bin" if checkpoint.are_pickles else "*.safetensors"
-        self.weights_version = f"{folder.resolve().name}@{fingerprint(folder, files)}"
+        self._own_version = f"{folder.resolve().name}@{fingerprint(folder, files)}"
+        self._config = checkpoint.config
+
+    @property
+    def weights_version(self) -> str:
+        """Of what reads requests that name no adapter."""
+        return self.version_of(self.adapters.default)
+
+    def version_of(self, adapter: str) -> str:
+        """Of the weights that read what `adapter` reads."""
+        return adapter if adapter in self.adapters.adopted else self._own_version
+
+    def adopt(self, folder: Path, in_use: Collection[str] = ()) -> None:
+        """Have the PEFT adapter in `folder` read whatever names none; `in_use` are adapters that must stay.
+
+        Raises:
+            UserError: it is none of this model's.
+        """
+        base, own = base_of(folder), self._own_version.rpartition("@")[2]
+        if base and fingerprint(base) != own:
+            raise UserError(f"{folder}: is an adapter of {base}, whose weights are not those that are served")
+        version = f"{folder.resolve().name}@{fingerprint(folder)}"
+        [adapter] = read_adapters({version: str(folder)}, self.family, self._config).values()
+        self.adapters.adopt(self.hf_model, version, adapter, in_use)
 
     def _check_template(self, folder: Path) -> None:
         try:

@@ -15,6 +15,7 @@ from typing import Any
 from PIL import Image
 
 from common.errors import UserError
+from data.image_check import decoded
 from data.images import opened, size_of, to_rgb
 from data.legacy import PickledImage, unpickle_images
 
@@ -76,13 +77,8 @@ def _unbase64(text: str, what: str) -> bytes:
 def _from_file(encoded: bytes) -> WireImage:
     with opened(io.BytesIO(encoded)) as image:  # its header alone
         size = size_of(image)
-    return WireImage(hashlib.sha256(encoded).hexdigest(), size, lambda: _decode(encoded))
+    return WireImage(hashlib.sha256(encoded).hexdigest(), size, lambda: decoded(encoded))
 
 
 def _from_pickled(image: PickledImage) -> WireImage:
     return WireImage(image.digest(), image.size[::-1], lambda: to_rgb(image.to_image()))
-
-
-def _decode(encoded: bytes) -> Image.Image:
-    with opened(io.BytesIO(encoded)) as image:
-        return to_rgb(image)

@@ -54,12 +54,15 @@ OWN = ToolForm('<tool_call>\n{"name": "', '", "arguments": ', "}\n</tool_call>",
 
 
 def tool_form(processor: Any) -> ToolForm:
-    """That of the processor's chat template, `OWN` where it has none that can be read off."""
+    """That of the processor's chat template, of several of the one for tools; `OWN` where it has none that can be read
+    off."""
     template = processor.chat_template
+    if isinstance(template, dict):
+        template = template.get("tool_use", template.get("default"))
     if not isinstance(template, str) or "tools" not in template:
         return OWN
     try:
-        return _probed(processor) or OWN
+        return _probed(processor, template) or OWN
     except Exception:  # a template may refuse what it does not know by any error
         return OWN
 
@@ -74,20 +77,24 @@ def described(tools: Sequence[dict[str, Any]]) -> str:
     )
 
 
-def _probed(processor: Any) -> ToolForm | None:
+def _probed(processor: Any, template: str) -> ToolForm | None:
+    def render(messages: list[dict[str, Any]], prompt: bool, **options: Any) -> str:
+        options |= {"chat_template": template, "add_generation_prompt": prompt, "tokenize": False}
+        return str(processor.apply_chat_template(messages, **options))
+
     asked = {"role": "user", "content": [{"type": "text", "text": "go"}]}
     one, two = _calls(1), _calls(2)
     answered = {"role": "tool", "tool_call_id": "probe0", "name": _NAME, "content": [{"type": "text", "text": _RESULT}]}
-    if _TOLD not in _render(processor, [asked], True, tools=[_TOOL]):
+    if _TOLD not in render([asked], True, tools=[_TOOL]):
         return None
-    if _RESULT not in _render(processor, [asked, one, answered], False):
+    if _RESULT not in render([asked, one, answered], False):
         return None
-    prompt, single = _render(processor, [asked], True), _render(processor, [asked, one], False)
+    prompt, single = render([asked], True), render([asked, one], False)
     spelled, before, middle, after = _cut(single)
     tokenizer = processor.tokenizer
     special = {token.content: number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
     try:
-        double = _render(processor, [asked, two], False)
+        double = render([asked, two], False)
         _, _, _, between, _, after = _cut(double, 2)
         end = _common(between, after, special).rstrip()
         begin = between[len(end) :].lstrip()
@@ -114,10 +121,6 @@ def _calls(number: int) -> dict[str, Any]:
     function = {"name": _NAME, "arguments": _ARGUMENTS}
     calls = [{"id": f"probe{i}", "type": "function", "function": function} for i in range(number)]
     return {"role": "assistant", "content": [{"type": "text", "text": ""}], "tool_calls": calls}
-
-
-def _render(processor: Any, messages: list[dict[str, Any]], prompt: bool, **options: Any) -> str:
-    return str(processor.apply_chat_template(messages, add_generation_prompt=prompt, tokenize=False, **options))
 
 
 def _cut(text: str, number: int = 1) -> list[str]:

@@ -62,7 +62,7 @@ VLLM: dict[str, tuple[Any, ...]] = {
     "spaces_between_special_tokens": (True, False),
     "stop_token_ids": ([],),
     "structural_tag": (),
-    "thinking_token_budget": (),
+    "thinking_token_budget": (-1,),
     "truncate_prompt_tokens": (),
     "use_beam_search": (False,),
     "vllm_xargs": ({},),

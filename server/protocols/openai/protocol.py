@@ -14,6 +14,7 @@ from server.engine.model.prompt import Prompt, build_prompt, check_size
 from server.engine.model.wire_images import from_data_urls
 from server.engine.reply_form.grammar import Constraint
 from server.engine.reply_form.tool_form import described
+from server.engine.sampling import LEAST_TOP_P
 from server.protocols.openai.messages import read_messages, with_system
 from server.protocols.openai.reply import choice, header, usage
 from server.protocols.openai.request import ChatRequest
@@ -71,7 +72,7 @@ def _generation_request(service: Service, body: ChatRequest) -> GenerationReques
     wanted_form = body.reply_form
     given = {
         "temperature": body.temperature,
-        "top_p": body.top_p,
+        "top_p": None if body.top_p is None else max(body.top_p, LEAST_TOP_P),
         "top_k": None if body.top_k is None else max(body.top_k, 0),
         "min_new_tokens": body.min_tokens,
         "seed": body.seed,

@@ -17,7 +17,7 @@ _LEAST_LOGPROB = -9999.0  # what OpenAI writes for a token that cannot be; JSON 
 
 def header(service: Service, started: Started, body: ChatRequest, params: SamplingParams, kind: str) -> dict[str, Any]:
     """What every reply, and every event of a stream, begins with. Of several replies, `sampling` is the first one's."""
-    version = started.engine.model.weights_version
+    version = started.weights_version
     return {
         "id": f"chatcmpl-{uuid.uuid4().hex}",
         "object": kind,

@@ -4,7 +4,7 @@
 import functools
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from server.deadline import TimeoutS
 from server.engine.reply_form.request_error import RequestError
@@ -23,6 +23,9 @@ from server.protocols.openai.tools import (
 
 MAX_TOP_LOGPROBS = 20
 _MAX_STOPS, _MAX_STOP_CHARACTERS = 16, 256
+
+Unset = BeforeValidator(lambda value: None if type(value) is int and value == -1 else value)
+"""-1 is no value: no seed in vLLM and llama.cpp, no limit of its own on the reply in llama.cpp and LM Studio."""
 
 
 class StreamOptions(Exact):
@@ -49,12 +52,12 @@ class ChatRequest(Exact):
     prompt_cache_key: str = Field("", max_length=1024)
     safety_identifier: str = ""  # who asks, which changes no reply
     temperature: float | None = None
-    top_p: float | None = None
+    top_p: Annotated[float, Field(ge=0)] | None = None  # 0 leaves the likeliest token
     top_k: Annotated[int, Field(ge=-1)] | None = None
     min_tokens: int | None = Field(None, ge=0)
-    seed: int | None = None
-    max_tokens: int | None = Field(None, ge=1)
-    max_completion_tokens: int | None = Field(None, ge=1)
+    seed: Annotated[int | None, Unset] = None
+    max_tokens: Annotated[int | None, Field(ge=1), Unset] = None
+    max_completion_tokens: Annotated[int | None, Field(ge=1), Unset] = None
     stop: str | Items[str] = Field(default_factory=list)
     logprobs: bool = False
     top_logprobs: Annotated[int, Field(ge=0, le=MAX_TOP_LOGPROBS)] = 0

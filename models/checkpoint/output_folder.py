@@ -29,7 +29,7 @@ def complete_folder(path: Path) -> Iterator[Path]:
     temporary.mkdir(parents=True)
     try:
         yield temporary
-        _flush(temporary)
+        flush(temporary)
         if path.exists():
             path.rename(old)
         temporary.rename(path)
@@ -50,7 +50,8 @@ def require_space(folder: Path, num_bytes: int) -> None:
         raise UserError(f"{folder.parent}: needs {needed:.1f} GB, but only {left:.1f} GB are free; nothing was written")
 
 
-def _flush(folder: Path) -> None:
+def flush(folder: Path) -> None:
+    """To the disk: every file in it."""
     for path in folder.rglob("*"):
         if path.is_file():
             descriptor = os.open(path, os.O_RDONLY)

@@ -9,10 +9,10 @@ from typing import Any
 import torch
 
 from common.files import write_json
+from models.checkpoint.mover import Mover
+from models.checkpoint.row_moves import Move
 from models.checkpoint.safetensors_file import CODES
 from models.checkpoint.stored_tensor import write_at
-from toolkits.model_checkpoints_convertor.mover import Mover
-from toolkits.model_checkpoints_convertor.row_moves import Move
 
 
 class SafetensorsWriter:

@@ -2,7 +2,7 @@
 
 A rule that only reorders rows (all of a weight table's do) is asked to reorder row numbers instead of rows; the answer
 says which bytes of which file come where. Meant to cost little more than a copy of the files
-(docs/howto/checkpoints.md).
+(docs/results/checkpoint_conversion.md).
 """
 
 import dataclasses

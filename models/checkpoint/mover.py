@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from common.errors import UserError
-from toolkits.model_checkpoints_convertor.row_moves import Move
+from models.checkpoint.row_moves import Move
 
 _NUM_THREADS = 2
 _PIECE_BYTES = 32 << 20

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from common.errors import UserError
+from models.checkpoint import mover
+from models.checkpoint.mover import Mover
+from models.checkpoint.row_moves import Move
 from models.checkpoint.stored_tensor import StoredTensor
-from toolkits.model_checkpoints_convertor import mover
-from toolkits.model_checkpoints_convertor.mover import Mover
-from toolkits.model_checkpoints_convertor.row_moves import Move
 
 CONTENT = bytes(range(256)) * 16
 

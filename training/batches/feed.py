@@ -13,13 +13,13 @@ from typing import Any, Generic, TypeVar
 import torch
 from torch import distributed
 
-from training.data.collate import Collator, OptimizerStep, Share
-from training.data.dataset import EncodedShare
-from training.data.share_bytes import from_bytes, to_bytes
+from training.batches.collate import Collator, OptimizerStep, Share
+from training.batches.dataset import EncodedShare
+from training.batches.share_bytes import from_bytes, to_bytes
 
 _AHEAD = 2
 """Steps whose tokens are made and sent before they are needed."""
-_PATIENCE = datetime.timedelta(days=1)  # a rank that died is torchrun's business
+PATIENCE = datetime.timedelta(days=1)  # a rank that died is torchrun's business
 
 Item = TypeVar("Item")
 
@@ -28,7 +28,7 @@ class Replica:
     """The ranks that train on the same samples, the first of which reads them.
 
     What it broadcasts comes over a process group that asks nobody for a password, so nothing but shares can be made of
-    it (`training.data.share_bytes`).
+    it (`training.batches.share_bytes`).
     """
 
     def __init__(self, ranks: list[int], group: Any = None) -> None:
@@ -48,7 +48,7 @@ class Replica:
         own: Replica | None = None
         for number in sorted(set(numbers)):
             ranks = [rank for rank, other in enumerate(numbers) if other == number]
-            group = distributed.new_group(ranks, timeout=_PATIENCE, backend="gloo") if len(ranks) > 1 else None
+            group = distributed.new_group(ranks, timeout=PATIENCE, backend="gloo") if len(ranks) > 1 else None
             own = Replica(ranks, group) if number == data_rank else own
         assert own is not None
         return own
