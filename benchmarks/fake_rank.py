@@ -38,9 +38,9 @@ from models.registry import family, family_of  # noqa: E402
 from training import layout  # noqa: E402
 from training.algorithms.algorithm import BatchColumns  # noqa: E402
 from training.algorithms.sft import Sft  # noqa: E402
+from training.batches.collate import MicroBatch  # noqa: E402
+from training.batches.pixel_queue import LazyImages  # noqa: E402
 from training.config import Config  # noqa: E402
-from training.data.collate import MicroBatch  # noqa: E402
-from training.data.pixel_queue import LazyImages  # noqa: E402
 from training.loop.objective import Objective  # noqa: E402
 from training.loop.optimization import Guard, build_optimizer, build_scheduler, guarded_step  # noqa: E402
 from training.loop.parallel import Chunks, build_model, unwrap  # noqa: E402

@@ -30,7 +30,7 @@ from environments.faults import BrowserError, PageError
 from models.idefics2 import published
 from models.processor import load_processor
 from models.tokens.encoding import ConversationEncoder
-from training.data.collate import TokenizedSample
+from training.batches.collate import TokenizedSample
 from training.modules import kernels
 
 _LINKS = "[...document.links].map(link => link.href)"

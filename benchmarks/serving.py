@@ -1,6 +1,6 @@
 """Requests per second of our engine against the published server's logic and fixed-window micro-batching.
 
-    python benchmarks/serving.py --output docs/serving.json   # the whole table, about 25 minutes on 2 quiet cores
+    python benchmarks/serving.py --output docs/results/serving.json   # all, about 25 minutes on 2 quiet cores
     python benchmarks/serving.py --settings 16x1000              # 16 agents, prompts of about 1000 tokens
     python benchmarks/serving.py --quick                         # a small one, seconds
     python benchmarks/serving.py --model_name_or_path idefics2-8b --device cuda:0 --settings 1x4000 16x4000 64x4000 \
@@ -208,7 +208,7 @@ def plot(rows: list[dict[str, Any]], path: Path) -> None:
 
 
 def print_table(rows: list[dict[str, Any]]) -> None:
-    """In Markdown, for docs/reference/serving.md: requests per second of every side, ours against the baselines'."""
+    """In Markdown, for docs/results/serving_speed.md: requests per second of every side, and ratios."""
     sides = list(dict.fromkeys(row["side"] for row in rows))
     baselines = [name for name in BASELINES if name in sides and sides[-1] not in BASELINES]
     names = [*sides, *(f"{sides[-1]}, times {name}" for name in baselines)]

@@ -6,8 +6,8 @@
     python -m benchmarks.training_gpu --cpu                 # a tiny model on two CPU ranks: proves this program, no GPU
 
 Random weights in bf16, samples of `--sample_len` tokens with screenshots of 1024x768 in front and a reply in their last
-eighth, as many of them in a row as it holds. FLOPs are the model's, without recomputation (`training/data/flops.py`);
-of the vision side those of what learns count three times, of what is frozen once.
+eighth, as many in a row as it holds. FLOPs are the model's, without recomputation (`training/batches/flops.py`).
+On the vision side those of what learns count three times, of what is frozen once.
 """
 
 import dataclasses
@@ -33,8 +33,8 @@ from tests.rehearsal.processors import write_processor
 from tests.rehearsal.sizes import SIZES
 from training import config as train_config
 from training.algorithms.sft import Sft
-from training.data.collate import Collator, MicroBatch, TokenizedSample
-from training.data.columns import SampleColumns
+from training.batches.collate import Collator, MicroBatch, TokenizedSample
+from training.batches.columns import SampleColumns
 from training.launch import torchrun
 from training.memory.per_gpu import plan
 from training.samples.pictures import Picture
@@ -236,9 +236,9 @@ def _measure_scoring(config: Config, options: train_config.Config, hf: Any) -> d
 
 
 def _measure(config: Config, options: train_config.Config, hf: Any) -> dict[str, float | str | None]:
+    from training.batches.collate import OptimizerStep
+    from training.batches.flops import peak_flops
     from training.checkpoints import checkpoint
-    from training.data.collate import OptimizerStep
-    from training.data.flops import peak_flops
     from training.loop.clock import Clock
     from training.loop.optimization import Guard, build_optimizer, build_scheduler
     from training.loop.parallel import build_model, unwrap

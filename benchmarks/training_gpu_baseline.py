@@ -4,7 +4,7 @@
 
 Hugging Face's model in bf16 with SDPA attention, gradient checkpointing where `--ac full`, PyTorch's fused AdamW; the
 same samples as `benchmarks/training_gpu.py`, one row a sample without padding. `--compile` compiles the layers of the
-language model. Counted are the same FLOPs (`training/data/flops.py`).
+language model. Counted are the same FLOPs (`training/batches/flops.py`).
 """
 
 import dataclasses
@@ -20,7 +20,7 @@ from benchmarks import training_gpu
 from common import cli
 from common.files import write_json
 from models.registry import family, family_of
-from training.data.flops import language_flops, peak_flops
+from training.batches.flops import language_flops, peak_flops
 from training.samples.pictures import Picture
 
 

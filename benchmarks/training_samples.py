@@ -22,9 +22,9 @@ from models.registry import family
 from models.tokens.encoding import ConversationEncoder
 from training import config as train_config
 from training.algorithms.sft import Sft
-from training.data.collate import TokenizedSample
-from training.data.columns import ColumnJoin, SampleColumns
-from training.data.tokenize_sample import tokenize
+from training.batches.collate import TokenizedSample
+from training.batches.columns import ColumnJoin, SampleColumns
+from training.batches.tokenize_sample import tokenize
 from training.modules import kernels
 from training.samples.pictures import Picture, read_picture
 from training.samples.stored_sample import read_in_order

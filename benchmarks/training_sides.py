@@ -22,11 +22,11 @@ from models.tokens.encoding import ConversationEncoder
 from training import layout
 from training.algorithms.algorithm import PredictedTokens
 from training.algorithms.sft import Sft
+from training.batches.chain import chain
+from training.batches.collate import Collator, MicroBatch, Place, TokenizedSample
+from training.batches.flops import language_flops
+from training.batches.packing import deal_out
 from training.config import Config
-from training.data.chain import chain
-from training.data.collate import Collator, MicroBatch, Place, TokenizedSample
-from training.data.flops import language_flops
-from training.data.packing import deal_out
 from training.modules.batching import IGNORE
 
 LR = 1e-12  # below the rounding of the weights: sides that have taken different numbers of steps compute the same loss
@@ -51,7 +51,7 @@ class Job:
     dealt_by: Literal["number", "cost"] = "cost"
     """How replicas get their shares: as many samples each, or as the trainer does, of even cost."""
     chained: bool = False
-    """Steps that go on from each other are one sequence (`training.data.chain`)."""
+    """Steps that go on from each other are one sequence (`training.batches.chain`)."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -205,14 +205,14 @@ class Elcano:
         return [batch.with_pixels() for batch in collator.collate([samples[index] for index in own])]
 
     def _cost(self, sample: TokenizedSample) -> float:
-        """As `training.data.cost` estimates it."""
+        """As `training.batches.cost` estimates it."""
         images = sum(3 * self.vision.image_flops(self.encoder, *picture.size) for picture in sample.images)
         labels = int(sample.loss_mask.sum())
         return language_flops(self.hf.text_config, [len(sample.ids)], [sample.num_read], labels) + images
 
     def step(self, job: Job, batches: list[MicroBatch]) -> tuple[float, float | None]:
         """Its loss, and the work of the busiest replica by the mean."""
-        from training.data.collate import OptimizerStep
+        from training.batches.collate import OptimizerStep
         from training.train import train_step
 
         torch.set_num_threads(job.threads)

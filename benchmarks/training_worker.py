@@ -37,7 +37,7 @@ def main(config: Config) -> None:
     import torch
 
     from benchmarks.training_sides import Elcano, Job, Models, Reference
-    from training.data.collate import MicroBatch
+    from training.batches.collate import MicroBatch
 
     if config.side == "elcano":
         torch.distributed.init_process_group("gloo")

@@ -20,14 +20,14 @@ from models.registry import family
 from models.tokens.encoding import ConversationEncoder
 from training import layout
 from training.algorithms.algorithm import Algorithm
+from training.batches.collate import Collator, OptimizerStep, Place
+from training.batches.columns import ColumnJoin
+from training.batches.cost import CostModel
+from training.batches.dataset import ShareEncoder, build_loader
+from training.batches.feed import Feed, Replica
+from training.batches.pixel_queue import PixelQueue
 from training.checkpoints import checkpoint
 from training.config import Config
-from training.data.collate import Collator, OptimizerStep, Place
-from training.data.columns import ColumnJoin
-from training.data.cost import CostModel
-from training.data.dataset import ShareEncoder, build_loader
-from training.data.feed import Feed, Replica
-from training.data.pixel_queue import PixelQueue
 from training.loop.clock import Clock
 from training.loop.evaluate import Evaluator
 from training.loop.metrics import StepMetrics, StepReporter

@@ -40,7 +40,8 @@ LEDGER = """<script>
 const ledger = []; const note = (kind, name) => {
     ledger.push([kind, name]); document.documentElement.setAttribute("ledger", JSON.stringify(ledger)) };
 const control = (node) => { for (; node; node = node.assignedSlot ?? node.parentElement ?? node.getRootNode().host)
-    if (node.dataset?.c) return node.dataset.c; return null };
+    if (node.dataset?.c) return node.dataset.c === "add" ? "add-" + node.parentNode.firstChild.textContent
+    : node.dataset.c; return null };
 const hear = (root, isInner) => { for (const kind of
     ["pointerdown", "mousedown", "click", "dblclick", "contextmenu", "drop", "keydown", "input", "change"])
     root.addEventListener(kind, (event) => {
@@ -173,7 +174,7 @@ class Drawing:
     def _rows(self) -> str:
         """Rows with a button each that reads the same."""
         rows = "".join(
-            f"<div><b data-c={name}>{name}</b> <button data-c=add-{name}>Add</button></div>"
+            f"<div><b data-c={name}>{name}</b> <button data-c=add>Add</button></div>"
             for name in (self._name() for _ in range(4))
         )
         self.scripts.append(
@@ -210,7 +211,7 @@ class Drawing:
         when = self.random.choice(["0", "0", "50", "400", "pointermove", "scroll", "focusin", "input", "flicker"])
         passes = self.random.choice(["", "", "pointer-events:none;"])
         show = f"""const over = document.createElement("div");
-            over.className = "over"; over.dataset.c = "{self._name()}";
+            over.className = "over"; over.dataset.c = over.textContent = "{self._name()}";
             over.style = "{passes} left:{left}px; top:{top}px; width:{width}px; height:{height}px";
             const show = () => document.body.append(over);"""
         if when == "flicker":
@@ -344,6 +345,7 @@ def _choices(seen: Observation) -> list[tuple[int, str]]:
         name = node["name"]["value"].strip().split(" ")[0]
         if name == "Add" and row:
             found.append((label, f"add-{row}"))
+            row = ""
         elif name[1:].isdigit() and name[0] == "c":
             found.append((label, name))
             row = name if node["role"]["value"] == "StaticText" else ""

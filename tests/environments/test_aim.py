@@ -1,13 +1,17 @@
 """An action hits what was chosen or does nothing: clipped, covered, moving and nested elements, focus thieves."""
 
+import asyncio
 import contextlib
 from http.server import ThreadingHTTPServer
+from typing import Any
 
 import pytest
 
 from data.action import ActionError, Drag
 from data.point_action import Write
+from environments.browser.acting.actions import act
 from environments.browser.acting.aim import aim, press
+from environments.browser.observation.observe import observe
 from tests.environments import points, website
 from tests.environments.conftest import OneBrowser
 from tests.environments.steps import click, do, write
@@ -83,6 +87,20 @@ PAGES = {
         src="/inner-turned" style="width:500px; height:300px; border:5px solid"></iframe></div>""",
     "/inner-turned": f"""<iframe src="/inner-row" style="width:300px; height:150px; transform:rotate(-30deg);
         margin:40px"></iframe>{BELOW}""",
+    "/again": """<ul></ul><script>
+        const draw = (names) => document.querySelector("ul").innerHTML = names.map((name) =>
+            `<li><b>${name}</b> <span>in stock</span> <button id=${name}>Add</button></li>`).join("");
+        draw(["Apple", "Pear", "Plum"]);
+        const rows = (names) => names.forEach((name, index) => { const row = document.querySelectorAll("li")[index];
+            row.querySelector("b").textContent = name; row.querySelector("button").id = name });
+        const names = ["Plum", "Apple", "Pear"];
+        if (location.search === "?late") addEventListener("pointermove", () => rows(names), true);
+        if (location.search === "?early") setTimeout(() => rows(names), 1500);
+        if (location.search === "?hover") addEventListener("pointermove", () =>
+            document.querySelectorAll("li").forEach((row) => row.append("more")), { once: true });
+        </script>""",
+    "/counts": """<button id=row5>Cart (3)</button><button id=row6>Order 7004</button><button>Order 7017</button>
+        <script>setTimeout(() => { row5.textContent = "Cart (4)"; row6.textContent = "Order 7010" }, 1500)</script>""",
     "/drag-behind": """<div id=card role=button style="height:40px; width:90px">Card</div><div id=box role=button
         style="height:40px; width:90px">Box</div><button id=all style="position:absolute; left:0; top:48px; width:99px;
         height:60px">Delete all</button>""",
@@ -180,6 +198,50 @@ def test_text_follows_where_the_page_leads(browser: OneBrowser, url: str) -> Non
     assert "input code change code input next" in told(tree)
     tree, notes = do(browser, f"{url}/thieves", write("'Find'", "words"))
     assert "input brought" in told(tree) and "the textbox it stands for" in notes
+
+
+@pytest.mark.parametrize(("path", "pressed"), [("/again", "Pear"), ("/again?hover", "Pear"), ("/again?late", "")])
+def test_one_of_several_alike_is_known_by_what_stands_beside_it(
+    browser: OneBrowser, url: str, path: str, pressed: str
+) -> None:
+    """A list uses its rows again while the mouse comes; what is only added beside it changes nothing."""
+    pear = click_second("button 'Add'")
+    if pressed:
+        assert f"click {pressed}" in told(do(browser, url + path, pear)[0])
+        return
+    with pytest.raises(ActionError) as error:
+        do(browser, url + path, pear)
+    assert 'reads "Apple in stock" by now' in error.value.reason
+
+
+@pytest.mark.parametrize(("path", "name"), [("/again?early", "button 'Add'"), ("/counts", "button 'Order 7004'")])
+def test_what_reads_otherwise_by_now_is_not_pressed(browser: OneBrowser, url: str, path: str, name: str) -> None:
+    step = click_second(name) if "again" in path else click(name)
+    with pytest.raises(ActionError) as error:
+        do_later(browser, url + path, step)
+    assert "by now; nothing was done" in error.value.reason
+
+
+def test_a_count_that_went_on_does_not_matter(browser: OneBrowser, url: str) -> None:
+    assert told(do_later(browser, f"{url}/counts", click("button 'Cart (3)'"))) == "told: mousedown row5 click row5"
+
+
+def click_second(name: str) -> Any:
+    """Click the second that reads so."""
+    return lambda tree: click(name)(tree.replace(name, "", 1))
+
+
+def do_later(browser: OneBrowser, url: str, step: Any) -> str:
+    """The tree after an action that comes two seconds after what it was chosen from."""
+
+    async def run() -> str:
+        async with browser.page(url) as page:
+            seen = await observe(page, "released")
+            await asyncio.sleep(2)
+            await act(page, step(seen.tree), seen, url)
+            return (await observe(page, "released")).tree
+
+    return browser.wait(run())
 
 
 def test_closed_shadow_roots(browser: OneBrowser, url: str) -> None:

@@ -1,13 +1,15 @@
 """What lies in iframes and shadow roots is seen, clicked and typed into, whoever's process draws it."""
 
+import contextlib
 from collections.abc import Iterator
 from http.server import ThreadingHTTPServer
 
 import pytest
 
-from data.action import Scroll
+from data.action import ActionError, Scroll
 from data.point_action import ClickAt, ScrollAt, Write
 from data.screen import Point
+from environments.browser.acting.actions import act
 from environments.browser.chromium import launch
 from environments.browser.observation.observe import observe
 from environments.browser.page.settle import settle
@@ -27,6 +29,12 @@ PAGES = {
     "/leaf": """<title>Leaf</title><button onclick="this.textContent = 'leaf pressed'">Press the leaf</button>""",
     "/cross": """<title>Cross</title><form action="/found"><input name="q" placeholder="Search there"></form>
         <button onclick="setTimeout(() => this.textContent = 'cross pressed', 250)">Press there</button>""",
+    "/foreign": """<title>Foreign</title><iframe src="http://other.localhost:PORT/flees" width=400></iframe>""",
+    "/flees": """<title>Flees</title><button id=it style="position:absolute; top:0">Flee</button><button id=all
+        style="position:absolute; top:60px">Delete all</button><script>
+        addEventListener("pointermove", () => { it.style.top = "60px"; all.style.top = 0 }, true);
+        addEventListener("pointerdown", (event) => { document.title += " heard " + event.target.id }, true)
+        </script>""",
     "/scaled": """<title>Scaled</title><body style="margin:0"><iframe src="/around"
         width="300" height="200" style="border:4px solid; transform:scale(1.5); transform-origin:0 0"></iframe>""",
     "/around": """<title>Around</title><iframe src="/small" width="200" height="120" style="margin:30px; zoom:1.25">
@@ -96,6 +104,19 @@ def test_actions_reach_into_frames(browser: OneBrowser, url: str) -> None:
     assert "leaf pressed" in tree and notes == ""
     tree, _ = do(browser, f"{url}/framed", Scroll(None, "down"), click("Press the leaf"))
     assert "leaf pressed" in tree
+
+
+def test_a_page_in_a_frame_does_not_hear_a_press_that_would_miss(browser: OneBrowser, url: str) -> None:
+    """Its own listeners are there first."""
+
+    async def run() -> tuple[str, str]:
+        async with browser.page(f"{url}/foreign") as page:
+            seen = await observe(page, "released")
+            with contextlib.suppress(ActionError):
+                await act(page, click("button 'Flee'")(seen.tree), seen, url)
+            return await page.run("() => document.title", frame=list(page.frames)[1])
+
+    assert browser.wait(run()) in ("Flees", "Flees heard it")
 
 
 def test_open_shadow_roots_are_part_of_the_page(browser: OneBrowser, url: str) -> None:

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from data.action import Click
 from data.observation import Mode
+from environments.browser.acting.actions import act
 from environments.browser.observation.observe import observe
 from environments.browser.observation.projection import Projection
 from environments.browser.observation.tree import MAX_TREE
@@ -64,6 +66,20 @@ PAGES = {
         it.</p>
         <svg width=50 height=50><a href="/second" aria-label="Drawn"><circle r=20 cx=25 cy=25 /></a></svg>
         <style>.save::before { content: "Save" }</style><button class=save></button>""",
+    "/parts": """<title>Parts</title><style>body { margin:0 } div, iframe { position:absolute }</style>
+        <div style="left:10px; top:10px; width:60px; height:60px; overflow:hidden"><label style="display:block;
+        margin-top:50px; width:200px; height:40px"><input type=checkbox hidden>Cut off</label></div>
+        <button style="position:absolute; left:10px; top:100px; width:200px; height:40px">Covered</button>
+        <div style="left:10px; top:90px; width:194px; height:60px; background:tan">Note</div>
+        <div style="left:300px; top:10px; width:60px; height:90px; overflow:hidden">
+        <iframe src="/wide" style="left:-40px; top:0; width:300px; height:80px; border:0"></iframe></div>
+        <div style="left:500px; top:200px; transform:rotate(30deg)"><a href="/second" style="display:block; height:0;
+        width:200px"><span style="float:left">Flat</span></a></div>
+        <div style="left:300px; top:735px"><button style="height:80px">Below</button></div>""",
+    "/wide": """<title>Wide</title><body style="margin:0"><button style="width:300px; height:60px">Wide</button>""",
+    "/towns": """<title>Towns</title><select aria-label="Town"><option>Choose<optgroup label="All"></optgroup></select>
+        <script>for (let n = 0; n < 99; n++) document.querySelector("optgroup").append(new Option(`town ${n}`))
+        if (location.search) document.write("<p>" + "<i></i>".repeat(12000))</script>""",
     "/log": """<title>Log</title><h1>Log</h1><a href="/second">Go on</a><pre></pre><script>
         document.querySelector("pre").textContent =
             Array.from({length: 40000}, (_, line) => `line ${line} of the log`).join("\\n")</script>""",
@@ -119,6 +135,36 @@ def test_frames_under_any_transform(browser: OneBrowser, url: str, mode: Mode) -
     buttons = {name: found for name, found in hits(browser, f"{url}/frames", mode) if name.startswith("Press?")}
     assert sorted(buttons) == [f"Press?{kind}" for kind in ("deep", "half", "inner", "turned", "zoomed")]
     assert all(name == found for name, found in buttons.items())
+
+
+@pytest.mark.parametrize("mode", ["tree", "marks"])
+def test_a_box_is_the_part_that_is_seen(browser: OneBrowser, url: str, mode: Mode) -> None:
+    """Of what is cut off, in frames too, covered but for an edge, without a height of its own, below the window."""
+    found = dict(hits(browser, f"{url}/parts", mode))
+    assert {name: found.get(name) for name in ("Cut off", "Covered", "Wide", "Flat", "Below")} == {
+        name: name for name in ("Cut off", "Covered", "Wide", "Flat", "Below")
+    }
+
+
+@pytest.mark.parametrize("size", ["", "?huge"])
+def test_a_long_menu_says_how_much_of_it_is_not_listed(browser: OneBrowser, url: str, size: str) -> None:
+    tree = look(browser, f"{url}/towns{size}").tree
+    assert "option 'town 28'" in tree and "option 'town 29'" not in tree and "more options: 70" in tree
+    assert "option 'town 90'" not in tree
+    tree, _ = do(browser, f"{url}/towns{size}", write("combobox 'Town'", "town 90"))
+    assert "option 'town 90' focused: True selected: True" in tree or "option 'town 90' selected: True" in tree
+
+
+def test_a_menu_among_marks_says_what_it_holds(browser: OneBrowser, url: str) -> None:
+    async def run() -> str:
+        async with browser.page(f"{url}/towns") as page:
+            seen = await observe(page, "released", "marks")
+            return await act(page, Click(next(iter(seen.nodes))), seen, url)
+
+    said = browser.wait(run())
+    assert said.startswith("This is a menu; type one of its choices: Choose; town 0; ") and said.endswith(
+        "and 70 more."
+    )
 
 
 def test_a_projection_and_its_way_back() -> None:

@@ -14,7 +14,7 @@ from models.processor import load_processor
 from models.registry import family, family_of
 from tests.rehearsal.checkpoints import SHAPES
 from tests.rehearsal.processors import write_processor
-from training.data.flops import language_flops
+from training.batches.flops import language_flops
 
 TFLOPS, TB_PER_S = 790.0, 3.0
 SCREENSHOT = (768, 1024)
@@ -95,7 +95,7 @@ def _folder_of(hf: Any) -> Path:
 
 
 def table() -> list[tuple[str, Floor]]:
-    """What docs/howto/gpu.md shows."""
+    """What docs/results/gpu_proof.md shows."""
     return [
         ("training, qwen3-vl-4b, 36 layers, 8 x 4096, tower learns", training("qwen3-vl-4b", 36, 8, 4096, True)),
         ("training, qwen3-vl-8b, 16 layers, 8 x 4096, tower frozen", training("qwen3-vl-8b", 16, 8, 4096, False)),

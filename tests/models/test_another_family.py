@@ -29,7 +29,7 @@ from tests.server.helpers import observation, png, screenshot
 from tests.training.conftest import train
 from tests.training.test_train_llava import SAMPLES, STEPS, PlainLoop
 from toolkits.model_checkpoints_convertor.convert import Config, main
-from training.data.collate import Collator, Place, TokenizedSample
+from training.batches.collate import Collator, Place, TokenizedSample
 from training.layout import Layout
 from training.memory.per_gpu import count_parameters
 

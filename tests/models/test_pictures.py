@@ -21,7 +21,7 @@ from server.engine.model.vision_language_model import LoadOptions, VisionLanguag
 from server.engine.model.wire_images import from_data_urls, from_predict
 from tests.models.drawn_pictures import drawn
 from tests.tiny.families import SEEING
-from training.data.tokenize_sample import tokenize
+from training.batches.tokenize_sample import tokenize
 from training.modules.images import encode_share
 
 SETS = int(os.environ.get("PICTURES", "1"))

@@ -22,7 +22,7 @@ from models.processor import describe, load_processor
 from models.registry import family
 from tests.tiny import qwen2_5_vl, qwen3_vl
 from toolkits.model_checkpoints_convertor.convert import Config, main
-from training.data.collate import Collator, Place, TokenizedSample
+from training.batches.collate import Collator, Place, TokenizedSample
 from training.layout import Layout
 from training.loop.vision_meter import VisionMeter
 from training.memory.per_gpu import config_folder, count_parameters

@@ -43,7 +43,7 @@ from tests import tiny
 from tests.conftest import FIXTURES
 from tests.field_files import write_field_files
 from tests.training.conftest import convert, train
-from training.data.tokenize_sample import tokenize
+from training.batches.tokenize_sample import tokenize
 from training.modules.images import encode_share
 
 NUM_STEPS, LAST_N = 3, 3

@@ -1,4 +1,4 @@
-"""Fuzz and soak, short; docs/reference/serving.md has the long ones."""
+"""Fuzz and soak, short; docs/results/serving_endurance.md has the long ones."""
 
 from pathlib import Path
 

@@ -10,7 +10,7 @@ import torch
 from tests.training.own_algorithms.log_ratio import LogRatio
 from training import algorithms
 from training.algorithms.algorithm import Algorithm
-from training.data.columns import SampleColumns
+from training.batches.columns import SampleColumns
 
 BETA, CLIP = 0.5, 0.2
 LOW, HIGH, DUAL, MOST = 0.8, 1.28, 3.0, 5.0

@@ -19,9 +19,9 @@ from models.registry import family  # noqa: E402
 from models.tokens.encoding import ConversationEncoder  # noqa: E402
 from training import layout  # noqa: E402
 from training.algorithms.sft import Sft  # noqa: E402
+from training.batches.collate import MicroBatch  # noqa: E402
+from training.batches.pixel_queue import PixelQueue  # noqa: E402
 from training.config import Config  # noqa: E402
-from training.data.collate import MicroBatch  # noqa: E402
-from training.data.pixel_queue import PixelQueue  # noqa: E402
 from training.modules.batching import IGNORE  # noqa: E402
 from training.train import build_collator, build_cost_model, build_encoder, build_feed  # noqa: E402
 

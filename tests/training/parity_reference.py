@@ -17,9 +17,9 @@ from tests.training import columns_reference
 from tests.training.joined_ranks import joined_gradients, whole_gradients
 from tests.training.rounding import Outcome
 from training.algorithms.algorithm import Algorithm, BatchColumns, PredictedTokens
+from training.batches.collate import TokenizedSample
+from training.batches.columns import SampleColumns
 from training.config import Config
-from training.data.collate import TokenizedSample
-from training.data.columns import SampleColumns
 from training.loop.parallel import Chunks
 from training.samples.pictures import read_picture
 

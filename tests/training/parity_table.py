@@ -3,7 +3,7 @@
     python -m tests.training.parity_table                      # all models in all layouts
     python -m tests.training.parity_table --models llava       # one of them; the other rows stay
 
-Every figure goes to docs/results/parity_bf16.json, the table into docs/reference/models.md. `rounding.py` says what is
+Every figure goes to docs/results/parity_bf16.json, the table into docs/results/parity.md. `rounding.py` says what is
 compared.
 """
 
@@ -20,7 +20,7 @@ from tests.training import rounding
 from tests.training.rounding import Errors, TensorError
 from tests.training.test_parity import FP32, MAKERS, fits, measure
 
-FIGURES, PAGE = ROOT / "docs" / "results" / "parity_bf16.json", ROOT / "docs" / "reference" / "models.md"
+FIGURES, PAGE = ROOT / "docs" / "results" / "parity_bf16.json", ROOT / "docs" / "results" / "parity.md"
 BEGIN, END = "<!-- python -m tests.training.parity_table -->\n", "<!-- end -->\n"
 _GROUPS = ("loss", "logits", "gradients")
 _SIZES = {"large": rounding.FACTOR, "small": rounding.SMALL_FACTOR}

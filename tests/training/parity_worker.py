@@ -46,10 +46,10 @@ from tests.training.rounding import Outcome, measure  # noqa: E402
 from training import layout  # noqa: E402
 from training.algorithms.algorithm import Algorithm  # noqa: E402
 from training.algorithms.sft import Sft  # noqa: E402
+from training.batches.collate import MicroBatch  # noqa: E402
+from training.batches.columns import SampleColumns  # noqa: E402
 from training.checkpoints import checkpoint  # noqa: E402
 from training.config import Config  # noqa: E402
-from training.data.collate import MicroBatch  # noqa: E402
-from training.data.columns import SampleColumns  # noqa: E402
 from training.loop.metrics import mean_loss  # noqa: E402
 from training.loop.objective import Objective  # noqa: E402
 from training.loop.optimization import build_optimizer  # noqa: E402

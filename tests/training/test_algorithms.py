@@ -15,7 +15,7 @@ from training.algorithm_names import NAMES
 from training.algorithms.algorithm import BatchColumns, PredictedTokens
 from training.algorithms.sft import Sft
 from training.algorithms.weighted_sft import WeightedSft
-from training.data.columns import ColumnJoin
+from training.batches.columns import ColumnJoin
 
 LEARN = torch.tensor([False, False, True, True, True])
 

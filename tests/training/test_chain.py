@@ -24,10 +24,10 @@ from tests.tiny import qwen3_vl
 from tests.training.conftest import train
 from toolkits.model_checkpoints_convertor.convert import Config, main
 from training.algorithms.algorithm import Algorithm, Needs, Number
-from training.data.collate import Collator, Place, TokenizedSample
-from training.data.columns import ColumnJoin
-from training.data.cost import CostModel
-from training.data.dataset import tokenize_share
+from training.batches.collate import Collator, Place, TokenizedSample
+from training.batches.columns import ColumnJoin
+from training.batches.cost import CostModel
+from training.batches.dataset import tokenize_share
 from training.samples.stored_sample import StoredSample
 
 STEPS = 4

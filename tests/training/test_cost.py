@@ -11,8 +11,8 @@ from models.registry import family
 from models.tokens.encoding import ConversationEncoder
 from tests import tiny
 from tests.tiny import qwen3_vl
-from training.data.cost import CostModel
-from training.data.flops import language_flops
+from training.batches.cost import CostModel
+from training.batches.flops import language_flops
 from training.memory.per_gpu import config_folder
 from training.samples.pictures import read_picture
 from training.samples.stored_sample import StoredSample

@@ -24,9 +24,9 @@ from tests.training.script import Run, metrics
 from tests.training.test_grpo_run import plain_tries
 from toolkits.model_checkpoints_convertor.sources import TorchDistSource
 from training import algorithms
+from training.batches.columns import ColumnJoin
 from training.critics.make_columns import MakeColumnsConfig
 from training.critics.make_columns import main as make_columns
-from training.data.columns import ColumnJoin
 
 OPTIONS = {"algorithm": "critic", "global_batch_size": 8, "lr": 1e-3, "lr_warmup_iters": 0, "lr_schedule": "constant"}
 LAYOUTS = ({"tp": 2, "packing": "false", "batch_size": 2}, {"pp": 2}, {"cp": 2}, {"dp": 2})

@@ -15,13 +15,13 @@ from models.registry import family
 from models.tokens.encoding import ConversationEncoder
 from tests import tiny
 from training.algorithms.sft import Sft
+from training.batches.collate import Collator, MicroBatch, OptimizerStep, Place
+from training.batches.columns import ColumnJoin
+from training.batches.cost import CostModel
+from training.batches.dataset import ShareEncoder, build_loader
+from training.batches.feed import Feed, Replica
+from training.batches.pixel_queue import PixelQueue
 from training.checkpoints.loader_state import from_plain, to_plain
-from training.data.collate import Collator, MicroBatch, OptimizerStep, Place
-from training.data.columns import ColumnJoin
-from training.data.cost import CostModel
-from training.data.dataset import ShareEncoder, build_loader
-from training.data.feed import Feed, Replica
-from training.data.pixel_queue import PixelQueue
 from training.modules.batching import IGNORE
 
 GLOBAL_BATCH = 6

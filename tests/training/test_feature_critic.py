@@ -23,11 +23,11 @@ from tests.training.rewarded import trajectory
 from tests.training.test_make_columns import tries
 from training import algorithms
 from training.algorithms.digiq import q_targets
+from training.batches.columns import ColumnJoin
 from training.critics.feature_critic import FEATURES, FeatureCriticConfig, main, transitions
 from training.critics.feature_networks import FeatureCritic
 from training.critics.make_columns import MakeColumnsConfig
 from training.critics.make_columns import main as make_columns
-from training.data.columns import ColumnJoin
 from training.samples.stored_sample import read_in_order
 
 WIDTH = 4

@@ -15,9 +15,9 @@ from models.tokens.encoding import ConversationEncoder
 from tests import tiny
 from tests.training.conftest import train
 from tests.training.test_score import reference
+from training.batches.tokenize_sample import tokenize
 from training.config import Config
 from training.critics.make_columns import MakeColumnsConfig, main
-from training.data.tokenize_sample import tokenize
 from training.launch.launch import check
 
 LENGTHS = {("A", 0): 1, ("A", 1): 3, ("B", 0): 2, ("B", 1): 2}

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from models.registry import family
 from tests.conftest import ROOT
+from training.batches.pixel_queue import PIXEL_BYTES
 from training.config import Config
-from training.data.pixel_queue import PIXEL_BYTES
 from training.memory.loader_memory import loader_memory
 
 SHAPE = ROOT / "training" / "memory" / "shapes" / "idefics2-8b"

@@ -23,8 +23,8 @@ from toolkits import inspect_columns
 from training import algorithms
 from training.algorithms.algorithm import Needs, Number
 from training.algorithms.sft import Sft
+from training.batches.columns import ColumnJoin
 from training.critics.make_columns import MakeColumnsConfig, main, monte_carlo_values
-from training.data.columns import ColumnJoin
 from training.samples.experience import read_experience
 
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from training.data.packing import batch_by_length, deal_out, pack_rows
+from training.batches.packing import batch_by_length, deal_out, pack_rows
 
 
 @pytest.mark.parametrize("multiple", [1, 2, 4])

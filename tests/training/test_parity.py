@@ -1,7 +1,7 @@
 """Every layout of every model computes what Hugging Face computes, on the same weights: real torchrun, real gloo.
 
 In fp32 nearly to the bit; in bf16 each tensor at most two or three times as far from fp32 as Hugging Face's own bf16
-(`rounding.py`; `parity_table.py` writes the errors into docs/reference/models.md).
+(`rounding.py`; `parity_table.py` writes the errors into docs/results/parity.md).
 Each algorithm's loss in all layouts: `bash tests/run.sh --slow tests/training/test_parity.py -k every_loss`.
 All models in all layouts, in both: `bash tests/run.sh --slow tests/training/test_parity.py`; four random sizes of each
 newer family alone: `bash tests/run.sh --slow tests/training/test_parity.py -k random_sizes`.

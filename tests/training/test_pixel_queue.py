@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from common.errors import UserError
-from training.data.pixel_queue import LazyImages, PixelQueue
+from training.batches.pixel_queue import LazyImages, PixelQueue
 from training.modules.batching import Images
 
 UNIT = 3 * 100 * 100 * 4

@@ -16,8 +16,8 @@ from models.tokens.sampled import SampledReply
 from tests import tiny
 from training.algorithms.grpo import Grpo
 from training.algorithms.sft import Sft
-from training.data.columns import ColumnJoin
-from training.data.tokenize_sample import tokenize
+from training.batches.columns import ColumnJoin
+from training.batches.tokenize_sample import tokenize
 from training.launch.survey import Reading, check_samples
 
 SAMPLE = tiny.sample(7, num_steps=3)

@@ -18,10 +18,10 @@ from models.idefics2.images import ImageEncoder
 from models.tokens.encoding import ConversationEncoder
 from tests import tiny
 from tests.conftest import ROOT
+from training.batches.tokenize_sample import tokenize
 from training.config import Config
 from training.critics.score import main
 from training.critics.score_config import ScoreConfig
-from training.data.tokenize_sample import tokenize
 from training.launch import launch
 from training.samples.stored_sample import read_in_order
 

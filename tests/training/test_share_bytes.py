@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from training.data.collate import Share, TokenizedSample
-from training.data.columns import SampleColumns
-from training.data.share_bytes import from_bytes, to_bytes
+from training.batches.collate import Share, TokenizedSample
+from training.batches.columns import SampleColumns
+from training.batches.share_bytes import from_bytes, to_bytes
 from training.samples.pictures import FilePart, Picture
 
 

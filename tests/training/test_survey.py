@@ -18,8 +18,8 @@ from tests.training.test_dataset import Reader, place
 from toolkits.shards.energon_index import write_energon_index
 from training.algorithms.algorithm import Needs, Number
 from training.algorithms.weighted_sft import WeightedSft
+from training.batches.columns import ColumnJoin
 from training.checkpoints.loader_state import from_plain, to_plain
-from training.data.columns import ColumnJoin
 from training.launch import survey
 from training.launch.survey import Reading, check_samples
 from training.samples.left_out import LeftOut

@@ -20,9 +20,9 @@ from tests.training import test_critic, test_grpo_run
 from tests.training.conftest import convert, train
 from tests.training.test_score import score
 from toolkits.model_checkpoints_convertor.torch_dist_weights import TorchDistReader
+from training.batches.tokenize_sample import tokenize
 from training.critics.make_columns import MakeColumnsConfig
 from training.critics.make_columns import main as make_columns
-from training.data.tokenize_sample import tokenize
 from training.samples.stored_sample import read_in_order
 
 KINDS = {"llama": {}, "glm": {"head_dim": 32}}

@@ -27,9 +27,9 @@ from data.checkpoint_folder import find_weights
 from models.weight_table import VALUE_HEADS
 from training import layout
 from training.algorithms.critic import Critic
+from training.batches.collate import TokenizedSample
+from training.batches.columns import SampleColumns
 from training.checkpoints import checkpoint
-from training.data.collate import TokenizedSample
-from training.data.columns import SampleColumns
 from training.loop.optimization import build_optimizer
 from training.loop.parallel import build_model, unwrap
 

@@ -27,10 +27,10 @@ from common.full_disk import is_full, why_full
 from data.adapter_record import AdapterRecord, read_adapter_record, write_adapter_record
 from data.checkpoint_folder import IDENTITY_FILE, find_weights, iteration_name, read_tracker, write_tracker
 from models.weight_table import VALUE_HEADS, value_heads_in
+from training.batches.feed import Feed
 from training.checkpoints import async_save, torch_adam
 from training.checkpoints.loader_state import from_plain, to_plain
 from training.checkpoints.state_file import read_state
-from training.data.feed import Feed
 from training.layout import Layout
 from training.loop.distributed_state import METADATA
 from training.loop.optimization import Guard

@@ -9,7 +9,7 @@ from typing import Literal
 from common import cli
 from common.errors import UserError
 from training import algorithms
-from training.data.columns import BEHAVIOR
+from training.batches.columns import BEHAVIOR
 
 OF_CRITICS = {"q_1", "q_2", "value_1", "value_2", "instruction_value"}
 

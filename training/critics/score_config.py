@@ -12,8 +12,8 @@ from data.adapter_record import read_adapter_record
 from data.checkpoint_folder import critic_of, find_weights, fingerprint
 from models.tokens.encoding import Reads
 from training import algorithms
+from training.batches.columns import BEHAVIOR
 from training.config import Config
-from training.data.columns import BEHAVIOR
 from training.options import ModelOptions
 from training.samples.left_out import LeftOut
 

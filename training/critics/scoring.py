@@ -20,11 +20,11 @@ from models.registry import family
 from models.tokens.encoding import ConversationEncoder
 from models.weight_table import value_heads_in
 from training import layout
+from training.batches.collate import Collator, MicroBatch, Share, TokenizedSample
+from training.batches.dataset import in_batches, tokenize_share
+from training.batches.feed import Replica
 from training.checkpoints import checkpoint
 from training.critics.score_config import ScoreConfig
-from training.data.collate import Collator, MicroBatch, Share, TokenizedSample
-from training.data.dataset import in_batches, tokenize_share
-from training.data.feed import Replica
 from training.loop.step import forward_only
 from training.modules import torch_dist
 from training.modules.batching import IGNORE

@@ -16,8 +16,8 @@ from data.shard import read_manifest
 from models.family import Family
 from models.language import sliding_window
 from models.registry import family
+from training.batches.columns import ColumnJoin
 from training.config import Config, script_of
-from training.data.columns import ColumnJoin
 from training.launch import torchrun
 from training.launch.devices import Ranks, plan_ranks
 from training.launch.survey import Reading, check_samples

@@ -25,8 +25,8 @@ from models.registry import family
 from models.text import escape
 from models.tokens.encoding import ConversationEncoder, Reads
 from models.tokens.sampled import SampledReply
-from training.data.columns import ColumnJoin
-from training.data.tokenize_sample import tokenize
+from training.batches.columns import ColumnJoin
+from training.batches.tokenize_sample import tokenize
 from training.samples.left_out import BadSample, LeftOut
 from training.samples.pictures import FilePart, broken
 from training.samples.stored_sample import StoredSample, samples_of
@@ -83,9 +83,9 @@ def check_samples(folder: Path, reading: Reading, skip: int = 0) -> LeftOut:
 
     Raises:
         UserError: more than `skip` samples cannot be trained on: `<image>` marks and images differ in number, or are
-            more than `image_num`, or any where the model reads none; whatever `training.data.tokenize_sample` refuses;
-            a column is missing, or was made for another sample; log-probabilities are wanted, but the sample's are of
-            other tokens, or of a prompt that does not hold in `seq_len` as the policy read it.
+            more than `image_num`, or any where the model reads none; whatever `tokenize_sample` refuses; a column is
+            missing, or was made for another sample; log-probabilities are wanted, but the sample's are of other tokens,
+            or of a prompt that does not hold in `seq_len` as the policy read it.
     """
     path = folder / ".survey" / f"{reading.key(folder)}.json"
     found = _noted(path) or _look(folder, reading, path)

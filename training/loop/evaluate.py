@@ -12,12 +12,12 @@ import torch
 
 from data.shard import read_manifest
 from training.algorithms.sft import Sft
+from training.batches.collate import Collator, MicroBatch, Share
+from training.batches.columns import ColumnJoin
+from training.batches.cost import CostModel
+from training.batches.dataset import in_batches, tokenize_share
+from training.batches.feed import Replica
 from training.config import Config
-from training.data.collate import Collator, MicroBatch, Share
-from training.data.columns import ColumnJoin
-from training.data.cost import CostModel
-from training.data.dataset import in_batches, tokenize_share
-from training.data.feed import Replica
 from training.loop.metrics import mean_loss
 from training.loop.objective import Objective
 from training.loop.parallel import Chunks

@@ -20,9 +20,9 @@ from megatron.core import parallel_state
 from torch.utils.tensorboard import SummaryWriter
 
 from common.progress import Reporter
+from training.batches.collate import MicroBatch, OptimizerStep
+from training.batches.flops import language_flops, peak_flops
 from training.config import Config
-from training.data.collate import MicroBatch, OptimizerStep
-from training.data.flops import language_flops, peak_flops
 from training.loop.clock import Clock
 from training.loop.step import sum_over_replicas
 from training.modules.batching import IGNORE

@@ -7,7 +7,7 @@ import torch
 from megatron.core import parallel_state
 
 from training.algorithms.algorithm import Algorithm, BatchColumns, PredictedTokens
-from training.data.collate import MicroBatch
+from training.batches.collate import MicroBatch
 from training.modules.batching import IGNORE
 from training.modules.collectives import AllGather
 from training.modules.context_parallel import local_positions

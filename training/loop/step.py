@@ -10,7 +10,7 @@ from megatron.core.pipeline_parallel import get_forward_backward_func
 from megatron.core.utils import get_attr_wrapped_model
 
 from training import layout
-from training.data.collate import MicroBatch
+from training.batches.collate import MicroBatch
 from training.loop.objective import Objective
 from training.loop.parallel import Chunks
 from training.modules.batching import NO_IMAGES

@@ -4,8 +4,8 @@ import dataclasses
 from typing import Any
 
 from models.registry import family_of
+from training.batches.pixel_queue import PIXEL_BYTES
 from training.config import Config
-from training.data.pixel_queue import PIXEL_BYTES
 from training.memory.activations import largest_share
 
 _BYTES_PER_TOKEN = 9  # an int64 id and its place in the loss mask

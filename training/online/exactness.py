@@ -11,8 +11,8 @@ from collections.abc import Callable
 import torch
 
 from common.errors import UserError
+from training.batches.collate import Collator, Share
 from training.critics.scoring import by_sample, holds_the_scores
-from training.data.collate import Collator, Share
 from training.loop.parallel import Chunks
 from training.loop.step import forward_only
 from training.online.group import known_logprobs

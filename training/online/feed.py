@@ -9,10 +9,10 @@ from typing import Any
 
 from torch import distributed
 
-from training.data.collate import Collator, OptimizerStep, Share, TokenizedSample
-from training.data.feed import PATIENCE, Replica
-from training.data.packing import deal_out
-from training.data.share_bytes import from_bytes, to_bytes
+from training.batches.collate import Collator, OptimizerStep, Share, TokenizedSample
+from training.batches.feed import PATIENCE, Replica
+from training.batches.packing import deal_out
+from training.batches.share_bytes import from_bytes, to_bytes
 from training.online.config import OnlineConfig
 from training.online.fates import Fates
 from training.online.group import DroppedGroupError, GroupReader, LearnableGroup, known_logprobs

@@ -16,9 +16,9 @@ from data.turn_samples import image_name, samples_of
 from models.tokens.encoding import ConversationEncoder
 from models.tokens.sampled import SampledReply
 from training.algorithms.algorithm import Algorithm
-from training.data.collate import TokenizedSample
-from training.data.columns import ColumnJoin
-from training.data.tokenize_sample import tokenize
+from training.batches.collate import TokenizedSample
+from training.batches.columns import ColumnJoin
+from training.batches.tokenize_sample import tokenize
 from training.samples.experience import RewardedTrajectory, as_trajectory
 from training.samples.pictures import FilePart
 

@@ -14,8 +14,8 @@ from models.family import Family
 from models.processor import load_processor
 from models.registry import family
 from training import layout
+from training.batches.pixel_queue import PixelQueue
 from training.checkpoints import checkpoint
-from training.data.pixel_queue import PixelQueue
 from training.loop.clock import Clock
 from training.loop.metrics import StepMetrics
 from training.loop.optimization import Guard, build_optimizer, build_scheduler

@@ -19,14 +19,14 @@ from data.action import (
     Wait,
 )
 from data.point_action import AnyAction, PointAction
-from environments.browser.acting.aim import TRIES, Aim, GoneError, aim, disarm, drag, press
+from environments.browser.acting.aim import TRIES, Aim, GoneError, aim, disarm, drag, failure, press
 from environments.browser.acting.at_points import act_at
 from environments.browser.acting.effects import where_it_leads
 from environments.browser.acting.fill import FOCUS_QUIET_S, enter, focus, write
 from environments.browser.acting.find_again import find_again
 from environments.browser.acting.history import go_back
 from environments.browser.acting.scrolling import scroll
-from environments.browser.acting.widgets import choose, choose_another, give_file, list_files, slide
+from environments.browser.acting.widgets import choose, choose_another, give_file, list_files, offer, slide
 from environments.browser.chromium.cdp import RefusedError
 from environments.browser.observation.tree import AXNode
 from environments.browser.page.page import Page
@@ -97,7 +97,9 @@ async def _carry_out(action: Action, page: Page, scene: Scene) -> str:
 @_carry_out.register
 async def _(action: Click, page: Page, scene: Scene) -> str:
     node, aimed = await _aim(page, scene, action.label)
-    if aimed.tag == "select" and not aimed.listbox:  # its menu is drawn outside the page; the options are in the tree
+    if aimed.tag == "select" and not aimed.listbox and "mark" in node:  # its menu is drawn outside the page
+        return f"This {await offer(page, node)}"
+    if aimed.tag == "select" and not aimed.listbox:
         return "The options of this menu are listed below it: click one, or type its text into the menu."
     if aimed.tag == "option" and not aimed.listbox:
         return await choose(page, node, None)
@@ -191,4 +193,6 @@ async def _aim(page: Page, scene: Scene, label: int) -> tuple[AXNode, Aim]:
             shown = ""
         node = again
     await disarm(page)
+    if shown and not page.closed:
+        raise failure(f'The element reads "{shown}" by now; nothing was done.')
     raise GoneError

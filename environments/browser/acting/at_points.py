@@ -16,7 +16,7 @@ from environments.browser.acting.effects import where_it_leads
 from environments.browser.acting.fill import FOCUS_QUIET_S, enter, focus, write
 from environments.browser.acting.keyboard import chord
 from environments.browser.acting.pointer import click, drag, hover, wheel
-from environments.browser.acting.widgets import choose, give_file, list_files, tell_chosen
+from environments.browser.acting.widgets import choose, give_file, list_files, tell_chosen, told_choices
 from environments.browser.chromium.cdp import Params
 from environments.browser.observation.frame_place import place_of
 from environments.browser.page.frames import Frame
@@ -25,7 +25,6 @@ from environments.browser.page.settle import settle
 from environments.browser.scripts import script
 from environments.faults import PageError
 
-MAX_CHOICES = 30
 _POINTED, _FOCUSED = -2, -3  # where `at_point.js` and `focused.js` keep what they found
 
 
@@ -79,8 +78,7 @@ async def _press(page: Page, node: Params, action: ClickAt) -> str:
 def _outside(found: Params, upload_dir: Path | None) -> str:
     """What to say of an element that would open something outside of the page, "" of others."""
     if (choices := found["choices"]) is not None:
-        more = f" and {len(choices) - MAX_CHOICES} more" if len(choices) > MAX_CHOICES else ""
-        return f"is a menu; type one of its choices: {'; '.join(choices[:MAX_CHOICES])}{more}."
+        return told_choices(choices)
     if found["type"] == "file":
         return f"takes a file. {list_files(upload_dir)}"
     if found["type"] == "color":

@@ -14,6 +14,7 @@ from environments.browser.chromium.cdp import Params
 from environments.browser.page.page import Page
 from environments.browser.scripts import script
 
+MAX_CHOICES = 30
 MAX_ARROWS = 200  # presses that move a slider; a longer way is dragged
 
 
@@ -22,6 +23,17 @@ async def choose(page: Page, node: Params, text: str | None) -> str:
     if (chosen := await page.run_on(node, script("choose.js"), text)) is None:
         raise ActionError(CANNOT_EXECUTE, "The menu has no such option." if text else "The option is disabled.")
     return _told(chosen) if len(chosen) != 1 else ""
+
+
+async def offer(page: Page, node: Params) -> str:
+    """What a menu holds that opens outside of the page."""
+    return told_choices(await page.run_on(node, script("choices.js")))
+
+
+def told_choices(choices: Sequence[str]) -> str:
+    """For a sentence."""
+    more = f" and {len(choices) - MAX_CHOICES} more" if len(choices) > MAX_CHOICES else ""
+    return f"is a menu; type one of its choices: {'; '.join(choices[:MAX_CHOICES])}{more}."
 
 
 async def choose_another(page: Page, node: Params, aimed: Aim) -> str:

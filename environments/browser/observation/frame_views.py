@@ -22,6 +22,7 @@ MAX_TEXT = 100_000  # characters of one text: its time grows with the square of 
 MAX_DATA = 2_000_000  # characters of data: addresses
 MAX_STAND_INS = 300
 
+_LET_THROUGH = "function () { elcano.reveal(this); return elcano.shownOf(this); }"
 _SHOWS_FRAMES = """(points) =>
   points.map(([x, y]) => ["IFRAME", "FRAME", "OBJECT", "EMBED"].includes(elcano.topmost(x, y)?.tagName))"""
 
@@ -39,6 +40,8 @@ class FrameView:
         is_huge: whether it is too large to be asked for whole.
         url: of its document.
         stand_ins: what `survey.js` says of elements that are seen where something else has its box.
+        let_through: the part of the window that the areas around its `<iframe>` show it in, None for all: they may be
+            scrolled, so what they cut off is listed as in any list that scrolls.
     """
 
     frame: Frame
@@ -50,6 +53,7 @@ class FrameView:
     is_huge: bool = False
     url: str = ""
     stand_ins: Sequence[dict[str, Any]] = ()
+    let_through: Box | None = None
 
     @classmethod
     def of_window(cls, width: float, height: float, frame_id: str = "", session_id: str = "") -> "FrameView":
@@ -61,10 +65,16 @@ class FrameView:
         """Where a box of the frame, in pixels of its layout, is drawn in the window, and what is seen of it there."""
         if not self.owner:
             return box, overlap(box, self.shown)
-        return self.projection.box(box), self._seen(box)
+        return self.projection.box(box), self._seen(box, self.shown)
 
-    def _seen(self, box: Box) -> Box:
-        seen = clip(self.projection.corners(overlap(box, self.inside)), self.shown)
+    def pressable(self, box: Box) -> Box:
+        """What of a box of the frame a press in the window may reach; without area where that is nothing."""
+        if not self.owner:
+            return overlap(box, self.shown)
+        return self._seen(box, self.shown if self.let_through is None else overlap(self.shown, self.let_through))
+
+    def _seen(self, box: Box, area: Box) -> Box:
+        seen = clip(self.projection.corners(overlap(box, self.inside)), area)
         return bounds(seen) if seen else (0.0, 0.0, 0.0, 0.0)
 
 
@@ -78,11 +88,14 @@ async def find_views(page: Page) -> list[FrameView]:
         parent = views.get(frame.parent_id)
         if answer is None or parent is None:
             continue
-        owner, quad, survey = answer
-        quad = [value * parent.zoom for value in quad]  # they are told in the CSS pixels of the document around
+        (owner, quad, let_through), survey = answer
+        # They are told in the CSS pixels of the document around.
+        quad, let_through = ([value * parent.zoom for value in values] for values in (quad, let_through))
+        area = parent.projection.box(let_through)
+        area = overlap(area, parent.let_through) if parent.let_through else area
         view = _view(frame, owner, quad, survey, survey.ratio / found.ratio, _root(views, parent), parent)
         if view is not None:
-            views[frame.id] = view
+            views[frame.id] = dataclasses.replace(view, let_through=area)
     return list(views.values())
 
 
@@ -131,23 +144,25 @@ async def _survey(page: Page, frame: Frame, timeout_s: float) -> _Survey:
     return _Survey(*await page.run(script("survey.js"), MAX_STAND_INS, timeout_s=timeout_s, frame=frame))
 
 
-async def _ask(page: Page, frame: Frame) -> tuple[int, list[float], _Survey] | None:
-    """Its `<iframe>`, where that shows it in the process's own viewport, and how much it is; None for a frame that is
-    not drawn, went away or hangs."""
+async def _ask(page: Page, frame: Frame) -> tuple[tuple[int, list[float], list[float]], _Survey] | None:
+    """What `_owner` says of its `<iframe>`, and how much it is; None of one that is not drawn, went away or hangs."""
     with contextlib.suppress(RefusedError, BrowserError):
-        (owner, quad), survey = await asyncio.gather(_quad(page, frame), _survey(page, frame, FRAME_TIMEOUT_S))
-        return owner, quad, survey
+        return await asyncio.gather(_owner(page, frame), _survey(page, frame, FRAME_TIMEOUT_S))
     return None
 
 
-async def _quad(page: Page, frame: Frame) -> tuple[int, list[float]]:
+async def _owner(page: Page, frame: Frame) -> tuple[int, list[float], list[float]]:
+    """Its `<iframe>`, where that shows it in the process's own viewport, and its box as far as it is not cut off."""
     parent = page.frames.get(frame.parent_id) or page.frames.main
     owner = page.frames.owners.get(frame.id)
     if owner is None:
         found = await page.send("DOM.getFrameOwner", {"frameId": frame.id}, FRAME_TIMEOUT_S, parent)
         owner = page.frames.owners[frame.id] = found["backendNodeId"]
-    box = await page.send("DOM.getBoxModel", {"backendNodeId": owner}, FRAME_TIMEOUT_S, parent)
-    return owner, box["model"]["content"]
+    box, let_through = await asyncio.gather(
+        page.send("DOM.getBoxModel", {"backendNodeId": owner}, FRAME_TIMEOUT_S, parent),
+        page.run_on({"backendDOMNodeId": owner, "frameId": parent.id}, _LET_THROUGH),
+    )
+    return owner, box["model"]["content"], let_through
 
 
 def _root(views: dict[str, FrameView], view: FrameView) -> FrameView:

@@ -16,6 +16,7 @@ from environments.browser.observation.frame_views import FrameView
 from environments.browser.observation.tree import AXNode
 
 MAX_TEXT = 200  # longer ones are containers, and left out of the list
+MIN_SIDE = 1.5  # pixels of a box in the window: less cannot be pointed at
 TEXT_TYPES = {"text", "search", "password", "email", "tel"}
 BLACK = (0, 0, 0)
 _DASH, _GAP, _WIDTH = 6, 4, 2
@@ -47,6 +48,7 @@ def number(found: Sequence[Found], covered: Set[tuple[str, int]] = frozenset()) 
                 "mark": index,
                 "role": {"value": mark["tag"]},
                 "name": {"value": mark["label"] or mark["text"]},
+                "row": mark.get("row", ""),
                 "union_bound": [left, top, right - left, bottom - top],
                 "boxes": boxes,
                 **({"frameId": part.view.frame.id} if part.view.owner else {}),
@@ -94,8 +96,8 @@ def _describe(label: int, mark: dict[str, Any]) -> str:
 def _move(box: Sequence[float], view: FrameView) -> list[float] | None:
     """A box of a frame, in its CSS pixels, in the viewport, as far as it is shown there."""
     left, top, right, bottom = (value * view.zoom for value in box)
-    _, (left, top, width, height) = view.place((left, top, right - left, bottom - top))
-    return [left, top, left + width, top + height] if width and height else None
+    left, top, width, height = view.pressable((left, top, right - left, bottom - top))
+    return [left, top, left + width, top + height] if min(width, height) >= MIN_SIDE else None
 
 
 def _color(label: int) -> tuple[int, int, int]:

@@ -60,7 +60,12 @@ async def _tree(page: Page, views: Sequence[FrameView], visibility: Visibility) 
     documents: dict[str, Document] = {}
     for nodes, region in read:
         view = region.view
-        await place_stand_ins(page, view, nodes, region.boxes)
+        try:
+            await place_stand_ins(page, view, nodes, region.boxes)
+        except RefusedError:  # a frame that went away meanwhile shows nothing
+            if not view.owner:
+                raise
+            continue
         documents[view.frame.id] = Document(nodes, region)
         if view.owner and view.frame.parent_id in documents:
             documents[view.frame.parent_id].frames[view.owner] = documents[view.frame.id]

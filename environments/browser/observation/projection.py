@@ -72,6 +72,16 @@ def bounds(points: Sequence[Point]) -> Box:
     return min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys)
 
 
+def center(box: Box) -> Point:
+    """Its middle."""
+    return box[0] + box[2] / 2, box[1] + box[3] / 2
+
+
+def contains(box: Box, at: Point) -> bool:
+    """Whether a point lies in a box."""
+    return box[0] <= at[0] <= box[0] + box[2] and box[1] <= at[1] <= box[1] + box[3]
+
+
 def around(boxes: Sequence[Box]) -> Box | None:
     """The smallest box around boxes; None around nothing."""
     corners = [point for x, y, width, height in boxes for point in ((x, y), (x + width, y + height))]

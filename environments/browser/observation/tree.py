@@ -17,7 +17,7 @@ from common.cut_text import cut_middle
 from data.observation import Visibility
 from environments.browser.observation.frame_views import FrameView
 from environments.browser.observation.layout import Region
-from environments.browser.observation.projection import Box, around
+from environments.browser.observation.projection import Box, around, center, contains
 
 AXNode = dict[str, Any]
 _NOWHERE: Box = (0.0, 0.0, 0.0, 0.0)
@@ -110,6 +110,7 @@ def build_tree(document: Document, visibility: Visibility) -> tuple[str, dict[in
 def _visit(main: Document, visibility: Visibility) -> Iterator[tuple[FrameView, AXNode, int, Box]]:
     """Printed nodes in order: frame, node, depth and box in the window."""
     stack = [_Visit(main, main.by_id(), main.nodes[0], 0, "root", None)]
+    dropped: set[int] = set()  # backend node ids of options
     while stack:
         document, by_id, node, depth, name_above, control_box = stack.pop()
         backend_id, region = node.get("backendDOMNodeId", 0), document.region
@@ -121,8 +122,10 @@ def _visit(main: Document, visibility: Visibility) -> Iterator[tuple[FrameView, 
             whole, seen = ((0.0, 0.0, 10.0, 10.0),) * 2 if document is main else (shown, shown)
         else:
             whole, seen = region.view.place(box) if box else (_NOWHERE, _NOWHERE)
+        if backend_id in region.controls and (more := _superfluous(by_id, node)):
+            node, dropped = with_more_options(node, len(more)), dropped | more
         if _is_visible(whole, seen, visibility) and _is_worth_a_line(node, name_above):
-            yield region.view, node, depth, whole
+            yield region.view, node, depth, _to_press(region.view, box, whole)
             depth, name_above = depth + 1, _text(node, "name")
         if backend_id in region.controls:
             control_box = box
@@ -130,9 +133,14 @@ def _visit(main: Document, visibility: Visibility) -> Iterator[tuple[FrameView, 
             stack.append(_Visit(inner, inner.by_id(), inner.nodes[0], depth, name_above, None))
             continue
         children = [by_id[child] for child in node.get("childIds", []) if child in by_id]
-        if _text(node, "role") == "MenuListPopup":
-            children = _shorten(children)
+        children = [child for child in children if child.get("backendDOMNodeId", 0) not in dropped]
         stack.extend(_Visit(document, by_id, child, depth, name_above, control_box) for child in reversed(children))
+
+
+def _to_press(view: FrameView, box: Box | None, whole: Box) -> Box:
+    """Of a box whose center the window does not show the part that it does, if any."""
+    part = view.pressable(box) if box else _NOWHERE
+    return part if part[2] and part[3] and not contains(part, center(whole)) else whole
 
 
 def _box_inside(document: Document, by_id: dict[str, AXNode], node: AXNode) -> Box | None:
@@ -176,9 +184,24 @@ def _describe(node: AXNode, longest: int) -> str:
     return " ".join(words)
 
 
-def _shorten(options: list[AXNode]) -> list[AXNode]:
-    """The first options of a `<select>`, and the chosen one wherever it stands."""
-    return options[:MAX_OPTIONS] + [option for option in options[MAX_OPTIONS:] if _is_selected(option)]
+def _superfluous(by_id: dict[str, AXNode], select: AXNode) -> set[int]:
+    """Of a menu that opens all options but the first, in groups or not, and the chosen one wherever it stands."""
+    popups = [by_id[child] for child in select.get("childIds", []) if child in by_id]
+    waiting = [node for node in popups if _text(node, "role") == "MenuListPopup"]
+    options = []
+    while waiting:
+        node = waiting.pop()
+        if _text(node, "role") == "option":
+            options.append(node)
+        else:
+            waiting += [by_id[child] for child in reversed(node.get("childIds", [])) if child in by_id]
+    return {option["backendDOMNodeId"] for option in options[MAX_OPTIONS:] if not _is_selected(option)}
+
+
+def with_more_options(select: AXNode, number: int) -> AXNode:
+    """The node of a `<select>` that says how many options are not listed below it."""
+    more = {"name": "more options", "value": {"value": number}}
+    return {**select, "properties": [*select.get("properties", []), more]}
 
 
 def _is_selected(option: AXNode) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from common.cut_text import left_out
 from environments.browser.observation.frame_views import FrameView
 from environments.browser.observation.layout import Region
-from environments.browser.observation.tree import MAX_OPTIONS, AXNode
+from environments.browser.observation.tree import MAX_OPTIONS, AXNode, with_more_options
 from environments.browser.page.page import Page
 from environments.browser.scripts import script
 
@@ -31,7 +31,8 @@ async def read_viewport(page: Page, view: FrameView) -> tuple[list[AXNode], Regi
     named = {index: answer["nodes"][0] for index, answer in zip(asked, answers, strict=True)}
     nodes: list[AXNode] = []
     for index, entry in enumerate(entries):
-        nodes.append({**(named.get(index) or _long(entry, nodes)), "nodeId": str(index), "childIds": []})
+        node = {**(named.get(index) or _long(entry, nodes)), "nodeId": str(index), "childIds": []}
+        nodes.append(with_more_options(node, entry["more"]) if entry.get("more") else node)
         if index:
             nodes[entry["parent"]]["childIds"].append(str(index))
     boxes = {

@@ -26,9 +26,10 @@ MAX_DIALOGS = 100  # between two observations; a page with more never ends
 MAX_DIALOGS_TOLD = 5
 MAX_DIALOG_CHARS = 300
 MAX_ADDRESS = 4000  # characters; one of a data: document may have millions
+HEARD_FIRST = ("Page.addScriptToEvaluateOnNewDocument", {"source": SHARED, "worldName": NAME})
 ATTACH_FRAMES = {
     "autoAttach": True,
-    "waitForDebuggerOnStart": False,
+    "waitForDebuggerOnStart": True,  # so that our listeners are there before any of its own
     "flatten": True,
     "filter": [{"type": "iframe", "exclude": False}],
 }
@@ -88,7 +89,7 @@ class Page:
                 ("Network.enable", {"maxTotalBufferSize": 0, "maxResourceBufferSize": 0}),
                 ("Inspector.enable", {}),
                 ("Target.setAutoAttach", ATTACH_FRAMES),
-                ("Page.addScriptToEvaluateOnNewDocument", {"source": SHARED, "worldName": NAME}),  # heard first
+                HEARD_FIRST,
                 ("Page.setInterceptFileChooserDialog", {"enabled": True}),
                 ("Runtime.runIfWaitingForDebugger", {}),
             ]
@@ -305,6 +306,8 @@ class Page:
             ("Page.enable", {}),
             ("Network.enable", {"maxTotalBufferSize": 0, "maxResourceBufferSize": 0}),
             ("Target.setAutoAttach", ATTACH_FRAMES),
+            HEARD_FIRST,
+            ("Runtime.runIfWaitingForDebugger", {}),
         ]
         self.later(self.browser.connection.send_all(requests, session_id))
 

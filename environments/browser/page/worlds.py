@@ -16,7 +16,7 @@ TIMEOUT_S = 30.0
 MAX_REVEALED = 1000  # nodes at once
 _STALE = "elcano: another world"
 _REVEAL = "function () { elcano.reveal(this); }"
-SHARED = ";".join(f"({script(name).rstrip()})()" for name in ("world.js", "stand_ins.js", "guard.js"))
+SHARED = ";".join(f"({script(name).rstrip()})()" for name in ("world.js", "stand_ins.js", "rows.js", "guard.js"))
 """Makes what our scripts share; run where it is already there, it does nothing."""
 
 Send = Callable[[str, Params, float, Frame], Awaitable[Params]]

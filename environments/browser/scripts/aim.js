@@ -3,7 +3,8 @@
 // lie free, best first, with what the element is; no points and what covers it where there are none; null when it is gone.
 // The guard then lets a press reach the element, what is in it, its label and what its label is for; nothing else.
 //
-// `changed`: it does not read `name`, which it was observed with, as far as that is plain; null where it does.
+// `changed`: what it reads, where that is not the `name` it was observed with, as far as that is plain, or what stands
+// beside it, where that told it from others and is another thing by now; null where all is as it was.
 // In a frame the window's part of it changes as it is scrolled: one way (`block`) is tried with each call.
 async function (visible, block, rests, name) {
   let element = this.nodeType === Node.TEXT_NODE ? this.parentElement : (this.documentElement ?? this);
@@ -136,10 +137,12 @@ async function (visible, block, rests, name) {
   }
   if (!host.isConnected) return null;
 
-  // An element that shows something else by the time it is pressed is another one: lists use their rows again.
+  // An element that shows something else by the time it is pressed is another one, and so is one of several alike when
+  // what stands beside it does: lists use their rows again.
   const [shows, isShort] = [host.textContent, host.textContent.length < 500];
   const isPressed = (found) => {
-    const isRight = accepts(found) && (!isShort || !host.isConnected || host.textContent === shows);
+    const isAsBefore = () => (!isShort || host.textContent === shows) && elcano.otherRow(control ?? host) === null;
+    const isRight = accepts(found) && (!host.isConnected || isAsBefore());
     if (isRight) elcano.pressed = host;
     return isRight;
   };
@@ -155,8 +158,9 @@ async function (visible, block, rests, name) {
   named.push(document.title);
   const isMixed = !isText && (element.hasAttribute("aria-labelledby") || element.querySelector("[alt], [aria-label], [title]"));
   const isSame = !name || isMixed || named.some((text) => plain(text) === plain(name));
+  const row = elcano.otherRow(control ?? host);
   return {
-    changed: isSame ? null : elcano.words(element.innerText ?? element.textContent),
+    changed: isSame ? (row === null ? null : elcano.words(row)) : elcano.words(element.innerText ?? element.textContent),
     arms,
     points: points.slice(0, 12),
     covered: covering === null || isAround ? null : elcano.describe(covering),

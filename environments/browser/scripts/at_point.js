@@ -17,7 +17,7 @@
   const shows = element.textContent;
   const isSame = () => shows.length > 500 || element.textContent === shows;
   elcano.noteFields();
-  if (arms && !inner) elcano.guard.arm("press", (hit) => hit instanceof Element && (found.isConnected ? isFound(hit) && isSame() : elcano.isAgain(element, hit)), element);
+  if (arms) elcano.guard.arm("press", (hit) => hit instanceof Element && (found.isConnected ? isFound(hit) && isSame() : elcano.isAgain(element, hit)), element);
   return {
     tag: target.tagName.toLowerCase(),
     type: target.tagName === "INPUT" ? target.type : "",

@@ -1,5 +1,6 @@
 // Finds what can be acted on in this frame, by WebVoyager's rules, and remembers it as `elcano.marks`. The page is not
-// touched. Returns {tag, type, text, label, boxes} for each, boxes as [left, top, right, bottom]; of texts the beginning.
+// touched. Returns {tag, type, text, label, row, boxes} for each, boxes as [left, top, right, bottom]; of texts the beginning;
+// `row` tells it from others that read alike (rows.js).
 // Different from WebVoyager: what shadow roots hold is marked too, an iframe's content instead of the iframe, the areas of
 // a picture, and a control that is hidden behind its label; a click handler set by a script is not seen from our world,
 // the hand that the mouse becomes there is.
@@ -15,19 +16,14 @@
     tags.has(element.tagName) ||
     element.hasAttribute("onclick") ||
     (element.tagName !== "IFRAME" && getComputedStyle(element).cursor === "pointer");
-  const range = document.createRange();
   const rectsOf = (element) => {
     if (element.tagName === "AREA") return [elcano.shapeOf(element)].filter(Boolean);
     const behind = elcano.labelOf(element);
-    if (behind) return [behind.box];
-    const own = [...element.getClientRects()];
-    if (own.some((box) => box.width && box.height)) return own;
-    range.selectNodeContents(element); // it has no box itself, what it holds may have
-    return [...range.getClientRects()].slice(0, 100);
+    return behind ? [behind.box] : elcano.rectsOf(element);
   };
   const belongs = (element, found) =>
     elcano.holds(element, found) || [...(element.labels ?? [])].some((label) => elcano.holds(label, found));
-  const budget = { left: 2000 };
+  const budget = { left: 2000, cells: 1000 };
   const partOf = (element) => {
     const part = elcano.partOf(element, budget);
     return part ? [new DOMRect(part.x, part.y, part.width, part.height)] : [];
@@ -39,14 +35,9 @@
   };
   const shownBoxes = (element, rects) =>
     rects
-      .filter((box) => elcano.isAt(box, (hit) => belongs(element, hit)))
-      .map((box) => [
-        Math.max(0, box.left),
-        Math.max(0, box.top),
-        Math.min(innerWidth, box.right),
-        Math.min(innerHeight, box.bottom),
-      ])
-      .filter((box) => box[2] > box[0] && box[3] > box[1]);
+      .map((box) => elcano.clipped(box))
+      .filter((box) => box.width >= 1.5 && box.height >= 1.5 && elcano.isAt(box, (hit) => belongs(element, hit)))
+      .map(({ x, y, width, height }) => [x, y, x + width, y + height]);
   const area = (boxes) => boxes.reduce((sum, box) => sum + (box[2] - box[0]) * (box[3] - box[1]), 0);
 
   let items = collect(document).filter(canBeActedOn).map((element) => ({ element, boxes: boxesOf(element) }));
@@ -75,6 +66,7 @@
     type: element.type ?? "",
     text: beginning(element.tagName === "AREA" ? element.alt || element.title : (elcano.labelOf(element)?.label ?? element).textContent),
     label: beginning(element.getAttribute("aria-label")),
+    row: elcano.rowOf(element),
     boxes,
   }));
 }

@@ -1,11 +1,16 @@
 // Elements that are seen elsewhere than where their box is: areas of a picture, controls behind their labels, what is
 // clipped, covered in part, or wrapped over lines. Added to `elcano` (world.js).
 () => {
-  const isIn = (box) => box.width > 0 && box.height > 0 && box.right > 0 && box.bottom > 0 && box.left < innerWidth && box.top < innerHeight;
+  // The window's part that shows the page, scroll bars left out.
+  const width = () => Math.min(innerWidth, document.scrollingElement?.clientWidth || innerWidth);
+  const height = () => Math.min(innerHeight, document.scrollingElement?.clientHeight || innerHeight);
+  const isIn = (box) => box.width > 0 && box.height > 0 && box.right > 0 && box.bottom > 0 && box.left < width() && box.top < height();
+  elcano.isSeen = isIn;
   const clipped = (box) => {
     const [x, y] = [Math.max(box.left, 0), Math.max(box.top, 0)];
-    return { x, y, width: Math.min(box.right, innerWidth) - x, height: Math.min(box.bottom, innerHeight) - y };
+    return { x, y, width: Math.min(box.right, width()) - x, height: Math.min(box.bottom, height()) - y };
   };
+  elcano.clipped = clipped;
   const middle = ({ x, y, width, height }) => elcano.topmost(x + width / 2, y + height / 2);
   // What of a box the areas around the element let through.
   const letThrough = (element, box) => {
@@ -58,7 +63,7 @@
     const size = [(Math.max(...xs) - x) * across, (Math.max(...ys) - y) * down];
     return new DOMRect(box.left + (left + x) * across, box.top + (top + y) * down, ...size);
   };
-  // By trying points of the picture: the area is where they hit it. Its box is the longest row of them.
+  // By trying points of the picture: the area is where they hit it. Its box is the longest row of them, as far up and down as its center reaches.
   const found = (area, picture) => {
     const box = clipped(picture.getBoundingClientRect());
     const [across, down] = [box.width / 40, box.height / 40];
@@ -71,7 +76,17 @@
       }
     const [length, column, row] = best;
     if (!length) return null;
-    return new DOMRect(box.x + (column + 1 - length) * across, box.y + row * down, length * across, down);
+    const isHit = (at) => at >= 0 && at < 40 && elcano.topmost(box.x + (column + 1 - length / 2) * across, box.y + (at + 0.5) * down) === area;
+    let [first, last] = [row, row];
+    while (isHit(first - 1)) first--;
+    while (isHit(last + 1)) last++;
+    const height = (last + 1 - first) * down;
+    return new DOMRect(box.x + (column + 1 - length) * across, box.y + first * down, length * across, height);
+  };
+  // What a frame's own box shows of it, where the areas around it let it through.
+  elcano.shownOf = (frame) => {
+    const { x, y, width, height } = letThrough(frame, frame.getBoundingClientRect());
+    return [x, y, Math.max(0, width), Math.max(0, height)];
   };
   // Where an <area> is seen, a box with the area in its center; the reckoned one where it is not in view; null without a picture.
   elcano.shapeOf = (area) => {
@@ -84,45 +99,104 @@
     return isHit ? DOMRect.fromRect(seen) : (found(area, picture) ?? box);
   };
 
+  const range = document.createRange();
+  const isFlat = (element) => element.offsetWidth === 0 || element.offsetHeight === 0; // before it is turned
+  // The boxes of an element, or of what it holds where it has none itself ("display: contents", all of it floating).
+  elcano.rectsOf = (element) => {
+    const own = [...element.getClientRects()].slice(0, 20);
+    if (!isFlat(element) && own.some((box) => box.width && box.height)) return own;
+    range.selectNodeContents(element);
+    return [...range.getClientRects()].slice(0, 20);
+  };
+
+  const MOST_PIECES = 12;
+  const shares = [0.5, 0.1, 0.3, 0.7, 0.9];
+  const isSizable = (box) => box.width >= 2 && box.height >= 2;
+  // What of a box another one leaves free: beside, above and below it.
+  const leftFree = (box, over) => {
+    const [right, bottom] = [box.x + box.width, box.y + box.height];
+    const above = { ...box, height: over.top - box.y };
+    const below = { ...box, y: over.bottom, height: bottom - over.bottom };
+    const before = { ...box, width: over.left - box.x };
+    const after = { ...box, x: over.right, width: right - over.right };
+    return [before, after, above, below].filter(isSizable);
+  };
+  // Whether all of an element's box is the element's: it is not turned, round or skewed.
+  const fillsItsBox = (element, box) => {
+    const [across, down] = [box.width / element.offsetWidth, box.height / element.offsetHeight];
+    return Math.abs(across - down) < 0.01 * down && getComputedStyle(element).borderRadius === "0px";
+  };
+  // A piece of the box with a center that counts: what covers the center is cut away, again and again. Null where none is
+  // found; `onCover` is told of each element that covers, and its box.
+  const pieceWith = (box, counts, budget, onCover) => {
+    const waiting = [box];
+    for (let turn = 0; turn < MOST_PIECES && waiting.length && budget.left-- > 0; turn++) {
+      waiting.sort((one, other) => one.width * one.height - other.width * other.height);
+      const piece = waiting.pop();
+      const hit = middle(piece);
+      if (hit !== null && counts(hit)) return piece;
+      if (hit === null) return null;
+      const over = hit.getBoundingClientRect();
+      onCover(hit, over);
+      waiting.push(...leftFree(piece, over));
+    }
+    return null;
+  };
+  // The same by points of the box, for what is turned, round or cut out.
+  const cellWith = (box, counts, budget) => {
+    const [width, height] = [box.width / 5, box.height / 5];
+    for (const down of shares)
+      for (const across of shares) {
+        const cell = { x: box.x + across * box.width - width / 2, y: box.y + down * box.height - height / 2, width, height };
+        if (budget.cells-- > 0 && isAt(cell, counts)) return cell;
+      }
+    return null;
+  };
+  // Of these boxes of an element the part that is seen, with a center that counts; null where none is found in
+  // `budget.left` tries, and `budget.cells` that are less likely to find it.
+  const partWith = (element, rects, counts, budget) => {
+    const byWidth = (boxes) => boxes.filter(isSizable).sort((one, other) => other.width - one.width);
+    const boxes = byWidth(rects.map((box) => letThrough(element, box)));
+    const line = boxes.find((box) => isAt(box, counts));
+    if (line) return line;
+    for (const box of boxes.slice(0, 2)) {
+      let isCovered = true;
+      const look = (over, area) => (isCovered &&= !elcano.holds(over, element) && fillsItsBox(over, area));
+      const part = pieceWith(box, counts, budget, look) ?? (isCovered ? null : cellWith(box, counts, budget));
+      if (part) return part;
+    }
+    return byWidth(rects.map(clipped)).find((box) => isAt(box, counts)) ?? null; // what is fixed is not cut off
+  };
+
   // The label, and its box, at which a control is seen and clicked that cannot be itself; null where there is none.
   const hidden = new Set(["radio", "checkbox", "file"]);
-  elcano.labelOf = (control) => {
+  // Whether an element may be seen although its own box, as it is given, is not.
+  elcano.isElsewhere = (element) => element.tagName === "AREA" || hidden.has(element.type) || isFlat(element);
+  elcano.labelOf = (control, budget = { left: 100, cells: 100 }) => {
     if (!hidden.has(control.type)) return null;
     const labels = [...(control.labels ?? [])].filter((label) => isIn(label.getBoundingClientRect()));
     if (labels.length === 0) return null;
     const box = control.getBoundingClientRect();
     const belongs = (found) => found === control || labels.some((label) => elcano.holds(label, found));
-    const isDrawn = box.width >= 4 && box.height >= 4 && control.checkVisibility({ visibilityProperty: true });
-    if (isDrawn && isIn(box) && belongs(middle(clipped(box)))) return null;
-    for (const label of labels)
-      for (const box of label.getClientRects()) {
-        const hit = isIn(box) ? middle(clipped(box)) : null;
-        if (hit && elcano.holds(label, hit)) return { label, box };
-      }
+    const shown = clipped(box);
+    const isDrawn = shown.width >= 4 && shown.height >= 4 && control.checkVisibility({ visibilityProperty: true });
+    if (isDrawn && isIn(box) && belongs(middle(shown))) return null;
+    for (const label of labels) {
+      const box = partWith(label, [...label.getClientRects()].slice(0, 20), (hit) => elcano.holds(label, hit), budget);
+      if (box) return { label, box: DOMRect.fromRect(box) };
+    }
     return null;
   };
 
-  const shares = [0.5, 0.1, 0.3, 0.7, 0.9];
   // Of an element that is not hit in the center of its box the part that is, with the center where it is hit; null where
   // none is found, in `budget.left` tries beside the centers of its lines, or the whole box is right.
   elcano.partOf = (element, budget) => {
-    const isHit = (box) => isAt(box, (hit) => elcano.holds(element, hit));
     const whole = element.getBoundingClientRect();
-    if (!isIn(whole)) return null;
-    const lines = [...element.getClientRects()].slice(0, 20);
+    const rects = elcano.rectsOf(element);
+    if (!rects.some(isIn)) return null;
     const isOwn = (hit) => element.contains(hit) || elcano.holds(element, hit);
-    if (isAt(whole, isOwn, lines.length === 1)) return null;
-    const rects = lines.map((box) => letThrough(element, box));
-    const boxes = rects.filter((box) => box.width >= 1 && box.height >= 1).sort((one, other) => other.width - one.width);
-    const line = boxes.find(isHit);
-    if (line) return line;
-    for (const { x, y, width, height } of boxes.slice(0, 2))
-      for (const down of shares)
-        for (const across of shares) {
-          const part = { x: x + (across - 0.1) * width, y: y + (down - 0.1) * height, width: width / 5, height: height / 5 };
-          if (budget.left-- > 0 && isHit(part)) return part;
-        }
-    return null;
+    if (!isFlat(element) && isIn(whole) && isAt(whole, isOwn, rects.length === 1)) return null;
+    return partWith(element, rects, isOwn, budget);
   };
   return 0;
 }

@@ -7,7 +7,8 @@
   let longest = 0;
   let data = 0;
   const standIns = [];
-  const budget = { left: 600 }; // tries to find what is partly covered
+  const budget = { left: 600, cells: 400 }; // tries to find what is partly covered
+  const controls = []; // that are in view
   elcano.standIns = [];
   const remember = (element, label, { x, y, width, height }, role, name) => {
     elcano.standIns.push(element, label);
@@ -26,9 +27,12 @@
       longest = Math.max(longest, field.value.length);
     }
     for (const element of root.querySelectorAll(elcano.usable)) {
-      if (standIns.length >= mostStandIns) break;
       if (element.tagName === "LABEL" || element.tagName === "OPTION") continue;
-      const shown = elcano.labelOf(element);
+      const own = element.getBoundingClientRect();
+      if (!elcano.isSeen(own) && !elcano.isElsewhere(element)) continue;
+      if (elcano.isSeen(own)) controls.push(element);
+      if (standIns.length >= mostStandIns) continue;
+      const shown = elcano.labelOf(element, budget);
       const box = element.tagName === "AREA" ? elcano.shapeOf(element) : elcano.partOf(element, budget);
       if (shown) {
         const file = element.type === "file" ? `: ${element.files[0]?.name ?? "No file chosen"}` : "";
@@ -46,5 +50,6 @@
     }
   };
   look(document);
+  elcano.noteRows(controls);
   return [elements, longest, data, innerWidth, innerHeight, devicePixelRatio, location.href, standIns];
 }

@@ -1,7 +1,7 @@
 // What this document shows in its viewport, in the order of an accessibility tree, for one that is too large to be asked
 // for whole. Returns {parent, box, text, before, after} each and remembers the nodes as `elcano.inView`: `parent` is a
 // place in the list, `text` what is in view of a text, or the beginning of a title, longer than `mostText` (null of everything else), `before` and
-// `after` how many characters of it are not. At most `most` nodes and `mostOptions` of a menu.
+// `after` how many characters of it are not. At most `most` nodes and `mostOptions` of a menu, which has `more` then.
 (most, mostText, mostOptions) => {
   const nodes = [];
   const found = [];
@@ -52,8 +52,11 @@
     if (node.nodeType !== Node.ELEMENT_NODE || node.ariaHidden === "true") continue;
     const box = node.getBoundingClientRect();
     const below = isIn(box) ? add(node, parent, box) : parent;
-    if (node.tagName === "SELECT" && below !== parent)
-      [...node.options].forEach((option, index) => (index < mostOptions || option.selected) && add(option, below, box));
+    if (node.tagName === "SELECT" && below !== parent) {
+      const listed = [...node.options].filter((option, index) => index < mostOptions || option.selected);
+      for (const option of listed) add(option, below, option.getClientRects().length > 0 ? option.getBoundingClientRect() : box);
+      found[below].more = node.options.length - listed.length;
+    }
     const isEmpty = !box.width || !box.height;
     if (opaque.has(node.tagName)) continue;
     if (isEmpty && !node.checkVisibility() && getComputedStyle(node).display !== "contents") continue;

@@ -15,7 +15,7 @@ def return_freed_memory() -> None:
 
     By default glibc raises that bound to the largest block ever freed, up to 32 MiB. Tensors of ever new lengths then
     share the heap with what lives long and leave holes that no later tensor fits: a server grew from 0.6 to 1.1 GB in
-    three minutes of changing weights (docs/reference/serving.md). Does nothing where there is no glibc.
+    three minutes of changing weights (docs/results/serving_endurance.md). Does nothing where there is no glibc.
     """
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
         libc.mallopt(_M_MMAP_THRESHOLD, _LARGE_BYTES)

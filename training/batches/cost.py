@@ -8,8 +8,8 @@ from typing import Any
 from data.whole_trajectory import EARLIER
 from models.tokens.encoding import ConversationEncoder
 from models.vision import VisionSide
-from training.data.flops import language_flops
-from training.data.packing import deal_out
+from training.batches.flops import language_flops
+from training.batches.packing import deal_out
 from training.samples.pictures import read_picture
 from training.samples.stored_sample import StoredSample
 

@@ -6,8 +6,8 @@ from typing import Any
 from common.errors import UserError
 from models.tokens.encoding import ConversationEncoder
 from models.tokens.sampled import SampledReply
-from training.data.collate import TokenizedSample
-from training.data.columns import ColumnJoin, SampleColumns
+from training.batches.collate import TokenizedSample
+from training.batches.columns import ColumnJoin, SampleColumns
 from training.samples.pictures import FilePart, read_picture
 
 

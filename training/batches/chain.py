@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import torch
 from torch.nn import functional
 
-from training.data.collate import TokenizedSample
+from training.batches.collate import TokenizedSample
 
 
 def chain(steps: Sequence[TokenizedSample]) -> list[TokenizedSample]:

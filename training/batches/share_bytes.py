@@ -6,8 +6,8 @@ from pathlib import PosixPath
 
 import torch
 
-from training.data.collate import Share, TokenizedSample
-from training.data.columns import SampleColumns
+from training.batches.collate import Share, TokenizedSample
+from training.batches.columns import SampleColumns
 from training.samples.pictures import FilePart, Picture
 
 torch.serialization.add_safe_globals([Share, TokenizedSample, SampleColumns, Picture, FilePart, PosixPath])

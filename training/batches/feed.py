@@ -13,9 +13,9 @@ from typing import Any, Generic, TypeVar
 import torch
 from torch import distributed
 
-from training.data.collate import Collator, OptimizerStep, Share
-from training.data.dataset import EncodedShare
-from training.data.share_bytes import from_bytes, to_bytes
+from training.batches.collate import Collator, OptimizerStep, Share
+from training.batches.dataset import EncodedShare
+from training.batches.share_bytes import from_bytes, to_bytes
 
 _AHEAD = 2
 """Steps whose tokens are made and sent before they are needed."""
@@ -28,7 +28,7 @@ class Replica:
     """The ranks that train on the same samples, the first of which reads them.
 
     What it broadcasts comes over a process group that asks nobody for a password, so nothing but shares can be made of
-    it (`training.data.share_bytes`).
+    it (`training.batches.share_bytes`).
     """
 
     def __init__(self, ranks: list[int], group: Any = None) -> None:

@@ -8,9 +8,9 @@ from PIL import Image
 
 from models.images import ImageEncoder
 from training.algorithms.algorithm import BatchColumns
-from training.data.columns import SampleColumns
-from training.data.packing import batch_by_length, pack_rows
-from training.data.pixel_queue import LazyImages, PixelQueue
+from training.batches.columns import SampleColumns
+from training.batches.packing import batch_by_length, pack_rows
+from training.batches.pixel_queue import LazyImages, PixelQueue
 from training.modules.batching import IGNORE, Images, image_share
 from training.modules.images import encode_share, only_counted
 from training.samples.pictures import Picture
@@ -22,7 +22,7 @@ class TokenizedSample:
 
     `columns` are those that the algorithm reads. `behavior_logprobs` [s]: of the tokens that a policy of
     `weights_version` sampled (NaN elsewhere; None where they are not known). `temperature` divides the logits.
-    `earlier`: of steps that are learned in the same sequence (`training.data.chain`), how many tokens are predicted,
+    `earlier`: of steps that are learned in the same sequence (`training.batches.chain`), how many tokens are predicted,
     and their columns.
     """
 

@@ -1,6 +1,6 @@
 """Optimizer steps as a replica reads them: megatron-energon draws global batches from a folder of webdataset shards.
 
-One rank of each replica reads (see `training.data.feed`). All of them draw the same samples in the same order, so
+One rank of each replica reads (see `training.batches.feed`). All of them draw the same samples in the same order, so
 nothing is sent between replicas and the order depends on no parallel layout: a run can continue in another one. Of a
 global batch a replica reads the json members and the images' headers, from which it estimates costs, deals the samples
 out by them, and tokenizes its own. The loader's state can be saved and restored exactly.
@@ -31,13 +31,13 @@ from megatron.energon import (
 from megatron.energon.errors import reraise_exception
 
 from data.shard import parse_fields
-from training.data.chain import chain
-from training.data.collate import Share
-from training.data.columns import ColumnJoin
-from training.data.cost import CostModel
-from training.data.packing import like_with_like
-from training.data.share_bytes import to_bytes
-from training.data.tokenize_sample import tokenize
+from training.batches.chain import chain
+from training.batches.collate import Share
+from training.batches.columns import ColumnJoin
+from training.batches.cost import CostModel
+from training.batches.packing import like_with_like
+from training.batches.share_bytes import to_bytes
+from training.batches.tokenize_sample import tokenize
 from training.samples.stored_sample import ShardIndex, StoredSample
 
 Item = TypeVar("Item")
