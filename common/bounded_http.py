@@ -94,7 +94,8 @@ class BoundedClient(httpx.Client):
     """The same for threads. Requests run on the loop of `common/background.py`: only there can one be broken off."""
 
     def __init__(self, **options: Any):
-        super().__init__(**{name: options[name] for name in ("timeout", "headers") if name in options})
+        mine = {name: options[name] for name in ("timeout", "headers") if name in options}
+        super().__init__(transport=httpx.BaseTransport(), trust_env=False, **mine)  # it sends nothing itself
         self._exchanges = BoundedAsyncClient(**options)
 
     def send(self, request: httpx.Request, **options: Any) -> Answer:

@@ -1,5 +1,6 @@
 """Every command line of Elcano: a dataclass becomes flags, a `UserError` becomes one line and exit code 2."""
 
+import contextlib
 import dataclasses
 import os
 import select
@@ -76,7 +77,8 @@ def guarded(main: Callable[[Argument], int | None], argument: Argument) -> int:
 
 
 def _refused(error: UserError) -> int:
-    print(error_line(error), file=sys.stderr)
+    with contextlib.suppress(OSError):  # where the disk of a log is what is full, the exit code says it alone
+        print(error_line(error), file=sys.stderr, flush=True)
     _drop_unread()
     return 2
 

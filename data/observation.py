@@ -6,8 +6,9 @@ from typing import Any, Literal
 Mode = Literal["tree", "marks"]
 """The accessibility tree beside the screenshot, or numbered boxes on the screenshot and the list of what they hold."""
 
-Visibility = Literal["released", "correct"]
-"""Which elements count as visible: all that overlap the viewport, as OpenWebVoyager has it, or 80 % of their area."""
+Visibility = Literal["released", "correct", "complete"]
+"""Which elements the tree shows: all that overlap the viewport, as OpenWebVoyager has it, or 80 % of their area; or as
+the first, and controls without a name, too."""
 
 Shown = Literal["tree", "marks", "screen"]
 """What an agent reads of it: either of these, or what another action space makes of it: with coordinates only the

@@ -7,6 +7,7 @@ import dataclasses
 import os
 import signal
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
@@ -16,11 +17,13 @@ from common import cli
 from common.command_line import read
 from common.defaults import short
 from common.errors import UserError
+from data.online_run import OnlineRun
 from elcano.briefing import brief, left, machine_s
 from elcano.columns import check_algorithms
 from elcano.console import console
 from elcano.executors.executor import Executor, load_executor
 from elcano.folders import at_work, describe_folder, is_run, working_in
+from elcano.online import load_online_recipe, run_online, told
 from elcano.pictures import failed, film, learned
 from elcano.recipe import load_recipe, remember_recipe
 from elcano.report import mean_of, print_table, read_results, write_report
@@ -42,6 +45,16 @@ class Run:
     """Where its commands run: a file's name in elcano/executors/, `local`, `slurm` or `ray`."""
     address: str = ""
     """HOST:PORT of the Ray cluster; else RAY_ADDRESS, or a Ray of its own on this machine."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Online:
+    """Learn without rounds: server, collector and trainer side by side, until Ctrl-C; or go on with such a run."""
+
+    recipe: tyro.conf.Positional[Path]
+    """Python file that defines `online() -> OnlineRecipe`."""
+    output_dir: Path = Path("runs/online")
+    """Where everything of the run is kept."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,6 +85,7 @@ class Try:
 
 Command = (
     Annotated[Run, tyro.conf.subcommand("run")]
+    | Annotated[Online, tyro.conf.subcommand("online")]
     | Annotated[Show, tyro.conf.subcommand("show")]
     | Annotated[Try, tyro.conf.subcommand("try")]
     | Annotated[ViewConfig, tyro.conf.subcommand("view")]
@@ -80,12 +94,15 @@ Command = (
 
 def main() -> None:
     """Entry point of the `elcano` command."""
+    if sys.argv[1:] == ["--version"]:
+        print(f"elcano {version('elcano')}")
+        return
     sys.exit(cli.guarded(_main, _typed()))
 
 
 def _main(words: list[str]) -> int:
     command = read(Command, words, program="elcano", description=__doc__)
-    return {Run: _run, Show: _show, Try: _try, ViewConfig: _view}[type(command)](command)
+    return {Run: _run, Online: _online, Show: _show, Try: _try, ViewConfig: _view}[type(command)](command)
 
 
 def _typed() -> list[str]:
@@ -133,16 +150,34 @@ def _run(command: Run) -> int:
     return 0
 
 
+def _online(command: Online) -> int:
+    recipe, run_dir = load_online_recipe(command.recipe), command.output_dir.resolve()
+    _end_in_order()
+    with working_in(run_dir):
+        try:
+            run_online(recipe, run_dir)
+        except KeyboardInterrupt:
+            console.print("stopped; what is complete is kept, and the same command continues")
+            raise
+        console.print(told(OnlineRun(run_dir)), markup=False, soft_wrap=True)
+    return 0
+
+
 def _executor(command: Run | Try) -> Executor:
     """Asked to end, it leaves nothing running, as after Ctrl-C."""
     if command.address and command.executor != "ray":
         raise UserError(f"--address {command.address}: it is where --executor ray finds its cluster")
     if command.address:
         os.environ["RAY_ADDRESS"] = command.address
+    _end_in_order()
+    return load_executor(command.executor)
+
+
+def _end_in_order() -> None:
+    """At signals that end processes, as after Ctrl-C."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as after nohup
             signal.signal(number, lambda number, _: sys.exit(128 + number))
-    return load_executor(command.executor)
 
 
 def _try(command: Try) -> int:

@@ -10,7 +10,7 @@ import json
 import re
 import traceback
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from collection.config.commands import CandidatesConfig, ExplorationConfig, RunConfig
 from collection.config.proposals import ProposerFlags
@@ -24,6 +24,8 @@ from data.image_recipe import ImageRecipe
 from elcano.resources import Needs
 from server.config import ServerConfig
 from training.options import TrainingOptions
+
+Value = TypeVar("Value")
 
 _OWN = {
     "teacher": ("test_file", "output_dir", "dry_run", "api_key"),
@@ -241,23 +243,29 @@ def count_tasks(tasks: Path | tuple[Path, ...]) -> int:
 
 def load_recipe(path: Path, **values: Any) -> Recipe:
     """Import a recipe file and call its `recipe()`; one that others are made of may take values."""
+    recipe = load_value(path, "recipe", Recipe, **values)
+    recipe.check_files()
+    return recipe
+
+
+def load_value(path: Path, name: str, kind: type[Value], **values: Any) -> Value:
+    """What the function `name` of a Python file returns. `UserError` unless it is of that kind."""
     if not path.is_file():
-        raise UserError(f"{path}: no such recipe; give a Python file with `def recipe() -> Recipe`")
+        raise UserError(f"{path}: no such recipe; give a Python file with `def {name}() -> {kind.__name__}`")
     spec = importlib.util.spec_from_file_location("elcano_recipe", path)
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-        recipe = module.recipe(**values) if hasattr(module, "recipe") else None
+        value = getattr(module, name)(**values) if hasattr(module, name) else None
     except UserError:
         raise
     except Exception as error:
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == spec.origin]
         line = error.lineno if isinstance(error, SyntaxError) else (lines or [1])[-1]
         raise UserError(f"{path}, line {line}: {type(error).__name__}: {error}") from error
-    if not isinstance(recipe, Recipe):
-        raise UserError(f"{path}: defines no recipe() that returns a Recipe")
-    recipe.check_files()
-    return recipe
+    if not isinstance(value, kind):
+        raise UserError(f"{path}: defines no {name}() that returns {kind.__name__}")
+    return value
 
 
 def remember_recipe(recipe: Recipe, run_dir: Path) -> None:

@@ -83,6 +83,10 @@ class Environment(abc.ABC):
             ActionError: it cannot be carried out; the message is the feedback.
         """
 
+    async def is_over(self) -> bool:
+        """Whether nothing more counts, whatever the agent does: a game that is won or lost ends the task by itself."""
+        return False
+
     @abc.abstractmethod
     async def final_state(self) -> dict[str, Any]:
         """What the task's ground truth looks at after the last step: JSON by the name of the file that keeps it."""
@@ -120,17 +124,21 @@ Open = Callable[[int, Path], Awaitable[Environment]]
 @dataclass(frozen=True)
 class Response:
     """What came of a reply: the last action, None where none could be used, and what the agent reads next. `actions`
-    are all that were tried, in an action space whose feedback tells what came of them."""
+    are all that were tried, in an action space whose feedback tells what came of them. `is_over`: the environment ended
+    the task."""
 
     action: AnyAction | None
     feedback: str = ""
     notes: str = ""
     actions: tuple[AnyAction, ...] = ()
+    is_over: bool = False
 
     @property
     def answer(self) -> str | None:
-        """What the agent ended the task with."""
-        return self.action.content if isinstance(self.action, Answer) else None
+        """What the agent ended the task with: nothing said, where the environment ended it; None: it goes on."""
+        if isinstance(self.action, Answer):
+            return self.action.content
+        return "" if self.is_over else None
 
 
 def told(response: Response, seen: Observation, space: ActionSpace = SPACE) -> Response:
@@ -143,6 +151,11 @@ def told(response: Response, seen: Observation, space: ActionSpace = SPACE) -> R
 
 async def respond(environment: Environment, reply: str, seen: Observation, space: ActionSpace = SPACE) -> Response:
     """Carry out what an agent replied to what it has `seen`, in the words of an action space."""
+    response = await _respond(environment, reply, seen, space)
+    return replace(response, is_over=response.answer is None and await environment.is_over())
+
+
+async def _respond(environment: Environment, reply: str, seen: Observation, space: ActionSpace) -> Response:
     try:
         if space.fixed_feedback:
             [action] = space.parse(reply, None).actions

@@ -27,7 +27,8 @@ class AgentFlags(Checked):
     """Also keep accessibility_tree<N>.json, the raw nodes. The text is always kept."""
     tree_visibility: Visibility = "released"
     """Which elements count as visible: as in the released code, where a slip keeps all that overlap the viewport (its
-    models were trained so, and a half visible paragraph is better read than missed), or at least 80 % of their area."""
+    models were trained so, and a half visible paragraph is better read than missed), or at least 80 % of their area.
+    `complete`: as released, and controls without a name, which the released code leaves out, have a number, too."""
     observation: Mode = "tree"
     """What the agent is shown: `tree`, the accessibility tree beside the screenshot (OpenWebVoyager), or `marks`,
     numbered boxes on the screenshot and the list of what they hold (WebVoyager)."""

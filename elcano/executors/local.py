@@ -75,7 +75,7 @@ class Executor:
             if not isinstance(error, Exception):
                 what = shlex.join(command.words[:2])
                 console.print(f"  stopping: waiting until `{what}` has saved its work; Ctrl-C again stops it at once")
-            _end(process)
+            end(process)
             raise
         finally:
             self._under_way.remove((command, process))
@@ -93,7 +93,7 @@ class Executor:
             wait_until_healthy(process.poll, url + health, started.log)
             yield url
         finally:
-            _end(process, timeout_s=10)
+            end(process, timeout_s=10)
 
 
 def _check_nodes(resources: Resources) -> None:
@@ -124,7 +124,7 @@ def _check_end(command: Command, process: subprocess.Popen) -> None:
         raise UserError(f"{what}: {last_words(command.log)} (log: {command.log})")
 
 
-def _end(process: subprocess.Popen, timeout_s: float = END_TIMEOUT_S) -> None:
+def end(process: subprocess.Popen, timeout_s: float = END_TIMEOUT_S) -> None:
     """Ask it to end, wait while it saves what it has, and leave nothing of it behind."""
     try:
         process.terminate()

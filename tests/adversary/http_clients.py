@@ -199,7 +199,15 @@ SPARE_S = 2.0
 
 
 def try_one(client: Callable[[str], Awaitable[str]], server: str, seed: int, url: str, timeout_s: float) -> Outcome:
-    """One client against one server."""
+    """One client against one server, once more where it took too long: the machine may have done something else."""
+    for _ in range(3):
+        found = _try_once(client, server, seed, url, timeout_s)
+        if found.is_allowed or found.seconds < found.promised_s + SPARE_S:
+            break
+    return found
+
+
+def _try_once(client: Callable[[str], Awaitable[str]], server: str, seed: int, url: str, timeout_s: float) -> Outcome:
     begin = time.monotonic()
     try:
         said, is_allowed = f"answer: {asyncio.run(client(url))[:80]!r}", True

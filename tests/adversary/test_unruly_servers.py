@@ -15,6 +15,9 @@ from collection.agent.chat_policy import ChatPolicy
 from collection.agent.policy import PolicyError, Sampling, UnansweredError
 from collection.agent.predict_policy import PredictPolicy
 from collection.config.endpoint import Prompt
+from collection.judges.endpoint.endpoint import Endpoint
+from collection.judges.endpoint.ledger import Budget, Ledger
+from collection.judges.endpoint.reply_cache import ReplyCache
 from common.bounded_http import MAX_ANSWER_BYTES, AnswerTooLargeError, BoundedAsyncClient, BoundedClient
 from data.conversation import StepText
 from data.task import Task
@@ -72,6 +75,14 @@ def test_a_large_answer_is_refused_while_it_comes() -> None:
 def test_what_is_no_text_is_a_fault_of_the_server(text: object) -> None:
     with pytest.raises(PolicyError, match=r"its text is .* which is no str"):
         reply_of({"text": text})
+
+
+def test_half_a_surrogate_pair_of_a_judge_is_kept_as_a_question_mark(tmp_path: Path) -> None:
+    """It is no text that a file can hold."""
+    answer = {"choices": [{"message": {"content": "a\ud800b"}}]}
+    with answering(lambda _: (200, answer)) as url:
+        endpoint = Endpoint("m", "none", f"{url}/v1", ReplyCache(tmp_path), Ledger(tmp_path / "costs", Budget()))
+        assert endpoint.ask([{"role": "user", "content": "x"}], lambda text: text).text == "a?b"
 
 
 @pytest.mark.parametrize(

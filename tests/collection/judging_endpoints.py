@@ -12,7 +12,7 @@ from fastapi.responses import JSONResponse
 from common.stand_in import Messages, completion, text_of
 from tests.collection.endpoints import in_a_thread
 
-Kind = Literal["schema", "object", "refuses", "unprocessable", "fails", "ignores", "cuts"]
+Kind = Literal["schema", "object", "refuses", "unprocessable", "fails", "ignores"]
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,7 @@ class Said:
     text: str
     word: str
     reasons: str = "I looked at it."
+    ended: str = "stop"
 
 
 Model = Callable[[Messages, int], Said]  # of the messages, and whether it is asked again (1) or for the first time (0)
@@ -50,7 +51,7 @@ def judging(kind: Kind, model: Model) -> Iterator[Any]:
             wanted = ("verdict",) if len(body["messages"]) > 2 else ("reasoning", "verdict")
             text = json.dumps({name: said.reasons if name == "reasoning" else said.word for name in wanted})
         reply = completion("judge", text, body["messages"])
-        reply["choices"][0]["finish_reason"] = "length" if kind == "cuts" else "stop"
+        reply["choices"][0]["finish_reason"] = said.ended
         return JSONResponse(reply)
 
     with in_a_thread(app) as state:
@@ -63,6 +64,6 @@ def case_of(messages: Messages) -> str:
 
 
 def _refusal(kind: Kind, asked: str) -> int:
-    if asked == "text" or kind in ("schema", "ignores", "cuts") or (kind == "object" and asked == "json_object"):
+    if asked == "text" or kind in ("schema", "ignores") or (kind == "object" and asked == "json_object"):
         return 0
     return {"object": 400, "refuses": 400, "unprocessable": 422, "fails": 500}[kind]

@@ -102,10 +102,10 @@ def test_an_unclear_reply_is_shown_to_its_judge_and_asked_for_again_then_invalid
     assert again[2]["content"] == "This is hardly a SUCCESS." and "SUCCESS or NOT SUCCESS." in again[3]["content"]
 
 
-def test_a_reply_that_was_cut_is_no_verdict(tmp_path):
-    with judging(
-        "cuts", lambda messages, asked_again: Said("The agent stopped. It sent this line.\nSUCCESS", "")
-    ) as state:
+@pytest.mark.parametrize("ended", ["length", "MAX_TOKENS", "abort", "error"])
+def test_a_reply_that_was_cut_is_no_verdict(tmp_path, ended):
+    cut = Said("The agent stopped. It sent this line.\nSUCCESS", "", ended=ended)
+    with judging("ignores", lambda messages, asked_again: cut) as state:
         with pytest.raises(UnclearReplyError):
             ask_verdict(endpoint_at(state.url, tmp_path), SYSTEM, "case", VERDICT)
         assert formats(state.bodies) == ["json_schema"] * 3  # a cut reply does not show what the endpoint ignores

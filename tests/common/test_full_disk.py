@@ -1,6 +1,8 @@
 """A full disk is known whoever writes, and becomes one line and exit code 2 in every command."""
 
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from common.cli import guarded
 from common.errors import UserError
 from common.files import write_atomic
 from common.full_disk import full_disk_error, why_full
+from tests.conftest import ROOT
 from tests.small_disk import small_disk
 
 NUMBERS = torch.arange(200_000.0)
@@ -42,6 +45,16 @@ def test_it_is_one_line_whoever_writes(tmp_path: Path, writer: str, capsys: pyte
     assert code == 2 and told.startswith("error: ") and told.count("\n") == 1
     assert "no space left on device; make room and run the same command again" in told
     assert str(disk / "file") in told or writer != "write_atomic"
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_where_the_log_is_on_the_full_disk_the_exit_code_says_it(stream: str) -> None:
+    command = [sys.executable, "toolkits/inspect_shards.py", "--help" if stream == "stdout" else "--shard_dir=none"]
+    with open("/dev/full", "w") as full:
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | {stream: full}
+        done = subprocess.run(command, cwd=ROOT, text=True, **streams)
+    assert done.returncode == 2
+    assert stream == "stderr" or (done.stderr.count("\n") == 1 and "no space left on device" in done.stderr)
 
 
 def test_it_is_known_however_it_is_wrapped() -> None:

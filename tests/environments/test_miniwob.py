@@ -14,7 +14,7 @@ import pytest
 from common.errors import UserError
 from common.processes import free_port, served
 from data.action import Click
-from data.task import Task, move_sites
+from data.task import Task, move_sites, read_tasks
 from data.trajectory import read_trajectory
 from environments.browser.acting.actions import act
 from environments.browser.fleet import Fleet
@@ -22,6 +22,8 @@ from environments.browser.observation.observe import observe
 from environments.browser.page.page import Page, Viewport
 from environments.browser.page.settle import settle
 from environments.miniwob import app as miniwob
+from environments.miniwob.abilities import doable, table
+from environments.miniwob.make_tasks import family
 from environments.miniwob.world import World
 from tests.collection.test_run import wait_until
 from tests.conftest import ROOT
@@ -107,6 +109,7 @@ def test_it_runs_as_a_command(policy: str, tmp_path: Path) -> None:
         for seed in (3, 4):
             trajectory = read_trajectory(tmp_path / f"taskminiwob.{name}--{seed}")
             assert trajectory.outcome.success and trajectory.final_state()["raw_reward"] == 1
+            assert "ANSWER" not in trajectory.steps[-1].reply  # the page's end is the episode's
     trajectory = read_trajectory(tmp_path / "taskminiwob.click-color--3")
     assert trajectory.outcome.verdict == "failure" and trajectory.ques.startswith("Click on the ")
 
@@ -132,3 +135,21 @@ def test_the_scripted_policy_solves_thirty(policy: str, tmp_path: Path) -> None:
     verdicts = [read_trajectory(path).outcome for path in tmp_path.glob("taskminiwob.*")]
     assert len(verdicts) == len(miniwob.task_names())
     assert sum(outcome.success for outcome in verdicts) >= 30
+
+
+def test_held_out_kinds_and_seeds_are_in_no_file_that_is_learned_from() -> None:
+    """And the files hold what the action space can do at all."""
+    folder = ROOT / "environments" / "miniwob" / "tasks"
+    files = {path.stem: read_tasks(path) for path in folder.glob("*.jsonl")}
+    kinds = {name: {task.web_name.removeprefix("miniwob.") for task in tasks} for name, tasks in files.items()}
+    pages = {name: {task.web for task in tasks} for name, tasks in files.items()}
+    assert kinds["train"] == kinds["validation"] == kinds["test"]
+    assert not {family(kind) for kind in kinds["test_kinds"]} & {family(kind) for kind in kinds["train"]}
+    assert kinds["train"] | kinds["test_kinds"] == set(doable("webvoyager"))
+    assert len(set().union(*pages.values())) == sum(map(len, files.values()))
+
+
+def test_the_table_of_tasks_says_what_was_measured() -> None:
+    written = (ROOT / "docs" / "reference" / "miniwob_tasks.md").read_text()
+    assert written == table()
+    assert "enter-text | number | ✓ | ✓ | ✓" in written and "| time | time | time |" in written

@@ -85,6 +85,23 @@ def test_visibility_has_the_released_slip_or_not(box: Any, released: bool, corre
     assert ("Lamp" in text(nodes, {2: box}, "correct")) == correct
 
 
+def test_a_control_without_a_name_has_a_line_in_the_complete_tree() -> None:
+    nodes = [
+        node(1, "RootWebArea", "Shop", 2, 3, 4),
+        node(2, "StaticText", "Your name:"),
+        node(3, "textbox", "", 5, required=False),
+        node(4, "generic", ""),
+        node(5, "StaticText", "Ada"),
+    ]
+    assert "textbox" not in text(nodes)
+    assert text(nodes, visibility="complete").splitlines() == [
+        "[1] RootWebArea 'Shop'",
+        "\t[2] StaticText 'Your name:'",
+        "\t[3] textbox '' required: False",
+        "\t\t[4] StaticText 'Ada'",
+    ]
+
+
 def test_parts_of_a_control_take_its_box() -> None:
     nodes = [
         node(1, "RootWebArea", "Shop", 2, 4),

@@ -27,12 +27,14 @@ FAILURES_UNTIL_DOWN = 3  # requests in a row that failed at every attempt; then 
 MAX_ASKED = 3  # times for a reply that can be read
 MAX_COMPLETION_TOKENS = 1000
 _CANNOT = (HTTPStatus.INTERNAL_SERVER_ERROR, HTTPStatus.NOT_IMPLEMENTED)
+_CUT = {"length", "max_tokens", "model_length", "abort", "aborted", "cancelled", "error", "timeout"}
+"""How endpoints say that a reply did not come to its end: OpenAI's word, and those of vLLM, SGLang and gateways."""
 KEY_NAMES = "EVAL_API_KEY or OPENAI_API_KEY"
 
 
 @dataclass(frozen=True)
 class Completion:
-    """A reply as it came; `is_cut` where it reached the limit of tokens."""
+    """A reply as it came; `is_cut` where it did not come to its end."""
 
     text: str
     is_cut: bool = False
@@ -199,7 +201,8 @@ def _completion_of(answer: Any) -> Completion:
         raise JudgeFault("the endpoint's content filter refused to judge")
     if not isinstance(choice.message.content, str):
         raise ValueError(f"a reply whose content is {in_short(repr(choice.message.content))}, which is no text")
-    return Completion(choice.message.content, is_cut=choice.finish_reason == "length")
+    text = choice.message.content.encode(errors="replace").decode()  # half a surrogate pair is no text to keep
+    return Completion(text, is_cut=str(choice.finish_reason).lower() in _CUT)
 
 
 def _tokens_of(answer: Any) -> tuple[int, int] | None:

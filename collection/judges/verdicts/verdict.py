@@ -97,7 +97,8 @@ class VerdictForm:
 
     def _word(self, line: str) -> str | None:
         """The choice that a line is, and nothing else."""
-        if len(line) > _LONGEST_LINE or len(line) - len(line.lstrip(" ")) > 3:  # four spaces are a quotation
+        indented = line.expandtabs(4)  # four spaces or a tab are a quotation
+        if len(line) > _LONGEST_LINE or len(indented) - len(indented.lstrip(" ")) > 3:
             return None
         line = _EMPHASIS.sub(r"\2", _HEADING.sub("", line.strip(" \t"))).strip(" ")
         for word in self.choices:

@@ -31,6 +31,8 @@ MAX_TREE = 60_000
 MAX_INSIDE = 50  # nodes that are looked at for the box of the one around them
 MAX_DEPTH = 50  # of a line's indentation
 VISIBLE_RATIO = 0.8
+CONTROLS = set("textbox searchbox checkbox radio combobox listbox button link spinbutton slider switch".split())
+CONTROLS |= {"Date", "DateTime", "InputTime", "ColorWell"}
 REPEATING_ROLES = {"StaticText", "heading", "image", "generic"}
 HIDDEN_PROPERTIES = {
     "focusable",
@@ -86,7 +88,8 @@ def build_tree(document: Document, visibility: Visibility) -> tuple[str, dict[in
     Args:
         document: the main frame's.
         visibility: `released` keeps anything that overlaps the viewport by about a pixel, as the released code does by
-            a slip of precedence (its models were trained so); `correct` asks for 80 % of the area.
+            a slip of precedence (its models were trained so); `correct` asks for 80 % of the area; `complete` is as
+            `released`, with controls that have no name.
     """
     labeled: dict[int, AXNode] = {}
     depths = []
@@ -115,7 +118,7 @@ def _visit(main: Document, visibility: Visibility) -> Iterator[tuple[FrameView, 
         document, by_id, node, depth, name_above, control_box = stack.pop()
         backend_id, region = node.get("backendDOMNodeId", 0), document.region
         box = region.boxes.get(backend_id) or (control_box if backend_id else None)
-        if backend_id and not (box and box[2] and box[3]) and _is_worth_a_line(node, name_above):
+        if backend_id and not (box and box[2] and box[3]) and _is_worth_a_line(node, name_above, visibility):
             box = _box_inside(document, by_id, node) or box
         if node is document.nodes[0]:
             shown = region.view.shown
@@ -124,7 +127,7 @@ def _visit(main: Document, visibility: Visibility) -> Iterator[tuple[FrameView, 
             whole, seen = region.view.place(box) if box else (_NOWHERE, _NOWHERE)
         if backend_id in region.controls and (more := _superfluous(by_id, node)):
             node, dropped = with_more_options(node, len(more)), dropped | more
-        if _is_visible(whole, seen, visibility) and _is_worth_a_line(node, name_above):
+        if _is_visible(whole, seen, visibility) and _is_worth_a_line(node, name_above, visibility):
             yield region.view, node, depth, _to_press(region.view, box, whole)
             depth, name_above = depth + 1, _text(node, "name")
         if backend_id in region.controls:
@@ -166,13 +169,15 @@ def _is_visible(whole: Box, seen: Box, visibility: Visibility) -> bool:
     if whole_width == 0 or whole_height == 0:
         return False
     _, _, width, height = seen
-    if visibility == "released":
+    if visibility != "correct":
         return width * height / whole_width * whole_height >= VISIBLE_RATIO
     return width * height / (whole_width * whole_height) >= VISIBLE_RATIO
 
 
-def _is_worth_a_line(node: AXNode, name_above: str) -> bool:
+def _is_worth_a_line(node: AXNode, name_above: str, visibility: Visibility) -> bool:
     role, name = _text(node, "role"), _text(node, "name").strip()
+    if not name and visibility == "complete":
+        return role in CONTROLS
     return bool(name) and role != "gridcell" and not (name in name_above and role in REPEATING_ROLES)
 
 

@@ -1,0 +1,63 @@
+"""`elcano online`: three programs on the embedded sites with the starting policy; each is killed and comes back."""
+
+import contextlib
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from data.online_run import OnlineRun, read_fates, read_group
+from tests.collection.test_run import wait_until
+from tests.conftest import ROOT
+
+RECIPE = """
+from pathlib import Path
+import sys
+from common.defaults import STARTING_POLICY
+from elcano.online import OnlineRecipe
+
+def online():
+    return OnlineRecipe(
+        policy=STARTING_POLICY,
+        tasks=Path("{tasks}"),
+        collection=dict(group_size=1, groups_per_step=2, max_lag=1, max_iter=2, num_sessions=2, seed=0),
+        training=dict(groups_per_step=2, num_versions=5),
+        trainer=(sys.executable, "-m", "tests.elcano.copying_trainer"),
+    )
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_what_dies_is_started_again(spawn: Callable[..., subprocess.Popen], tmp_path: Path) -> None:
+    recipe, run = tmp_path / "recipe.py", OnlineRun(tmp_path / "run")
+    recipe.write_text(RECIPE.format(tasks=ROOT / "data" / "tasks" / "validation.jsonl"))
+    started = spawn("-m", "elcano.cli", "online", recipe, "--output_dir", run.folder, stdout=subprocess.PIPE)
+    for words in ("collection/pool.py", "hf_online_server.py", "copying_trainer"):
+        wait_until(lambda words=words: find(started, words), timeout_s=120)
+        complete = len(groups(run))
+        wait_until(lambda complete=complete: len(groups(run)) > complete, timeout_s=120)
+        find(started, words).send_signal(signal.SIGKILL)
+    output, _ = started.communicate(timeout=300)
+    assert started.returncode == 0, output
+    for name in ("pool", "server", "trainer"):
+        assert f"the {name} ended with code -9 and is started again" in output
+    fates = read_fates(run.learned)
+    assert sorted(fates) == list(range(10)) and set(fates.values()) == {"learned"}
+    assert run.newest_version() == 5 and not psutil.Process().children()
+
+
+def groups(run: OnlineRun) -> list[int]:
+    return [number for number, path in run.groups().items() if read_group(path)]
+
+
+def find(started: subprocess.Popen, words: str) -> psutil.Process | None:
+    """The child whose command holds these words."""
+    for child in psutil.Process(started.pid).children():
+        with contextlib.suppress(psutil.Error):  # it has just ended
+            if words in " ".join(child.cmdline()):
+                return child
+    return None
