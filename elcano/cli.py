@@ -7,6 +7,7 @@ import dataclasses
 import os
 import signal
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
@@ -93,6 +94,9 @@ Command = (
 
 def main() -> None:
     """Entry point of the `elcano` command."""
+    if sys.argv[1:] == ["--version"]:
+        print(f"elcano {version('elcano')}")
+        return
     sys.exit(cli.guarded(_main, _typed()))
 
 

@@ -1,5 +1,6 @@
 """Every import wall of pyproject.toml really stands: an import through it, of each forbidden thing, is found."""
 
+import itertools
 import re
 import shutil
 import subprocess
@@ -17,23 +18,44 @@ FOUND = re.compile(r"([\w.]+)\.probe_(\w+) -> ([\w.]+) \(l\.1\)")
 
 def test_every_wall_forbids_what_it_names(tmp_path: Path) -> None:
     """A module of one import for each (room, what it must not import), all in one copy of the rooms."""
-    for room in SETTINGS["root_packages"]:
-        shutil.copytree(ROOT / room, tmp_path / room, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copyfile(ROOT / "pyproject.toml", tmp_path / "pyproject.toml")
+    between = [contract for contract in SETTINGS["contracts"] if contract["type"] == "forbidden"]
     forbidden = {
         (room, other)
-        for contract in SETTINGS["contracts"]
+        for contract in between
         for room in contract["source_modules"]
         for other in contract["forbidden_modules"]
     }
-    for room, other in forbidden:
-        (_package(tmp_path, room) / f"probe_{_one_word(other)}.py").write_text(f"import {other}\n")
+    said = _broken_by(tmp_path, forbidden)
+    assert f"{len(between)} broken" in said
+    assert {(room, other) for room, name, other in FOUND.findall(said) if name == _one_word(other)} == forbidden
+
+
+def test_every_floor_of_a_room_holds(tmp_path: Path) -> None:
+    """Within a room each floor must not import the one above it, nor its neighbor on the same floor."""
+    within = [contract for contract in SETTINGS["contracts"] if contract["type"] == "layers"]
+    forbidden = set()
+    for contract in within:
+        [room] = contract["containers"]
+        floors = [[f"{room}.{name}" for name in floor.split(" | ")] for floor in contract["layers"]]
+        forbidden |= {(below, above) for up, down in itertools.pairwise(floors) for above in up for below in down}
+        forbidden |= {pair for floor in floors for pair in itertools.permutations(floor, 2)}
+    said = _broken_by(tmp_path, forbidden)
+    assert all(f"{contract['name']} BROKEN" in said for contract in within)
+    assert {(room, other) for room, name, other in FOUND.findall(said) if name == _one_word(other)} >= forbidden
+
+
+def _broken_by(folder: Path, imports: set[tuple[str, str]]) -> str:
+    """What the linter says of a copy of the rooms with a module for each of these (room, what it imports)."""
+    for room in SETTINGS["root_packages"]:
+        shutil.copytree(ROOT / room, folder / room, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copyfile(ROOT / "pyproject.toml", folder / "pyproject.toml")
+    for room, other in imports:
+        (_package(folder, room) / f"probe_{_one_word(other)}.py").write_text(f"import {other}\n")
     command = [Path(sys.executable).parent / "lint-imports", "--no-cache"]
-    environment = {"PYTHONPATH": str(tmp_path), "COLUMNS": "300", "PATH": ""}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+    environment = {"PYTHONPATH": str(folder), "COLUMNS": "300", "PATH": ""}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 1, done.stdout + done.stderr
-    assert f"{len(SETTINGS['contracts'])} broken" in done.stdout
-    assert {(room, other) for room, name, other in FOUND.findall(done.stdout) if name == _one_word(other)} == forbidden
+    return done.stdout
 
 
 def _one_word(module: str) -> str:

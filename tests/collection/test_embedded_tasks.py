@@ -132,7 +132,7 @@ def test_only_the_named_tasks_are_taken_in_every_world(script: str) -> None:
 def test_flags_of_another_world_are_refused() -> None:
     for flags, said in (
         (["--env_seeds", "3"], "--env_seeds means nothing to --env sites"),
-        (["--env", "miniwob", "--test_file", "x.jsonl"], "--test_file means nothing to --env miniwob"),
+        (["--env", "miniwob", "--sites_port", "7070"], "--sites_port means nothing to --env miniwob"),
         (["--env", "webarena", "--sites_port", "7070"], "--sites_port means nothing to --env webarena"),
     ):
         done = dry_run("run.py", *flags)

@@ -35,7 +35,7 @@ def test_the_server_and_the_converter_are_told_the_same(released: Path, tmp_path
     quickstart = load_recipe(ROOT / "examples" / "quickstart" / "recipe.py")
     assert quickstart.image_recipe == "published"
     stages = Stages(dataclasses.replace(quickstart, image_recipe=recipe), tmp_path, Logbook(tmp_path), Executor())
-    assert stages._convert("hf2mg", released, tmp_path / "mg")[-2:] == ["--image_recipe", recipe]
+    assert stages.convert("hf2mg", released, tmp_path / "mg")[-2:] == ["--image_recipe", recipe]
     log = tmp_path / "server.log"
     serving = ServerConfig(device="cpu", image_recipe=stages.recipe.image_recipe)
     with policy_server(stages.executor, released, serving, Resources(num_cores=1), log):

@@ -44,6 +44,7 @@ def added() -> Iterator[None]:
         patch.setattr(training.modules, "__path__", [*training.modules.__path__])
         patch.setattr(registry, "NAMES", registry.NAMES)
         patch.syspath_prepend(HERE)
+        patch.setenv("PYTHONPATH", f"{ROOT}:{HERE}")  # of the process that computes Megatron's logits
         patch.delitem(sys.modules, "sitecustomize", raising=False)
         importlib.import_module("sitecustomize")
         yield

@@ -17,7 +17,7 @@ def train(tokenizer: Tokenizer, size: int, first: list[str], alphabet: list[str]
         limit_alphabet=len(alphabet),
         show_progress=False,
     )
-    files = [*ROOT.glob("data/tasks/*.jsonl"), *ROOT.glob("docs/*.md")]
+    files = [*ROOT.glob("data/tasks/*.jsonl"), *ROOT.glob("docs/**/*.md")]
     tokenizer.train([str(path) for path in sorted(files)], trainer)
     fields: dict[str, Any] = json.loads(tokenizer.to_str())
     vocabulary = fields["model"]["vocab"]

@@ -19,6 +19,7 @@ from tests.training.conftest import convert
 from tests.training.online_rollouts import write_rollouts
 from training.online.window import takeable
 
+pytestmark = pytest.mark.timeout(900)  # a dozen starts of real ranks
 NO_SPREAD, INVALID, HALF = 2, 5, 9
 """Groups of which nothing is learned; the last is not complete."""
 

@@ -21,7 +21,7 @@ class ShardGatherer:
 
     def __init__(self, models: list[VisionLanguageModel]) -> None:
         """A collective over all ranks."""
-        self._models = models
+        self._models, self._buffer = models, torch.empty(0, dtype=torch.uint8)
         self.refresh()
         described = {place: [part.without_data() for part in parts] for place, parts in self._shards.items()}
         self._held: list[Any] = [None] * distributed.get_world_size()
@@ -38,7 +38,8 @@ class ShardGatherer:
 
     @torch.no_grad()
     def joined(self, weight: Weight) -> torch.Tensor:
-        """The whole on the first rank; what others get is nothing. A collective over all ranks."""
+        """The whole on the first rank, until the next is asked for; what others get is nothing. A collective over all
+        ranks."""
         place, own = _place_of(weight), distributed.get_rank()
         if own:
             for part in self._shards.get(place, ()):
@@ -51,11 +52,16 @@ class ShardGatherer:
         ]
         if len(parts) == 1:
             return parts[0][1].cpu()
-        form = self._form(weight)
-        whole = torch.empty(_shape(form), dtype=form.dtype)
+        whole = self._room(self.meta(weight))
         for described, data in parts:
             whole[described.global_slice()[described.prepend_axis_num :]] = data
         return whole
+
+    def _room(self, form: torch.Tensor) -> torch.Tensor:
+        """Memory for one whole tensor, the same for all: touching new pages costs more than copying."""
+        if self._buffer.numel() < form.nbytes:
+            self._buffer = torch.empty(form.nbytes, dtype=torch.uint8)
+        return self._buffer[: form.nbytes].view(form.dtype).view(form.shape)
 
     def _received(self, described: ShardedTensor, rank: int, index: int, place: _Place) -> torch.Tensor:
         """A shard of `rank`, the `index`-th that it has of a tensor."""

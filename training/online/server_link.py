@@ -36,6 +36,8 @@ class ServerLink:
         except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
             self._complain(f"{self.address}: did not take in {folder} ({error or type(error).__name__})")
         else:
+            if self._complaint:
+                print(f"{self.address}: holds {folder} now", flush=True)
             self._complaint = ""
 
     def look(self, version: int) -> None:
