@@ -21,7 +21,6 @@ from tests.environments.conftest import OneBrowser
 from tests.environments.random_pages import Drawn
 
 STEP = 6  # pixels between the points that are tried
-SIZABLE = 2  # points across, and down, that a control is reached at
 _NAMES = """function () {
   for (let node = this; node; node = node.parentNode ?? node.host) if (node.dataset?.n) return node.dataset.n;
   return "";
@@ -106,12 +105,11 @@ def _places(seen: Observation) -> dict[str, list[float]]:
 
 
 def _sizable(points: list[tuple[int, int]], names: list[str]) -> set[str]:
-    """The controls that are reached at more than a line of points."""
-    places: dict[str, list[tuple[int, int]]] = {}
-    for point, name in zip(points, names, strict=True):
-        places.setdefault(name, []).append(point)
+    """The controls that are reached at four neighboring points: not at a line of pixels, which may be turned."""
+    at = dict(zip(points, names, strict=True))
+    corners = [(0, 0), (STEP, 0), (0, STEP), (STEP, STEP)]
     return {
-        name for name, found in places.items() if all(len(set(side)) >= SIZABLE for side in zip(*found, strict=True))
+        name for (x, y), name in at.items() if all(at.get((x + right, y + down)) == name for right, down in corners)
     }
 
 

@@ -10,7 +10,8 @@ import pytest
 from data.action import ActionError, Drag
 from data.point_action import Write
 from environments.browser.acting.actions import act
-from environments.browser.acting.aim import aim, press
+from environments.browser.acting.aim import aim, disarm, guard_others, press
+from environments.browser.acting.keyboard import keystrokes
 from environments.browser.observation.observe import observe
 from tests.environments import points, website
 from tests.environments.conftest import OneBrowser
@@ -101,6 +102,9 @@ PAGES = {
         </script>""",
     "/counts": """<button id=row5>Cart (3)</button><button id=row6>Order 7004</button><button>Order 7017</button>
         <script>setTimeout(() => { row5.textContent = "Cart (4)"; row6.textContent = "Order 7010" }, 1500)</script>""",
+    "/over-ground": """<p id=row5 style="pointer-events:none; position:fixed; top:300px">Row 5</p>""",
+    "/beside": "<iframe src='/inner-field'></iframe>",
+    "/inner-field": "<input id=inner>",
     "/drag-behind": """<div id=card role=button style="height:40px; width:90px">Card</div><div id=box role=button
         style="height:40px; width:90px">Box</div><button id=all style="position:absolute; left:0; top:48px; width:99px;
         height:60px">Delete all</button>""",
@@ -135,6 +139,7 @@ def test_what_is_under_another_stays_untouched(browser: OneBrowser, url: str) ->
     reasons = {
         "/cut": "can be brought into view",
         "/no-events": "takes no clicks",
+        "/over-ground": "takes no clicks",
         "/above-closed": 'covers the element: <button> "Delete all"',
     }
     for path, reason in reasons.items():
@@ -189,6 +194,22 @@ def test_text_stops_where_the_focus_is_taken(browser: OneBrowser, url: str) -> N
     tree, notes = do(browser, page, write("'Late'", "Madrid"))
     assert 'Typing stopped: <input> "From" took the focus. The textbox reads "Mad" now.' in notes
     assert "input from" not in told(tree)
+
+
+def test_other_frames_hear_no_key_however_long_the_text_takes(browser: OneBrowser, url: str) -> None:
+    async def run() -> tuple[str, str]:
+        async with browser.page(f"{url}/beside") as page:
+            main, inner = list(page.frames)
+            await page.run("() => document.querySelector('input').focus()", frame=inner)
+            await guard_others(page, main, "keys")
+            await asyncio.sleep(1)
+            await page.send_all(keystrokes("x", lines=False))
+            before = await page.run("() => document.title")
+            await disarm(page)
+            await page.send_all(keystrokes("x", lines=False))
+            return before, await page.run("() => document.title")
+
+    assert browser.wait(run()) == ("told:", "told: input inner")
 
 
 @pytest.mark.slow

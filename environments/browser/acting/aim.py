@@ -21,9 +21,8 @@ from environments.faults import BrowserError
 
 TRIES = 3  # of a press on what moves
 _WAYS = ("first", "center", "start", "end")  # to scroll, in the order they are tried
-OTHERS_MS = (
-    300  # frames that nothing was chosen in are guarded for so long: an action does not begin sooner after another
-)
+# After which a frame that nothing was chosen in lets events pass, were it never released.
+OTHERS_MS = 30_000
 _ARM = "(kind, untilMs) => { elcano.guard.arm(kind, () => false, null, untilMs) }"
 _TAKE = "() => elcano.guard.take()"
 

@@ -30,12 +30,13 @@ async function (visible, block, rests, name) {
     const used = elcano.controlOf(found);
     return used === null || used === label.control || !elcano.holds(label, used);
   };
+  const isGround = (found) => found === document.body || found === document.documentElement;
   const isOwn = (found) =>
     elcano.holds(host, found) ||
     labels.some((label) => belongs(label, found)) ||
     (label !== null && (belongs(label, found) || (label.control !== null && elcano.holds(label.control, found)))) ||
     (control !== null && control !== document.body && elcano.controlOf(found) === control) ||
-    (elcano.holds(found, host) && style.pointerEvents === "none" && control === elcano.controlOf(found));
+    (elcano.holds(found, host) && style.pointerEvents === "none" && control === elcano.controlOf(found) && !isGround(found));
   const accepts = (found) => {
     if (!(found instanceof Element)) return false;
     return host.isConnected ? isOwn(found) : elcano.isAgain(host, found);
