@@ -176,7 +176,9 @@ async def check_answers(client: httpx.AsyncClient, url: str, headers: dict[str, 
     try:
         answer = await client.get(url, headers=headers, timeout=CHECK_TIMEOUT_S)
     except httpx.HTTPError as error:
-        raise UserError(f"nothing answers at {url} ({error or type(error).__name__}); start the server first") from None
+        raise ServerSilentError(
+            f"nothing answers at {url} ({error or type(error).__name__}); start the server first"
+        ) from None
     if answer.status_code in (401, 403):
         raise UserError(refused_key(url, answer.status_code))
 

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from collection.agent.policy import Completion, Policy, ServerSilentError, UnansweredError
-from common.errors import UserError
 from data.conversation import StepText
 from data.task import Task
 
@@ -19,6 +18,13 @@ class PatientPolicy:
         self._inner, self._say, self._is_silent = inner, say, False
         self.name, self.system_prompt = inner.name, inner.system_prompt
 
+    async def check(self) -> None:
+        """Wait for a server that is not there yet; UserError where it refuses the key."""
+        try:
+            await self._inner.check()
+        except ServerSilentError as error:
+            await self._until_it_answers(str(error))
+
     async def reply(
         self, task: Task, folder: str, steps: Sequence[StepText], screenshots: dict[int, str], seed: int | None
     ) -> Completion:
@@ -30,13 +36,13 @@ class PatientPolicy:
 
     async def _until_it_answers(self, why: str) -> None:
         if not self._is_silent:
-            self._say(f"the model server at {self._inner.name} does not answer ({why}); rollouts wait for it")
+            self._say(f"the model server at {self._inner.name} does not answer ({why}); the pool waits for it")
         self._is_silent = True
         while True:
             await asyncio.sleep(_POLL_S)
             try:
                 await self._inner.check()
-            except UserError:
+            except ServerSilentError:
                 continue
             if self._is_silent:
                 self._say("the model server answers again")

@@ -99,9 +99,11 @@ def test_killed_at_any_time_it_goes_on_where_it_was(run: OnlineRun, spawn: Spawn
     kept = {folder: (folder / "trajectory.json").stat().st_mtime_ns for folder in rollouts(run)}
     assert kept and len(kept) < 4 and set(run.groups()) <= {0, 1}
 
+    kill(server)  # the pool waits for it as it starts
     pool = start(spawn, run, url, *flags)
-    started = run.group(1)
-    wait_until(started.exists, timeout_s=200)
+    assert "does not answer" in next(line for line in pool.stderr if "model server" in line)
+    server = serve(0)
+    assert "answers again" in next(line for line in pool.stderr if "model server" in line)
     kill(server)  # in the middle of a rollout, or before one
     server = serve(0)
     wait_until(lambda: len(complete(run)) == 2, timeout_s=200)
