@@ -39,6 +39,7 @@ SMALL = {
 SLOW = {
     "-m benchmarks.viewer": "--wall_seconds 3 --repeats 1 --output OUT",
     "benchmarks/conversion.py checkpoints": "--work_dir FOLDER/work --num_layers 1 --num_repeats 1 --output OUT",
+    "benchmarks/online_publish.py": "--work_dir FOLDER/work --num_layers 1 --repeats 1",
     "benchmarks/training.py": "--models quickstart --padding pages --rounds 1 --output OUT",
     "-m benchmarks.training_gpu": "--cpu --rows 1 --steps 1 --output OUT",
     "-m benchmarks.training_gpu_baseline": "--cpu --sample_len 512 --samples 1 --steps 1 --output OUT",

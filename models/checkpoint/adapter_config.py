@@ -83,7 +83,10 @@ class AdapterConfig:
 
 def is_adapter(folder: Path) -> bool:
     """Whether a folder holds an adapter and no model."""
-    return (folder / CONFIG_FILE).is_file() and not (folder / "config.json").exists()
+    try:
+        return (folder / CONFIG_FILE).is_file() and not (folder / "config.json").exists()
+    except OSError:  # no name that a file can have
+        return False
 
 
 def base_of(folder: Path) -> Path | None:

@@ -84,7 +84,7 @@ def test_a_switch_may_be_given_with_a_value_or_without(words: str, expected: Con
     "words, message",
     [
         ("vew runs", "elcano: vew: no such command; the nearest is view"),
-        ("dance", "elcano: dance: no such command; there are run, show, try, view"),
+        ("dance", "elcano: dance: no such command; there are run, online, show, try, view"),
         ("view --port 99999", "elcano: --port must be 0 to 65535, not 99999; --help says what there is"),
         ("run", "elcano: PATH must be given: Python file that defines `recipe() -> Recipe`; --help says what there is"),
     ],

@@ -68,7 +68,7 @@ def test_a_stream_adds_up_to_the_reply(client: openai.OpenAI) -> None:
         ({"messages": []}, "messages"),
         ({"n": 0}, "n: "),
         ({"stop": [""]}, "stop takes"),
-        ({"max_tokens": -1}, "max_tokens: "),
+        ({"max_tokens": -2}, "max_tokens: "),
         ({"temperature": -1}, "temperature must be 0 to 100, not -1"),
         ({"messages": [{"role": "user", "content": [{"type": "text"}]}]}, "lacks its 'text'"),
     ],
