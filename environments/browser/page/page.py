@@ -29,7 +29,7 @@ MAX_ADDRESS = 4000  # characters; one of a data: document may have millions
 HEARD_FIRST = ("Page.addScriptToEvaluateOnNewDocument", {"source": SHARED, "worldName": NAME})
 ATTACH_FRAMES = {
     "autoAttach": True,
-    "waitForDebuggerOnStart": True,  # so that our listeners are there before any of its own
+    "waitForDebuggerOnStart": False,  # a page's workers would wait, too, and nobody lets them go
     "flatten": True,
     "filter": [{"type": "iframe", "exclude": False}],
 }
