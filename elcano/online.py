@@ -30,6 +30,8 @@ _YOUNG_S = 60.0
 """One that ends sooner was never at work."""
 _MOST_YOUNG = 4
 """Such ends in a row after which the run ends, too."""
+REFUSED = 2
+"""Exit code of a command that says what must be put right: it would say so again."""
 _PAUSE_S = 2.0
 """Before a program is begun again; doubled with each early end."""
 
@@ -126,6 +128,8 @@ class Program:
         if code == 0:
             return True
         words = last_words(self.command().log)
+        if code == REFUSED:
+            raise UserError(f"the {self.name}: {words}")
         is_young = now - self._begun_at < _YOUNG_S
         self._num_young = self._num_young + 1 if is_young else 0
         if self._num_young >= _MOST_YOUNG:

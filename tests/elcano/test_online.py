@@ -3,13 +3,17 @@
 import contextlib
 import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 import pytest
 
+from common.errors import UserError
 from data.online_run import OnlineRun, read_fates, read_group
+from elcano.executors.executor import Command
+from elcano.online import Program
 from tests.collection.test_run import wait_until
 from tests.conftest import ROOT
 
@@ -48,6 +52,14 @@ def test_what_dies_is_started_again(spawn: Callable[..., subprocess.Popen], tmp_
     fates = read_fates(run.learned)
     assert sorted(fates) == list(range(10)) and set(fates.values()) == {"learned"}
     assert run.newest_version() == 5 and not psutil.Process().children()
+
+
+def test_what_is_refused_is_not_tried_again(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", "import sys; print('error: TP=8 is too much', file=sys.stderr); sys.exit(2)"]
+    program = Program("trainer", lambda: Command(words, tmp_path / "trainer.log"))
+    program.start()
+    with pytest.raises(UserError, match="the trainer: TP=8 is too much"):
+        wait_until(program.look, timeout_s=60)
 
 
 def groups(run: OnlineRun) -> list[int]:
