@@ -16,21 +16,15 @@ from data.observation import Mode
 from environments.browser.chromium.cdp import RefusedError
 from environments.browser.observation.observe import observe
 from environments.browser.page.page import Page
-from environments.environment import Observation
 from tests.environments.conftest import OneBrowser
 from tests.environments.random_pages import Drawn
 
 STEP = 6  # pixels between the points that are tried
+SIZABLE = 4  # points of those
 _NAMES = """function () {
   for (let node = this; node; node = node.parentNode ?? node.host) if (node.dataset?.n) return node.dataset.n;
   return "";
 }"""
-# Points where the page's own ground lies, or a cell of it: no control is there, nor a frame or a shadow root to ask.
-_BARE = """(points) => points.map(([x, y]) => {
-  const found = document.elementFromPoint(x, y);
-  const isGround = [null, document.documentElement, document.body].includes(found);
-  return isGround || (found.parentNode === document.body && found.tagName === "DIV" && !found.dataset.n);
-})"""
 _LOADED = (
     "() => document.readyState === 'complete' || new Promise((done) => addEventListener('load', () => done(true)))"
 )
@@ -83,49 +77,29 @@ class Reached:
 
 async def disagreements(page: Page) -> list[str]:
     """A sentence for each control that is numbered where it is not, or not numbered where it is."""
-    width, height = page.viewport.width, page.viewport.height
-    grid = [(x, y) for y in range(2, height, STEP) for x in range(2, width, STEP)]
-    bare = await page.run(_BARE, grid)
-    points = [point for point, is_bare in zip(grid, bare, strict=True) if not is_bare]
     reached = Reached(page)
-    modes: tuple[Mode, ...] = ("tree", "marks")
-    seen = {mode: _places(await observe(page, "released", mode)) for mode in modes}
-    # One point in four tells whether anything disagrees; how large a control is, is asked where something does.
-    shown = set(await reached.at([(x, y) for x, y in points if x % (2 * STEP) == y % (2 * STEP) == 2]))
-    if not [one for mode in modes for one in await _compare(mode, seen[mode], reached, shown)]:
-        return []
-    sizable = _sizable(points, await reached.at(points))
-    return [one for mode in modes for one in await _compare(mode, seen[mode], reached, sizable)]
-
-
-def _places(seen: Observation) -> dict[str, list[float]]:
-    """The boxes of the controls that have a number, by name."""
-    controls = [node for node in seen.nodes.values() if node["role"]["value"] != "StaticText"]
-    return {node["name"]["value"].split(" ")[0]: node["union_bound"] for node in controls}
-
-
-def _sizable(points: list[tuple[int, int]], names: list[str]) -> set[str]:
-    """The controls that are reached at four neighboring points: not at a line of pixels, which may be turned."""
-    at = dict(zip(points, names, strict=True))
-    corners = [(0, 0), (STEP, 0), (0, STEP), (STEP, STEP)]
-    return {
-        name for (x, y), name in at.items() if all(at.get((x + right, y + down)) == name for right, down in corners)
-    }
-
-
-async def _compare(mode: Mode, places: dict[str, list[float]], reached: Reached, shown: set[str]) -> list[str]:
-    """What is wrong with the controls that have these boxes, where only those `shown` have to have one."""
+    grid = [(x, y) for y in range(2, page.viewport.height, STEP) for x in range(2, page.viewport.width, STEP)]
+    hits: dict[str, int] = {}
+    for name in await reached.at(grid):
+        hits[name] = hits.get(name, 0) + 1
     said = []
-    centers = {name: (int(x + w / 2), int(y + h / 2)) for name, (x, y, w, h) in places.items()}
-    centers = {name: at for name, at in centers.items() if name[:1] in "cw" and name.strip("cw").isdecimal()}
-    below = [(x + 1, y + 1) for x, y in centers.values()]  # half pixels are rounded one way or the other
-    found_there = zip(await reached.at([*centers.values()]), await reached.at(below), strict=True)
-    for name, (found, other) in zip(centers, found_there, strict=True):
-        if name not in (found, other) and (mode == "marks" or name in shown):
-            said.append(
-                f"{mode}: {name} has the box {[round(side) for side in places[name]]}, there is {found or 'none'}"
-            )
-    return [*said, *(f"{mode}: {name} has no number" for name in sorted(shown - set(places) - {""}))]
+    modes: tuple[Mode, ...] = ("tree", "marks")
+    for mode in modes:
+        seen = await observe(page, "released", mode)
+        controls = [node for node in seen.nodes.values() if node["role"]["value"] != "StaticText"]
+        places = {node["name"]["value"].split(" ")[0]: node["union_bound"] for node in controls}
+        centers = {name: (int(x + w / 2), int(y + h / 2)) for name, (x, y, w, h) in places.items()}
+        centers = {name: at for name, at in centers.items() if name[:1] in "cw" and name.strip("cw").isdecimal()}
+        below = [(x + 1, y + 1) for x, y in centers.values()]  # half pixels are rounded one way or the other
+        found_there = zip(await reached.at([*centers.values()]), await reached.at(below), strict=True)
+        for name, (found, other) in zip(centers, found_there, strict=True):
+            if name not in (found, other) and (mode == "marks" or hits.get(name, 0) >= SIZABLE):
+                said.append(
+                    f"{mode}: {name} has the box {[round(side) for side in places[name]]}, there is {found or 'none'}"
+                )
+        missing = {name for name, number in hits.items() if name and number >= SIZABLE} - set(places)
+        said += [f"{mode}: {name} has no number" for name in sorted(missing)]
+    return said
 
 
 def look(browser: OneBrowser, url: str, seeds: range) -> dict[int, list[str]]:

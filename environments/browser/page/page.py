@@ -307,7 +307,6 @@ class Page:
             ("Network.enable", {"maxTotalBufferSize": 0, "maxResourceBufferSize": 0}),
             ("Target.setAutoAttach", ATTACH_FRAMES),
             HEARD_FIRST,
-            ("Runtime.runIfWaitingForDebugger", {}),
         ]
         self.later(self.browser.connection.send_all(requests, session_id))
 
