@@ -149,7 +149,7 @@ async def late(rng: random.Random, write: Write) -> None:
 async def of_cookies(rng: random.Random, write: Write) -> None:
     """New ones with each answer, as many as a head may hold."""
     lines = (f"set-cookie: c{rng.randrange(2**40)}={'x' * 3000}; max-age=9999999" for _ in range(20))
-    await write(whole(b'{"text": "x"}', *lines))
+    await write(whole(b'{"text": "x"}', "connection: close", *lines))
 
 
 async def honest(_: random.Random, write: Write) -> None:

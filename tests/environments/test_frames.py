@@ -1,5 +1,6 @@
 """What lies in iframes and shadow roots is seen, clicked and typed into, whoever's process draws it."""
 
+import asyncio
 import contextlib
 from collections.abc import Iterator
 from http.server import ThreadingHTTPServer
@@ -35,6 +36,25 @@ PAGES = {
         addEventListener("pointermove", () => { it.style.top = "60px"; all.style.top = 0 }, true);
         addEventListener("pointerdown", (event) => { document.title += " heard " + event.target.id }, true)
         </script>""",
+    "/busy": """<title>Busy</title><iframe src="http://other.localhost:PORT/busy_too" width=400></iframe>
+        <p id=said></p><script>
+        const say = (event) => { said.textContent += event.data + ". " };
+        addEventListener("message", say);
+        new Worker("/outer.js").onmessage = say;
+        new SharedWorker("/shared.js").port.onmessage = say;
+        navigator.serviceWorker.onmessage = say;
+        navigator.serviceWorker.register("/service.js");
+        navigator.serviceWorker.ready.then((registered) => registered.active.postMessage("x"));
+        new AudioContext().audioWorklet.addModule("/worklet.js").then(() => say({data: "worklet"}));
+        </script>""",
+    "/busy_too": """<title>Too</title><script>
+        new Worker("/inner.js").onmessage = (event) => parent.postMessage(event.data + " of a frame", "*")</script>""",
+    "/outer.js": "postMessage('worker'); new Worker('/inner.js').onmessage = (event) => postMessage(event.data + ' in it')",
+    "/inner.js": "postMessage('worker')",
+    "/shared.js": "onconnect = (event) => event.ports[0].postMessage('shared worker')",
+    "/service.js": """addEventListener("install", () => skipWaiting());
+        addEventListener("message", (event) => event.source.postMessage("service worker"));""",
+    "/worklet.js": "",
     "/scaled": """<title>Scaled</title><body style="margin:0"><iframe src="/around"
         width="300" height="200" style="border:4px solid; transform:scale(1.5); transform-origin:0 0"></iframe>""",
     "/around": """<title>Around</title><iframe src="/small" width="200" height="120" style="margin:30px; zoom:1.25">
@@ -117,6 +137,21 @@ def test_a_page_in_a_frame_does_not_hear_a_press_that_would_miss(browser: OneBro
             return await page.run("() => document.title", frame=list(page.frames)[1])
 
     assert browser.wait(run()) in ("Flees", "Flees heard it")
+
+
+def test_workers_of_pages_and_frames_do_not_wait_for_us(browser: OneBrowser, url: str) -> None:
+    async def run() -> set[str]:
+        async with browser.page(f"{url}/busy") as page:
+            for _ in range(100):
+                said = await page.run("() => said.textContent")
+                if said.count(".") >= 6:
+                    break
+                await asyncio.sleep(0.1)
+            return set(said.strip(" .").split(". "))
+
+    assert browser.wait(run()) == {
+        "worker", "worker in it", "worker of a frame", "shared worker", "service worker", "worklet"
+    }  # fmt: skip
 
 
 def test_open_shadow_roots_are_part_of_the_page(browser: OneBrowser, url: str) -> None:

@@ -127,7 +127,8 @@ class Handler(BaseHTTPRequestHandler):
         elif address.path == "/found":
             self._send(f"<title>Found</title><h1>Results for {query.get('q', ['nothing'])[0]}</h1>".encode())
         elif address.path in PAGES:
-            self._send(self._page(address.path).encode())
+            kind = "text/javascript" if address.path.endswith(".js") else "text/html; charset=utf-8"
+            self._send(self._page(address.path).encode(), kind)
         else:
             self._send(b"<h1>Not here</h1>", status=404)
 

@@ -48,7 +48,7 @@ class Frames:
             method == "Page.frameDetached" and params["reason"] == "remove"
         ):  # the other reason: another process takes it
             self._drop(params["frameId"])
-        elif method == "Target.attachedToTarget":
+        elif method == "Target.attachedToTarget" and params["targetInfo"]["type"] == "iframe":
             target = params["targetInfo"]
             self._put(target["targetId"], target.get("parentFrameId", ""), params["sessionId"])
         elif method == "Target.detachedFromTarget":

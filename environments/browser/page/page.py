@@ -27,11 +27,11 @@ MAX_DIALOGS_TOLD = 5
 MAX_DIALOG_CHARS = 300
 MAX_ADDRESS = 4000  # characters; one of a data: document may have millions
 HEARD_FIRST = ("Page.addScriptToEvaluateOnNewDocument", {"source": SHARED, "worldName": NAME})
+_GO_ON = ("Runtime.runIfWaitingForDebugger", {})
 ATTACH_FRAMES = {
     "autoAttach": True,
-    "waitForDebuggerOnStart": False,  # a page's workers would wait, too, and nobody lets them go
-    "flatten": True,
-    "filter": [{"type": "iframe", "exclude": False}],
+    "waitForDebuggerOnStart": True,  # so that our listeners are there before any of a frame's own
+    "flatten": True,  # and no filter: Chromium has workers wait, too, also those that it would not attach
 }
 
 
@@ -91,7 +91,7 @@ class Page:
                 ("Target.setAutoAttach", ATTACH_FRAMES),
                 HEARD_FIRST,
                 ("Page.setInterceptFileChooserDialog", {"enabled": True}),
-                ("Runtime.runIfWaitingForDebugger", {}),
+                _GO_ON,
             ]
         )
 
@@ -254,7 +254,7 @@ class Page:
                 if status in NO_CONTENT:
                     self.say(f"The website answered with HTTP {status}, which has no content: the page stayed.")
         elif method == "Target.attachedToTarget":
-            self._join(params["sessionId"])
+            self._join(session_id, params)
         elif method == "Page.javascriptDialogOpening":
             self._take_dialog(params)
         elif method == "Page.fileChooserOpened":
@@ -298,17 +298,27 @@ class Page:
         self._broken = reason
         self.browser.connection.fail_session(self.session_id, BrowserError(reason))
 
-    def _join(self, session_id: str) -> None:
-        """A frame drawn by a process of its own: it tells what happens in it from now on."""
-        self._listen(session_id)
-        requests = [
-            ("Emulation.setUserAgentOverride", {"userAgent": self.browser.user_agent}),
-            ("Page.enable", {}),
-            ("Network.enable", {"maxTotalBufferSize": 0, "maxResourceBufferSize": 0}),
-            ("Target.setAutoAttach", ATTACH_FRAMES),
-            HEARD_FIRST,
-        ]
-        self.later(self.browser.connection.send_all(requests, session_id))
+    def _join(self, parent_session: str, params: Params) -> None:
+        """What waits for us: a frame drawn by a process of its own, which tells what happens in it from now on, or a
+        worker, which is let go."""
+        session_id = params["sessionId"]
+        if params["targetInfo"]["type"] == "iframe":
+            self._listen(session_id)
+            requests = [
+                ("Emulation.setUserAgentOverride", {"userAgent": self.browser.user_agent}),
+                ("Page.enable", {}),
+                ("Network.enable", {"maxTotalBufferSize": 0, "maxResourceBufferSize": 0}),
+                ("Target.setAutoAttach", ATTACH_FRAMES),
+                HEARD_FIRST,
+                _GO_ON,
+            ]
+            self.later(self.browser.connection.send_all(requests, session_id))
+        else:
+            self.later(self._let_go(session_id, parent_session))
+
+    async def _let_go(self, session_id: str, parent_session: str) -> None:
+        await self.browser.connection.send_all([_GO_ON], session_id)
+        await self.browser.connection.send("Target.detachFromTarget", {"sessionId": session_id}, parent_session)
 
     def later(self, request: Any) -> None:
         """Send without waiting; the answer does not matter."""
