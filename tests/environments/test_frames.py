@@ -49,7 +49,8 @@ PAGES = {
         </script>""",
     "/busy_too": """<title>Too</title><script>
         new Worker("/inner.js").onmessage = (event) => parent.postMessage(event.data + " of a frame", "*")</script>""",
-    "/outer.js": "postMessage('worker'); new Worker('/inner.js').onmessage = (event) => postMessage(event.data + ' in it')",
+    "/outer.js": """postMessage("worker");
+        new Worker("/inner.js").onmessage = (event) => postMessage(event.data + " in it")""",
     "/inner.js": "postMessage('worker')",
     "/shared.js": "onconnect = (event) => event.ports[0].postMessage('shared worker')",
     "/service.js": """addEventListener("install", () => skipWaiting());
