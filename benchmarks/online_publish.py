@@ -1,11 +1,10 @@
-"""Publishing the weights of a living model against a plain copy of the same bytes, in turns.
+"""Publishing the weights of a living model against a plain copy, and one plain write from memory, of the same bytes.
 
-    python benchmarks/online_publish.py --work_dir DIR                 # 4 of a Llama-3.2-1B's 16 layers
-    python benchmarks/online_publish.py --work_dir DIR --num_layers 16 # all of it: 2.5 GB of memory, 5 of disk
+    python benchmarks/online_publish.py --work_dir DIR                 # 4 of a Llama-3.1-8B's 32 layers
 
-One process holds a model in bf16 with random weights and a small vocabulary. Each turn publishes a version as the
-trainer does, up to its rename, and copies the folder of that version. Both are flushed to disk, and the copy begins
-with its input in memory.
+One process holds a model in bf16 with random weights and a small vocabulary. The three take turns in a changing order;
+each begins with the memory that the one before gave back, and flushes what it made to disk. A copy stays in the kernel
+and begins with its input in memory; the write is the least that can bring weights from a process to a disk.
 """
 
 import dataclasses
@@ -27,10 +26,10 @@ from models.checkpoint.output_folder import flush
 from models.registry import named
 from training.modules import kernels
 
-_LLAMA_1B = {
-    **{"model_type": "llama", "hidden_size": 2048, "intermediate_size": 8192, "num_attention_heads": 32},
+_LLAMA_8B = {
+    **{"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32},
     **{"num_key_value_heads": 8, "vocab_size": 32768, "max_position_embeddings": 131072, "rms_norm_eps": 1e-5},
-    **{"tie_word_embeddings": True, "rope_parameters": {"rope_type": "default", "rope_theta": 500000.0}},
+    **{"tie_word_embeddings": False, "rope_parameters": {"rope_type": "default", "rope_theta": 500000.0}},
 }
 
 
@@ -41,7 +40,7 @@ class Config:
     work_dir: Path
     """A folder on the disk that is measured; what is written there is removed."""
     num_layers: int = 4
-    """Of 16."""
+    """Of 32."""
     repeats: int = 5
     """Turns."""
 
@@ -57,7 +56,7 @@ def main(config: Config) -> None:
 
     kind, folder = named("llama"), config.work_dir / "published"
     folder.mkdir(parents=True)
-    write_json(folder / "config.json", {**_LLAMA_1B, "num_hidden_layers": config.num_layers})
+    write_json(folder / "config.json", {**_LLAMA_8B, "num_hidden_layers": config.num_layers})
     hf = kind.read_config(folder)
     torch_dist.initialize_alone()
     form = layout.Layout(bf16=True)
@@ -65,30 +64,47 @@ def main(config: Config) -> None:
     model = model_class(kind)(hf, form, EVERYTHING, None).bfloat16()
     run = OnlineRun(folder / "run")
     publisher = WeightsPublisher([model], kind, hf, run, keep=2, lora=None)
-    published, copied = [], []
-    for version in range(1, config.repeats + 1):
-        published.append(_seconds(lambda: publisher.publish(version, folder)))  # noqa: B023 (called at once)
-        copied.append(_seconds(lambda: _copy(run.version(version), folder / "copy")))  # noqa: B023
-        shutil.rmtree(folder / "copy")
-    num_bytes = sum(path.stat().st_size for path in run.version(config.repeats).iterdir())
-    print(f"{num_bytes / 1e9:.2f} GB, median (least to most) of {config.repeats}")
+    publisher.publish(0, folder)
+    source, content = run.version(0), torch.randint(256, (_num_bytes(run.version(0)),), dtype=torch.uint8)
+    works: dict[str, tuple[Path, Callable[[Path], None]]] = {
+        "published": (run.version(1), lambda _: publisher.publish(1, folder)),
+        "copied": (folder / "copy", lambda target: shutil.copytree(source, target)),
+        "written": (folder / "write", lambda target: _write(content, target)),
+    }
+    spent: dict[str, list[tuple[float, float]]] = {name: [] for name in works}
+    for turn in range(-1, config.repeats):
+        for name in [*works, *works][turn % 3 : turn % 3 + 3]:
+            target, work = works[name]
+            seconds = _seconds(work, target)
+            if turn >= 0:  # the first brings memory into use
+                spent[name].append(seconds)
+    print(f"{content.nbytes / 1e9:.2f} GB, median (least to most) of {config.repeats}")
     for number, kind_of_time in enumerate(("wall seconds", "CPU seconds")):
-        ours, theirs = [one[number] for one in published], [one[number] for one in copied]
-        ratios = [one / other for one, other in zip(ours, theirs, strict=True)]
-        print(f"{kind_of_time}: published {_told(ours)}, copied {_told(theirs)}, ratio {_told(ratios)}")
+        by_name = {name: [one[number] for one in turns] for name, turns in spent.items()}
+        print(f"{kind_of_time}: " + ", ".join(f"{name} {_told(seconds)}" for name, seconds in by_name.items()))
+        for name in ("copied", "written"):
+            pairs = zip(by_name["published"], by_name[name], strict=True)
+            print(f"    published / {name}: {_told([one / other for one, other in pairs])}")
     shutil.rmtree(folder)
 
 
-def _copy(source: Path, target: Path) -> None:
-    shutil.copytree(source, target)
-    flush(target)
+def _num_bytes(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.iterdir())
 
 
-def _seconds(work: Callable[[], None]) -> tuple[float, float]:
-    """On the wall, and of this process on a core."""
+def _write(content: torch.Tensor, target: Path) -> None:
+    target.mkdir()
+    (target / "model.safetensors").write_bytes(content.numpy())
+
+
+def _seconds(work: Callable[[Path], None], target: Path) -> tuple[float, float]:
+    """On the wall, and of this process on a core, until it lies on the disk; it is removed then."""
     began, used = time.monotonic(), time.process_time()
-    work()
-    return time.monotonic() - began, time.process_time() - used
+    work(target)
+    flush(target)
+    spent = time.monotonic() - began, time.process_time() - used
+    shutil.rmtree(target)
+    return spent
 
 
 def _told(seconds: list[float]) -> str:
