@@ -5,11 +5,12 @@ them. Every browser context starts from a fresh state.
 """
 
 import dataclasses
+from typing import Annotated
 
 import uvicorn
 
 from common import cli
-from common.limits import Checked, Port
+from common.limits import Checked, Port, at_least
 from common.processes import listen
 from data.task import SITES_PORT
 from environments.sites.app import SITES, create_app
@@ -24,12 +25,14 @@ class Config(Checked):
     """Port to listen on; 0 picks a free one."""
     seed: int = 0
     """Seed of everything the sites show; the task files belong to 0."""
+    delay_s: Annotated[float, at_least(0)] = 0.0
+    """Seconds that each page takes to answer, as pages of the web do."""
 
 
 def main(config: Config) -> None:
     """Serve until stopped."""
     listener = listen(config.port)
-    app = create_app(build(config.seed))
+    app = create_app(build(config.seed), config.delay_s)
     port = listener.getsockname()[1]
     print(f"sites {', '.join(SITES)} on http://localhost:{port}/", flush=True)
     uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).run(sockets=[listener])

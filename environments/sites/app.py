@@ -18,11 +18,12 @@ SITES = {"shop": shop, "encyclopedia": encyclopedia, "forum": forum, "timetable"
 _STATIC = {"style.css": (markup.STYLE, "text/css"), "site.js": (markup.SCRIPT, "text/javascript")}
 
 
-def create_app(content: Content) -> Starlette:
+def create_app(content: Content, delay_s: float = 0.0) -> Starlette:
+    """`delay_s`: what each page takes to answer."""
     hosts = []
     for name, module in SITES.items():
         pages = module.Pages(getattr(content, name))
-        hosts.append(site(name, module.State, pages.pages(), pages.late()))
+        hosts.append(site(name, module.State, pages.pages(), pages.late(), delay_s))
     shared = [Route("/_static/{name}", _static), Route("/health", lambda request: PlainTextResponse("ok"))]
     return Starlette(routes=[*shared, *hosts, Route("/", _index)])
 

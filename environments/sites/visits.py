@@ -70,17 +70,25 @@ class Sessions:
         return key, self._states[key]
 
 
-def site(name: str, new_state: Callable[[], Any], pages: Mapping[str, Handler], late: Mapping[str, Handler]) -> Host:
-    """The site at `<name>.localhost`: `pages` and `late` map a path to its handler; `late` ones take their time."""
+def site(
+    name: str,
+    new_state: Callable[[], Any],
+    pages: Mapping[str, Handler],
+    late: Mapping[str, Handler],
+    delay_s: float = 0.0,
+) -> Host:
+    """The site at `<name>.localhost`: `pages` and `late` map a path to its handler; `late` ones take their time, all of
+    `pages` take `delay_s`."""
     sessions = Sessions(new_state)
-    handlers = {**pages, "/_elcano/state": lambda visit: JSONResponse(dataclasses.asdict(visit.state))}
     routes = [
-        Route(path, _endpoint(handler, sessions, 0.0), methods=["GET", "POST"]) for path, handler in handlers.items()
+        Route(path, _endpoint(handler, sessions, delay_s), methods=["GET", "POST"]) for path, handler in pages.items()
     ]
+    tell = _endpoint(lambda visit: JSONResponse(dataclasses.asdict(visit.state)), sessions, 0.0)
+    routes.append(Route("/_elcano/state", tell, methods=["GET", "POST"]))
     for path, handler in late.items():
         low, high = LATE_S
-        delay_s = low + (high - low) * (zlib.crc32(path.encode()) % 100) / 100
-        routes.append(Route(path, _endpoint(handler, sessions, delay_s)))
+        late_s = low + (high - low) * (zlib.crc32(path.encode()) % 100) / 100
+        routes.append(Route(path, _endpoint(handler, sessions, late_s)))
     return Host(f"{name}.localhost", Router(routes), name=name)
 
 

@@ -219,3 +219,11 @@ def test_a_taken_port_is_one_clear_line(spawn):
         out, complaint = child.communicate(timeout=60)
     assert child.returncode == 2 and out == ""
     assert re.fullmatch(rf"error: cannot listen on 127.0.0.1:{port} .*; give another --port\n", complaint)
+
+
+def test_pages_take_as_long_as_is_asked(spawn: Callable[..., subprocess.Popen]) -> None:
+    server = spawn("-m", "environments.sites", "--port", 0, "--delay_s", 0.3, stdout=subprocess.PIPE)
+    port = int(re.search(r":(\d+)/", server.stdout.readline())[1])
+    began = time.monotonic()
+    answer = httpx.get(f"http://127.0.0.1:{port}/", headers={"Host": f"shop.localhost:{port}"})
+    assert answer.status_code == 200 and time.monotonic() - began >= 0.3
