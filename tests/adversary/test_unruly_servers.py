@@ -29,7 +29,8 @@ from common.terminal import in_short
 from data.conversation import StepText
 from data.task import Task
 from environments.faults import PageError
-from tests.adversary.http_clients import CLIENTS, ask_shop
+from environments.webarena import magento
+from tests.adversary.http_clients import CLIENTS
 from tests.adversary.unruly_servers import SERVERS, opening
 from tests.answering import Request, answering
 
@@ -95,11 +96,11 @@ def sending(answer: bytes) -> Iterator[str]:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
-@pytest.mark.parametrize("text", ["<" * 1_000_000, "<a" * 500_000, "<script " * 100_000, "</script " * 100_000])
-def test_words_of_a_server_are_shortened_at_once(text: str) -> None:
+@pytest.mark.parametrize("piece", ["<", "<a", "<script ", "</script "])
+def test_words_of_a_server_are_shortened_at_once(piece: str) -> None:
     """An answer of one mebibyte held up all sessions for minutes, whatever its client's time-out."""
     begin = time.process_time()
-    assert len(in_short(text)) <= 200
+    assert len(in_short(piece * (1_000_000 // len(piece)))) <= 200
     assert time.process_time() - begin < 2
 
 
@@ -111,14 +112,16 @@ def test_what_a_reader_of_documents_says_is_a_text_or_nothing(content: object) -
 
 
 @pytest.mark.parametrize(
-    "orders", [[{"increment_id": value}] for value in (True, 1.5, float("inf"), None, [], "-1", "1/../..", 10**400)]
+    "orders", [[{"increment_id": value}] for value in (True, 1.5, float("inf"), None, [], "-1", "1/../..")]
 )
 def test_a_shop_that_says_no_number_gave_no_answer(monkeypatch: pytest.MonkeyPatch, orders: list[object]) -> None:
     def answer(request: Request) -> tuple[int, object]:
         return 200, "token" if request.method == "POST" else {"items": orders}
 
+    monkeypatch.setenv(magento.LOGIN, "a:b")
     with answering(answer) as url, pytest.raises(PageError, match="the shop's API gave no answer to orders"):
-        asyncio.run(ask_shop(url))
+        monkeypatch.setenv(magento.ADDRESS, url)
+        asyncio.run(magento.latest_order_url())
 
 
 def test_a_large_answer_is_refused_while_it_comes() -> None:
