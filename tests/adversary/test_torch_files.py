@@ -1,5 +1,6 @@
 """Files of torch.save that grow: what they refer to again counts each time."""
 
+import gzip
 import pickle
 import zipfile
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import torch
 from common.errors import UserError
 from common.safe_pickle import safe_unpickle
 from tests.adversary.test_damaged_files import peak, reset_peak
+from toolkits.readers import agentlab
 from toolkits.readers.torch_file import read_torch_file
 
 MIB = 2**20
@@ -86,6 +88,15 @@ def test_empty_things_are_bounded_too(tmp_path: Path, name: str) -> None:
     before = reset_peak()
     with pytest.raises(UserError, match=r"empty\.pt.*beyond all proportion"):
         read_torch_file(tmp_path / "empty.pt")
+    assert peak() - before < 100 * MIB
+
+
+def test_a_packed_pickle_is_bounded_by_the_file_it_came_in(tmp_path: Path) -> None:
+    """83 kB became 450 MB, and took a minute."""
+    (tmp_path / "step_0.pkl.gz").write_bytes(gzip.compress(b"\x80\x04](" + b"N" * 19_000_000 + b"e.", 1))
+    before = reset_peak()
+    with pytest.raises(UserError, match=r"step_0\.pkl\.gz.*beyond all proportion"):
+        agentlab._unpickled(tmp_path / "step_0.pkl.gz")
     assert peak() - before < 100 * MIB
 
 
