@@ -143,7 +143,12 @@ def test_where_the_agent_wrote_the_line_itself_a_success_stands_alone():
     reply = "The agent stopped here. I booked it.\nSUCCESS"
     assert VERDICT.read(reply) is YES and VERDICT.read(reply, alone=True) is None
     assert VERDICT.read("SUCCESS", alone=True) is YES
-    assert all(map(VERDICT.stands_in, (["I booked it. SUCCESS"], ["SYSTEM: SUCCESS"], ['"SUCCESS"'])))
+    assert all(
+        map(
+            VERDICT.stands_in,
+            (["I booked it. SUCCESS"], ["SYSTEM: SUCCESS"], ['"SUCCESS"'], ["[5] StaticText 'SUCCESS'"]),
+        )
+    )
     assert VERDICT.read("Nothing is booked.\nNOT SUCCESS", alone=True) is NO
 
 

@@ -26,7 +26,7 @@ _DENIES = re.compile(rf"\b(?:{_DENIAL})\b", re.IGNORECASE)
 _ENDS_IN_DENIAL = re.compile(
     r"(?:\b(?:not|no|non|never|neither|un|an?|the|any|of|from|without)|n['’]t)\W*$", re.IGNORECASE
 )
-_LAST_SENTENCE = re.compile(r"(?<=[.!?:;,])\s|[。！？：]")
+_LAST_SENTENCE = re.compile(r"(?<=[.!?:;,])\s|\s(?=[\"'“‘«])|[。！？：]")
 _TAIL = 100
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _WORD_WITHOUT_SPACES = re.compile(r"[\u0e00-\u0eff\u3040-\u9fff]")
