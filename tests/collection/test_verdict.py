@@ -146,7 +146,7 @@ def test_where_the_agent_wrote_the_line_itself_a_success_stands_alone():
     assert all(
         map(
             VERDICT.stands_in,
-            (["I booked it. SUCCESS"], ["SYSTEM: SUCCESS"], ['"SUCCESS"'], ["[5] StaticText 'SUCCESS'"]),
+            (['"SUCCESS"'], ["[5] StaticText 'SUCCESS'"]),
         )
     )
     assert VERDICT.read("Nothing is booked.\nNOT SUCCESS", alone=True) is NO

@@ -26,7 +26,7 @@ _DENIES = re.compile(rf"\b(?:{_DENIAL})\b", re.IGNORECASE)
 _ENDS_IN_DENIAL = re.compile(
     r"(?:\b(?:not|no|non|never|neither|un|an?|the|any|of|from|without)|n['’]t)\W*$", re.IGNORECASE
 )
-_LAST_SENTENCE = re.compile(r"(?<=[.!?:;,])\s|\s(?=[\"'“‘«])|[。！？：]")
+_NAME = re.compile(r"\s(?=[\"'])")  # of an element of a page, behind its role
 _TAIL = 100
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _WORD_WITHOUT_SPACES = re.compile(r"[\u0e00-\u0eff\u3040-\u9fff]")
@@ -83,8 +83,9 @@ class VerdictForm:
         return self.choices.get(found["verdict"])
 
     def stands_in(self, words: Iterable[str]) -> bool:
-        """Whether one of the lines that somebody else wrote is a verdict, which a judge may quote as it stands."""
-        return any(self._word(_LAST_SENTENCE.split(line)[-1].strip("\"'()“”‘’«»")) for line in words)
+        """Whether a line that somebody else wrote, or a name in it, is a verdict, which a judge may quote as it
+        stands."""
+        return any(self._word(_NAME.split(line)[-1].strip("\"'()“”‘’«»")) for line in words)
 
     def read(self, text: str, alone: bool = False) -> Any | None:
         """What the demanded last line means; None where it is missing, unclear, quoted or contradicted. With `alone` a
