@@ -23,6 +23,8 @@ BYTES_PER_TOKEN = 1024
 _BYTES_PER_VALUE = 16
 """Of JSON: an empty object takes two bytes on the wire and hundreds in memory, so values are bounded as bytes are."""
 _CONTAINERS, _CONTAINERS_PER_TOKEN = 500, 6
+_PIECES_AT_A_TIME = 100
+"""Of an answer in pieces of a byte, before others on the same loop have their turn, and a time-out its end."""
 _PROTOCOL_HEADERS = ("content-encoding", "content-length", "transfer-encoding")  # of the body as it was sent
 
 
@@ -121,9 +123,11 @@ def containers_for_tokens(num_tokens: int) -> int:
 
 async def bounded(pieces: AsyncIterator[bytes], max_bytes: int) -> AsyncIterator[bytes]:
     """The same pieces; `AnswerTooLargeError` once they are more bytes."""
-    left = max_bytes
+    left, number = max_bytes, 0
     async for piece in pieces:
-        left -= len(piece)
+        left, number = left - len(piece), number + 1
+        if number % _PIECES_AT_A_TIME == 0:  # pieces that have come already are given without a pause
+            await asyncio.sleep(0)
         if left < 0:
             raise AnswerTooLargeError(f"an answer of more than {max_bytes} bytes")
         yield piece
@@ -159,6 +163,8 @@ def _unpacker(encoding: str) -> Callable[[bytes, int], bytes]:
     unpacked = zlib.decompressobj(wbits=47)  # by its first bytes: gzip or zlib
 
     def unpack(piece: bytes, most: int) -> bytes:
+        if unpacked.eof:  # zlib would keep it, copied anew with each piece
+            raise httpx.DecodingError("a packed answer with more behind its end")
         try:
             return unpacked.decompress(piece, most)
         except zlib.error as error:

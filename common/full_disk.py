@@ -1,8 +1,10 @@
 """A disk without room: what its errors look like, whoever raises them, and the one line that they become."""
 
+import contextlib
 import errno
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from common.errors import UserError
@@ -40,12 +42,25 @@ def why_full(error: BaseException) -> str:
     return ""
 
 
-def full_disk_error(error: BaseException) -> UserError | None:
-    """The line for the user, which names the file where that is known; None where something else is wrong."""
+def full_disk_error(error: BaseException, folder: Path | None = None) -> UserError | None:
+    """The line for the user, which names the file where that is known, else `folder`; None where something else is
+    wrong."""
     if isinstance(error, UserError) or not (why := why_full(error)):
         return None
-    where = getattr(error, "filename", None)
+    named = getattr(error, "filename2", None) or getattr(error, "filename", None)  # of a copy the second is written
+    where = named or folder
     return FullDiskError(f"{f'{where}: ' if where else ''}{why}; make room and run the same command again")
+
+
+@contextlib.contextmanager
+def writing_to(folder: Path) -> Iterator[None]:
+    """Around what writes to `folder`: a write that fails names no file."""
+    try:
+        yield
+    except Exception as error:
+        if full := full_disk_error(error, folder):
+            raise full from error
+        raise
 
 
 def is_full(folder: Path) -> bool:

@@ -29,6 +29,12 @@ _MAX_BITS = 4096
 _FREE_BYTES = 64 * 2**20
 _GROWTH = 8
 _BYTES_PER_ITEM = 8
+_BYTES_MADE = {
+    **dict.fromkeys(("EMPTY_SET", "FROZENSET", "REDUCE", "BUILD", "NEWOBJ", "NEWOBJ_EX", "OBJ", "INST"), 256),
+    **dict.fromkeys(("EMPTY_DICT", "DICT", "EMPTY_LIST", "LIST", "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3"), 64),
+}
+"""What one step of a pickle makes, at least, where that is more than it takes in the file."""
+_GROWTH_OF_STEPS = 16
 
 
 class _SafeUnpickler(pickle.Unpickler):
@@ -79,19 +85,21 @@ def safe_unpickle(
     find: Callable[[str, str], Any] = refuse,
     load_persistent: Callable[[Any], Any] | None = None,
     max_opcodes: int = MAX_OPCODES,
+    num_bytes: int | None = None,
 ) -> Any:
     """The object in `content`. `find(module, name)` gives the callable or class that stands for a global, or refuses.
 
     Two bytes can refer to an object once more, so a list grows far beyond its pickle, and what is written of it even
-    further: both are bounded, by `max_opcodes` and by what a walk through the object meets.
+    further: both are bounded, by `max_opcodes` and by what a walk through the object meets. `num_bytes`: of the file,
+    where the pickle refers to more than itself, or was packed.
 
     Raises:
         UserError: a global that `find` refuses, content that is no well-formed pickle, or an object out of proportion.
     """
     try:
-        check_opcodes(content, max_opcodes)
+        check_opcodes(content, max_opcodes, num_bytes)
         found = _SafeUnpickler(content, find, load_persistent or _no_persistent).load()
-        check_proportion(found, len(content))
+        check_proportion(found, max(num_bytes or 0, len(content)))
         return found
     except UserError:
         raise
@@ -116,7 +124,7 @@ def check_proportion(value: Any, num_bytes: int) -> None:
             parts = one
         else:
             parts = ()
-            budget -= len(one) if isinstance(one, str | bytes | bytearray) else 0
+            budget -= len(one) if isinstance(one, str | bytes | bytearray) else getattr(one, "nbytes", 0)
         budget -= _BYTES_PER_ITEM * (1 + len(parts))
         if budget < 0:
             raise UserError("refused: the pickle refers to the same things over and over, beyond all proportion")
@@ -127,15 +135,18 @@ def _no_persistent(pid: Any) -> Any:
     raise UserError("refused: the pickle refers to objects outside it")
 
 
-def check_opcodes(content: bytes, max_opcodes: int = MAX_OPCODES) -> None:
+def check_opcodes(content: bytes, max_opcodes: int = MAX_OPCODES, num_bytes: int | None = None) -> None:
     """`UserError` for a pickle of too many steps, whose memo has holes, or of a number that nobody can write down;
     ValueError for none.
 
     Python allots memory for the highest memo index; one that no pickler writes could ask for all there is."""
-    num_puts = 0
+    num_puts, budget = 0, _FREE_BYTES + _GROWTH_OF_STEPS * min(num_bytes or len(content), len(content))
     for number, (opcode, argument, _) in enumerate(pickletools.genops(content)):
         if number == max_opcodes:
             raise UserError(f"refused: the pickle has more than {max_opcodes} steps")
+        budget -= _BYTES_MADE.get(opcode.name, _BYTES_PER_ITEM)
+        if budget < 0:
+            raise UserError("refused: the pickle makes more than its file can hold, beyond all proportion")
         if opcode.name in _PUTS:
             num_puts += 1
             if not 0 <= argument <= num_puts:

@@ -4,7 +4,8 @@ import re
 
 _SHOWN_CHARS = 200
 _MOST_CHARS = 2000  # of an error: a value of a file may be part of it
-_TAGS = re.compile(r"(?is)<(script|style)\b.*?</\1>|<[^>]*>")
+_CODE_BEGINS, _CODE_ENDS = re.compile(r"(?i)<(?:script|style)\b"), re.compile(r"(?i)</(?:script|style)\s?>")
+_TAGS = re.compile(r"<[^<>]*>")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
@@ -16,7 +17,7 @@ def printable(text: str) -> str:
 def in_short(text: str) -> str:
     """Somebody's answer for a message: one line, and of an HTML page its words."""
     if text.lstrip().startswith("<"):
-        text = _TAGS.sub(" ", text)
+        text = _TAGS.sub(" ", " ".join(_CODE_BEGINS.split(part, 1)[0] for part in _CODE_ENDS.split(text)))
     return printable(" ".join(text.split()))[:_SHOWN_CHARS]
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 MAX_PIXELS = 50_000_000
 """A PNG of a few kilobytes can hold a billion pixels; 50 million take 150 MB in RGB."""
 warnings.filterwarnings("ignore", message="Image size .* could be decompression bomb")  # the limit here is lower
+_STRIP_PIXELS = 2**22
 _UPRIGHT = {2: 0, 3: 3, 4: 1, 5: 5, 6: 4, 7: 6, 8: 2}
 """EXIF's Orientation -> the number of Pillow's `Transpose` that undoes it."""
 _ON_THEIR_SIDE = (5, 6, 7, 8)
@@ -58,10 +59,20 @@ def to_rgb(image: "Image.Image") -> "Image.Image":
     turn = _UPRIGHT.get(_orientation(image))
     image.load()
     if image.has_transparency_data:
-        image = image.convert("RGBA")
-        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
+        image = _over_white(image)
     rgb = image if image.mode == "RGB" else image.convert("RGB")  # which would copy it
     return rgb if turn is None else rgb.transpose(Image.Transpose(turn))
+
+
+def _over_white(image: "Image.Image") -> "Image.Image":
+    """In strips: of 50 million pixels each copy takes 200 MB, and whole ones would be three."""
+    from PIL import Image
+
+    made, num_rows = Image.new("RGB", image.size), max(1, _STRIP_PIXELS // image.width)
+    for top in range(0, image.height, num_rows):
+        strip = image.crop((0, top, image.width, min(image.height, top + num_rows))).convert("RGBA")
+        made.paste(Image.alpha_composite(Image.new("RGBA", strip.size, "white"), strip).convert("RGB"), (0, top))
+    return made
 
 
 def _orientation(image: "Image.Image") -> int:

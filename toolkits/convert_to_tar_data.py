@@ -24,6 +24,7 @@ from typing import Annotated, Any
 from common import cli
 from common.errors import UserError
 from common.files import read_json, write_json
+from common.full_disk import writing_to
 from common.limits import Checked, Limit, at_least
 from common.parallel import run_parallel
 from common.seeds import draw
@@ -103,15 +104,16 @@ def main(config: Config) -> None:
     temporary = target.with_name(f".{target.name}.tmp")
     inputs = state_of_inputs(samples, config)
     begin(temporary, fingerprint(inputs, config), needed_bytes(samples, inputs, config))
-    try:
-        work = functools.partial(write_shard, folder=temporary, config=config)
-        written = list(run_parallel(work, shards, config.num_workers, "shards"))
-        entries = [entry for entry, _ in written]
-        manifest = finish(temporary, written, config)
-        replace_folder(temporary, target)
-    except UserError:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
+    with writing_to(target):  # whole shards stay for the same command
+        try:
+            work = functools.partial(write_shard, folder=temporary, config=config)
+            written = list(run_parallel(work, shards, config.num_workers, "shards"))
+            entries = [entry for entry, _ in written]
+            manifest = finish(temporary, written, config)
+            replace_folder(temporary, target)
+        except UserError:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
     num_bytes = sum(entry["bytes"] for entry in entries)
     held_out = f" and {manifest['num_validation_samples']} held out" if "num_validation_samples" in manifest else ""
     print(f"{target}: {manifest['num_samples']} samples{held_out} in {len(entries)} shards, {num_bytes / 1e6:.1f} MB")

@@ -30,6 +30,7 @@ from typing import Annotated, Any
 
 from common import cli
 from common.errors import UserError
+from common.full_disk import writing_to
 from common.limits import Checked, at_least
 from common.parallel import run_parallel
 from common.spool import Spool
@@ -124,18 +125,19 @@ def main(config: Config) -> None:
     Path(config.image_dir).mkdir(parents=True, exist_ok=True)
     target, results = Path(config.save_json_file), Path(config.result_dir)
     spool = Spool(target.with_name(f".{target.name}.partial"), _depends(config), lambda name: state_of(results / name))
-    try:
-        todo = [folder for folder in folders if folder.name not in spool.entries]
-        work = functools.partial(convert, config=config, cutter=cutter)
-        for done in run_parallel(work, todo, config.num_workers, "trajectories", _CHUNK):
-            own = ("fate", "why", "judge", "num_unlike", "num_steps", "is_failure")
-            fields = {name: getattr(done, name) for name in own}
-            spool.add(done.name, done.state, fields, done.samples)
-        _check_judges(config, [spool.entries[folder.name] for folder in folders])
-        _write_list(target, spool.sorted_records())
-    except UserError:
-        spool.remove()
-        raise
+    with writing_to(target):  # what was converted stays for the same command
+        try:
+            todo = [folder for folder in folders if folder.name not in spool.entries]
+            work = functools.partial(convert, config=config, cutter=cutter)
+            for done in run_parallel(work, todo, config.num_workers, "trajectories", _CHUNK):
+                own = ("fate", "why", "judge", "num_unlike", "num_steps", "is_failure")
+                fields = {name: getattr(done, name) for name in own}
+                spool.add(done.name, done.state, fields, done.samples)
+            _check_judges(config, [spool.entries[folder.name] for folder in folders])
+            _write_list(target, spool.sorted_records())
+        except UserError:
+            spool.remove()
+            raise
     _print_report(config, folders, spool)
     spool.remove()
 
@@ -235,7 +237,11 @@ def place_image(source: Path, target: Path) -> None:
     try:
         os.link(source, temporary)
     except OSError:  # another file system, or one without hard links
-        shutil.copyfile(source, temporary)
+        try:
+            shutil.copyfile(source, temporary)
+        except OSError:
+            temporary.unlink(missing_ok=True)
+            raise
     temporary.replace(target)
 
 

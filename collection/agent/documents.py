@@ -7,6 +7,7 @@ from pathlib import Path
 
 from collection.agent.pdf import PdfError, excerpt, read_pdf
 from collection.endpoints.keys import minds_proxies
+from common.fields import fits
 
 MAX_SHOWN_CHARS = 6000  # about 1,500 tokens beside the page's own tree
 MAX_ASKED_CHARS = 60_000  # what a model is given to read
@@ -75,7 +76,8 @@ class DocumentReader:
                 asyncio.timeout(ANSWER_TIMEOUT_S),  # with what it asks again
             ):
                 answer = await ChatDialect(self.base_url).create(client, request)
-            return str(answer.choices[0].message.content or "").strip()[:MAX_ANSWER_CHARS]
+            content = answer.choices[0].message.content
+            return content.strip()[:MAX_ANSWER_CHARS] if fits(content, str) else ""
         except (OpenAIError, TimeoutError, ValueError, AttributeError, IndexError, TypeError):
             return ""  # all but the first: an answer that is cut off, or has no reply
 

@@ -27,6 +27,7 @@ from data.trajectory import read_trajectory
 
 NAME = "orm"
 TIMEOUT_S = 120.0
+_LEAST = -math.inf
 
 
 @dataclass(frozen=True)
@@ -62,12 +63,12 @@ class RewardModelJudge:
         except TransientError as error:
             raise JudgeFault(str(error)) from None
         try:
-            yes, no = (float(score["logprob"]) for score in answer["scores"])
+            yes, no = (score["logprob"] for score in answer["scores"])
         except (KeyError, TypeError, ValueError):
-            raise JudgeFault(f"{self.url}: no two log-probabilities in the answer: {str(answer)[:200]}") from None
-        if math.isnan(yes) or math.isnan(no):
-            raise JudgeFault(f"{self.url}: the log-probabilities are not numbers")
-        return probability_of_yes(yes, no), str(answer.get("weights_version", ""))
+            raise JudgeFault(f"{self.url}: no two log-probabilities in the answer: {in_short(str(answer))}") from None
+        if not all(type(one) in (int, float) and _LEAST <= one <= 0 for one in (yes, no)) or yes == no == _LEAST:
+            raise JudgeFault(f"{self.url}: {in_short(f'{yes!r} and {no!r}')} are no log-probabilities")
+        return probability_of_yes(yes, no), in_short(str(answer.get("weights_version", "")))
 
     def _post(self, request: dict[str, Any]) -> dict[str, Any]:
         try:

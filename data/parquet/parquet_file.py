@@ -24,7 +24,7 @@ GROWTH = 128
 _MOST_LISTED = 200_000  # row groups, columns
 _LONGEST_TEXT = 2**26  # of a footer
 _BATCH = 20_000  # rows
-_PER_VALUE_IN_PYTHON = 64
+_PER_VALUE_IN_PYTHON, _PER_ROW_IN_PYTHON = 64, 200
 
 
 def read_schema(path: Path) -> pyarrow.Schema:
@@ -61,6 +61,8 @@ def read_all(path: Path) -> list[dict[str, Any]]:
     """All rows, of the columns whose kind `read_table` takes; `UserError` as there."""
     with _opened(path) as file:
         columns = [field.name for field in file.schema_arrow if _is_plain(field.type)]
+        size, num_rows = path.stat().st_size, file.metadata.num_rows
+        _check_left(path, size, FREE_BYTES + GROWTH * size - num_rows * _PER_ROW_IN_PYTHON)
         batches = _batches(path, file, columns, _PER_VALUE_IN_PYTHON)
         return [row for batch in batches for row in batch.to_pylist()]
 

@@ -34,6 +34,14 @@ SUBRESOURCES = {
     "secure websocket": "<script>new WebSocket('wss://{host}:{port}/')</script>",
     "worker": "<script>new Worker(URL.createObjectURL(new Blob([`fetch('{url}', {{mode: 'no-cors'}})`])))</script>",
     "imported by a worker": "<script>new Worker(URL.createObjectURL(new Blob([`importScripts('{url}')`])))</script>",
+    "websocket of a worker": """<script>new Worker(URL.createObjectURL(new Blob(
+        [`new WebSocket('ws://{host}:{port}/')`])))</script>""",
+    "worker of a worker": """<script>new Worker(URL.createObjectURL(new Blob(
+        ["new Worker(URL.createObjectURL(new Blob([`fetch('{url}', {{mode: 'no-cors'}})`])))"])))</script>""",
+    "module of a worker": """<script>new Worker(URL.createObjectURL(new Blob(
+        [`import('{url}').catch(() => 0)`], {{type: 'text/javascript'}})), {{type: 'module'}})</script>""",
+    "worker of a sandboxed frame": """<iframe sandbox='allow-scripts' srcdoc="<script>new Worker(URL.createObjectURL(
+        new Blob([`fetch('{url}', {{mode: 'no-cors'}})`])))</script>"></iframe>""",
     "shared worker": "<script>new SharedWorker('{me}/_script?fetch={url}')</script>",
     "service worker": "<script>navigator.serviceWorker.register('{me}/_script?fetch={url}')</script>",
     "worklet": "<script>CSS.paintWorklet.addModule('{url}').catch(() => 0)</script>",

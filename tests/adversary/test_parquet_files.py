@@ -103,6 +103,14 @@ def test_rows_of_no_content_grow_in_python_alone(tmp_path: Path) -> None:
     assert "in memory" in refusal(lambda: read_rows(path))
 
 
+def test_rows_of_empty_texts_grow_in_python_alone(tmp_path: Path) -> None:
+    """Each row becomes a dictionary: 380 kB were as many megabytes."""
+    path = tmp_path / "rows.parquet"
+    parquet.write_table(pyarrow.table({"id": [""] * 2_000_000}), path, use_dictionary=False)
+    assert read_table(path, ["id"]).num_rows == 2_000_000
+    assert "in memory" in refusal(lambda: read_rows(path))
+
+
 def test_doubled_columns_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "columns.parquet"
     table = pyarrow.Table.from_arrays([ROWS["id"], ROWS["value"], ROWS["value"]], ["id", "value", "value"])

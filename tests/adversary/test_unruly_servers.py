@@ -1,10 +1,15 @@
 """Servers that are slow, endless, packed, of wrong types, broken off or elsewhere, against every client of HTTP."""
 
 import asyncio
+import contextlib
+import gzip
 import json
+import socket
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
@@ -12,6 +17,7 @@ import httpx
 import pytest
 
 from collection.agent.chat_policy import ChatPolicy
+from collection.agent.documents import DocumentReader
 from collection.agent.policy import PolicyError, Sampling, UnansweredError
 from collection.agent.predict_policy import PredictPolicy
 from collection.config.endpoint import Prompt
@@ -19,11 +25,14 @@ from collection.judges.endpoint.endpoint import Endpoint
 from collection.judges.endpoint.ledger import Budget, Ledger
 from collection.judges.endpoint.reply_cache import ReplyCache
 from common.bounded_http import MAX_ANSWER_BYTES, AnswerTooLargeError, BoundedAsyncClient, BoundedClient
+from common.terminal import in_short
 from data.conversation import StepText
 from data.task import Task
+from environments.faults import PageError
+from environments.webarena import magento
 from tests.adversary.http_clients import CLIENTS
 from tests.adversary.unruly_servers import SERVERS, opening
-from tests.answering import answering
+from tests.answering import Request, answering
 
 ROOT = Path(__file__).parents[2]
 
@@ -60,6 +69,59 @@ def test_an_honest_packed_answer_is_read() -> None:
     with opening() as open_one, BoundedClient(timeout=5, trust_env=False) as client:
         answer = client.get(open_one("honest", 0))
     assert answer.json() == {"text": "x"} and "content-encoding" not in answer.headers
+
+
+def test_more_behind_a_packed_answer_is_refused_at_once() -> None:
+    """It was kept, and copied with each piece: four seconds in which no other session went on."""
+    packed = gzip.compress(b"{}")
+    piece = b"%x\r\n%b\r\n" % (len(packed), packed)
+    head = b"HTTP/1.1 200 X\r\ncontent-encoding: gzip\r\ntransfer-encoding: chunked\r\n\r\n"
+    with sending(head + piece * 20_000) as url, BoundedClient(timeout=20, trust_env=False) as client:
+        begin = time.process_time()
+        with pytest.raises(httpx.DecodingError, match="more behind its end"):
+            client.get(url)
+        assert time.process_time() - begin < 1
+
+
+@contextlib.contextmanager
+def sending(answer: bytes) -> Iterator[str]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def send() -> None:
+            with contextlib.suppress(OSError), listener.accept()[0] as client:
+                client.recv(65536)
+                client.sendall(answer)
+
+        threading.Thread(target=send, daemon=True).start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("piece", ["<", "<a", "<script ", "</script "])
+def test_words_of_a_server_are_shortened_at_once(piece: str) -> None:
+    """An answer of one mebibyte held up all sessions for minutes, whatever its client's time-out."""
+    begin = time.process_time()
+    assert len(in_short(piece * (1_000_000 // len(piece)))) <= 200
+    assert time.process_time() - begin < 2
+
+
+@pytest.mark.parametrize("content", [7, True, ["a"], {"a": 1}, "\ud800"])
+def test_what_a_reader_of_documents_says_is_a_text_or_nothing(content: object) -> None:
+    answer = {"choices": [{"message": {"content": content}}]}
+    with answering(lambda _: (200, answer)) as url:
+        assert asyncio.run(DocumentReader("m", "none", f"{url}/v1")._ask("text", "question")) == ""
+
+
+@pytest.mark.parametrize(
+    "orders", [[{"increment_id": value}] for value in (True, 1.5, float("inf"), None, [], "-1", "1/../..")]
+)
+def test_a_shop_that_says_no_number_gave_no_answer(monkeypatch: pytest.MonkeyPatch, orders: list[object]) -> None:
+    def answer(request: Request) -> tuple[int, object]:
+        return 200, "token" if request.method == "POST" else {"items": orders}
+
+    monkeypatch.setenv(magento.LOGIN, "a:b")
+    with answering(answer) as url, pytest.raises(PageError, match="the shop's API gave no answer to orders"):
+        monkeypatch.setenv(magento.ADDRESS, url)
+        asyncio.run(magento.latest_order_url())
 
 
 def test_a_large_answer_is_refused_while_it_comes() -> None:

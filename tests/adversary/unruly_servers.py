@@ -8,6 +8,7 @@ import contextlib
 import functools
 import gzip
 import json
+import math
 import random
 import socket
 import subprocess
@@ -84,9 +85,11 @@ def _zeros(is_gzip: bool) -> bytes:
 
 async def of_wrong_form(rng: random.Random, write: Write) -> None:
     """JSON that is no answer of the protocol."""
-    way = rng.randrange(4)
-    if way == 0:
-        value: Any = rng.choice(_VALUES)
+    way = rng.randrange(5)
+    if way == 4:
+        value: Any = {"scores": [{"logprob": rng.choice((*_VALUES, 10**400, math.inf))} for _ in range(2)]}
+    elif way == 0:
+        value = rng.choice(_VALUES)
     elif way == 1:
         value = {name: rng.choice((*_VALUES, "x", 3)) for name in _PREDICT_FIELDS if rng.random() < 0.8}
     else:
@@ -113,6 +116,27 @@ async def broken_off(rng: random.Random, write: Write) -> None:
     raise ConnectionResetError
 
 
+async def in_pieces(rng: random.Random, write: Write) -> None:
+    """All that HTTP allows around and between a body's bytes, without end."""
+    begin = head(200, "content-type: application/json", "transfer-encoding: chunked", "content-encoding: identity")
+    packed = gzip.compress(b'{"text": "x"}')
+    packed_begin = begin.replace(b"identity", b"gzip") + b"%x\r\n%b\r\n" % (len(packed), packed)
+    early = b"HTTP/1.1 103 X\r\nlink: </a>; rel=preload\r\n\r\n"
+    ways = {
+        "a byte each": (begin, b"1\r\nx\r\n"),
+        "extensions": (begin, b"1;" + b"a" * 15_000 + b"\r\nx\r\n"),
+        "one extension": (begin + b"1;", b"a" * 60_000),
+        "trailers": (begin + b"1\r\nx\r\n0\r\n", b"a: b\r\n"),
+        "early hints": (b"", early),
+        "behind the end": (packed_begin, b"1\r\nx\r\n"),
+        "events": (begin.replace(b"application/json", b"text/event-stream"), b"a\r\ndata: {}\n\n\r\n"),
+    }
+    begin, piece = ways[rng.choice(list(ways))]
+    await write(begin)
+    while True:
+        await write(piece * max(1, 65536 // len(piece)))
+
+
 async def elsewhere(rng: random.Random, write: Write) -> None:
     """A captive portal, or a redirect without end."""
     way = rng.randrange(4)
@@ -126,7 +150,9 @@ async def elsewhere(rng: random.Random, write: Write) -> None:
 
 
 async def refusing(rng: random.Random, write: Write) -> None:
-    body = rng.choice((b"", b"x" * 500_000, b"\xff\xfe\0", json.dumps({"error": rng.choice(_VALUES)}).encode(), _PAGE))
+    body = rng.choice(
+        (b"", b"x" * 500_000, b"<" * 900_000, b"\xff\xfe\0", json.dumps({"error": rng.choice(_VALUES)}).encode(), _PAGE)
+    )
     status = rng.choice((400, 401, 403, 404, 409, 418, 422, 429, 500, 503, 599, 204, 999))
     kind = rng.choice(("application/json", "text/html; charset=zlib_codec", "text/plain; charset=idna", "x"))
     await write(whole(body, f"retry-after: {rng.choice(('nan', '-1', '1e-9', 'soon'))}", status=status, kind=kind))
@@ -158,7 +184,7 @@ async def honest(_: random.Random, write: Write) -> None:
 
 SERVERS = (
     silent, slow, endless, packed, of_wrong_form, of_many_values, broken_off, elsewhere, refusing, no_http,
-    late, of_cookies,
+    late, of_cookies, in_pieces,
 )  # fmt: skip
 
 

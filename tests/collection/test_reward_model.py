@@ -72,3 +72,10 @@ def test_a_server_that_does_not_answer_well_is_no_failure(tmp_path, server, answ
     with pytest.raises(JudgeFault):
         judge_of(server)(PRICE, record(tmp_path, PRICE, "42"))
     assert len(server.requests) == (retry.MAX_ATTEMPTS if answer[0] == 503 else 1)
+
+
+@pytest.mark.parametrize("logprob", [True, "0", "inf", float("inf"), float("nan"), 5, 10**400, None, [], {}])
+def test_what_is_no_log_probability_is_no_verdict(tmp_path, server, logprob):
+    server.answer = 200, {"scores": [{"logprob": logprob}, {"logprob": -1}]}
+    with pytest.raises(JudgeFault):
+        judge_of(server)(PRICE, record(tmp_path, PRICE, "42"))

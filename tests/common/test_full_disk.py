@@ -1,5 +1,6 @@
 """A full disk is known whoever writes, and becomes one line and exit code 2 in every command."""
 
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from common.files import write_atomic
 from common.full_disk import full_disk_error, why_full
 from tests.conftest import ROOT
 from tests.small_disk import small_disk
+from tests.toolkits.trajectories import write_trajectory
 
 NUMBERS = torch.arange(200_000.0)
 
@@ -45,6 +47,28 @@ def test_it_is_one_line_whoever_writes(tmp_path: Path, writer: str, capsys: pyte
     assert code == 2 and told.startswith("error: ") and told.count("\n") == 1
     assert "no space left on device; make room and run the same command again" in told
     assert str(disk / "file") in told or writer != "write_atomic"
+
+
+def test_of_a_copy_the_line_names_what_was_to_be_written(tmp_path: Path) -> None:
+    (tmp_path / "source").write_bytes(bytes(800_000))
+    with small_disk(tmp_path / "disk", 100) as disk, pytest.raises(OSError) as copied:
+        shutil.copyfile(tmp_path / "source", disk / "target")
+    assert str(full_disk_error(copied.value)).startswith(f"{disk / 'target'}: no space left on device")
+
+
+@pytest.mark.parametrize(("kilobytes", "place"), [(8, "samples.json"), (60, "images")])
+def test_the_converters_name_the_disk_that_is_full(tmp_path: Path, kilobytes: int, place: str) -> None:
+    for number in range(12):
+        write_trajectory(tmp_path / "run", f"Shop--{number}")
+    with small_disk(tmp_path / "disk", kilobytes) as disk:
+        where = {"samples.json": tmp_path / "samples.json", "images": tmp_path / "images"} | {place: disk / place}
+        command = [sys.executable, "toolkits/convert_trajectories_to_json.py", "--result_dir", tmp_path / "run"]
+        command += ["--save_json_file", where["samples.json"], "--image_dir", where["images"]]
+        done = subprocess.run(list(map(str, command)), cwd=ROOT, capture_output=True, text=True)
+        left = list(disk.rglob("*.tmp"))
+    assert done.returncode == 2 and "Traceback" not in done.stderr and not left
+    [line] = [line for line in done.stderr.splitlines() if line.startswith("error:")]
+    assert line.startswith(f"error: {disk}") and "no space left on device; make room" in line
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])

@@ -78,7 +78,7 @@ def _unpickled(path: Path) -> Any:
             content = packed.read(_MOST_BYTES + 1)
         if len(content) > _MOST_BYTES:
             raise UserError(f"unpacks to more than {_MOST_BYTES >> 20} MB")
-        return safe_unpickle(content, _find)
+        return safe_unpickle(content, _find, num_bytes=path.stat().st_size)
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
     except (OSError, EOFError, zlib.error) as error:

@@ -44,7 +44,7 @@ class _Reader:
     """What it makes of one file: each storage is read once, and all arrays together stay in proportion to the file."""
 
     def __init__(self, archive: zipfile.ZipFile, num_bytes: int):
-        self.archive, self._left = archive, budget_for(num_bytes)
+        self.archive, self._num_bytes, self._left = archive, num_bytes, budget_for(num_bytes)
         self._storages: dict[str, numpy.ndarray] = {}
         names = [name for name in archive.namelist() if name.rpartition("/")[2] == "data.pkl"]
         if len(names) != 1:
@@ -55,7 +55,8 @@ class _Reader:
         order = f"{self.prefix}byteorder"
         if order in self.archive.namelist() and self._read(order) != b"little":
             raise UserError("written on a big-endian machine, which is not supported")
-        return safe_unpickle(self._read(f"{self.prefix}data.pkl"), self._find, self._storage)
+        content = self._read(f"{self.prefix}data.pkl")
+        return safe_unpickle(content, self._find, self._storage, num_bytes=self._num_bytes)
 
     def _find(self, module: str, name: str) -> Any:
         """Functions of its own, which count what they make."""
@@ -103,6 +104,10 @@ class _Array:
     """What numpy's pickles build: made empty, then told its shape and bytes."""
 
     value = numpy.zeros(0)
+
+    @property
+    def nbytes(self) -> int:
+        return self.value.nbytes
 
     def __setstate__(self, state: Any) -> None:
         _, shape, dtype, fortran, content = state

@@ -10,17 +10,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from collection.judges.verdicts.another_voice import introduces_words, is_open, spoken
+from collection.judges.verdicts.another_voice import is_open, may_quote, spoken
 from data.outcome import Verdict
 
 _LONGEST_LINE = 80
+_LONGEST_REPLY = 10_000  # characters; a thousand tokens are asked for
+_FEWEST_WORDS = 3
+_MARKS = r"[\W_]{0,40}"
 _EMPHASIS = re.compile(r"(?<!\w)(\*{1,3})([^*]+)\1(?!\w)")
 _HEADING = re.compile(r"^#{1,6} ")
 _RULE = re.compile(r"[-*_]{3,}")
 _SENTENCE_ENDS = (".", "!", "?", "。", "！", "？", "।", "؟")
 _DENIAL = r"not|no|non|never|neither|un\w*|fail\w*|partial\w*|in\w*(?:correct|complete)|wrong|n't"
 _DENIES = re.compile(rf"\b(?:{_DENIAL})\b", re.IGNORECASE)
-_ENDS_IN_DENIAL = re.compile(r"(?:\b(?:not|no|non|never|neither|un)|n['’]t)\W*$", re.IGNORECASE)
+_ENDS_IN_DENIAL = re.compile(
+    r"(?:\b(?:not|no|non|never|neither|un|an?|the|any|of|from|without)|n['’]t)\W*$", re.IGNORECASE
+)
+_NAME = re.compile(r"\s(?=[\"'])")  # of an element of a page, behind its role
+_TAIL = 100
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_WORD_WITHOUT_SPACES = re.compile(r"[\u0e00-\u0eff\u3040-\u9fff]")
 
 
 @dataclass(frozen=True)
@@ -74,14 +83,15 @@ class VerdictForm:
         return self.choices.get(found["verdict"])
 
     def stands_in(self, words: Iterable[str]) -> bool:
-        """Whether one of the lines that somebody else wrote is a verdict, which a judge may quote as it stands."""
-        return any(self._word(line) for line in words)
+        """Whether a line that somebody else wrote, or a name in it, is a verdict, which a judge may quote as it
+        stands."""
+        return any(self._word(_NAME.split(line)[-1].strip("\"'()“”‘’«»")) for line in words)
 
     def read(self, text: str, alone: bool = False) -> Any | None:
         """What the demanded last line means; None where it is missing, unclear, quoted or contradicted. With `alone` a
         success must be the whole reply."""
         body = spoken(text)
-        if body is None or is_open(body):
+        if body is None or len(body) > _LONGEST_REPLY or is_open(body):
             return None
         *before, last = [line for line in body.split("\n") if line.strip()] or [""]
         before = [line for line in before if not _RULE.fullmatch(line.strip())]
@@ -112,25 +122,39 @@ class VerdictForm:
         """Whether a verdict may follow: after a finished sentence or the heading of the verdict. A colon introduces a
         quotation, and a line without an end goes on in the next."""
         line = line.strip()
-        if re.fullmatch(rf"[#*\s]*(?:my |the |final |overall )*{self.label}[*\s]*:?[*\s]*", line, re.IGNORECASE):
+        if self._is_heading(line):
             return True
         line = line.rstrip(" \t*_`)]\"'”’»」")
         return line.endswith(_SENTENCE_ENDS) and not line.endswith("..")
+
+    def _is_heading(self, line: str) -> bool:
+        pattern = rf"[#*\s]*(?:my |the |final |overall )*{self.label}[*\s]*:?[*\s]*"
+        return re.fullmatch(pattern, line, re.IGNORECASE) is not None
 
     def _contradicts(self, before: Sequence[str], word: str) -> bool:
         """Whether what comes before the last line holds another verdict. A success is doubted sooner."""
         others = [other for other in self.choices if self.choices[other] != self.choices[word]]
         if any(self._loosely(other).fullmatch(line) for line in before for other in others):
             return True
-        if word != self._success:
-            return False
+        reasons = before[:-1] if before and self._is_heading(before[-1]) else before
+        return word == self._success and bool(reasons) and self._is_doubtful(reasons, word, others)
+
+    def _is_doubtful(self, before: Sequence[str], word: str, others: Sequence[str]) -> bool:
+        """Whether the reasons for a success may be somebody else's, or speak against it."""
         reasons = "\n".join(before)
-        if introduces_words(reasons) or _ENDS_IN_DENIAL.search(reasons):
+        if may_quote(reasons) or _ENDS_IN_DENIAL.search(reasons[-_TAIL:]) or _num_words(before[-1]) < _FEWEST_WORDS:
             return True
         if any(self._loosely(other).search(reasons) for other in others):
             return True
+        if self._mentions(reasons, word):
+            return True
         short = [line for line in before if len(line.split()) <= 3]
         return any(map(_DENIES.search, short)) or any(self._announces_another(line, word) for line in before)
+
+    def _mentions(self, reasons: str, word: str) -> bool:
+        """Whether the reasons speak of the verdict itself, or deny it where its word is one of everyday language."""
+        said = re.finditer(rf"\b{re.escape(word)}\b", reasons, re.IGNORECASE if self.any_case else 0)
+        return any(not self.any_case or _DENIES.search(reasons[max(0, at.start() - _TAIL) : at.start()]) for at in said)
 
     def _announces_another(self, line: str, word: str) -> bool:
         """Whether a line such as `Verdict: FAILED` says something else than the last one."""
@@ -139,9 +163,11 @@ class VerdictForm:
 
     def _loosely(self, word: str) -> re.Pattern[str]:
         """A choice in whatever letters and marks: what to be on guard against, never a verdict."""
-        joined = r"[\W_]*".join(re.findall(r"\w+", self.line.format(word)))
-        marks = (r"\[\W*", r"\W*\]") if self.line.startswith("[") else (r"(?<![^\W_])", r"(?![^\W_])")
-        return re.compile(rf"(?:[\W_]*(?:\w+ )?{self.label})?[\W_]*{marks[0]}{joined}{marks[1]}[\W_]*", re.IGNORECASE)
+        joined = _MARKS.join(re.findall(r"\w+", self.line.format(word)))
+        marks = (rf"\[{_MARKS}", rf"{_MARKS}\]") if self.line.startswith("[") else (r"(?<![^\W_])", r"(?![^\W_])")
+        return re.compile(
+            rf"(?:{_MARKS}(?:\w+ )?{self.label})?{_MARKS}{marks[0]}{joined}{marks[1]}{_MARKS}", re.IGNORECASE
+        )
 
     def _lines(self) -> str:
         return _either([self.line.format(word) for word in self.choices])
@@ -163,6 +189,11 @@ parse_verdict, parse_status, parse_grade = VERDICT.read, STATUS.read, GRADE.read
 def parse_choice(text: str, yes: str, no: str) -> bool | None:
     """Which of two words in brackets the last line is."""
     return VerdictForm({yes: True, no: False}, "[{}]").read(text)
+
+
+def _num_words(line: str) -> int:
+    """Those of two letters or more; where no spaces stand between words, pairs of letters."""
+    return sum(max(1, len(_WORD_WITHOUT_SPACES.findall(word)) // 2) for word in _WORD.findall(line))
 
 
 def _either(words: Sequence[str]) -> str:
