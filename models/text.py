@@ -33,6 +33,10 @@ def check_template(processor: Any) -> None:
             f"the checkpoint has chat templates for {', '.join(sorted(template))} alone; put the one to chat with into "
             "chat_template.jinja there"
         )
+    if template and not isinstance(template, str | dict):
+        raise UserError(
+            "the checkpoint's chat template is no text; put that of its release into chat_template.jinja there"
+        )
     if not template:
         raise UserError("the checkpoint has no chat template; put that of its release into chat_template.jinja there")
 
