@@ -30,7 +30,7 @@ try:
     from common.processes import allow_many_descriptors, listen, num_cores
     from data.checkpoint_folder import is_megatron
     from models.checkpoint.adapter_config import base_of, is_adapter
-    from models.checkpoint.weight_files import find_weight_files
+    from models.checkpoint.weight_files import check_metadata, find_weight_files
     from models.registry import family
     from server.config import ServerConfig
 except ModuleNotFoundError as missing:  # not the python of the virtual environment
@@ -106,11 +106,13 @@ def check_folder(folder: Path, named: str = "--model_name_or_path") -> Path:
     if not (folder / "config.json").is_file():
         raise UserError(f"{named} {folder}: not a Hugging Face checkpoint (it has no config.json)")
     family(folder)
-    if find_weight_files(folder).are_pickles:
+    files = find_weight_files(folder)
+    if files.are_pickles:
         raise UserError(
             f"{named} {folder}: has no *.safetensors, and pickled weights are not read; hf2mg.sh and mg2hf.sh of "
             "toolkits/model_checkpoints_convertor/ make safetensors of them"
         )
+    check_metadata(files)
     return folder
 
 

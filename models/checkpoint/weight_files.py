@@ -49,9 +49,7 @@ def find_weight_files(folder: Path) -> WeightFiles:
                 )
             return WeightFiles((whole,))
         if named:
-            paths = tuple(_beside(index, name) for name in named)
-            _check_metadata(index)
-            return WeightFiles(paths, index)
+            return WeightFiles(tuple(_beside(index, name) for name in named), index)
         if found := sorted(folder.glob(shards)):
             raise UserError(
                 f"{folder}: has {found[0].name}, but no {index.name} that says which files belong together; "
@@ -74,10 +72,12 @@ def weight_map(index: Path) -> dict[str, str]:
     return files
 
 
-def _check_metadata(index: Path) -> None:
-    """`UserError` where transformers stumbles."""
-    if not isinstance(read_object(index).get("metadata"), dict):
-        raise UserError(f'{index}: has no metadata, without which transformers reads no index; write "metadata": {{}}')
+def check_metadata(files: WeightFiles) -> None:
+    """`UserError` where transformers, which loads for a server, stumbles over an index; converters do without."""
+    if files.index and not isinstance(read_object(files.index).get("metadata"), dict):
+        raise UserError(
+            f'{files.index}: has no metadata, without which transformers loads nothing; write "metadata": {{}} into it'
+        )
 
 
 def _beside(index: Path, name: str) -> Path:

@@ -176,7 +176,6 @@ REFUSED = {
     "config of another type": (_quantized_by(["fp8"]), "of no named method"),
     "biases of attention": (_with_biases(attention_bias=True), '{"attention_bias": true}'),
     "biases of a layer": (_with_biases(mlp_bias=True), '{"mlp_bias": true}'),
-    "an index without metadata": (_index(lambda content: content.pop("metadata")), "has no metadata"),
     "an index of no names": (_index(lambda content: content.update(weight_map={})), "has no weight_map"),
     "an index into a folder": (_in_a_folder, "is not in this folder"),
     "older field": (_compressed, "compressed-tensors"),
@@ -216,6 +215,13 @@ def test_the_server_says_of_pickles_what_makes_them_servable(llama: Path) -> Non
     save_file({"x": torch.zeros(2)}, llama / "consolidated.safetensors")  # which nobody reads
     with pytest.raises(UserError, match=f"{PICKLED}; hf2mg.sh"):
         check_folder(llama)
+
+
+def test_an_index_that_transformers_cannot_load_is_refused_by_the_server(llama: Path, tmp_path: Path) -> None:
+    _index(lambda content: content.pop("metadata"))(llama, random.Random(0))
+    with pytest.raises(UserError, match=r'write "metadata": \{\} into it'):
+        check_folder(llama)
+    converted(llama, tmp_path)
 
 
 def test_inspect_tells_of_a_refused_folder_why(llama: Path, capsys: pytest.CaptureFixture[str]) -> None:
