@@ -155,6 +155,12 @@ def tokenize(processor: Any, text: str) -> Tokenized:
     return Tokenized(text, ids[:length], starts, ends)
 
 
+def check_embedded(largest: int, rows: int) -> None:
+    """`UserError` where the `largest` token id is one of a tokenizer that has more than its model has `rows`."""
+    if largest >= rows:
+        raise UserError(f"the text has a token that the model has no embedding for (id {largest})")
+
+
 def decode(tokenizer: Any, token_ids: Sequence[int]) -> str:
     """What sampled tokens say, without special tokens."""
     return tokenizer.decode(token_ids, skip_special_tokens=True)
