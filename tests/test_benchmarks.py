@@ -22,12 +22,9 @@ COMMANDS = sorted(
     {found for text in TEXTS if "--help" in text or "cli.run(" in text for found in COMMAND.findall(text)}
 )
 SMALL = {
-    "benchmarks/collection.py": "--num_sessions 1 --seconds 1 --observation_rounds 1 --repeats 1 --output OUT",
     "benchmarks/conversion.py data": "--num_trajectories 3 --screenshots drawn --num_repeats 1 --output OUT",
-    "benchmarks/endurance.py": "--num_sessions 2 --num_tasks 2 --steps_per_task 3 --think_s 0.2 --output OUT",
     "benchmarks/proposals.py": "--num_tasks 4",
     "benchmarks/reply_forms.py": "--batch 2 --num_tokens 8 --repeats 1 --output OUT",
-    "benchmarks/serving.py": "--quick --output OUT",
     "-m benchmarks.hit_test": "--clicks 3 --repeats 1 --output OUT",
     "-m benchmarks.page_lengths": "--urls SITE --policy examples/quickstart/starting_policy/weights --num_pages 3 "
     "--output OUT",
@@ -37,6 +34,9 @@ SMALL = {
     "-m benchmarks.training_samples": "--dataset_path examples/quickstart/demonstrations/shards --output OUT",
 }
 SLOW = {
+    "benchmarks/collection.py": "--num_sessions 1 --seconds 1 --observation_rounds 1 --repeats 1 --output OUT",
+    "benchmarks/endurance.py": "--num_sessions 2 --num_tasks 2 --steps_per_task 3 --think_s 0.2 --output OUT",
+    "benchmarks/serving.py": "--quick --output OUT",
     "-m benchmarks.viewer": "--wall_seconds 3 --repeats 1 --output OUT",
     "benchmarks/conversion.py checkpoints": "--work_dir FOLDER/work --num_layers 1 --num_repeats 1 --output OUT",
     "benchmarks/online_publish.py": "--work_dir FOLDER/work --num_layers 1 --repeats 1",

@@ -20,11 +20,25 @@ from tests.environments.conftest import OneBrowser
 from tests.environments.random_pages import Drawn
 
 STEP = 6  # pixels between the points that are tried
+CHECKED = 97  # one point of so many is asked for in both ways
 SIZABLE = 4  # points of those
 _NAMES = """function () {
   for (let node = this; node; node = node.parentNode ?? node.host) if (node.dataset?.n) return node.dataset.n;
   return "";
 }"""
+_HITS = """(points, ask) => points.map(([x, y]) => {
+  let found = document.elementFromPoint(x, y);
+  while (found?.shadowRoot) {
+    const inner = found.shadowRoot.elementFromPoint(x, y);
+    if (!found.shadowRoot.contains(inner)) break;
+    found = inner;
+  }
+  if (found === null) return "";
+  if (found.tagName === "IFRAME" || (elcano.rootOf(found) && !found.shadowRoot)) return ask;
+  for (let node = found; node; node = node.parentNode ?? node.host) if (node.dataset?.n) return node.dataset.n;
+  return "";
+})"""
+_ASK = "?"
 _LOADED = (
     "() => document.readyState === 'complete' || new Promise((done) => addEventListener('load', () => done(true)))"
 )
@@ -52,13 +66,23 @@ def drawn() -> Iterator[str]:
 
 
 class Reached:
-    """Which control a press reaches, by points of the window: the browser's own hit test."""
+    """Which control a press reaches, by points of the window: the browser's own hit test.
+
+    The document answers for thousands of points at once; for frames and closed roots the browser is asked one by one.
+    """
 
     def __init__(self, page: Page):
         self._page, self._names = page, dict[tuple[str, int], str]()
 
     async def at(self, points: list[tuple[int, int]]) -> list[str]:
         """Their names; "" where there is none."""
+        names = await self._page.run(_HITS, points, _ASK)
+        rest = [index for index, name in enumerate(names) if name == _ASK]
+        for index, name in zip(rest, await self.one_by_one([points[index] for index in rest]), strict=True):
+            names[index] = name
+        return names
+
+    async def one_by_one(self, points: list[tuple[int, int]]) -> list[str]:
         found = await asyncio.gather(*(self._node(*point) for point in points))
         new = [node for node in dict.fromkeys(found) if node is not None and node not in self._names]
         names = await asyncio.gather(*(self._name(*node) for node in new))
@@ -77,15 +101,17 @@ class Reached:
 
 async def disagreements(page: Page) -> list[str]:
     """A sentence for each control that is numbered where it is not, or not numbered where it is."""
+    modes: tuple[Mode, ...] = ("tree", "marks")
+    observed = {mode: await observe(page, "released", mode) for mode in modes}  # closed roots are known by then
     reached = Reached(page)
     grid = [(x, y) for y in range(2, page.viewport.height, STEP) for x in range(2, page.viewport.width, STEP)]
     hits: dict[str, int] = {}
-    for name in await reached.at(grid):
+    names = await reached.at(grid)
+    singly = zip(grid[::CHECKED], names[::CHECKED], await reached.one_by_one(grid[::CHECKED]), strict=True)
+    said = [f"at {at} there is {name or 'none'}, or {other or 'none'}" for at, name, other in singly if name != other]
+    for name in names:
         hits[name] = hits.get(name, 0) + 1
-    said = []
-    modes: tuple[Mode, ...] = ("tree", "marks")
-    for mode in modes:
-        seen = await observe(page, "released", mode)
+    for mode, seen in observed.items():
         controls = [node for node in seen.nodes.values() if node["role"]["value"] != "StaticText"]
         places = {node["name"]["value"].split(" ")[0]: node["union_bound"] for node in controls}
         centers = {name: (int(x + w / 2), int(y + h / 2)) for name, (x, y, w, h) in places.items()}

@@ -40,6 +40,7 @@ def test_shipped_weights_are_small_and_of_the_family_that_is_said(weights, model
     assert json.loads((weights / "config.json").read_text())["model_type"] == model_type
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", SHIPPED, ids=SHIPPED.values())
 def test_it_reads_pages(weights):
     """Exact match on fresh synthetic pages, the figure that pretraining.json reports, on a small sample."""

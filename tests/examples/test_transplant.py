@@ -14,6 +14,7 @@ from models.tokens.encoding import ConversationEncoder
 
 FOLDER = Path(__file__).resolve().parent.parent.parent / "examples" / "quickstart" / "starting_policy"
 sys.path.insert(0, str(FOLDER))
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +39,6 @@ def batches_of(folder: Path) -> tuple[Any, Any]:
     return model.eval(), Batches(processor, model.config, seed=0)
 
 
-@pytest.mark.slow
 def test_the_language_model_reads_pages_as_before(folder: Path) -> None:
     from transplant import agreement
 

@@ -72,6 +72,7 @@ def test_conversion_is_exact_both_ways(policy: Path, megatron: Path, tmp_path: P
     assert before.keys() == after.keys() and all(before[name].equal(after[name]) for name in before)
 
 
+@pytest.mark.slow
 def test_training_loses_what_hugging_faces_model_loses(policy: Path, megatron: Path, tmp_path: Path) -> None:
     """With the values that the family publishes, which nobody sets here."""
     shards = tiny.build_dataset(tmp_path / "shards", SAMPLES)

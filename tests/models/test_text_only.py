@@ -49,7 +49,10 @@ KINDS = {
 }
 
 
-@pytest.fixture(scope="module", params=KINDS)
+SLOW_KINDS = [pytest.param(kind, marks=pytest.mark.slow) for kind in ("llama tied", "qwen2")]
+
+
+@pytest.fixture(scope="module", params=["llama", "qwen3", "glm", *SLOW_KINDS])
 def policy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Weights so wide that no rounding changes a greedy reply."""
     folder = tmp_path_factory.mktemp("text") / "hf"

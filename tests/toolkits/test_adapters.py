@@ -83,7 +83,7 @@ def test_merged_into_fp32_nothing_is_rounded_to_the_weights_bf16(tmp_path: Path)
     assert all(torch.allclose(found[name], expected[name], atol=1e-5, rtol=1e-5) for name in found)
 
 
-@pytest.mark.parametrize("lora", ["apart", "merged"])
+@pytest.mark.parametrize("lora", [pytest.param("apart", marks=pytest.mark.slow), "merged"])
 def test_verify_knows_what_is_rounded(tmp_path: Path, lora: str) -> None:
     """Merged, the sum is rounded to bf16; apart, the base alone."""
     policy = tiny.build_policy(tmp_path / "hf")

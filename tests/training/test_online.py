@@ -131,7 +131,7 @@ def test_adapters_alone_are_published_where_they_alone_learn(recorded: Path, meg
 
 @pytest.mark.parametrize(
     "options",
-    [{"tp": 1, "dp": 2}, {"tp": 1, "pp": 2, "packing": "true", "batch_size": 1}],
+    [{"tp": 1, "dp": 2}, pytest.param({"tp": 1, "pp": 2, "packing": "true", "batch_size": 1}, marks=pytest.mark.slow)],
     ids=["dp2", "pp2, packed"],
 )
 def test_layouts_learn_the_same(

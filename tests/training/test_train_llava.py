@@ -102,7 +102,7 @@ def serve(folder: Path) -> None:
     [
         pytest.param("llava", {"freeze_vision": "false"}, marks=pytest.mark.slow),
         pytest.param("llava", {}, marks=pytest.mark.slow),  # as published: the vision tower is frozen
-        ("llava_next", {"packing": "true", "batch_size": 1}),
+        pytest.param("llava_next", {"packing": "true", "batch_size": 1}, marks=pytest.mark.slow),
         pytest.param("llava_next", {"tp": 1, "pp": 2}, marks=pytest.mark.slow),
     ],
 )

@@ -110,6 +110,7 @@ def test_sigterm_to_all_processes_takes_no_loader_from_its_rank(shards: Path, me
     wait_until_gone(str(tmp_path))
 
 
+@pytest.mark.slow
 def test_data_parallel_ranks_with_a_distributed_optimizer_resume_too(
     shards: Path, megatron: Path, tmp_path: Path
 ) -> None:
@@ -128,7 +129,7 @@ def test_data_parallel_ranks_with_a_distributed_optimizer_resume_too(
     assert (whole.checkpoints / "elcano.json").exists()
 
 
-@pytest.mark.parametrize("num_samples", [1, 2])
+@pytest.mark.parametrize("num_samples", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_fewer_samples_than_loader_workers_train_and_resume(megatron: Path, num_samples: int, tmp_path: Path) -> None:
     """Also with another number of workers, of which no more are used either."""
     shards = tiny.build_dataset(tmp_path / "shards", [tiny.sample(index) for index in range(num_samples)])

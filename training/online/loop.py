@@ -1,7 +1,8 @@
 """What one rank of the trainer that lives on does. Run by training/online/worker.py under torchrun.
 
-The order of a version's acts is what makes a kill harmless: learn, checkpoint (with the fates of the groups), tell the
-fates, publish the weights, ask the server to take them in. Whatever is missing of these is done at the next start.
+A kill at any point is harmless, by the order of the acts of a version: learn, record the metrics, checkpoint (with the
+fates of the groups), tell the fates, publish the weights, ask the server to take them in. What is missing is done at
+the next start.
 """
 
 import time
@@ -47,12 +48,12 @@ def train_online(config: OnlineConfig) -> None:
         apart = trainer.compare(batch)
         apart.check(config.max_logprob_difference)
         steps = trainer.learn(batch)
-        trainer.save(batch)
         trained = time.monotonic()
+        trainer.reporter.record(trainer.version + 1, batch.figures, apart, steps, trained - began)
+        trainer.save(batch)
+        saved = time.monotonic()
         trainer.publish()
-        trainer.reporter.report(
-            trainer.version, batch.figures, apart, steps, trained - began, time.monotonic() - trained
-        )
+        trainer.reporter.report(saved - trained, time.monotonic() - saved)
     trainer.close()
 
 
