@@ -27,7 +27,7 @@ from benchmarks.figures import Figure, plain, watched
 from common import cli
 from common.files import write_json
 from models.checkpoint.safetensors_writer import SafetensorsWriter
-from models.checkpoint.weight_files import open_weights
+from models.checkpoint.weight_tensors import open_weights
 from models.registry import family
 from models.weight_table import find_spelling
 

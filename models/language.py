@@ -9,6 +9,8 @@ from common.errors import UserError
 
 SCALED = ("llama3",)
 """Kinds of scaled rotary frequencies that are computed, where a token has one position."""
+GROWING = ("dynamic", "longrope")
+"""Kinds whose frequencies depend on how long the text is."""
 
 
 def check_text(path: Path, text: Any, kinds: Sequence[str] = ("llama", "mistral"), has_qkv_bias: bool = False) -> None:
@@ -30,8 +32,29 @@ def check_text(path: Path, text: Any, kinds: Sequence[str] = ("llama", "mistral"
 
 
 def sliding_window(text: Any) -> int | None:
-    """How many positions, its own included, a token sees; None: all before it."""
-    return getattr(text, "sliding_window", None)
+    """How many positions, its own included, a token sees in every layer; None: all before it."""
+    return None if _layer_types(text) == {"full_attention"} else getattr(text, "sliding_window", None)
+
+
+def refuse_window(path: Path, text: Any) -> None:
+    """`UserError`, naming the file `path`, where some layers may have a window and others none."""
+    if getattr(text, "sliding_window", None):
+        raise UserError(f"{path}: use_sliding_window is true, but only some of its layers have a window")
+
+
+def check_served(path: Path, text: Any) -> None:
+    """`UserError`, naming the file `path`, for what a server cannot compute that lets transformers make the layers."""
+    if len(_layer_types(text)) > 1:
+        refuse_window(path, text)
+    if (rope := text.rope_parameters.get("rope_type")) in GROWING:
+        raise UserError(
+            f"{path}: rope_type is {rope!r}, whose frequencies follow the longest of the prompts that are computed "
+            "together; yarn and llama3 are served"
+        )
+
+
+def _layer_types(text: Any) -> set[str]:
+    return set(getattr(text, "layer_types", None) or ())
 
 
 def rotary_share(text: Any) -> float:

@@ -33,6 +33,10 @@ def check_template(processor: Any) -> None:
             f"the checkpoint has chat templates for {', '.join(sorted(template))} alone; put the one to chat with into "
             "chat_template.jinja there"
         )
+    if template and not isinstance(template, str | dict):
+        raise UserError(
+            "the checkpoint's chat template is no text; put that of its release into chat_template.jinja there"
+        )
     if not template:
         raise UserError("the checkpoint has no chat template; put that of its release into chat_template.jinja there")
 
@@ -149,6 +153,12 @@ def tokenize(processor: Any, text: str) -> Tokenized:
     length = 1 + max((index for index, (_, end) in enumerate(offsets) if end == len(text)), default=-1)
     starts, ends = ([offset[side] for offset in offsets[:length]] for side in (0, 1))
     return Tokenized(text, ids[:length], starts, ends)
+
+
+def check_embedded(largest: int, rows: int) -> None:
+    """`UserError` where the `largest` token id is one of a tokenizer that has more than its model has `rows`."""
+    if largest >= rows:
+        raise UserError(f"the text has a token that the model has no embedding for (id {largest})")
 
 
 def decode(tokenizer: Any, token_ids: Sequence[int]) -> str:

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from common.errors import UserError
 from models import family
 
 if TYPE_CHECKING:
@@ -20,12 +19,11 @@ class TextFamily(family.Family):
     connector_names = ()
 
     def check(self, path: Path, config: Any) -> None:
-        from models.language import check_text
+        from models.language import check_text, refuse_window
 
         config.head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
         check_text(path, config, (self.name,), self.has_qkv_bias)
-        if getattr(config, "sliding_window", None):
-            raise UserError(f"{path}: use_sliding_window is true, but only some of its layers have a window")
+        refuse_window(path, config)
 
     def auto_model(self) -> Any:
         from transformers import AutoModelForCausalLM

@@ -10,7 +10,6 @@ Replies are drawn at temperature 1.2 for exploration, as published; for evaluati
 """
 
 import ipaddress
-import json
 import os
 import secrets
 import signal
@@ -25,14 +24,14 @@ try:
     from common import cli
     from common.defaults import STARTING_POLICY, shipped, short
     from common.errors import UserError
-    from common.files import read_json
     from common.flags import narrowed
     from common.garbage import unsearched
     from common.key_flags import hide_keys
     from common.processes import allow_many_descriptors, listen, num_cores
     from data.checkpoint_folder import is_megatron
     from models.checkpoint.adapter_config import base_of, is_adapter
-    from models.registry import NAMES
+    from models.checkpoint.weight_files import check_metadata, find_weight_files
+    from models.registry import family
     from server.config import ServerConfig
 except ModuleNotFoundError as missing:  # not the python of the virtual environment
     root = Path(__file__).resolve().parent.parent
@@ -82,7 +81,8 @@ def chosen_folder(config: ServerConfig) -> Path:
 
 
 def check_folder(folder: Path, named: str = "--model_name_or_path") -> Path:
-    """Raises `UserError`, which says where the folder was `named`, unless it looks like a checkpoint to serve."""
+    """Raises `UserError`, which says where the folder was `named`, unless it looks like a checkpoint to serve; what is
+    wrong with its files is said as the converters say it."""
     try:
         found = folder.is_dir()
     except OSError as error:
@@ -105,29 +105,15 @@ def check_folder(folder: Path, named: str = "--model_name_or_path") -> Path:
         )
     if not (folder / "config.json").is_file():
         raise UserError(f"{named} {folder}: not a Hugging Face checkpoint (it has no config.json)")
-    try:
-        model_type = json.loads((folder / "config.json").read_text()).get("model_type")
-    except (ValueError, AttributeError, RecursionError):
-        raise UserError(f"{folder / 'config.json'}: not a model's configuration") from None
-    if not isinstance(model_type, str) or model_type not in NAMES:
-        raise UserError(f"{named} {folder}: its model type {model_type!r} is none of {NAMES}")
-    if not any(folder.glob("*.safetensors")):
-        raise UserError(f"{named} {folder}: no *.safetensors in it; pickled weights are not read")
-    index = folder / "model.safetensors.index.json"
-    if index.exists():
-        check_index(index)
+    family(folder)
+    files = find_weight_files(folder)
+    if files.are_pickles:
+        raise UserError(
+            f"{named} {folder}: has no *.safetensors, and pickled weights are not read; hf2mg.sh and mg2hf.sh of "
+            "toolkits/model_checkpoints_convertor/ make safetensors of them"
+        )
+    check_metadata(files)
     return folder
-
-
-def check_index(index: Path) -> None:
-    """Raises `UserError` unless the weights lie where an index says, beside it."""
-    try:
-        names = set(read_json(index)["weight_map"].values())
-        strange = next((name for name in names if Path(name).name != name), None)
-    except (TypeError, KeyError, AttributeError) as error:
-        raise UserError(f"{index}: not an index of weights ({error!r})") from None
-    if strange is not None:
-        raise UserError(f"{index}: {strange!r} is not the name of a file beside it")
 
 
 def warn_of_strangers(config: ServerConfig, listener: socket.socket) -> None:

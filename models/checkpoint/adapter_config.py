@@ -28,7 +28,7 @@ _WITHOUT_EFFECT = {
 _INITIALIZATIONS = (True, False, None, "gaussian", "eva", "orthogonal")
 """Those that leave the base as it is; others (pissa, olora, corda, loftq) train an adapter of another base."""
 _EVERYTHING = "all-linear"
-_ADVICE = "merge it with PEFT (merge_and_unload) and convert or serve the model that comes of it"
+ADVICE = "merge it with PEFT (merge_and_unload) and convert or serve the model that comes of it"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,7 +109,7 @@ def read_adapter_config(folder: Path) -> AdapterConfig:
     fields = read_json(path)
     if not isinstance(fields, dict) or fields.get("peft_type") != "LORA":
         kind = fields.get("peft_type") if isinstance(fields, dict) else None
-        raise UserError(f"{path}: peft_type is {kind!r}; only LORA is read: {_ADVICE}")
+        raise UserError(f"{path}: peft_type is {kind!r}; only LORA is read: {ADVICE}")
     _check_numbers(path, fields)
     _check_targets(path, fields)
     unusual = {name for name, value in fields.items() if value and name not in _USED | _WITHOUT_EFFECT}
@@ -117,7 +117,7 @@ def read_adapter_config(folder: Path) -> AdapterConfig:
     unusual |= {"init_lora_weights"} if fields.get("init_lora_weights") not in _INITIALIZATIONS else set()
     if unusual:
         found = ", ".join(f"{name} {fields[name]!r}" for name in sorted(unusual))
-        raise UserError(f"{path}: {found}: only low-rank matrices beside the base's own layers are read: {_ADVICE}")
+        raise UserError(f"{path}: {found}: only low-rank matrices beside the base's own layers are read: {ADVICE}")
     return AdapterConfig(path, fields)
 
 

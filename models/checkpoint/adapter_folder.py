@@ -11,16 +11,17 @@ from typing import Any
 import torch
 
 from common.errors import UserError
-from models.checkpoint.adapter_config import AdapterConfig, read_adapter_config
+from models.checkpoint.adapter_config import ADVICE, AdapterConfig, read_adapter_config
 from models.checkpoint.blueprint import Blueprint, blueprint
 from models.checkpoint.stored_tensor import StoredTensor
-from models.checkpoint.weight_files import open_file
+from models.checkpoint.weight_tensors import open_file
 from models.family import Family
 from models.weight_table import find_spelling, language_projections
 
 WEIGHT_FILES = ("adapter_model.safetensors", "adapter_model.bin")
 """In the order of PEFT."""
 PREFIX = "base_model.model."
+_HALVES = (".lora_A.weight", ".lora_B.weight")
 _PRECISIONS = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
 
 
@@ -64,6 +65,8 @@ def read_adapter(folder: Path, family: Family, config: Any) -> Adapter:
             is_todays = spelling.removesuffix(".weight") == plan.modules[name]
             names = [plan.modules[name]] if is_todays else list(_modules(name, plan, family))
             pairs[name] = _read_pair(path, name, [stored.pop(half) for half in halves], plan, settings, names)
+    if whole := sorted(name for name in stored if not name.endswith(_HALVES)):
+        raise UserError(f"{path}: holds {PREFIX}{whole[0]}, which is not low-rank: {ADVICE}")
     if stored:
         raise UserError(
             f"{path}: holds {PREFIX}{min(stored)}, which adapts no linear layer of a {family.name} of this size"
@@ -114,7 +117,10 @@ def _read_pair(
             f"{path}: A {list(shapes[0])} and B {list(shapes[1])} of {name} do not fit [{rows}, {columns}] "
             f"and rank {rank}"
         )
-    return LowRank(*(tensor.read() for tensor in halves), settings.scale(modules))
+    a, b = (tensor.read() for tensor in halves)
+    if not (a.isfinite().all() and b.isfinite().all()):
+        raise UserError(f"{path}: A or B of {name} holds NaN or infinity; its training has failed")
+    return LowRank(a, b, settings.scale(modules))
 
 
 def _modules(name: str, plan: Blueprint, family: Family) -> Iterator[str]:

@@ -5,6 +5,7 @@ embedding. What is refused here is refused before anything is loaded or written.
 """
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,10 @@ import torch
 
 from common.errors import UserError
 from common.files import read_object
-from models.checkpoint.blueprint import blueprint
+from models.checkpoint.blueprint import Blueprint, blueprint
 from models.checkpoint.stored_tensor import StoredTensor
-from models.checkpoint.weight_files import find_weight_files, open_weights
+from models.checkpoint.weight_files import find_weight_files
+from models.checkpoint.weight_tensors import open_weights
 from models.family import Family
 from models.registry import family
 from models.weight_table import find_spelling
@@ -45,8 +47,8 @@ class HfFolder:
     """Not safetensors."""
 
 
-def read_hf_folder(folder: Path, config: Any = None) -> HfFolder:
-    """The checkpoint in `folder`; its `config` is what `Family.read_config` gives, unless given.
+def read_hf_folder(folder: Path, parse: Callable[[Family, Path], Any] = Family.read_config) -> HfFolder:
+    """The checkpoint in `folder`; its `config` is what `parse` makes of config.json.
 
     Raises:
         UserError: it is another family's, quantized, or holds an adapter; its weights are ambiguous or damaged; one is
@@ -56,7 +58,8 @@ def read_hf_folder(folder: Path, config: Any = None) -> HfFolder:
     kind = family(folder)
     refuse_quantized(folder)
     _refuse_redirection(folder)
-    config = config or kind.read_config(folder)
+    config = parse(kind, folder)
+    plan = _plan(folder, kind, config)
     stored = open_weights(folder)
     names = [name for weight in kind.weight_table(config) for name in weight.hf]
     spelled = {name: spelling for name in names if (spelling := find_spelling(name, kind.spellings, stored))}
@@ -77,7 +80,7 @@ def read_hf_folder(folder: Path, config: Any = None) -> HfFolder:
         {name: stored[spelling] for name, spelling in spelled.items()},
         find_weight_files(folder).are_pickles,
     )
-    _check_shapes(found)
+    _check_shapes(found, plan)
     for head in sorted(heads):
         if not _same(stored[head], found.stored[names[0]]):
             raise UserError(
@@ -92,7 +95,7 @@ def refuse_quantized(folder: Path) -> None:
     fields = read_object(folder / "config.json") if (folder / "config.json").exists() else {}
     for part in (fields, *(value for value in fields.values() if isinstance(value, dict))):
         for name in _QUANTIZED_FIELDS:
-            if part.get(name):
+            if part.get(name) is not None:
                 method = part[name].get("quant_method") if isinstance(part[name], dict) else None
                 raise _quantized(folder, f"{name} in config.json: {method or 'of no named method'}")
     for name in _QUANTIZED_FILES:
@@ -141,12 +144,20 @@ def _named_twice(kind: Family, spelled: dict[str, str], stored: dict[str, Stored
     return None
 
 
-def _check_shapes(folder: HfFolder) -> None:
+def _plan(folder: Path, kind: Family, config: Any) -> Blueprint:
+    """`UserError` where the model has weights, such as biases, that its family's table has not."""
     try:
-        expected = blueprint(folder.family, folder.config).shapes
+        plan = blueprint(kind, config)
     except UserError as error:
-        raise UserError(f"{folder.path}: {error}") from None
-    rows = folder.config.get_text_config().vocab_size
+        raise UserError(f"{folder}: {error}") from None
+    if plan.others:
+        kind.check(folder / "config.json", config)  # says which field asks for them
+        raise UserError(f"{folder}: config.json asks for {min(plan.others)}, which a {kind.name} has not here")
+    return plan
+
+
+def _check_shapes(folder: HfFolder, plan: Blueprint) -> None:
+    expected, rows = plan.shapes, folder.config.get_text_config().vocab_size
     for name, tensor in folder.stored.items():
         if tensor.shape == expected[name]:
             continue

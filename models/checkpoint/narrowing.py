@@ -1,5 +1,6 @@
 """Numbers that a smaller type cannot hold: counted while tensors are rounded, and refused unless asked for."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
@@ -31,8 +32,8 @@ class Narrowing:
             self._where = self._where or f"{name} ({str(dtype).removeprefix('torch.')})"
         return rounded
 
-    def check(self, path: Path) -> None:
-        """Print how many numbers of the checkpoint at `path` were lost.
+    def check(self, path: Path, say: Callable[[str], None] = print) -> None:
+        """Say how many numbers of the checkpoint at `path` were lost.
 
         Raises:
             UserError: that was not asked for.
@@ -43,4 +44,4 @@ class Narrowing:
         if self._allowed == "refuse" or (self._allowed == "to_zero" and self._num_infinite):
             asked = "any" if self._num_infinite else "to_zero"
             raise UserError(f"{path}: {said}; choose another --dtype, or take it with --out_of_range {asked}")
-        print(f"{path}: {said}")
+        say(f"{path}: {said}")

@@ -55,6 +55,8 @@ def open_safetensors(path: Path) -> dict[str, StoredTensor]:
         entries = {name: entry for name, entry in header.items() if name != "__metadata__"}
         tensors = {name: _stored(path, name, entry, start) for name, entry in entries.items()}
         _check_cover(tensors.values(), start, size)
+    except UserError:
+        raise
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise UserError(f"{path}: not a readable safetensors file ({error})") from None
     except OSError as error:

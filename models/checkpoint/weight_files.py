@@ -1,4 +1,5 @@
-"""Which files of a folder are a checkpoint's weights, in the order of transformers, and the tensors in them.
+"""Which files of a folder are a checkpoint's weights, in the order of transformers. Imports no torch: a server refuses
+a folder before it loads anything.
 
 `model.safetensors` before the shards that `model.safetensors.index.json` names, both before `pytorch_model.bin` and its
 shards. What else lies there (variants, `consolidated.safetensors`, folders) is not read. Two sets of weights of one
@@ -9,10 +10,7 @@ import dataclasses
 from pathlib import Path
 
 from common.errors import UserError
-from common.files import read_json
-from models.checkpoint.safetensors_file import open_safetensors
-from models.checkpoint.stored_tensor import StoredTensor
-from models.checkpoint.torch_archive import read_archive
+from common.files import read_json, read_object
 
 _SETS = (("model.safetensors", "model-*.safetensors"), ("pytorch_model.bin", "pytorch_model-*.bin"))
 """A whole checkpoint's file, and how those of one in parts are called."""
@@ -41,7 +39,7 @@ def find_weight_files(folder: Path) -> WeightFiles:
     """
     for single, shards in _SETS:
         whole, index = folder / single, folder / f"{single}.index.json"
-        named = sorted(set(_weight_map(index).values())) if index.exists() else []
+        named = sorted(set(weight_map(index).values())) if index.exists() else []
         if whole.is_file():
             if others := [name for name in named if name != single and (folder / name).is_file()]:
                 raise UserError(
@@ -65,40 +63,21 @@ def find_weight_files(folder: Path) -> WeightFiles:
     )
 
 
-def open_weights(folder: Path) -> dict[str, StoredTensor]:
-    """Every tensor of a folder's weights by name.
-
-    Raises:
-        UserError: as `find_weight_files`, a file is damaged, a tensor lies in two, or not where an index says.
-    """
-    files = find_weight_files(folder)
-    opened = {path.name: open_file(path) for path in files.paths}
-    place = {name: file for file, content in opened.items() for name in content}
-    for file, content in opened.items():
-        if twice := next((name for name in content if place[name] != file), None):
-            raise UserError(f"{folder}: {twice} lies in {file} and in {place[twice]}")
-    for name, file in _weight_map(files.index).items() if files.index else ():
-        if name not in opened[file]:
-            raise UserError(f"{files.index}: says that {file} has {name}, but it has not")
-    return {name: tensor for content in opened.values() for name, tensor in content.items()}
-
-
-def open_file(path: Path) -> dict[str, StoredTensor]:
-    """The tensors of one safetensors or `.bin` file."""
-    if path.suffix == ".safetensors":
-        return open_safetensors(path)
-    content = read_archive(path)
-    if not isinstance(content, dict) or not all(isinstance(name, str) for name in content):
-        raise UserError(f"{path}: not a file of named tensors")
-    return {name: tensor for name, tensor in content.items() if isinstance(tensor, StoredTensor)}
-
-
-def _weight_map(index: Path) -> dict[str, str]:
+def weight_map(index: Path) -> dict[str, str]:
+    """Names of tensors to files, as an index has them; `UserError` where it has none."""
     content = read_json(index)
     files = content.get("weight_map") if isinstance(content, dict) else None
     if not isinstance(files, dict) or not files or not all(isinstance(name, str) for name in files.values()):
         raise UserError(f"{index}: has no weight_map of names to files")
     return files
+
+
+def check_metadata(files: WeightFiles) -> None:
+    """`UserError` where transformers, which loads for a server, stumbles over an index; converters do without."""
+    if files.index and not isinstance(read_object(files.index).get("metadata"), dict):
+        raise UserError(
+            f'{files.index}: has no metadata, without which transformers loads nothing; write "metadata": {{}} into it'
+        )
 
 
 def _beside(index: Path, name: str) -> Path:

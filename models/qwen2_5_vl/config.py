@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from common.errors import UserError
+from models.language import refuse_window
 from models.qwen3_vl.config import check_common
 
 
@@ -12,5 +12,4 @@ def check(path: Path, config: Any) -> None:
     text = config.text_config
     text.head_dim = text.hidden_size // text.num_attention_heads  # which its files never say
     check_common(path, config, text_kind="qwen2_5_vl_text")
-    if text.sliding_window:
-        raise UserError(f"{path}: use_sliding_window is true, but only some of its layers have a window")
+    refuse_window(path, text)

@@ -81,6 +81,11 @@ def rounded(folder: Path, rng: random.Random) -> None:
     change_tensors(folder, lambda tensors: tensors.update({name: one.bfloat16() for name, one in tensors.items()}))
 
 
+def diverged(folder: Path, rng: random.Random) -> None:
+    value = rng.choice((float("nan"), float("inf")))
+    change_tensors(folder, lambda tensors: tensors[rng.choice(sorted(tensors))].view(-1)[:1].fill_(value))
+
+
 def with_another_layer(folder: Path, rng: random.Random) -> None:
     def change(tensors: dict[str, torch.Tensor]) -> None:
         name = sorted(tensors)[0]

@@ -151,6 +151,7 @@ REFUSED = {
     "whole modules": ({"modules_to_save": ["lm_head"]}, "modules_to_save ['lm_head']"),
     "tokens": ({"trainable_token_indices": [3]}, "trainable_token_indices [3]"),
     "repeated layers": ({"layer_replication": [[0, 2], [1, 2]]}, "layer_replication"),
+    "an output layer": ({"target_modules": ["q_proj", "lm_head"]}, "lm_head.base_layer.weight, which is not low-rank"),
     "word embeddings": ({"target_modules": ["q_proj", "embed_tokens"]}, "embed_tokens"),
 }
 
@@ -163,6 +164,7 @@ def test_refused_by_its_name(name: str, base_of: Callable[[str], Path], tmp_path
 
 
 CHANGED = {
+    drawn.diverged: "holds NaN or infinity",
     drawn.half_gone: "the other half",
     drawn.of_another_size: "do not fit",
     drawn.with_another_layer: "adapts no linear layer of a llama of this size",

@@ -1,5 +1,6 @@
 """A checkpoint folder is read as transformers reads it, or refused: by converter and server, in the same words."""
 
+import json
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ from transformers.utils import logging
 from common.errors import UserError
 from models.registry import family
 from server.engine.model.vision_language_model import LoadOptions, VisionLanguageModel
+from server.hf_online_server import check_folder
 from tests.models import drawn_folders
 from tests.models.drawn_folders import CHANGES, EMBEDDING, HEAD, edit, rewrite, shard, weights_of
 from tests.tiny import text_only
@@ -19,6 +21,7 @@ from tests.toolkits.checkpoints import convert
 from toolkits import average_checkpoints
 
 Loaded = dict[str, torch.Tensor]
+PICKLED = "pickled weights are not read"
 
 
 def transformers_own(folder: Path) -> Loaded:
@@ -33,6 +36,11 @@ def converted(folder: Path, out: Path) -> Loaded:
 
 
 def served(folder: Path, _: Path) -> Loaded:
+    try:
+        check_folder(folder)
+    except UserError as error:
+        if PICKLED not in str(error):  # which the command refuses, though the model would be read
+            raise
     return VisionLanguageModel(folder, LoadOptions(device="cpu")).hf_model.state_dict()
 
 
@@ -112,6 +120,42 @@ def _quantized_inside(folder: Path, rng: random.Random) -> None:
     edit(folder, text_config={"quantization_config": {"quant_method": "gptq"}})
 
 
+def _quantized_by(value: object) -> Callable[[Path, random.Random], None]:
+    return lambda folder, rng: edit(folder, quantization_config=value)
+
+
+def _with_biases(**fields: bool) -> Callable[[Path, random.Random], None]:
+    """As config.json asks, with or without those that it asks for in the weights."""
+
+    def change(folder: Path, rng: random.Random) -> None:
+        edit(folder, **fields)
+        if fields.pop("attention_bias", False):
+            weights = weights_of(folder)
+            rewrite(folder, weights | {"model.layers.0.self_attn.q_proj.bias": torch.zeros(64)})
+
+    return change
+
+
+def _index(change: Callable[[dict], object]) -> Callable[[Path, random.Random], None]:
+    def edited(folder: Path, rng: random.Random) -> None:
+        drawn_folders.only_shards(folder, rng)
+        path = folder / "model.safetensors.index.json"
+        content = json.loads(path.read_text())
+        change(content)
+        path.write_text(json.dumps(content))
+
+    return edited
+
+
+def _in_a_folder(folder: Path, rng: random.Random) -> None:
+    drawn_folders.only_shards(folder, rng)
+    (folder / "parts").mkdir()
+    for path in folder.glob("model-*.safetensors"):
+        path.rename(folder / "parts" / path.name)
+    index = folder / "model.safetensors.index.json"
+    index.write_text(index.read_text().replace('"model-', '"parts/model-'))
+
+
 def _compressed(folder: Path, rng: random.Random) -> None:
     edit(folder, compression_config={"quant_method": "compressed-tensors"})
 
@@ -128,6 +172,12 @@ REFUSED = {
     "scales": (CHANGES["quantized_parts"], "is quantized"),
     "config": (CHANGES["quantized_by_config"], "quantization_config in config.json"),
     "config of a part": (_quantized_inside, "gptq"),
+    "config of no kind": (_quantized_by({}), "of no named method"),
+    "config of another type": (_quantized_by(["fp8"]), "of no named method"),
+    "biases of attention": (_with_biases(attention_bias=True), '{"attention_bias": true}'),
+    "biases of a layer": (_with_biases(mlp_bias=True), '{"mlp_bias": true}'),
+    "an index of no names": (_index(lambda content: content.update(weight_map={})), "has no weight_map"),
+    "an index into a folder": (_in_a_folder, "is not in this folder"),
     "older field": (_compressed, "compressed-tensors"),
     "its own file": (CHANGES["quantized_by_file"], "is quantized"),
     "tied, but another": (CHANGES["tied_but_other"], "tie_word_embeddings"),
@@ -158,6 +208,20 @@ TAKEN = (
 def test_read_by_all_as_transformers_does(name: str, llama: Path, tmp_path: Path) -> None:
     CHANGES[name](llama, random.Random(name))
     assert check(llama, tmp_path / "out") is None
+
+
+def test_the_server_says_of_pickles_what_makes_them_servable(llama: Path) -> None:
+    CHANGES["bin"](llama, random.Random(0))
+    save_file({"x": torch.zeros(2)}, llama / "consolidated.safetensors")  # which nobody reads
+    with pytest.raises(UserError, match=f"{PICKLED}; hf2mg.sh"):
+        check_folder(llama)
+
+
+def test_an_index_that_transformers_cannot_load_is_refused_by_the_server(llama: Path, tmp_path: Path) -> None:
+    _index(lambda content: content.pop("metadata"))(llama, random.Random(0))
+    with pytest.raises(UserError, match=r'write "metadata": \{\} into it'):
+        check_folder(llama)
+    converted(llama, tmp_path)
 
 
 def test_inspect_tells_of_a_refused_folder_why(llama: Path, capsys: pytest.CaptureFixture[str]) -> None:

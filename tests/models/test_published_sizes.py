@@ -18,7 +18,7 @@ import torch
 from transformers import AutoModelForImageTextToText
 
 from data.conversation import split_marks
-from models.checkpoint.weight_files import open_weights
+from models.checkpoint.weight_tensors import open_weights
 from models.registry import family
 from server.engine.engine import Engine, EngineConfig
 from server.engine.model.prompt import build_prompt

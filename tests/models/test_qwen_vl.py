@@ -15,7 +15,7 @@ from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLIm
 
 from common.errors import UserError
 from common.files import read_json
-from models.checkpoint.weight_files import open_weights
+from models.checkpoint.weight_tensors import open_weights
 from models.image_settings import ImageSettings
 from models.images import ImageEncoder
 from models.processor import describe, load_processor

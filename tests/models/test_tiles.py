@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from models.checkpoint.weight_files import open_weights
+from models.checkpoint.weight_tensors import open_weights
 from models.processor import load_processor
 from models.registry import family
 from tests.tiny import idefics3

@@ -43,6 +43,7 @@ NOT_SERVED: dict[str, tuple[list[Any], list[Any]]] = {
     "add_generation_prompt": ([True], [False]),
     "best_of": ([1], [2, True]),
     "chat_template_kwargs": ([{}], [{"enable_thinking": False}]),
+    "early_stopping": ([False], [True]),
     "echo": ([False], [True]),
     "guided_grammar": ([], ["root ::= x"]),
     "ignore_eos": ([False], [True]),
@@ -52,6 +53,7 @@ NOT_SERVED: dict[str, tuple[list[Any], list[Any]]] = {
     "skip_special_tokens": ([True], [False]),
     "stop_token_ids": ([[]], [[2]]),
     "thinking_token_budget": ([-1], [100, 0]),
+    "truncation_side": (["left"], []),
     "use_beam_search": ([False], [True]),
 }
 
@@ -122,7 +124,7 @@ def test_what_is_not_served_is_refused_by_name_and_harmless_values_pass(server: 
         (
             {"messages": [USER | {"content": [ELSEWHERE | {"min_pixels": 1000}]}]},
             "messages[0].content[0].min_pixels",
-            None,
+            "unsupported_parameter",
         ),
         ({"stop": 7}, "stop", None),
         ({"temperature": "hot"}, "temperature", None),
@@ -163,6 +165,8 @@ def test_what_changes_nothing_is_accepted(server: RunningServer) -> None:
         with_image({"type": "text", "text": "go", "image_url": None, "refusal": None, "cache_control": None}),
         with_image({"type": "text", "text": "go", "prompt_cache_breakpoint": {"mode": "explicit"}}),
         with_image({"type": "text", "text": "go", "cache_control": {"type": "ephemeral"}}),
+        with_image({"type": "text", "text": "go", "annotations": [], "signature": None}),
+        *(with_image(url=f"{start};base64,{lines}") for start in ("data:", "data:application/octet-stream")),
         [plain[0] | {"cache_control": {"type": "ephemeral"}}],
         [plain[0] | {"content": [{**image, "text": ""}, {"type": "text", "text": "go"}]}],
         [plain[0] | {"content": [{**image, "image_url": image["image_url"]["url"]}, {"type": "text", "text": "go"}]}],

@@ -66,12 +66,12 @@ def test_a_megatron_checkpoint_is_told_what_makes_it_servable(tmp_path: Path) ->
 
 def test_another_model_type(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert"}))
-    assert "its model type 'bert' is none of" in refusal("--model_name_or_path", str(tmp_path))
+    assert "model_type is 'bert'; supported: idefics2," in refusal("--model_name_or_path", str(tmp_path))
 
 
 def test_a_folder_without_weights(tiny_policy: Path, tmp_path: Path) -> None:
     folder = damaged(tiny_policy, tmp_path / "x", lambda path: (path / "model.safetensors").unlink())
-    assert "no *.safetensors" in refusal("--model_name_or_path", folder)
+    assert "no model.safetensors or pytorch_model.bin here" in refusal("--model_name_or_path", folder)
 
 
 def test_weights_of_another_shape(tiny_policy: Path, tmp_path: Path) -> None:

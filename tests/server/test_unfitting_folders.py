@@ -14,7 +14,8 @@ from safetensors.torch import load_file, save_file
 from common.errors import UserError
 from server.engine.model.vision_language_model import LoadOptions, VisionLanguageModel
 from tests.server.helpers import RunningServer
-from tests.tiny import text_only
+from tests.server.test_model_families import check_generate
+from tests.tiny import qwen2_5_vl, text_only
 
 STRANGE = "x <unused_190> y"
 
@@ -93,6 +94,14 @@ def test_templates_for_other_uses_alone_are_none_to_chat_with(tmp_path: Path) ->
         VisionLanguageModel(folder, LoadOptions(device="cpu"))
 
 
+def test_a_template_that_is_no_text_is_none(tmp_path: Path) -> None:
+    folder = qwen2_5_vl.build_policy(tmp_path / "policy", layers=1)
+    (folder / "chat_template.jinja").unlink(missing_ok=True)
+    (folder / "chat_template.json").write_text(json.dumps({"chat_template": [{"name": "default", "template": "x"}]}))
+    with pytest.raises(UserError, match="template is no text"):
+        VisionLanguageModel(folder, LoadOptions(device="cpu"))
+
+
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_a_folder_whose_template_says_nothing_is_refused_at_start(tmp_path: Path, name: str) -> None:
     template, message = TEMPLATES[name]
@@ -126,3 +135,49 @@ def test_a_weight_that_the_type_cannot_hold_is_refused(tmp_path: Path) -> None:
     VisionLanguageModel(folder, LoadOptions(device="cpu", dtype="bfloat16"))
     with pytest.raises(UserError, match=r"model\.norm\.weight \(and 0 more\) is infinite in float16"):
         VisionLanguageModel(folder, LoadOptions(device="cpu", dtype="float16"))
+
+
+@pytest.mark.parametrize(("value", "said"), [(float("nan"), "is NaN"), (float("inf"), "is infinite")])
+def test_a_weight_that_is_no_number_is_refused(tmp_path: Path, value: float, said: str) -> None:
+    folder = cut(tmp_path / "policy", 0)
+    weights = load_file(folder / "model.safetensors")
+    weights["model.norm.weight"][0] = value
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(UserError, match=rf"model\.norm\.weight \(and 0 more\) {said} in float32; its training"):
+        VisionLanguageModel(folder, LoadOptions(device="cpu"))
+
+
+def test_what_becomes_zero_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = cut(tmp_path / "policy", 0)
+    weights = load_file(folder / "model.safetensors")
+    for weight in weights.values():
+        weight[weight.abs() < 1e-6] = 0
+    weights["model.norm.weight"][0] = 1e-9
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    VisionLanguageModel(folder, LoadOptions(device="cpu", dtype="float16"))
+    assert "0 numbers become infinite and 1 zero, the first in model.norm.weight" in capsys.readouterr().err
+
+
+YARN = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 64}
+WINDOW = {"use_sliding_window": True, "sliding_window": 8}
+
+
+@pytest.mark.parametrize(
+    "fields", [{"rope_parameters": YARN}, {**WINDOW, "max_window_layers": 2}, {**WINDOW, "max_window_layers": 0}]
+)
+def test_kinds_that_are_not_trained_equal_generate(tmp_path: Path, fields: dict[str, Any]) -> None:
+    """Frequencies stretched by YaRN; a window that no layer has; one that all have."""
+    check_generate(text_only.build_policy(tmp_path, "qwen2", layers=2, initializer_range=0.1, **fields), [])
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({**WINDOW, "max_window_layers": 1}, "only some of its layers have a window"),
+        ({"rope_parameters": {**YARN, "rope_type": "dynamic"}}, "rope_type is 'dynamic'"),
+    ],
+)
+def test_kinds_whose_replies_would_differ_are_refused(tmp_path: Path, fields: dict[str, Any], said: str) -> None:
+    folder = text_only.build_policy(tmp_path, "qwen2", layers=2, **fields)
+    with pytest.raises(UserError, match=said):
+        VisionLanguageModel(folder, LoadOptions(device="cpu"))

@@ -13,6 +13,7 @@ VLLM_FIELDS = {
     "chat_template_kwargs": "further variables of the template",
     "continue_final_message": "go on with the last message instead of answering it",
     "documents": "documents for the template",
+    "early_stopping": "in a beam search",
     "echo": "put the last message before the reply",
     "guided_choice": "reply one of these texts",
     "guided_decoding_backend": "which library keeps replies to their form",
@@ -45,6 +46,7 @@ VLLM_FIELDS = {
     "thinking_token_budget": "how long thoughts may be",
     "top_k": "draw from so many likeliest tokens",
     "truncate_prompt_tokens": "cut the prompt",
+    "truncation_side": "which end a prompt that is too long loses",
     "use_beam_search": "search instead of drawing",
     "vllm_xargs": "arguments of extensions",
 }

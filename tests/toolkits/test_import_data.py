@@ -261,6 +261,29 @@ def test_llava_and_sharegpt(tmp_path: Path) -> None:
     assert packed(tmp_path, tmp_path / "data")["8"].images == [screenshot(1), screenshot(2)]
 
 
+@pytest.mark.parametrize(
+    "fields, turn",
+    [
+        ({"system": "Be short."}, {}),
+        ({"tools": [{"name": "click"}]}, {}),
+        ({}, {"tool_calls": [{"id": "c", "function": {"name": "click", "arguments": "{}"}}]}),
+        ({}, {"reasoning_content": "It is late."}),
+        ({}, {"weight": 0}),
+        ({}, {"train": False}),
+    ],
+)
+def test_what_a_sample_cannot_hold_is_refused_by_its_name(tmp_path: Path, fields: dict, turn: dict) -> None:
+    """Who drops it learns replies that are not meant to be, or others than are meant."""
+    turns = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho", **turn}]
+    (tmp_path / "mix.json").write_text(json.dumps([{"messages": turns, **fields}]))
+    with pytest.raises(UserError, match=rf"mix\.json.*{next(iter(fields | turn))}.*would be lost"):
+        imported(tmp_path, "llava", tmp_path / "mix.json", tmp_path / "data")
+    nothing = dict.fromkeys(fields), {name: 1 if name in ("weight", "train") else None for name in turn}
+    turns[1] |= nothing[1]
+    (tmp_path / "mix.json").write_text(json.dumps([{"messages": turns, **nothing[0]}]))
+    assert len(imported(tmp_path, "llava", tmp_path / "mix.json", tmp_path / "data")) == 1
+
+
 def test_the_released_tar_gives_the_released_json_and_images(tmp_path: Path, field_files: Path) -> None:
     tar = field_files / "tar" / "openwebvoyager-000000.tar"
     samples = imported(tmp_path, "openwebvoyager_tar", tar, tmp_path / "images")

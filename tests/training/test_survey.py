@@ -175,3 +175,17 @@ def test_a_text_model_is_asked_like_any_other(tmp_path: Path) -> None:
     shards = tiny.build_dataset(tmp_path / "shards", [tiny.sample(1), tiny.sample(2, with_images=False)])
     left_out = check_samples(shards, Reading(tmp_path / "llama", 1024, 3), skip=1)
     assert left_out.keys == [tiny.sample(1).key]
+
+
+def test_a_token_without_an_embedding_is_found(tmp_path: Path) -> None:
+    """A tokenizer may have more tokens than its model; Megatron's padding would learn them, and be cut off."""
+    policy = text_only.build_policy(tmp_path / "policy", "qwen3", layers=1)
+    config = json.loads((policy / "config.json").read_text())
+    (policy / "config.json").write_text(json.dumps(config | {"vocab_size": config["vocab_size"] - 7}))
+    texts = ("shop", "a <unused_190> b")
+    turns = [[{"from": "human", "value": asked}, {"from": "gpt", "value": said}] for asked in texts for said in texts]
+    samples = [Sample(f"s--{number}", both, []) for number, both in enumerate(turns)]
+    (tmp_path / "shards").mkdir()
+    write_shards(tmp_path / "shards", samples, max_samples=10, source={})
+    with pytest.raises(UserError, match=r"3 of 4 samples cannot be read: sample s--1: .* no embedding for \(id \d+\)"):
+        check_samples(tmp_path / "shards", Reading(policy, 512, 3))

@@ -14,7 +14,7 @@ from data.checkpoint_folder import find_weights, read_tracker
 from models.checkpoint.adapter_config import read_adapter_config
 from models.checkpoint.adapter_folder import WEIGHT_FILES
 from models.checkpoint.hf_folder import read_hf_folder
-from models.checkpoint.weight_files import open_file, open_weights
+from models.checkpoint.weight_tensors import open_file, open_weights
 from toolkits.model_checkpoints_convertor.legacy_weights import find_legacy_weights, open_ranks
 from toolkits.model_checkpoints_convertor.original_llava import find_original_llava
 from toolkits.model_checkpoints_convertor.torch_dist_weights import TorchDistReader

@@ -15,7 +15,7 @@ from models.checkpoint.adapter_folder import Adapter, LowRank
 from models.checkpoint.hf_folder import BUFFERS, refuse_quantized
 from models.checkpoint.row_moves import Move, whole
 from models.checkpoint.stored_tensor import meta
-from models.checkpoint.weight_files import open_file, open_weights
+from models.checkpoint.weight_tensors import open_file, open_weights
 from models.registry import family
 from models.weight_table import EMBEDDING, OUTPUT_LAYER
 from toolkits.model_checkpoints_convertor.sources import HfSource

@@ -15,6 +15,14 @@ from toolkits.readers.steps import find_image, record
 
 _SENDERS = {"human": "human", "user": "human", "gpt": "gpt", "assistant": "gpt", "model": "gpt", "system": "system"}
 
+_OF_SAMPLES = ("system", "tools", "functions", "videos", "video", "audios", "audio", "rejected", "rejected_response")
+_OF_TURNS = (
+    *("tool_calls", "function_call", "reasoning_content", "reasoning", "images", "image", "audio"),
+    *("weight", "loss", "train", "trainable", "loss_mask", "loss_scale"),
+)
+"""Fields of other formats that samples here cannot hold. What ignores them learns other words than are meant."""
+_SAYS_NOTHING = (None, "", [], {})
+
 
 def read_llava(path: Path, image_dir: Path, round_id: int) -> Iterator[dict[str, Any]]:
     """One sample a record; records keep their ids, or get `<file name>--<number>`."""
@@ -38,10 +46,28 @@ def marked_turns(where: str, entry: dict[str, Any], num_images: int) -> list[str
     return turns
 
 
+def _check_fields(where: str, entry: dict[str, Any], turns: list[dict[str, Any]]) -> None:
+    """`UserError` for what would be lost; a turn that is to be learned, as all are (`"weight": 1`), says no more."""
+    for name in _OF_SAMPLES:
+        if entry.get(name) not in _SAYS_NOTHING:
+            raise UserError(
+                f"{where}: its {name} would be lost, for a sample has turns and images only; make turns of it, or "
+                "leave it out"
+            )
+    for turn in turns:
+        for name in _OF_TURNS:
+            if turn.get(name) not in (*_SAYS_NOTHING, 1):
+                raise UserError(
+                    f"{where}: {name} {turn[name]!r:.40} of a turn would be lost, for a turn has a text only, "
+                    "and every reply is learned; leave it out"
+                )
+
+
 def _turns(where: str, entry: dict[str, Any]) -> list[str]:
     turns = entry.get("conversations", entry.get("messages"))
     if not isinstance(turns, list) or not all(isinstance(turn, dict) for turn in turns):
         raise UserError(f"{where}: has no list of conversations or messages")
+    _check_fields(where, entry, turns)
     senders = [_SENDERS.get(str(turn.get("from", turn.get("role")))) for turn in turns]
     texts = [turn.get("value", turn.get("content")) for turn in turns]
     if not all(isinstance(text, str) for text in texts):

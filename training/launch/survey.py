@@ -31,7 +31,7 @@ from training.samples.left_out import BadSample, LeftOut
 from training.samples.pictures import FilePart, broken
 from training.samples.stored_sample import StoredSample, samples_of
 
-_FORMAT = 4
+_FORMAT = 5
 _CHUNK = 200
 """Samples that a process looks at in one go."""
 _NAMED = 3

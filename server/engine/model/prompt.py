@@ -12,6 +12,7 @@ from transformers import BatchFeature
 
 from common.errors import UserError
 from data.conversation import IMAGE
+from models.text import check_embedded
 from server.engine.memory.feature_cache import FeatureCache
 from server.engine.model.vision_language_model import VisionLanguageModel
 from server.engine.model.wire_images import WireImage
@@ -162,8 +163,7 @@ def _tokens(
     """Token ids and their position ids."""
     sizes = [image.size for image in images]
     token_ids = model.prompt_ids(list(messages), sizes, complete, *([tools] if tools else []))
-    if max(token_ids, default=0) >= model.vocab_size:
-        raise UserError(f"the text has a token that the model has no embedding for (id {max(token_ids)})")
+    check_embedded(max(token_ids, default=0), model.vocab_size)
     return token_ids, model.images.position_ids(torch.tensor(token_ids), sizes)
 
 

@@ -21,8 +21,10 @@ from common.errors import UserError
 from data.checkpoint_folder import fingerprint
 from models.checkpoint.adapter_config import base_of
 from models.checkpoint.hf_folder import HfFolder, read_hf_folder
+from models.checkpoint.narrowing import Narrowing
 from models.family import Family
 from models.image_settings import ImageSettings
+from models.language import check_served, sliding_window
 from models.processor import load_processor, settings_for, splitting_remark, to_stderr
 from models.registry import family
 from models.text import check_template, decode, end_of_reply, render, special_tokens, tokenize
@@ -50,7 +52,8 @@ class VisionLanguageModel:
         logging.set_verbosity_error()
         logging.disable_progress_bar()
         self.device, self.family = _device(options.device), family(folder)
-        checkpoint = read_hf_folder(folder, self.family.parse_config(folder))
+        checkpoint = read_hf_folder(folder, Family.parse_config)
+        check_served(folder / "config.json", checkpoint.config.get_text_config())
         adapters = read_adapters(options.adapters, self.family, checkpoint.config)
         asked = ImageSettings(options.image_size, options.do_image_splitting)
         self.processor = load_processor(folder, settings_for(folder, options.image_recipe, asked))
@@ -66,7 +69,7 @@ class VisionLanguageModel:
         self.images = self.family.image_encoder(self.processor, config)
         if options.do_image_splitting is None and (remark := splitting_remark(folder, self.processor)):
             to_stderr(remark)
-        self.sliding_window: int | None = getattr(config.get_text_config(), "sliding_window", None)
+        self.sliding_window = sliding_window(config.get_text_config())
         self.context_length: int = config.get_text_config().max_position_embeddings
         self.image_token_id = self.images.token_id
         width = self.hf_model.get_output_embeddings().out_features
@@ -229,15 +232,24 @@ def _load_model(checkpoint: HfFolder, device: torch.device, options: LoadOptions
     if report["missing_keys"]:
         missing = sorted(report["missing_keys"])
         raise UserError(f"{folder}: {len(missing)} weights are missing, such as {missing[0]}")
-    infinite = [
-        name for name, weight in model.named_parameters() if weight.is_floating_point() and weight.isinf().any()
-    ]
-    if infinite:
-        kind = str(model.dtype).removeprefix("torch.")
-        raise UserError(
-            f"{folder}: {infinite[0]} (and {len(infinite) - 1} more) is infinite in {kind}; give another --dtype"
-        )
+    _check_numbers(checkpoint, model)
     return model.eval() if quantized else model.to(device).eval()
+
+
+def _check_numbers(checkpoint: HfFolder, model: Any) -> None:
+    """`UserError` where a weight is no number, or too large for the model's type; what became zero is printed."""
+    kind = str(model.dtype).removeprefix("torch.")
+    weights = {name: weight for name, weight in model.named_parameters() if weight.is_floating_point()}
+    if broken := [name for name, weight in weights.items() if not weight.isfinite().all()]:
+        infinite = [name for name in broken if weights[name].isinf().any()]
+        first, what = (infinite[0], "infinite") if infinite else (broken[0], "NaN")
+        advice = "give another --dtype" if kind == "float16" and infinite else "its training has failed"
+        raise UserError(f"{checkpoint.path}: {first} (and {len(broken) - 1} more) is {what} in {kind}; {advice}")
+    narrowing = Narrowing("to_zero")
+    for name, tensor in checkpoint.stored.items():
+        if torch.promote_types(tensor.dtype, model.dtype) != model.dtype:
+            narrowing.round(name, tensor.read(), model.dtype)
+    narrowing.check(checkpoint.path, to_stderr)
 
 
 def _four_bits(kind: Family, device: torch.device) -> BitsAndBytesConfig:

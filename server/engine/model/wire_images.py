@@ -19,7 +19,8 @@ from data.image_check import decoded
 from data.images import opened, size_of, to_rgb
 from data.legacy import PickledImage, unpickle_images
 
-_DATA_URL = re.compile(r"data:image/[\w.+-]+;base64,", re.IGNORECASE)
+_DATA_URL = re.compile(r"data:[\w.+/-]*;base64,", re.IGNORECASE)
+"""Whatever kind of file it says it is: clients guess by a name, and the bytes tell."""
 
 
 @dataclasses.dataclass(frozen=True)

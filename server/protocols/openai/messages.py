@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from pydantic import ConfigDict, field_validator
+from pydantic import BaseModel, ConfigDict, field_validator
 
 from server.engine.reply_form.request_error import RequestError
 from server.engine.reply_form.tool_form import ToolForm
@@ -28,6 +28,8 @@ class ImageUrl(Exact):
 
 class Part(Exact):
     """One piece of a message's content."""
+
+    model_config = ConfigDict(extra="allow")  # for `check` to name what is refused
 
     type: Literal["text", "image_url", "refusal"]
     text: str | None = None
@@ -74,18 +76,24 @@ class Message(Bounded):
 
     def check(self, where: str) -> None:
         """Raises `RequestError` for what would not be honored; `where` is the message's place in the request."""
-        for name, value in (self.model_extra or {}).items():
-            if value not in (None, "", [], {}):
-                param = f"{where}.{name[:100]}"
-                raise RequestError(f"{param} is not served here; leave it out", param, "unsupported_parameter")
+        _check_unserved(self, where)
         if self.role != "assistant" and (self.tool_calls or self.function_call or self.refusal):
             raise RequestError(f"{where}: only an assistant calls tools or refuses", where)
         for number, part in enumerate(self.content if isinstance(self.content, list) else []):
             param = f"{where}.content[{number}]"
+            _check_unserved(part, param)
             if getattr(part, part.type) is None:
                 raise RequestError(f"a part of type {part.type!r} lacks its {part.type!r}", f"{param}.{part.type}")
             if sum(bool(one) for one in (part.text, part.refusal, part.image_url)) > 1:
                 raise RequestError(f"a part of type {part.type!r} holds something else too", param)
+
+
+def _check_unserved(model: BaseModel, where: str) -> None:
+    """Raises `RequestError` for a field that is not served and says something."""
+    for name, value in (model.model_extra or {}).items():
+        if value not in (None, "", [], {}):
+            param = f"{where}.{name[:100]}"
+            raise RequestError(f"{param} is not served here; leave it out", param, "unsupported_parameter")
 
 
 def read_messages(

@@ -39,6 +39,7 @@ VLLM: dict[str, tuple[Any, ...]] = {
     "chat_template_kwargs": ({},),
     "continue_final_message": (False,),
     "documents": ([],),
+    "early_stopping": (False,),
     "echo": (False,),
     "guided_decoding_backend": (ANY,),
     "guided_grammar": (),
@@ -64,6 +65,7 @@ VLLM: dict[str, tuple[Any, ...]] = {
     "structural_tag": (),
     "thinking_token_budget": (-1,),
     "truncate_prompt_tokens": (),
+    "truncation_side": (ANY,),
     "use_beam_search": (False,),
     "vllm_xargs": ({},),
 }
