@@ -1,10 +1,12 @@
 """Publishing the weights of a living model against a plain copy, and one plain write from memory, of the same bytes.
 
     python benchmarks/online_publish.py --work_dir DIR                 # 4 of a Llama-3.1-8B's 32 layers
+    python benchmarks/online_publish.py --work_dir DIR --device cuda --num_layers 32
 
 One process holds a model in bf16 with random weights and a small vocabulary. The three take turns in a changing order;
 each begins with the memory that the one before gave back, and flushes what it made to disk. A copy stays in the kernel
-and begins with its input in memory; the write is the least that can bring weights from a process to a disk.
+and begins with its input in memory; the write is the least that can bring weights from a process to a disk. Then the
+server's side: the published folder is loaded onto the device.
 """
 
 import dataclasses
@@ -14,10 +16,12 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 sys.path[0] = str(Path(__file__).resolve().parent.parent)  # training.py lies in this folder and would hide the room
 
 import torch
+from transformers import AutoModelForCausalLM
 
 from common import cli
 from common.files import write_json
@@ -43,6 +47,10 @@ class Config:
     """Of 32."""
     repeats: int = 5
     """Turns."""
+    device: Literal["cpu", "cuda"] = "cpu"
+    """Where the model lives."""
+    output: Path | None = None
+    """Receives the seconds of each turn as JSON."""
 
 
 def main(config: Config) -> None:
@@ -61,7 +69,7 @@ def main(config: Config) -> None:
     torch_dist.initialize_alone()
     form = layout.Layout(bf16=True)
     layout.initialize(form, seed=0)
-    model = model_class(kind)(hf, form, EVERYTHING, None).bfloat16()
+    model = model_class(kind)(hf, form, EVERYTHING, None).bfloat16().to(config.device)
     run = OnlineRun(folder / "run")
     publisher = WeightsPublisher([model], kind, hf, run, keep=2, lora=None)
     publisher.publish(0, folder)
@@ -78,6 +86,9 @@ def main(config: Config) -> None:
             seconds = _seconds(work, target)
             if turn >= 0:  # the first brings memory into use
                 spent[name].append(seconds)
+    loaded = [_load(source, config.device) for _ in range(config.repeats)]
+    if config.output:
+        write_json(config.output, {"bytes": content.nbytes, "device": config.device, **spent, "loaded": loaded})
     print(f"{content.nbytes / 1e9:.2f} GB, median (least to most) of {config.repeats}")
     for number, kind_of_time in enumerate(("wall seconds", "CPU seconds")):
         by_name = {name: [one[number] for one in turns] for name, turns in spent.items()}
@@ -85,7 +96,16 @@ def main(config: Config) -> None:
         for name in ("copied", "written"):
             pairs = zip(by_name["published"], by_name[name], strict=True)
             print(f"    published / {name}: {_told([one / other for one, other in pairs])}")
+    print(f"wall seconds: loaded {_told(loaded)}")
     shutil.rmtree(folder)
+
+
+def _load(folder: Path, device: str) -> float:
+    began = time.monotonic()
+    AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16, device_map=device)
+    if device == "cuda":
+        torch.cuda.synchronize()
+    return time.monotonic() - began
 
 
 def _num_bytes(folder: Path) -> int:

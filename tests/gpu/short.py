@@ -100,6 +100,7 @@ def lines() -> list[Line]:
             _reload,
             lambda found: f"{found['replies']} replies, {found['reloads']} reloads",
         ),
+        Line("publishing_8b", 60, "benchmarks.online_publish", _publishing, _publishing_summary),
         Line(
             "transformers_compiled", 75, baseline, _baseline("qwen3-vl-4b", few | {"compile": True}), _training_summary
         ),
@@ -271,6 +272,11 @@ def _reload(config: Config) -> dict[str, Any]:
     return {"device": device, "duration_s": 12 if config.cpu else 25, "num_clients": 4, "reload_every_s": 4}
 
 
+def _publishing(config: Config) -> dict[str, Any]:
+    size = {"num_layers": 1, "repeats": 1} if config.cpu else {"num_layers": 16, "repeats": 2, "device": "cuda"}
+    return {"work_dir": (config.output_dir if config.cpu else config.scratch).absolute() / "publishing", **size}
+
+
 def _ceilings(found: Any) -> str:
     return f"{found['bf16_tflops']:.3g} TFLOP/s in bf16, {found['memory_tb_per_s']:.3g} TB/s"
 
@@ -284,6 +290,14 @@ def _training_summary(found: Any) -> str:
     said = f", {found['dry_run_gib']:.1f} by --dry_run" if "dry_run_gib" in found else ""
     memory = f", {found['peak_memory_gib']:.1f} GiB{said}" if found["peak_memory_gib"] else ""
     return f"{found['layers']} layers: {found['tokens_per_s']:.0f} tokens/s, MFU {mfu}{memory}"
+
+
+def _publishing_summary(found: Any) -> str:
+    wall = {name: min(wall for wall, _ in found[name]) for name in ("published", "copied")}
+    return (
+        f"{found['bytes'] / 1e9:.1f} GB: published in {wall['published']:.1f} s, copied in {wall['copied']:.1f}, "
+        f"loaded in {min(found['loaded']):.1f}"
+    )
 
 
 def _scoring_summary(found: Any) -> str:
