@@ -25,11 +25,14 @@ install_python_packages() {
     [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ] && return
     local python
     python=$(find_python)
-    echo "installing Python packages into .venv (some minutes, once) ..."
+    echo "installing Python packages into .venv (once; 2 to 15 minutes, by the network and the machine) ..."
     [ -x "$VENV/bin/python" ] || "$python" -m venv "$VENV" || fail "could not make $VENV (Debian/Ubuntu: apt install python3-venv)"
+    echo "  torch and what it needs (1 of 3)"
     # torch first: asked for by its exact version, so that nothing else pulls another build of it
     "$VENV/bin/pip" install --quiet --disable-pip-version-check "$(grep '^torch==' "$ROOT/requirements.txt")"
+    echo "  the packages of requirements.txt (2 of 3)"
     "$VENV/bin/pip" install --quiet --disable-pip-version-check -r "$ROOT/requirements.txt"
+    echo "  elcano itself (3 of 3)"
     "$VENV/bin/pip" install --quiet --disable-pip-version-check --no-deps -e "$ROOT"
     echo "$wanted" >"$stamp"
 }

@@ -155,7 +155,7 @@ def _prepare(recipe: OnlineRecipe, run: OnlineRun) -> None:
         write_atomic(run.tasks, recipe.tasks.read_bytes())
     if not run.versions():
         if not recipe.policy.is_dir():
-            raise UserError(f"{recipe.policy}: no such folder of weights")
+            raise UserError(f"{recipe.policy}: no such folder of weights for the recipe's `policy` to begin with")
         run.weights.mkdir(parents=True, exist_ok=True)
         run.version(0).symlink_to(recipe.policy.resolve())
     if recipe.convertor and not _megatron(run).exists():

@@ -1,6 +1,7 @@
 """Learn online on the embedded websites, on two CPU cores, from the policy that `warm_start.py` made.
 
-elcano online examples/online/recipe.py --output_dir runs/online
+bash examples/online/run.sh makes it and begins; with a policy of your own:
+WARM_START=FOLDER elcano online examples/online/recipe.py --output_dir runs/online
 """
 
 import os

@@ -281,7 +281,7 @@ class Drawing:
             menu.dataset.c = menu.ariaLabel = "c{self.number}";
             const top = box.top + {self.random.choice([-10, 5, 30])};
             menu.style = `left:${{box.left - 20}}px; top:${{top}}px; width:200px; height:90px`;
-            menu.innerHTML = "<button data-c=cmenu>menu</button>"; document.body.append(menu) }}, true)"""
+            menu.innerHTML = "<button data-c=cmenu>cmenu</button>"; document.body.append(menu) }}, true)"""
         )
 
 

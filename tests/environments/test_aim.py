@@ -58,6 +58,11 @@ PAGES = {
         </button></div>""",
     "/nested": """<a id=row5 href="#open" style="height:100px; width:300px; text-align:center">Row 5
         <button id=all style="height:60px; width:240px; margin:auto">Delete all</button></a>""",
+    "/nested-alone": """<a id=row5 href="#open" style="height:100px; width:300px; position:relative">Row 5
+        <button id=all style="position:absolute; right:0; top:0; width:90px; height:100px">Delete all</button></a>
+        <div style="position:absolute; left:0; top:0; width:218px; height:150px; background:tan"></div>""",
+    "/inside": """<a id=all href="#all" style="height:100px; width:300px">Read all <button id=row5>Row 5</button></a>
+        <script>row5.addEventListener("mousedown", () => { row5.style.marginTop = "60px" })</script>""",
     "/label": """<style>label { display:inline-block } input { position:absolute; opacity:0; width:1px }</style>
         <label id=row5 style="width:300px; text-align:center">Row 5 <a id=all href="#terms" style="height:20px">Delete
         all</a><input type=checkbox id=agree></label>""",
@@ -172,6 +177,11 @@ def test_what_comes_between_aim_and_press_is_not_pressed(browser: OneBrowser, ur
 def test_controls_in_what_was_chosen_are_not_pressed(browser: OneBrowser, url: str) -> None:
     tree, _ = do(browser, f"{url}/nested", click("link 'Row 5"))
     assert told(tree) == "told: mousedown row5 click row5"
+    with pytest.raises(ActionError) as refused:  # nothing of the link shows but what it holds
+        do(browser, f"{url}/nested-alone", click("link 'Row 5"))
+    assert "covers the element" in refused.value.reason
+    tree, _ = do(browser, f"{url}/inside", click("button 'Row 5"))
+    assert told(tree) == "told: mousedown row5"  # and no click of the link, where the mouse came up
     tree, _ = do(browser, f"{url}/label", click("StaticText 'Row 5"))
     assert told(tree) == "told: mousedown row5 click row5 click agree input agree change agree"
 

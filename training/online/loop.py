@@ -146,6 +146,10 @@ class Trainer:
 
     def publish_if_missing(self) -> None:
         """What a kill left undone, or the weights to begin with. A collective."""
+        if self.is_first:
+            print(
+                f"version {self.version}: waiting for groups of rollouts in {self.config.run.trajectories}", flush=True
+            )
         missing = [self.is_first and not self.config.run.version(self.version).exists()]
         torch.distributed.broadcast_object_list(missing)
         if missing[0]:

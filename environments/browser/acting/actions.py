@@ -147,7 +147,7 @@ async def _(action: Scroll, page: Page, scene: Scene) -> str:
 
 @_carry_out.register
 async def _(action: Drag, page: Page, scene: Scene) -> str:
-    (end, _), (start, _) = await _aim(page, scene, action.target), await _aim(page, scene, action.label)
+    end, start = await _aim(page, scene, action.target), await _aim(page, scene, action.label)
     return await drag(page, start, end)
 
 

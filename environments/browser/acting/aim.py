@@ -154,18 +154,23 @@ def strayed(came: dict[str, Any]) -> str:
     )
 
 
-async def drag(page: Page, start: Params, end: Params) -> str:
-    """Drag one node onto another, both proven to lie free at once. Returns a note or "".
+async def drag(page: Page, start: tuple[Params, Aim], end: tuple[Params, Aim]) -> str:
+    """Drag one node onto another, both aimed at before and proven to lie free at once. Returns a note or "".
 
     Raises:
-        ActionError: they cannot be shown at once, or something else lay where the drag began.
+        ActionError: they cannot be shown at once, read otherwise by now, or something else lay where the drag began.
     """
-    onto, taken = await aim(page, end), await aim(page, start)
-    onto_again, taken_again = await aim(page, end), await aim(page, start)
+    (source, first_taken), (target, first_onto) = start, end
+    onto, taken = await aim(page, target), await aim(page, source)
+    onto_again, taken_again = await aim(page, target), await aim(page, source)
     if (onto.at, taken.at) != (onto_again.at, taken_again.at):
         await disarm(page)
         raise failure("The two elements cannot be shown at once, or do not rest; nothing was done.")
-    frame, end_frame = page.frame_of(start), page.frame_of(end)
+    for now, before in ((taken_again, first_taken), (onto_again, first_onto)):
+        if now.changed != before.changed:
+            await disarm(page)
+            raise failure(f'The element reads "{now.changed}" by now; nothing was done.')
+    frame, end_frame = page.frame_of(source), page.frame_of(target)
     index = 0 if frame is end_frame else 1  # of the two that were aimed at last in a frame
     await page.run("(index) => { elcano.guard.letDrop(elcano.aims[index]) }", index, frame=end_frame)
     await pointer.drag(page, taken.at, onto.at)

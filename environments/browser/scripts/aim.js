@@ -41,7 +41,7 @@ async function (visible, block, rests, name) {
     if (!(found instanceof Element)) return false;
     return host.isConnected ? isOwn(found) : elcano.isAgain(host, found);
   };
-  // Another control inside: not what was chosen, unless it is all that there is to use in it.
+  // Another control inside: not what was chosen, unless it takes all of its room.
   const parts = host.getElementsByTagName("*").length;
   const inner = parts > 0 && parts < 2000 ? [...host.querySelectorAll("*")].filter(elcano.isUsable).length : 0;
   const isFrame = (found) => ["IFRAME", "FRAME"].includes(found.tagName);
@@ -75,6 +75,11 @@ async function (visible, block, rests, name) {
       if (getComputedStyle(node).overflow !== "visible") area = meet(area, sides(node.getBoundingClientRect()));
     return area;
   };
+  const area = (box) => Math.max(0, box.right - box.left) * Math.max(0, box.bottom - box.top);
+  const fills = (inner) => {
+    const whole = sides(measured.getBoundingClientRect());
+    return area(meet(whole, sides(inner.getBoundingClientRect()))) >= 0.8 * area(whole);
+  };
   const center = (box) => ({ x: (box.left + box.right) / 2, y: (box.top + box.bottom) / 2 });
   const shares = [0.5, 0.25, 0.75, 0.1, 0.9];
   const grid = (box) =>
@@ -104,7 +109,10 @@ async function (visible, block, rests, name) {
       if (own.length > 0 && (visible === null || own.length > 3)) break;
     }
     if (own.length > 0) return own;
-    return used.size === 1 ? others : [];
+    const [one] = used;
+    if (used.size === 1 && fills(one)) return others;
+    covering ??= one ?? null;
+    return [];
   };
   const isOutside = () => allBoxes().every((box) => isEmpty(meet(box, { left, top, right, bottom })));
   const bring = (way) => {

@@ -56,7 +56,10 @@
     // For a press the element it is meant for, for keys the field that has the focus.
     arm: (kind, accepts, host = null, untilMs = Infinity) => {
       const around = new Set();
-      for (let node = host && elcano.around(host); node; node = elcano.around(node)) around.add(node);
+      // A control around another one is no place for a click that began on the inner one.
+      const isOthers = (node) => ![null, control].includes(elcano.controlOf(node));
+      const control = host && elcano.controlOf(host);
+      for (let node = host && elcano.around(host); node && !isOthers(node); node = elcano.around(node)) around.add(node);
       ticket = {
         ...{ kind, accepts, around, at: host, drops: null, until: performance.now() + untilMs },
         ...{ reached: false, blocked: null, strayed: null },
