@@ -85,8 +85,8 @@ def _in_one_line(told: str, hint: str) -> str:
         given = what.partition(": ")[2].split(", ")
         names = next((title.partition(": ")[2] for title, *_ in parts[1:] if title.startswith(_COMMANDS)), "")
         if names and not given[0].startswith("-"):
-            nearest = difflib.get_close_matches(given[0], names.split(", "), n=1)
-            return f"{given[0]}: no such command; {f'the nearest is {nearest[0]}' if nearest else f'there are {names}'}"
+            close = difflib.get_close_matches(given[0], names.split(", "), n=1)
+            return f"{given[0]}: no such command; {f'the nearest is {close[0]}' if close else f'there are {names}'}"
         unknown = [word for word in given if word.startswith("-")] or given
         what = f"{' '.join(unknown)}: no such option"
     elif what.startswith("Missing from"):
@@ -97,7 +97,8 @@ def _in_one_line(told: str, hint: str) -> str:
         if title.startswith(_COMMANDS):
             return f"{what}; there are {title.partition(': ')[2]}"
         if title.startswith("Perhaps you meant") and rest:
-            return f"{what}; the nearest is {rest[0]}"
+            nearest = rest[0].replace("{None}|", "")
+            return f"{what}; the nearest is {nearest}"
         if title.startswith("Argument helptext") and rest:
             return f"{what}; what is expected: {rest[0]}"
         if title.startswith("Unrecognized options"):
