@@ -102,7 +102,9 @@ def main(config: Config) -> None:
 
 def _load(folder: Path, device: str) -> float:
     began = time.monotonic()
-    AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16, device_map=device)
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16, device_map=device)
+    for parameter in model.parameters():
+        parameter.detach().clone()  # on CPU they were only mapped
     if device == "cuda":
         torch.cuda.synchronize()
     return time.monotonic() - began

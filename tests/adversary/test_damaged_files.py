@@ -4,8 +4,7 @@ within bounds. A case is drawn from its number, so a failure names what makes it
 import os
 import random
 import shutil
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ import pytest
 from common.errors import UserError
 from common.terminal import error_line
 from tests.adversary.damage import damaged, hostile
-from tests.adversary.refusals import SECONDS, StillReadingError, limits
+from tests.adversary.refusals import StillReadingError, limits
 from tests.adversary.specimens import SPECIMENS
 
 MOST_BYTES = 300 * 2**20
@@ -63,10 +62,12 @@ def troubles_of(case: int, good: dict[str, Path], scratch: Path) -> Iterator[str
 
 def troubles(name: str, folder: Path, out: Path, is_refusal_a_trouble: bool = False) -> Iterator[str]:
     for reading in SPECIMENS[name].readings:
+        out.mkdir()
         what = getattr(reading, "__name__", "reading")
         before = reset_peak()
         try:
-            read(reading, folder, out)
+            with limits():
+                reading(folder, out)
         except UserError as error:
             if is_refusal_a_trouble or "\n" in str(error) or len(error_line(error)) > 2100:
                 yield f"{what}: {error}"
@@ -75,20 +76,6 @@ def troubles(name: str, folder: Path, out: Path, is_refusal_a_trouble: bool = Fa
         if (grown := peak() - before) > MOST_BYTES:
             yield f"{what}: {grown >> 20} MB"
         shutil.rmtree(out)
-
-
-def read(reading: Callable[[Path, Path], None], folder: Path, out: Path) -> None:
-    """Once more where the time ran out, though this process did little in it: the machine did something else."""
-    for is_last in (False, True):
-        out.mkdir()
-        begin = time.process_time()
-        try:
-            with limits():
-                return reading(folder, out)
-        except StillReadingError:
-            if is_last or time.process_time() - begin > SECONDS / 2:
-                raise
-            shutil.rmtree(out)
 
 
 def reset_peak() -> int:

@@ -75,10 +75,10 @@ async function (visible, block, rests, name) {
       if (getComputedStyle(node).overflow !== "visible") area = meet(area, sides(node.getBoundingClientRect()));
     return area;
   };
-  const area = (box) => Math.max(0, box.right - box.left) * Math.max(0, box.bottom - box.top);
+  const sizeOf = (box) => Math.max(0, box.right - box.left) * Math.max(0, box.bottom - box.top);
   const fills = (inner) => {
     const whole = sides(measured.getBoundingClientRect());
-    return area(meet(whole, sides(inner.getBoundingClientRect()))) >= 0.8 * area(whole);
+    return sizeOf(meet(whole, sides(inner.getBoundingClientRect()))) >= 0.8 * sizeOf(whole);
   };
   const center = (box) => ({ x: (box.left + box.right) / 2, y: (box.top + box.bottom) / 2 });
   const shares = [0.5, 0.25, 0.75, 0.1, 0.9];
