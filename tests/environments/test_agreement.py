@@ -38,6 +38,7 @@ _HITS = """(points, ask) => points.map(([x, y]) => {
   for (let node = found; node; node = node.parentNode ?? node.host) if (node.dataset?.n) return node.dataset.n;
   return "";
 })"""
+_HAS_THE_MOUSE = "function () { return (this instanceof Element ? this : this.parentElement).matches(':hover'); }"
 _ASK = "?"
 _LOADED = (
     "() => document.readyState === 'complete' || new Promise((done) => addEventListener('load', () => done(true)))"
@@ -89,6 +90,18 @@ class Reached:
         self._names.update(zip(new, names, strict=True))
         return [self._names[node] if node else "" for node in found]
 
+    async def by_mouse(self, points: list[tuple[int, int]]) -> int:
+        """At how many of the points the mouse is over what the protocol says is there. Of a frame with a border the
+        protocol finds what is scrolled away under it, too."""
+        over = 0
+        for x, y in points:
+            node = await self._node(x, y)
+            await self._page.send("Input.dispatchMouseEvent", {"type": "mouseMoved", "x": x, "y": y})
+            if node:
+                on = {"backendDOMNodeId": node[1], "frameId": node[0]}
+                over += await self._page.run_on(on, _HAS_THE_MOUSE)
+        return over
+
     async def _node(self, x: int, y: int) -> tuple[str, int] | None:
         with contextlib.suppress(RefusedError):  # there is nothing at this point
             answer = await self._page.send("DOM.getNodeForLocation", {"x": x, "y": y})
@@ -105,12 +118,12 @@ async def disagreements(page: Page) -> list[str]:
     observed = {mode: await observe(page, "released", mode) for mode in modes}  # closed roots are known by then
     reached = Reached(page)
     grid = [(x, y) for y in range(2, page.viewport.height, STEP) for x in range(2, page.viewport.width, STEP)]
-    hits: dict[str, int] = {}
+    hits: dict[str, list[tuple[int, int]]] = {}
     names = await reached.at(grid)
     singly = zip(grid[::CHECKED], names[::CHECKED], await reached.one_by_one(grid[::CHECKED]), strict=True)
     said = [f"at {at} there is {name or 'none'}, or {other or 'none'}" for at, name, other in singly if name != other]
-    for name in names:
-        hits[name] = hits.get(name, 0) + 1
+    for name, at in zip(names, grid, strict=True):
+        hits.setdefault(name, []).append(at)
     for mode, seen in observed.items():
         controls = [node for node in seen.nodes.values() if node["role"]["value"] != "StaticText"]
         places = {node["name"]["value"].split(" ")[0]: node["union_bound"] for node in controls}
@@ -119,12 +132,13 @@ async def disagreements(page: Page) -> list[str]:
         below = [(x + 1, y + 1) for x, y in centers.values()]  # half pixels are rounded one way or the other
         found_there = zip(await reached.at([*centers.values()]), await reached.at(below), strict=True)
         for name, (found, other) in zip(centers, found_there, strict=True):
-            if name not in (found, other) and (mode == "marks" or hits.get(name, 0) >= SIZABLE):
+            if name not in (found, other) and (mode == "marks" or len(hits.get(name, ())) >= SIZABLE):
                 said.append(
                     f"{mode}: {name} has the box {[round(side) for side in places[name]]}, there is {found or 'none'}"
                 )
-        missing = {name for name, number in hits.items() if name and number >= SIZABLE} - set(places)
-        said += [f"{mode}: {name} has no number" for name in sorted(missing)]
+        for name in sorted({name for name, at in hits.items() if name and len(at) >= SIZABLE} - set(places)):
+            if await reached.by_mouse(hits[name]) >= SIZABLE:
+                said.append(f"{mode}: {name} has no number")
     return said
 
 

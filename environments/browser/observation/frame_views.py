@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from environments.browser.chromium.cdp import RefusedError
-from environments.browser.observation.projection import Box, Projection, bounds, clip, overlap
+from environments.browser.observation.projection import Box, Point, Projection, bounds, clip, holding, overlap
 from environments.browser.page.frames import Frame
 from environments.browser.page.page import Page
 from environments.browser.scripts import script
@@ -22,6 +22,7 @@ MAX_TEXT = 100_000  # characters of one text: its time grows with the square of 
 MAX_DATA = 2_000_000  # characters of data: addresses
 MAX_STAND_INS = 300
 
+_NOWHERE: Box = (0.0, 0.0, 0.0, 0.0)
 _LET_THROUGH = "function () { elcano.reveal(this); return elcano.shownOf(this); }"
 _SHOWS_FRAMES = """(points) =>
   points.map(([x, y]) => ["IFRAME", "FRAME", "OBJECT", "EMBED"].includes(elcano.topmost(x, y)?.tagName))"""
@@ -65,17 +66,19 @@ class FrameView:
         """Where a box of the frame, in pixels of its layout, is drawn in the window, and what is seen of it there."""
         if not self.owner:
             return box, overlap(box, self.shown)
-        return self.projection.box(box), self._seen(box, self.shown)
+        seen = self._seen(box, self.shown)
+        return self.projection.box(box), bounds(seen) if seen else _NOWHERE
 
     def pressable(self, box: Box) -> Box:
         """What of a box of the frame a press in the window may reach; without area where that is nothing."""
         if not self.owner:
             return overlap(box, self.shown)
-        return self._seen(box, self.shown if self.let_through is None else overlap(self.shown, self.let_through))
+        area = self.shown if self.let_through is None else overlap(self.shown, self.let_through)
+        seen = self._seen(box, area)
+        return holding(seen) if seen else _NOWHERE
 
-    def _seen(self, box: Box, area: Box) -> Box:
-        seen = clip(self.projection.corners(overlap(box, self.inside)), area)
-        return bounds(seen) if seen else (0.0, 0.0, 0.0, 0.0)
+    def _seen(self, box: Box, area: Box) -> list[Point]:
+        return clip(self.projection.corners(overlap(box, self.inside)), area)
 
 
 async def find_views(page: Page) -> list[FrameView]:

@@ -82,6 +82,27 @@ def contains(box: Box, at: Point) -> bool:
     return box[0] <= at[0] <= box[0] + box[2] and box[1] <= at[1] <= box[1] + box[3]
 
 
+def holding(polygon: Sequence[Point]) -> Box:
+    """The upright box around a convex polygon, made smaller towards its middle until its own middle lies inside."""
+    xs, ys = zip(*polygon, strict=True)
+    middle = sum(xs) / len(xs), sum(ys) / len(ys)
+    for share in (1.0, 0.5, 0.25):
+        box = bounds([tuple(m + share * (p - m) for m, p in zip(middle, point, strict=True)) for point in polygon])
+        if _is_inside(polygon, center(box)):
+            break
+    return box
+
+
+def _is_inside(polygon: Sequence[Point], at: Point) -> bool:
+    """Whether a point lies in a convex polygon, not on its edge."""
+    sides = [
+        (x1 - x0) * (at[1] - y0) - (y1 - y0) * (at[0] - x0)
+        for (x0, y0), (x1, y1) in zip(polygon, [*polygon[1:], polygon[0]], strict=True)
+        if (x0, y0) != (x1, y1)
+    ]
+    return all(side > _FLAT for side in sides) or all(side < -_FLAT for side in sides)
+
+
 def around(boxes: Sequence[Box]) -> Box | None:
     """The smallest box around boxes; None around nothing."""
     corners = [point for x, y, width, height in boxes for point in ((x, y), (x + width, y + height))]

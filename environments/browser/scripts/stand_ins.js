@@ -12,12 +12,20 @@
   };
   elcano.clipped = clipped;
   const middle = ({ x, y, width, height }) => elcano.topmost(x + width / 2, y + height / 2);
+  // What an element that cuts off shows: neither its border nor its scroll bars.
+  const opening = (element) => {
+    const box = element.getBoundingClientRect();
+    if (!element.clientWidth || !element.offsetWidth) return box; // it is part of a line, or of a drawing
+    const [across, down] = [box.width / element.offsetWidth, box.height / element.offsetHeight];
+    const [left, top] = [box.left + element.clientLeft * across, box.top + element.clientTop * down];
+    return new DOMRect(left, top, element.clientWidth * across, element.clientHeight * down);
+  };
   // What of a box the areas around the element let through.
   const letThrough = (element, box) => {
     let { left, top, right, bottom } = box;
     for (let node = elcano.around(element); node && node !== document.body; node = elcano.around(node)) {
       if (getComputedStyle(node).overflow === "visible") continue;
-      const area = node.getBoundingClientRect();
+      const area = opening(node);
       [left, top] = [Math.max(left, area.left), Math.max(top, area.top)];
       [right, bottom] = [Math.min(right, area.right), Math.min(bottom, area.bottom)];
     }
