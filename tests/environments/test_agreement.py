@@ -90,17 +90,27 @@ class Reached:
         self._names.update(zip(new, names, strict=True))
         return [self._names[node] if node else "" for node in found]
 
-    async def by_mouse(self, points: list[tuple[int, int]]) -> int:
-        """At how many of the points the mouse is over what the protocol says is there. Of a frame with a border the
-        protocol finds what is scrolled away under it, too."""
-        over = 0
+    async def is_sizable(self, name: str, points: list[tuple[int, int]]) -> bool:
+        """Whether the mouse is over a control in three rows and three columns of pixels that meet in one of the points.
+        Of less a frame that is scaled or turned shows none or two, as Chromium rounds; and of a frame with a border the
+        protocol finds what is scrolled away under that."""
+        around = [(x + right, y + down) for x, y in points for right in range(-2, 3) for down in range(-2, 3)]
+        there = {at for at, found in zip(around, await self.at(around), strict=True) if found == name}
+        for x, y in around:
+            square = [(x + right, y + down) for right in range(3) for down in range(3)]
+            if there.issuperset(square):
+                return await self._by_mouse(square)
+        return False
+
+    async def _by_mouse(self, points: list[tuple[int, int]]) -> bool:
+        """Whether at each of these points the mouse is over what the protocol says is there."""
         for x, y in points:
             node = await self._node(x, y)
             await self._page.send("Input.dispatchMouseEvent", {"type": "mouseMoved", "x": x, "y": y})
-            if node:
-                on = {"backendDOMNodeId": node[1], "frameId": node[0]}
-                over += await self._page.run_on(on, _HAS_THE_MOUSE)
-        return over
+            on = {"backendDOMNodeId": node[1], "frameId": node[0]} if node else None
+            if on is None or not await self._page.run_on(on, _HAS_THE_MOUSE):
+                return False
+        return True
 
     async def _node(self, x: int, y: int) -> tuple[str, int] | None:
         with contextlib.suppress(RefusedError):  # there is nothing at this point
@@ -124,6 +134,10 @@ async def disagreements(page: Page) -> list[str]:
     said = [f"at {at} there is {name or 'none'}, or {other or 'none'}" for at, name, other in singly if name != other]
     for name, at in zip(names, grid, strict=True):
         hits.setdefault(name, []).append(at)
+
+    async def is_owed(name: str) -> bool:
+        return len(hits.get(name, ())) >= SIZABLE and await reached.is_sizable(name, hits[name])
+
     for mode, seen in observed.items():
         controls = [node for node in seen.nodes.values() if node["role"]["value"] != "StaticText"]
         places = {node["name"]["value"].split(" ")[0]: node["union_bound"] for node in controls}
@@ -132,13 +146,12 @@ async def disagreements(page: Page) -> list[str]:
         below = [(x + 1, y + 1) for x, y in centers.values()]  # half pixels are rounded one way or the other
         found_there = zip(await reached.at([*centers.values()]), await reached.at(below), strict=True)
         for name, (found, other) in zip(centers, found_there, strict=True):
-            if name not in (found, other) and (mode == "marks" or len(hits.get(name, ())) >= SIZABLE):
+            if name not in (found, other) and (mode == "marks" or await is_owed(name)):
                 said.append(
                     f"{mode}: {name} has the box {[round(side) for side in places[name]]}, there is {found or 'none'}"
                 )
-        for name in sorted({name for name, at in hits.items() if name and len(at) >= SIZABLE} - set(places)):
-            if await reached.by_mouse(hits[name]) >= SIZABLE:
-                said.append(f"{mode}: {name} has no number")
+        missing = sorted({name for name in hits if name} - set(places))
+        said += [f"{mode}: {name} has no number" for name in missing if await is_owed(name)]
     return said
 
 

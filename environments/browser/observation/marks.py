@@ -5,7 +5,6 @@ The numbers begin at 0. They are drawn onto the image, never into the page, whic
 
 import base64
 import io
-import math
 import random
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from environments.browser.observation.frame_views import FrameView
 from environments.browser.observation.tree import AXNode
 
 MAX_TEXT = 200  # longer ones are containers, and left out of the list
+MIN_SIDE = 1.5  # pixels of a box in the window: less cannot be pointed at
 TEXT_TYPES = {"text", "search", "password", "email", "tel"}
 BLACK = (0, 0, 0)
 _DASH, _GAP, _WIDTH = 6, 4, 2
@@ -94,12 +94,10 @@ def _describe(label: int, mark: dict[str, Any]) -> str:
 
 
 def _move(box: Sequence[float], view: FrameView) -> list[float] | None:
-    """A box of a frame, in its CSS pixels, in the viewport, as far as it is shown there; None of one that no whole
-    pixel of the mouse lies in."""
+    """A box of a frame, in its CSS pixels, in the viewport, as far as it is shown there."""
     left, top, right, bottom = (value * view.zoom for value in box)
     left, top, width, height = view.pressable((left, top, right - left, bottom - top))
-    right, bottom = left + width, top + height
-    return [left, top, right, bottom] if math.ceil(left) < right and math.ceil(top) < bottom else None
+    return [left, top, left + width, top + height] if min(width, height) >= MIN_SIDE else None
 
 
 def _color(label: int) -> tuple[int, int, int]:

@@ -119,7 +119,7 @@
 
   const MOST_PIECES = 12;
   const shares = [0.5, 0.1, 0.3, 0.7, 0.9];
-  const isSizable = (box) => box.width >= 2 && box.height >= 2;
+  const isSizable = (box) => box.width >= 1.5 && box.height >= 1.5;
   // What of a box another one leaves free: beside, above and below it.
   const leftFree = (box, over) => {
     const [right, bottom] = [box.x + box.width, box.y + box.height];
