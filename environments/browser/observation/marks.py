@@ -16,7 +16,7 @@ from environments.browser.observation.frame_views import FrameView
 from environments.browser.observation.tree import AXNode
 
 MAX_TEXT = 200  # longer ones are containers, and left out of the list
-MIN_SIDE = 1.5  # pixels of a box in the window: less cannot be pointed at
+MIN_SIDE = 2  # pixels of a box in the window: of less the whole pixel before its middle may lie outside
 TEXT_TYPES = {"text", "search", "password", "email", "tel"}
 BLACK = (0, 0, 0)
 _DASH, _GAP, _WIDTH = 6, 4, 2

@@ -36,7 +36,7 @@
   const shownBoxes = (element, rects) =>
     rects
       .map((box) => elcano.clipped(box))
-      .filter((box) => box.width >= 1.5 && box.height >= 1.5 && elcano.isAt(box, (hit) => belongs(element, hit)))
+      .filter((box) => elcano.isSizable(box) && elcano.isAt(box, (hit) => belongs(element, hit)))
       .map(({ x, y, width, height }) => [x, y, x + width, y + height]);
   const area = (boxes) => boxes.reduce((sum, box) => sum + (box[2] - box[0]) * (box[3] - box[1]), 0);
 

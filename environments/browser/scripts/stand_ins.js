@@ -11,6 +11,9 @@
     return { x, y, width: Math.min(box.right, width()) - x, height: Math.min(box.bottom, height()) - y };
   };
   elcano.clipped = clipped;
+  // Of less the mouse, which moves by whole pixels, may not be able to point at the middle.
+  const isSizable = (box) => box.width >= 2 && box.height >= 2;
+  elcano.isSizable = isSizable;
   const middle = ({ x, y, width, height }) => elcano.topmost(x + width / 2, y + height / 2);
   // What an element that cuts off shows: neither its border nor its scroll bars.
   const opening = (element) => {
@@ -119,7 +122,6 @@
 
   const MOST_PIECES = 12;
   const shares = [0.5, 0.1, 0.3, 0.7, 0.9];
-  const isSizable = (box) => box.width >= 1.5 && box.height >= 1.5;
   // What of a box another one leaves free: beside, above and below it.
   const leftFree = (box, over) => {
     const [right, bottom] = [box.x + box.width, box.y + box.height];
