@@ -11,7 +11,7 @@ from data.action import Click
 from data.observation import Mode
 from environments.browser.acting.actions import act
 from environments.browser.observation.observe import observe
-from environments.browser.observation.projection import Projection
+from environments.browser.observation.projection import Projection, center, holding
 from environments.browser.observation.tree import MAX_TREE
 from environments.browser.page.page import Page
 from environments.environment import Observation
@@ -85,6 +85,9 @@ PAGES = {
             Array.from({length: 40000}, (_, line) => `line ${line} of the log`).join("\\n")</script>""",
     "/many": """<title>Many</title><script>document.write(Array.from({length: 5000}, (_, n) =>
         `<p>Row ${n} <a href="/second">link ${n}</a></p>`).join(""))</script><iframe src="/one"></iframe>""",
+    "/framed": """<title>Framed</title><body style="margin:0"><div style="overflow:hidden; border:20px
+        solid; width:200px; height:60px"><button style="display:block; height:50px; width:100px">First</button><button
+        style="display:block; height:50px; width:100px">Second</button></div>""",
     "/title": """<h1>Hello</h1><button>Press</button><script>document.title = "words ".repeat(1e6)</script>""",
     "/names": """<title>Names</title><a href="/second" aria-label="x">A</a><button></button><input><script>
         for (const tag of ["a", "button"]) document.querySelector(tag).ariaLabel = tag.repeat(1e6);
@@ -175,6 +178,20 @@ def test_a_projection_and_its_way_back() -> None:
     moved = Projection.of(10, 10, [5, 5, 15, 5, 15, 15, 5, 15]).after(drawn)
     assert moved.point(200, 0) == pytest.approx((155, 45))
     assert Projection.of(10, 10, [0, 0, 10, 0, 10, 0, 0, 0]).inverse() is None
+
+
+def test_the_box_of_a_turned_strip_has_its_middle_on_it() -> None:
+    upright = [(0.0, 0.0), (10.0, 0.0), (10.0, 4.0), (0.0, 4.0)]
+    assert holding(upright) == (0, 0, 10, 4)
+    x, y = center(holding([(0.0, 0.0), (40.0, 0.0), (40.0, 2.0)]))  # below its long side
+    assert 0 < y < x / 20
+
+
+@pytest.mark.parametrize("mode", ["tree", "marks"])
+def test_what_cuts_off_shows_nothing_over_its_border(browser: OneBrowser, url: str, mode: Mode) -> None:
+    nodes = look(browser, f"{url}/framed", mode).nodes.values()
+    boxes = {node["name"]["value"]: [round(side) for side in node["union_bound"]] for node in nodes}
+    assert boxes["Second"] == [20, 70, 100, 10]
 
 
 def test_controls_behind_labels_stand_where_these_are(browser: OneBrowser, url: str) -> None:
