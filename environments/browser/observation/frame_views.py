@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import dataclasses
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -76,6 +77,11 @@ class FrameView:
         area = self.shown if self.let_through is None else overlap(self.shown, self.let_through)
         seen = self._seen(box, area)
         return holding(seen) if seen else _NOWHERE
+
+    def thickness(self, box: Box) -> float:
+        """The shorter of a box's sides as it is drawn, which turned is less than what is around it."""
+        first, second, _, last = self.projection.corners(overlap(box, self.inside))
+        return min(math.dist(first, second), math.dist(first, last))
 
     def _seen(self, box: Box, area: Box) -> list[Point]:
         return clip(self.projection.corners(overlap(box, self.inside)), area)

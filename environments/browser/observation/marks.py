@@ -96,8 +96,9 @@ def _describe(label: int, mark: dict[str, Any]) -> str:
 def _move(box: Sequence[float], view: FrameView) -> list[float] | None:
     """A box of a frame, in its CSS pixels, in the viewport, as far as it is shown there."""
     left, top, right, bottom = (value * view.zoom for value in box)
-    left, top, width, height = view.pressable((left, top, right - left, bottom - top))
-    return [left, top, left + width, top + height] if min(width, height) >= MIN_SIDE else None
+    own = left, top, right - left, bottom - top
+    left, top, width, height = view.pressable(own)
+    return [left, top, left + width, top + height] if min(width, height, view.thickness(own)) >= MIN_SIDE else None
 
 
 def _color(label: int) -> tuple[int, int, int]:

@@ -11,8 +11,9 @@
     return { x, y, width: Math.min(box.right, width()) - x, height: Math.min(box.bottom, height()) - y };
   };
   elcano.clipped = clipped;
-  // Of less the mouse, which moves by whole pixels, may not be able to point at the middle.
-  const isSizable = (box) => box.width >= 2 && box.height >= 2;
+  // Of less the mouse, which moves by whole pixels, may not be able to point at the middle; a frame may be drawn larger.
+  const least = (window === window.top ? 2 : 1.5) / devicePixelRatio;
+  const isSizable = (box) => box.width >= least && box.height >= least;
   elcano.isSizable = isSizable;
   const middle = ({ x, y, width, height }) => elcano.topmost(x + width / 2, y + height / 2);
   // What an element that cuts off shows: neither its border nor its scroll bars.
@@ -74,25 +75,29 @@
     const size = [(Math.max(...xs) - x) * across, (Math.max(...ys) - y) * down];
     return new DOMRect(box.left + (left + x) * across, box.top + (top + y) * down, ...size);
   };
-  // By trying points of the picture: the area is where they hit it. Its box is the longest row of them, as far up and down as its center reaches.
+  // By trying points of the picture: the area is where they hit it. Of each row of them the box reaches as far up and down
+  // as its center does; the one with the longest shorter side is taken.
   const found = (area, picture) => {
     const box = clipped(picture.getBoundingClientRect());
     const [across, down] = [box.width / 40, box.height / 40];
-    let best = [0, 0, 0];
+    const at = (row, column) => elcano.topmost(box.x + (column + 0.5) * across, box.y + (row + 0.5) * down) === area;
+    const hits = Array.from({ length: 40 }, (_, row) => Array.from({ length: 40 }, (_, column) => at(row, column)));
+    let [best, side] = [null, 0];
     for (let row = 0; row < 40; row++)
-      for (let column = 0, length = 0; column < 40; column++) {
-        const point = [box.x + (column + 0.5) * across, box.y + (row + 0.5) * down];
-        length = elcano.topmost(...point) === area ? length + 1 : 0;
-        if (length > best[0]) best = [length, column, row];
+      for (let from = hits[row].indexOf(true), to; from >= 0; from = hits[row].indexOf(true, to)) {
+        to = hits[row].indexOf(false, from);
+        if (to < 0) to = 40;
+        const middle = [Math.floor((from + to - 1) / 2), Math.ceil((from + to - 1) / 2)];
+        const isHit = (at) => middle.every((column) => hits[at]?.[column]);
+        let [first, last] = [row, row];
+        while (isHit(first - 1)) first--;
+        while (isHit(last + 1)) last++;
+        const [width, height] = [(to - from) * across, (last + 1 - first) * down];
+        if (Math.min(width, height) <= side) continue;
+        side = Math.min(width, height);
+        best = new DOMRect(box.x + from * across, box.y + first * down, width, height);
       }
-    const [length, column, row] = best;
-    if (!length) return null;
-    const isHit = (at) => at >= 0 && at < 40 && elcano.topmost(box.x + (column + 1 - length / 2) * across, box.y + (at + 0.5) * down) === area;
-    let [first, last] = [row, row];
-    while (isHit(first - 1)) first--;
-    while (isHit(last + 1)) last++;
-    const height = (last + 1 - first) * down;
-    return new DOMRect(box.x + (column + 1 - length) * across, box.y + first * down, length * across, height);
+    return best;
   };
   // What a frame's own box shows of it, where the areas around it let it through.
   elcano.shownOf = (frame) => {
