@@ -16,7 +16,7 @@ from environments.browser.observation.frame_views import FrameView
 from environments.browser.observation.tree import AXNode
 
 MAX_TEXT = 200  # longer ones are containers, and left out of the list
-MIN_SIDE = 2  # pixels of a box in the window: of less the whole pixel before its middle may lie outside
+MIN_SIDE = 2  # pixels of a frame's box as it is drawn: of less Chromium's rounding decides what a press reaches
 TEXT_TYPES = {"text", "search", "password", "email", "tel"}
 BLACK = (0, 0, 0)
 _DASH, _GAP, _WIDTH = 6, 4, 2
@@ -98,7 +98,9 @@ def _move(box: Sequence[float], view: FrameView) -> list[float] | None:
     left, top, right, bottom = (value * view.zoom for value in box)
     own = left, top, right - left, bottom - top
     left, top, width, height = view.pressable(own)
-    return [left, top, left + width, top + height] if min(width, height, view.thickness(own)) >= MIN_SIDE else None
+    if view.owner and min(width, height, view.thickness(own)) < MIN_SIDE:
+        return None
+    return [left, top, left + width, top + height] if width and height else None
 
 
 def _color(label: int) -> tuple[int, int, int]:

@@ -25,8 +25,8 @@
     elcano.holds(element, found) || [...(element.labels ?? [])].some((label) => elcano.holds(label, found));
   const budget = { left: 2000, cells: 1000 };
   const partOf = (element) => {
-    const part = elcano.partOf(element, budget);
-    return part ? [new DOMRect(part.x, part.y, part.width, part.height)] : [];
+    const part = elcano.partOf(element, budget) ?? element.getBoundingClientRect(); // whose center may be seen
+    return [new DOMRect(part.x, part.y, part.width, part.height)];
   };
   const boxesOf = (element) => {
     const boxes = shownBoxes(element, rectsOf(element));

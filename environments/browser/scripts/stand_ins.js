@@ -11,11 +11,17 @@
     return { x, y, width: Math.min(box.right, width()) - x, height: Math.min(box.bottom, height()) - y };
   };
   elcano.clipped = clipped;
-  // Of less the mouse, which moves by whole pixels, may not be able to point at the middle; a frame may be drawn larger.
-  const least = (window === window.top ? 2 : 1.5) / devicePixelRatio;
+  // The mouse moves by whole pixels of the window, which decides what of flat boxes it can point at; in a frame, which may
+  // be drawn in any way, these cannot be told.
+  const isWindow = window === window.top;
+  const least = (isWindow ? 1 : 1.5) / devicePixelRatio;
   const isSizable = (box) => box.width >= least && box.height >= least;
   elcano.isSizable = isSizable;
-  const middle = ({ x, y, width, height }) => elcano.topmost(x + width / 2, y + height / 2);
+  const hitIn = ({ x, y, width, height }, aside = 0) => {
+    const [across, down] = [x + width / 2, y + height / 2 + aside];
+    const isWhole = isWindow && Math.min(width, height) < 3;
+    return isWhole ? elcano.topmost(Math.floor(across), Math.floor(down)) : elcano.topmost(across, down);
+  };
   // What an element that cuts off shows: neither its border nor its scroll bars.
   const opening = (element) => {
     const box = element.getBoundingClientRect();
@@ -37,9 +43,9 @@
   };
   // Whether that is so in the center of a box; of one that is made of several, also a little beside it, where one of them
   // may end.
-  const isAt = ({ x, y, width, height }, counts, isOne = true) =>
+  const isAt = (box, counts, isOne = true) =>
     (isOne ? [0] : [0, -1, 1]).every((aside) => {
-      const hit = elcano.topmost(x + width / 2, y + height / 2 + aside);
+      const hit = hitIn(box, aside);
       return hit !== null && counts(hit);
     });
   elcano.isAt = isAt;
@@ -148,7 +154,7 @@
     for (let turn = 0; turn < MOST_PIECES && waiting.length && budget.left-- > 0; turn++) {
       waiting.sort((one, other) => one.width * one.height - other.width * other.height);
       const piece = waiting.pop();
-      const hit = middle(piece);
+      const hit = hitIn(piece);
       if (hit !== null && counts(hit)) return piece;
       if (hit === null) return null;
       const over = hit.getBoundingClientRect();
@@ -195,7 +201,7 @@
     const belongs = (found) => found === control || labels.some((label) => elcano.holds(label, found));
     const shown = clipped(box);
     const isDrawn = shown.width >= 4 && shown.height >= 4 && control.checkVisibility({ visibilityProperty: true });
-    if (isDrawn && isIn(box) && belongs(middle(shown))) return null;
+    if (isDrawn && isIn(box) && belongs(hitIn(shown))) return null;
     for (const label of labels) {
       const box = partWith(label, [...label.getClientRects()].slice(0, 20), (hit) => elcano.holds(label, hit), budget);
       if (box) return { label, box: DOMRect.fromRect(box) };
