@@ -25,8 +25,6 @@ MAX_STAND_INS = 300
 
 _NOWHERE: Box = (0.0, 0.0, 0.0, 0.0)
 _LET_THROUGH = "function () { elcano.reveal(this); return elcano.shownOf(this); }"
-_SHOWS_FRAMES = """(points) =>
-  points.map(([x, y]) => ["IFRAME", "FRAME", "OBJECT", "EMBED"].includes(elcano.topmost(x, y)?.tagName))"""
 
 
 @dataclass(frozen=True)
@@ -106,29 +104,6 @@ async def find_views(page: Page) -> list[FrameView]:
         if view is not None:
             views[frame.id] = dataclasses.replace(view, let_through=area)
     return list(views.values())
-
-
-async def find_covered(
-    page: Page, views: Sequence[FrameView], nodes: dict[int, dict[str, Any]]
-) -> set[tuple[str, int]]:
-    """The marks in frames that something in the frames around these covers, by frame and place in its marks."""
-    by_id = {view.frame.id: view for view in views}
-    asked: dict[str, list[tuple[tuple[str, int], list[float]]]] = {}
-    for node in nodes.values():
-        left, top, width, height = node["union_bound"]
-        view = by_id[node.get("frameId", views[0].frame.id)]
-        mark = view.frame.id, node["mark"]
-        while view.owner:
-            view = by_id[view.frame.parent_id]
-            back = view.projection.inverse() or Projection()
-            x, y = back.point(left + width / 2, top + height / 2)
-            asked.setdefault(view.frame.id, []).append((mark, [x / view.zoom, y / view.zoom]))
-    covered = set()
-    for frame_id, points in asked.items():
-        with contextlib.suppress(RefusedError):  # the frame went away
-            shows = await page.run(_SHOWS_FRAMES, [point for _, point in points], frame=by_id[frame_id].frame)
-            covered |= {mark for (mark, _), does in zip(points, shows, strict=True) if not does}
-    return covered
 
 
 @dataclass(frozen=True)

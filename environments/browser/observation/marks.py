@@ -6,13 +6,15 @@ The numbers begin at 0. They are drawn onto the image, never into the page, whic
 import base64
 import io
 import random
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from PIL import Image, ImageDraw, ImageFont
 
 from environments.browser.observation.frame_views import FrameView
+from environments.browser.observation.projection import Box
 from environments.browser.observation.tree import AXNode
 
 MAX_TEXT = 200  # longer ones are containers, and left out of the list
@@ -32,15 +34,19 @@ class Found:
     marks: list[dict[str, Any]]
 
 
-def number(found: Sequence[Found], covered: Set[tuple[str, int]] = frozenset()) -> tuple[str, dict[int, AXNode]]:
+def number(
+    found: Sequence[Found], covered: Mapping[tuple[str, int], Box | None] = MappingProxyType({})
+) -> tuple[str, dict[int, AXNode]]:
     """The list of marks as WebVoyager writes it, and the nodes by number, each with its `boxes` in the viewport.
-    Those `covered` are left out, by frame and place in its marks."""
+    Of those `covered`, by frame and place in its marks, it is what is free; those that have nothing are left out."""
     nodes: dict[int, AXNode] = {}
     lines = []
     for part in found:
         for index, mark in enumerate(part.marks):
             boxes = [moved for box in mark["boxes"] if (moved := _move(box, part.view))]
-            if not boxes or (part.view.frame.id, index) in covered:
+            if (key := (part.view.frame.id, index)) in covered:
+                boxes = [[x, y, x + width, y + height] for x, y, width, height in filter(None, [covered[key]])]
+            if not boxes:
                 continue
             label = len(nodes)
             left, top, right, bottom = boxes[0]

@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 from common.cut_text import cut_middle
 from data.observation import Mode, Visibility
 from environments.browser.chromium.cdp import Params, RefusedError
-from environments.browser.observation.frame_views import FRAME_TIMEOUT_S, FrameView, find_covered, find_views
+from environments.browser.observation.covered import find_covered
+from environments.browser.observation.frame_views import FRAME_TIMEOUT_S, FrameView, find_views
 from environments.browser.observation.layout import SNAPSHOT, in_closed_roots, lay_out
 from environments.browser.observation.marks import MAX_TEXT, Found, draw, number
 from environments.browser.observation.stand_ins import place_stand_ins
@@ -69,7 +70,10 @@ async def _tree(page: Page, views: Sequence[FrameView], visibility: Visibility) 
         documents[view.frame.id] = Document(nodes, region)
         if view.owner and view.frame.parent_id in documents:
             documents[view.frame.parent_id].frames[view.owner] = documents[view.frame.id]
-    return build_tree(documents[page.frames.main.id], visibility)
+    text, nodes = build_tree(documents[page.frames.main.id], visibility)
+    for label, box in (await find_covered(page, views, nodes)).items():
+        nodes[label] |= {"union_bound": list(box)} if box else {}
+    return text, nodes
 
 
 async def _marks(page: Page, views: Sequence[FrameView]) -> tuple[str, dict[int, AXNode]]:
@@ -78,7 +82,8 @@ async def _marks(page: Page, views: Sequence[FrameView]) -> tuple[str, dict[int,
         found = await _marks_of(page, views)
     text, nodes = number([Found(view, marks) for view, marks in found])
     if covered := await find_covered(page, views, nodes):
-        text, nodes = number([Found(view, marks) for view, marks in found], covered)
+        free = {(nodes[label]["frameId"], nodes[label]["mark"]): box for label, box in covered.items()}
+        text, nodes = number([Found(view, marks) for view, marks in found], free)
     return text, nodes
 
 
