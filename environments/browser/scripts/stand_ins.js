@@ -209,14 +209,15 @@
     return null;
   };
 
-  // Of an element that is not hit in the center of its box the part that is, with the center where it is hit; null where
-  // none is found, in `budget.left` tries beside the centers of its lines, or the whole box is right.
+  // Of an element that is not hit in the center of its box, and of what the window shows of that, the part that is, with
+  // the center where it is hit; null where none is found, in `budget.left` tries beside the centers of its lines, or the whole box is right.
   elcano.partOf = (element, budget) => {
     const whole = element.getBoundingClientRect();
     const rects = elcano.rectsOf(element);
     if (!rects.some(isIn)) return null;
     const isOwn = (hit) => element.contains(hit) || elcano.holds(element, hit);
-    if (!isFlat(element) && isIn(whole) && isAt(whole, isOwn, rects.length === 1)) return null;
+    const isRight = (box) => isAt(box, isOwn, rects.length === 1);
+    if (!isFlat(element) && isIn(whole) && isRight(whole) && isRight(clipped(whole))) return null;
     return partWith(element, rects, isOwn, budget);
   };
   return 0;
