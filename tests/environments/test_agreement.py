@@ -22,6 +22,7 @@ from tests.environments.random_pages import Drawn
 STEP = 6  # pixels between the points that are tried
 CHECKED = 97  # one point of so many is asked for in both ways
 SIZABLE = 4  # points of those
+SQUARE = 4  # pixels, of which a control shows as many in both ways
 _NAMES = """function () {
   for (let node = this; node; node = node.parentNode ?? node.host) if (node.dataset?.n) return node.dataset.n;
   return "";
@@ -91,13 +92,14 @@ class Reached:
         return [self._names[node] if node else "" for node in found]
 
     async def is_sizable(self, name: str, points: list[tuple[int, int]]) -> bool:
-        """Whether the mouse is over a control in three rows and three columns of pixels that meet in one of the points.
-        Of less a frame that is scaled or turned shows none or two, as Chromium rounds; and of a frame with a border the
-        protocol finds what is scrolled away under that."""
-        around = [(x + right, y + down) for x, y in points for right in range(-2, 3) for down in range(-2, 3)]
+        """Whether the mouse is over a control in a square of pixels around one of the points: of a strip that is
+        flatter Chromium shows two or four rows in a frame, as it rounds; and of a frame with a border the protocol
+        finds what is scrolled away under that."""
+        reach = range(1 - SQUARE, SQUARE)
+        around = [(x + right, y + down) for x, y in points for right in reach for down in reach]
         there = {at for at, found in zip(around, await self.at(around), strict=True) if found == name}
         for x, y in around:
-            square = [(x + right, y + down) for right in range(3) for down in range(3)]
+            square = [(x + right, y + down) for right in range(SQUARE) for down in range(SQUARE)]
             if there.issuperset(square):
                 return await self._by_mouse(square)
         return False

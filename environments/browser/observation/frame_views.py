@@ -61,6 +61,16 @@ class FrameView:
         window = (0.0, 0.0, float(width), float(height))
         return cls(Frame(frame_id, "", session_id), 0, Projection(), window, window)
 
+    @property
+    def region(self) -> dict[str, float] | None:
+        """The edges of what the areas around its `<iframe>` show of it, in its CSS pixels; None where that is all."""
+        back = self.projection.inverse()
+        if self.let_through is None or back is None or _holds(self.let_through, self.shown):
+            return None
+        left, top, width, height = overlap(back.box(overlap(self.shown, self.let_through)), self.inside)
+        edges = {"left": left, "top": top, "right": left + width, "bottom": top + height}
+        return {name: value / self.zoom for name, value in edges.items()}
+
     def place(self, box: Box) -> tuple[Box, Box]:
         """Where a box of the frame, in pixels of its layout, is drawn in the window, and what is seen of it there."""
         if not self.owner:
@@ -103,7 +113,17 @@ async def find_views(page: Page) -> list[FrameView]:
         view = _view(frame, owner, quad, survey, survey.ratio / found.ratio, _root(views, parent), parent)
         if view is not None:
             views[frame.id] = dataclasses.replace(view, let_through=area)
-    return list(views.values())
+    return list(await asyncio.gather(*(_as_cut_off(page, view) for view in views.values())))
+
+
+async def _as_cut_off(page: Page, view: FrameView) -> FrameView:
+    """With what is seen where something else has its box looked for in what is shown of the frame."""
+    if view.region is None:
+        return view
+    with contextlib.suppress(RefusedError, BrowserError):
+        found = await _survey(page, view.frame, FRAME_TIMEOUT_S, view.region)
+        return dataclasses.replace(view, stand_ins=found.stand_ins)
+    return view
 
 
 @dataclass(frozen=True)
@@ -124,8 +144,8 @@ class _Survey:
         return self.elements > MAX_ELEMENTS or self.longest > MAX_TEXT or self.data > MAX_DATA
 
 
-async def _survey(page: Page, frame: Frame, timeout_s: float) -> _Survey:
-    return _Survey(*await page.run(script("survey.js"), MAX_STAND_INS, timeout_s=timeout_s, frame=frame))
+async def _survey(page: Page, frame: Frame, timeout_s: float, region: dict[str, float] | None = None) -> _Survey:
+    return _Survey(*await page.run(script("survey.js"), MAX_STAND_INS, region, timeout_s=timeout_s, frame=frame))
 
 
 async def _ask(page: Page, frame: Frame) -> tuple[tuple[int, list[float], list[float]], _Survey] | None:
@@ -174,3 +194,9 @@ def _view(
     if not (shown[2] and shown[3]):
         return None
     return FrameView(frame, owner, projection, inside, shown, zoom, survey.is_huge, survey.url, survey.stand_ins)
+
+
+def _holds(outer: Box, inner: Box) -> bool:
+    """Whether a box lies in another, but for half a pixel."""
+    shared = overlap(outer, inner)
+    return inner[2] - shared[2] < 0.5 and inner[3] - shared[3] < 0.5

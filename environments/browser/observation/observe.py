@@ -88,7 +88,8 @@ async def _marks(page: Page, views: Sequence[FrameView]) -> tuple[str, dict[int,
 
 
 async def _marks_of(page: Page, views: Sequence[FrameView]) -> list[tuple[FrameView, list[dict[str, Any]]]]:
-    return await _of_each(views, [page.run(script("marks.js"), 2 * MAX_TEXT, frame=view.frame) for view in views])
+    asked = [page.run(script("marks.js"), 2 * MAX_TEXT, view.region, frame=view.frame) for view in views]
+    return await _of_each(views, asked)
 
 
 async def _reveal(page: Page, views: Sequence[FrameView], snapshots: dict[str, Params]) -> bool:

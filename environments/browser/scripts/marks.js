@@ -4,7 +4,8 @@
 // Different from WebVoyager: what shadow roots hold is marked too, an iframe's content instead of the iframe, the areas of
 // a picture, and a control that is hidden behind its label; a click handler set by a script is not seen from our world,
 // the hand that the mouse becomes there is.
-(mostText) => {
+(mostText, region) => {
+  elcano.region = region; // as survey.js has it
   const collect = (root) =>
     [...root.querySelectorAll("*")].flatMap((element) => {
       const inner = elcano.rootOf(element);
@@ -59,6 +60,7 @@
   for (const { element } of items) for (let node = parent(element); node; node = parent(node)) containers.add(node);
   items = items.filter(({ element }) => !containers.has(element));
 
+  elcano.region = null;
   globalThis.elcano.marks = items.map((item) => item.element);
   const beginning = (text) => (text ?? "").slice(0, 20 * mostText).trim().replace(/\s{2,}/g, " ").slice(0, mostText);
   return items.map(({ element, boxes }) => ({

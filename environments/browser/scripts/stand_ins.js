@@ -4,11 +4,18 @@
   // The window's part that shows the page, scroll bars left out.
   const width = () => Math.min(innerWidth, document.scrollingElement?.clientWidth || innerWidth);
   const height = () => Math.min(innerHeight, document.scrollingElement?.clientHeight || innerHeight);
-  const isIn = (box) => box.width > 0 && box.height > 0 && box.right > 0 && box.bottom > 0 && box.left < width() && box.top < height();
+  // Of a frame that the documents around cut off less is shown: `elcano.region`, as they tell it; else null.
+  elcano.region = null;
+  const edges = () => elcano.region ?? { left: 0, top: 0, right: width(), bottom: height() };
+  const isIn = (box) => {
+    const { left, top, right, bottom } = edges();
+    return box.width > 0 && box.height > 0 && box.right > left && box.bottom > top && box.left < right && box.top < bottom;
+  };
   elcano.isSeen = isIn;
   const clipped = (box) => {
-    const [x, y] = [Math.max(box.left, 0), Math.max(box.top, 0)];
-    return { x, y, width: Math.min(box.right, width()) - x, height: Math.min(box.bottom, height()) - y };
+    const { left, top, right, bottom } = edges();
+    const [x, y] = [Math.max(box.left, left), Math.max(box.top, top)];
+    return { x, y, width: Math.min(box.right, right) - x, height: Math.min(box.bottom, bottom) - y };
   };
   elcano.clipped = clipped;
   // The mouse moves by whole pixels of the window, which decides what of flat boxes it can point at; in a frame, which may

@@ -1,8 +1,10 @@
 // How much this document holds, which decides how it is read: [elements, characters of its longest text, characters of
 // addresses that hold data], its size, how large its pixels are, and its address: [..., width, height, devicePixelRatio, href]; and what is seen where
 // something else has its box (stand_ins.js): {box, role, name, checked, disabled} each, role null where the tree knows it.
-// These are remembered as `elcano.standIns`, each element followed by its label, its picture, or itself.
-(mostStandIns) => {
+// These are remembered as `elcano.standIns`, each element followed by its label, its picture, or itself. `region` is the
+// part that the documents around show, null where that is the whole viewport.
+(mostStandIns, region) => {
+  elcano.region = region;
   let elements = 0;
   let longest = 0;
   let data = 0;
@@ -51,5 +53,6 @@
   };
   look(document);
   elcano.noteRows(controls);
+  elcano.region = null;
   return [elements, longest, data, innerWidth, innerHeight, devicePixelRatio, location.href, standIns];
 }
