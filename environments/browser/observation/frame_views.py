@@ -9,7 +9,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from environments.browser.chromium.cdp import RefusedError
-from environments.browser.observation.projection import Box, Point, Projection, bounds, clip, holding, overlap
+from environments.browser.observation.projection import (
+    Box,
+    Point,
+    Projection,
+    bounds,
+    center,
+    clip,
+    contains,
+    even,
+    holding,
+    overlap,
+)
 from environments.browser.page.frames import Frame
 from environments.browser.page.page import Page
 from environments.browser.scripts import script
@@ -83,8 +94,10 @@ class FrameView:
         if not self.owner:
             return overlap(box, self.shown)
         area = self.shown if self.let_through is None else overlap(self.shown, self.let_through)
-        seen = self._seen(box, area)
-        return holding(seen) if seen else _NOWHERE
+        seen, middle = self._seen(box, area), self.projection.point(*center(overlap(box, self.inside)))
+        if not seen:
+            return _NOWHERE
+        return even(bounds(seen), middle) if contains(area, middle) else holding(seen)
 
     def thickness(self, box: Box) -> float:
         """The shorter of a box's sides as it is drawn, which turned is less than what is around it."""

@@ -62,8 +62,9 @@ class Projection:
         return [self.point(*corner) for corner in corners]
 
     def box(self, box: Box) -> Box:
-        """What is drawn of a box, as the smallest upright one around it."""
-        return bounds(self.corners(box))
+        """What is drawn of a box: the upright box around that, as far as it is even around where the box's middle is
+        drawn, which in perspective is not its own."""
+        return even(bounds(self.corners(box)), self.point(*center(box)))
 
 
 def bounds(points: Sequence[Point]) -> Box:
@@ -80,6 +81,13 @@ def center(box: Box) -> Point:
 def contains(box: Box, at: Point) -> bool:
     """Whether a point lies in a box."""
     return box[0] <= at[0] <= box[0] + box[2] and box[1] <= at[1] <= box[1] + box[3]
+
+
+def even(box: Box, middle: Point) -> Box:
+    """The largest part of a box that has its middle there."""
+    (x, y), (left, top, width, height) = middle, box
+    across, down = min(x - left, left + width - x), min(y - top, top + height - y)
+    return x - across, y - down, 2 * across, 2 * down
 
 
 def holding(polygon: Sequence[Point]) -> Box:

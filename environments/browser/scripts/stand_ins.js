@@ -6,7 +6,10 @@
   const height = () => Math.min(innerHeight, document.scrollingElement?.clientHeight || innerHeight);
   // Of a frame that the documents around cut off less is shown: `elcano.region`, as they tell it; else null.
   elcano.region = null;
-  const edges = () => elcano.region ?? { left: 0, top: 0, right: width(), bottom: height() };
+  const edges = () => {
+    const { left = 0, top = 0, right = Infinity, bottom = Infinity } = elcano.region ?? {};
+    return { left, top, right: Math.min(right, width()), bottom: Math.min(bottom, height()) };
+  };
   const isIn = (box) => {
     const { left, top, right, bottom } = edges();
     return box.width > 0 && box.height > 0 && box.right > left && box.bottom > top && box.left < right && box.top < bottom;
