@@ -11,8 +11,9 @@ from tests.environments.steps import click, told, write
 
 PAGES = {
     "/menus": """<title>menus</title><select id=stays aria-label=Stays><option>A<option>B</select><script>
-        stays.onchange = () => stays.value = "A"</script><select aria-label=Towns><option>Springfield (IL)<option>Springfield (MA)<optgroup
-        label=Closed disabled><option>Rome</optgroup></select><select id=all multiple aria-label=All></select><script>
+        stays.onchange = () => stays.value = "A"</script><select aria-label=Towns>
+        <option>Springfield (IL)<option>Springfield (MA)<optgroup label=Closed disabled>
+        <option>Rome</optgroup></select><select id=all multiple aria-label=All></select><script>
         for (let n = 0; n < 99; n++) all.add(new Option(`n${n}`, n, true, true))</script>""",
     "/editors": """<title></title><div contenteditable role=textbox aria-label=Drops oninput="this.textContent = ''">x
         </div><div contenteditable role=textbox aria-label=Keeps>x</div><input aria-label=Long oninput="value =
