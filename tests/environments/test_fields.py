@@ -18,6 +18,10 @@ PAGES = {
     "/editors": """<title></title><div contenteditable role=textbox aria-label=Drops oninput="this.textContent = ''">x
         </div><div contenteditable role=textbox aria-label=Keeps>x</div><input aria-label=Long oninput="value =
         'y'.repeat(4e4); setCustomValidity('z'.repeat(4e4))">""",
+    "/checks": """<title>checks</title><input aria-label=City
+        onkeydown="if (event.key == 'Enter') this.value = 'Lisbon'">
+        <input aria-label=Amount onchange="this.value = this.value.replace(',', '.')">
+        <input type=password aria-label=Secret onchange="this.value = ''">""",
     "/sets": """<title>0</title><input type=range max=50 value=50 aria-label=Range oninput="document.title += value">
         <input type=color aria-label=Color oninput="document.title += value">""",
     "/around": """<title>t</title><div role=combobox aria-label=City style="width:600px"><input style="width:99px"
@@ -50,6 +54,12 @@ def test_editors_and_texts_without_an_end(browser: OneBrowser, url: str) -> None
     drops, keeps, long, _ = told(browser, f"{url}/editors", *(write(f"'{a}'", "b") for a in ("Drops", "Keeps", "Long")))
     assert drops == 'The textbox reads "" now.' and keeps == ""
     assert "39,500 characters cut" in long and len(long) < 1300
+
+
+def test_what_a_field_reads_after_enter(browser: OneBrowser, url: str) -> None:
+    steps = write("'City'", "Lis"), write("'Amount'", "12,5"), write("'Secret'", "open")
+    *said, _ = told(browser, f"{url}/checks", *steps)
+    assert said == ['After ENTER it reads "Lisbon".', 'After ENTER it reads "12.5".', ""]
 
 
 def test_what_a_press_would_set_is_not_pressed(browser: OneBrowser, url: str) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from common.cut_text import cut_middle
 from data.action import ActionError
-from environments.browser.acting.aim import Aim, disarm, failure, guard_others
+from environments.browser.acting.aim import Aim, disarm, failure, guard_others, quietly
 from environments.browser.acting.aim import press as press_mouse
 from environments.browser.acting.keyboard import ENTER, keystrokes, press
 from environments.browser.acting.values import convert, format_of
@@ -109,13 +109,16 @@ async def write(page: Page, node: Params, field: Focus, text: str, replaces: boo
 
 
 async def enter(page: Page, node: Params) -> str:
-    """Press ENTER in the field that was typed into, when the page has taken the text in. Returns a note, or ""."""
+    """Press ENTER in the field that was typed into, when the page has taken the text in. Returns a note on what kept it
+    from being pressed or what the field reads since, which a suggestion or a check of the page may have changed, or "".
+    """
     await settle(page, ENTER_QUIET_S)
     if page.closed:
         return ""
     try:
         frame = page.frame_of(node)
         lost = await page.run(script("refocus.js"), frame=frame)
+        before = await page.run(script("typed.js"), frame=frame)
     except RefusedError:
         return "ENTER was not pressed: the page has moved on."
     if lost:
@@ -123,4 +126,7 @@ async def enter(page: Page, node: Params) -> str:
     await guard_others(page, frame, "keys")
     await page.send_all(press(ENTER))
     await disarm(page, frame)
-    return ""
+    after = None if page.activity.navigating else await quietly(page, frame, script("typed.js"))
+    if before is None or after is None or after["reads"] == before["reads"]:
+        return ""
+    return f'After ENTER it reads "{cut_middle(after["reads"], MAX_READ)}".'
