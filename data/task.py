@@ -82,11 +82,12 @@ _FIELDS = {field.name for field in dataclasses.fields(Task)} - {"extra"}
 _REQUIRED = ("id", "ques", "web")
 _PRINTED = ("web", "web_name", "domain", "subdomain", "website", "storage_state")  # in reports and messages
 _OTHER_NAMES = {
-    "id": ("task_id",),
-    "ques": ("confirmed_task", "question", "instruction"),
+    "id": ("task_id", "annotation_id"),
+    "ques": ("confirmed_task", "question", "instruction", "intent", "goal", "task"),
     "web": ("website", "url", "start_url"),
 }
 """What other projects call the required fields (Online-Mind2Web and its like), taken where ours is not there."""
+_HOST = re.compile(r"[\w-]+(\.[\w-]+)+(:\d+)?([/?#]\S*)?")  # an address without its scheme
 _SHOWN_FIELDS = 12
 
 
@@ -145,16 +146,25 @@ def _check_extra(extra: Mapping[str, Any]) -> None:
 
 
 def _with_our_names(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Required fields by our names, and an id as text. Of our fields null says nothing; of others NaN is null."""
+    """Required fields by our names, an id as text, and an address as browsers read it. Of our fields null says nothing;
+    of others NaN is null. Mind2Web's `website` is a name, and no address."""
     named = {name: value for name, value in fields.items() if value is not None or name not in _FIELDS}
     named |= {name: None for name, value in named.items() if value != value and name not in _FIELDS}
     for ours, others in _OTHER_NAMES.items():
-        theirs = next((name for name in others if named.get(name) is not None), None)
+        is_fit = _is_address if ours == "web" else lambda value: value is not None
+        theirs = next((name for name in others if is_fit(named.get(name))), None)
         if ours not in named and theirs is not None:
             named[ours] = named.pop(theirs)
-    if type(named.get("id")) is int:
-        named["id"] = str(named["id"])
+    number = named.get("id")
+    if type(number) is int or (type(number) is float and number.is_integer()):  # a table with gaps writes 3 as 3.0
+        named["id"] = str(int(number))
+    if isinstance(named.get("web"), str) and _HOST.fullmatch(named["web"].strip()):
+        named["web"] = f"https://{named['web'].strip()}"
     return named
+
+
+def _is_address(value: Any) -> bool:
+    return isinstance(value, str) and ("://" in value or _HOST.fullmatch(value.strip()) is not None)
 
 
 def write_tasks(path: str | Path, tasks: Iterable[Task]) -> None:

@@ -40,6 +40,7 @@ _WORDS = re.compile(
       (?:has|have|was|is)\ (?:been\ )?(?:limited|blocked|banned)
     | requests?\ (?:from\ your\ (?:ip|network)\ )?(?:has|have|was|were|could\ not)\ be(?:en)?\ (?:blocked|satisfied)
     | (?:sent|received|making)\ too\ many\ requests | enable\ (?:javascript\ and\ )?cookies\ to\ continue
+    | request\ unsuccessful\.?\ incapsula
     )""",
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
@@ -54,6 +55,8 @@ _TRACE = re.compile(
     re.IGNORECASE,
 )
 _TITLE = re.compile(r"""RootWebArea (['"])(.*?)\1(?=\s|$)""")
+_SUBJECT = re.compile(r"captcha", re.IGNORECASE)  # a title that pages about it have too
+_CONTROL = re.compile(r"(?mi)^\s*(?:\[\d+\] )?(?:button|checkbox|image|img|iframe|slider|textbox)\b")
 _LINK = re.compile(r"""(?m)^\s*(?:\[\d+\] )?link\b""")
 _FIELD = re.compile(
     r"(?mi)^\s*(?:\[\d+\] )?(?:textbox|searchbox|combobox|radio|spinbutton|menuitem|tab)\b"
@@ -79,6 +82,8 @@ def describe_wall(status: int, text: str, num_nodes: int, is_start: bool = False
     words, challenge = _WORDS.search(text), _CHALLENGE.search(text.partition("\n")[2])
     specific = [sign for sign in (words, challenge, _TRACE.search(text)) if sign]
     is_signalled = status in _SIGNAL_STATUSES
+    if _SUBJECT.fullmatch(title) and num_links and not (is_signalled or challenge or _CONTROL.search(text)):
+        return ""  # there is nothing to solve, and a way on
     is_dead_end = not num_links and " button " not in text
     if specific and (titled or is_signalled or (len(specific) > 1 and not num_links)):
         return f'the page says "{title if titled else " ".join(specific[0][0].split())}"'

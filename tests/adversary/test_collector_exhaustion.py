@@ -37,6 +37,7 @@ def test_downloads_beyond_the_limit_are_cancelled_when_they_begin(tmp_path: Path
         for number in range(downloads.MAX_DOWNLOADS):
             begun = {"guid": str(number), "suggestedFilename": f"{number}.txt"}
             assert taken.take("Page.downloadWillBegin", begun) == ""
+            (tmp_path / str(number)).touch()  # as the browser writes it
             ended = {"guid": str(number), "state": "completed", "receivedBytes": 1, "totalBytes": 1}
             assert taken.take("Page.downloadProgress", ended) == ""
         assert taken.take("Page.downloadWillBegin", {"guid": "more", "suggestedFilename": "x.txt"}) == "more"

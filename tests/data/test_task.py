@@ -6,7 +6,7 @@ import json
 import pytest
 
 from common.errors import UserError
-from data.task import Task, move_sites, read_tasks, write_tasks
+from data.task import Task, move_sites, read_tasks, task_from_json, write_tasks
 
 GOOD = '{"id": "a--0", "ques": "q", "web": "http://x/"}'
 
@@ -140,3 +140,23 @@ def test_fields_of_others_are_kept_and_named_once(tmp_path, capsys):
 )
 def test_a_sites_name_is_its_host(fields: dict[str, str], site: str) -> None:
     assert Task("1", "q", **fields).site == site
+
+
+@pytest.mark.parametrize(
+    ("fields", "read"),
+    [
+        ({"task_id": 7, "intent": "Buy", "start_url": "https://a.test"}, ("7", "Buy", "https://a.test")),
+        ({"id": 3.0, "goal": "Buy", "url": "www.a.test"}, ("3", "Buy", "https://www.a.test")),
+        ({"id": "x", "task": "Buy", "web": "a.test:80/b?c"}, ("x", "Buy", "https://a.test:80/b?c")),
+        ({"annotation_id": "m", "confirmed_task": "Buy", "website": "united", "url": "u.com"}, ("m", "Buy", "https://u.com")),
+        ({"annotation_id": "m", "confirmed_task": "Buy", "website": "united"}, None),
+        ({"id": 3.5, "ques": "Buy", "web": "https://a.test"}, None),
+    ],
+)  # fmt: skip
+def test_fields_by_the_names_of_other_projects(fields: dict, read: tuple[str, str, str] | None) -> None:
+    if read is None:
+        with pytest.raises(UserError):
+            task_from_json(fields, "here")
+        return
+    task = task_from_json(fields, "here")
+    assert (task.id, task.ques, task.web) == read

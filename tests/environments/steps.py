@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from data.action import Click, Type
+from data.action import ActionError, Click, Type
 from environments.browser.acting.actions import act
 from environments.browser.observation.observe import observe
 from tests.environments.conftest import OneBrowser
@@ -31,3 +31,20 @@ def click(name: str) -> Any:
 def write(name: str, text: str) -> Any:
     """Type into what reads `name`."""
     return lambda tree: Type(int(find(tree, name)), text)
+
+
+def told(browser: OneBrowser, url: str, *steps: Any, **options: Any) -> list[str]:
+    """What is said of each of these actions, done or not, on one page, and at the end what its title is."""
+
+    async def run() -> list[str]:
+        async with browser.page(url) as page:
+            said = []
+            for step in steps:
+                seen = await observe(page, "complete")
+                try:
+                    said.append(await act(page, step(seen.tree) if callable(step) else step, seen, url, **options))
+                except ActionError as error:
+                    said.append(error.reason)
+            return [*said, await page.run("() => document.title")]
+
+    return browser.wait(run())

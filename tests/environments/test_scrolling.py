@@ -44,6 +44,10 @@ PAGES = {
     "/scripted": f"""{LOCKED}<title>Scripted</title><div id=sheet>{LINES}</div><script>let y = 0;
         addEventListener("wheel", (event) => {{ y = Math.min(0, Math.max(-832, y - event.deltaY));
             sheet.style.transform = `translateY(${{y}}px)` }})</script>""",
+    "/narrow": f"""{LOCKED}<title>Narrow</title><div id=sheet style="position:absolute; left:0; width:80px">
+        {LINES}</div><script>addEventListener("wheel", (event) => {{ sheet.style.marginTop = "-400px" }})</script>""",
+    "/pair": f"""<title>Pair</title><body style="margin:0"><div style="height:150px; overflow:auto">{LINES}</div>
+        <div style="height:150px; overflow:auto">{ITEMS[:200]}</div>""",
     "/short": "<title>Short</title><p>all there is</p>",
     "/still": f"""<title>Still</title><body style="margin:0"><iframe src="/short" height="300"></iframe>{LINES}""",
 }
@@ -72,6 +76,15 @@ def test_a_list_that_begins_at_its_end_is_scrolled_up(browser: OneBrowser, url: 
 def test_blank_space_is_passed_and_never_stopped_at(browser: OneBrowser, url: str) -> None:
     assert _scroll(browser, f"{url}/gap", "down", "up") == [(True, "At the end"), (True, "Begin")]
     assert _scroll(browser, f"{url}/tail", "down", "down") == [(True, "last words"), (False, "last words")]
+
+
+def test_what_lies_beside_the_middle_is_seen_to_move(browser: OneBrowser, url: str) -> None:
+    assert _scroll(browser, f"{url}/narrow", "down", "down") == [(True, "line 10"), (False, "line 10")]
+
+
+def test_of_two_small_areas_one_that_has_not_ended_scrolls(browser: OneBrowser, url: str) -> None:
+    moved = [moved for moved, _ in _scroll(browser, f"{url}/pair", *["down"] * 20)]
+    assert moved == [True] * 16 + [False] * 4
 
 
 def test_where_nothing_scrolls_it_is_said(browser: OneBrowser, url: str) -> None:

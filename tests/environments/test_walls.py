@@ -46,6 +46,10 @@ WALLS = {
         200,
         tree("Pardon Our Interruption", "StaticText 'Something made us think you were a bot.'", "button 'Go on'"),
     ),
+    "a frame that is refused": (
+        200,
+        tree("", "Iframe 'shop.test'", "StaticText 'Request unsuccessful. Incapsula incident ID: 12-34'"),
+    ),
     "only its title": (200, tree("Pardon Our Interruption")),
     "press and hold": (
         403,
@@ -135,6 +139,12 @@ PAGES = {
         ),
     ),
     "help without a link": (200, tree("Why a puzzle?", "StaticText 'You may be asked to confirm that you are human'")),
+    "what a captcha is": (
+        200,
+        tree(
+            "Captcha", "StaticText 'It asks you to prove you are human: enter the characters you see.'", "link 'Home'"
+        ),
+    ),
     "docs of a captcha": (
         200,
         tree(

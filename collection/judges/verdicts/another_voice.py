@@ -12,7 +12,7 @@ from collection.judges.verdicts.fence import UNSEEN
 
 _TURN = re.compile(
     r"<\|[^|\n]{0,40}\|?>|</?s>|\[/?(?:INST|THINK)\]|<<SYS>>|◁/?think▷|<(?:start|end)_of_\w+>"
-    r"|^\W*(?:system|user|assistant|human|developer|tool|analysis|thinking|instruction)\b\W*(?::|$)",
+    r"|^\W*(?:system|user|assistant|human|developer|tool|analysis|thinking|instruction)\b(?:\]|\W*(?::|$))",
     re.IGNORECASE | re.MULTILINE,
 )
 _TAG = re.compile(r"<(/?)([a-z][\w:-]*)(?: [^<>\n]*)?>", re.IGNORECASE)

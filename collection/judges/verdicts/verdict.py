@@ -23,6 +23,11 @@ _RULE = re.compile(r"[-*_]{3,}")
 _SENTENCE_ENDS = (".", "!", "?", "。", "！", "？", "।", "؟")
 _DENIAL = r"not|no|non|never|neither|un\w*|fail\w*|partial\w*|in\w*(?:correct|complete)|wrong|n't"
 _DENIES = re.compile(rf"\b(?:{_DENIAL})\b", re.IGNORECASE)
+_DENIES_IN_ITS_TONGUE = re.compile(
+    r"\b(?:not|no|never|cannot|wrong|unable|half\w*|partial\w*|fail\w*|in(?:correct|complete)\w*|un(?:done|met|solved)"
+    r"|nicht|kein\w*|pas|jamais|não|nunca|non|niet|geen|nie|не|нет|لم|لا)\b|n['’]t\b|[不未没沒]|ない|ません|않|아니",
+    re.IGNORECASE,
+)
 _ENDS_IN_DENIAL = re.compile(
     r"(?:\b(?:not|no|non|never|neither|un|an?|the|any|of|from|without)|n['’]t)\W*$", re.IGNORECASE
 )
@@ -146,6 +151,9 @@ class VerdictForm:
             return True
         if any(self._loosely(other).search(reasons) for other in others):
             return True
+        # Whatever tongue it is in: a judge that denies last what its verdict says is asked again.
+        if _DENIES_IN_ITS_TONGUE.search(_last_sentence(reasons)):
+            return True
         if self._mentions(reasons, word):
             return True
         short = [line for line in before if len(line.split()) <= 3]
@@ -194,6 +202,11 @@ def parse_choice(text: str, yes: str, no: str) -> bool | None:
 def _num_words(line: str) -> int:
     """Those of two letters or more; where no spaces stand between words, pairs of letters."""
     return sum(max(1, len(_WORD_WITHOUT_SPACES.findall(word)) // 2) for word in _WORD.findall(line))
+
+
+def _last_sentence(text: str) -> str:
+    sentences = re.split(rf"[{re.escape(''.join(_SENTENCE_ENDS))}\n]", text)
+    return next((sentence for sentence in reversed(sentences) if _WORD.search(sentence)), "")
 
 
 def _either(words: Sequence[str]) -> str:

@@ -22,7 +22,7 @@ from data.point_action import AnyAction, PointAction
 from environments.browser.acting.aim import TRIES, Aim, GoneError, aim, disarm, drag, failure, press
 from environments.browser.acting.at_points import act_at
 from environments.browser.acting.effects import where_it_leads
-from environments.browser.acting.fill import FOCUS_QUIET_S, enter, focus, write
+from environments.browser.acting.fill import enter, focus, reach, write
 from environments.browser.acting.find_again import find_again
 from environments.browser.acting.history import go_back
 from environments.browser.acting.scrolling import scroll
@@ -129,8 +129,7 @@ async def _(action: Type, page: Page, scene: Scene) -> str:
 
 
 async def _type(page: Page, node: AXNode, aimed: Aim, text: str) -> str:
-    await press(page, node, aimed)
-    await settle(page, FOCUS_QUIET_S)
+    await reach(page, node, aimed, text)
     field = await focus(page, node)
     notes = [await write(page, node, field, text), await enter(page, node)]
     if field.is_other and aimed.tag not in ("input", "textarea"):

@@ -183,13 +183,13 @@ async def drag(page: Page, start: tuple[Params, Aim], end: tuple[Params, Aim]) -
 async def guard_others(page: Page, frame: Frame, kind: str) -> None:
     """In the frames but this one no press, or key, is let through."""
     others = [other for other in page.frames if other.id != frame.id]
-    await asyncio.gather(*(_quietly(page, other, _ARM, kind, OTHERS_MS) for other in others))
+    await asyncio.gather(*(quietly(page, other, _ARM, kind, OTHERS_MS) for other in others))
 
 
 async def release_others(page: Page, frame: Frame) -> None:
     """The other way round."""
     others = [other for other in page.frames if other.id != frame.id]
-    await asyncio.gather(*(_quietly(page, other, _TAKE) for other in others))
+    await asyncio.gather(*(quietly(page, other, _TAKE) for other in others))
 
 
 async def disarm(page: Page, frame: Frame | None = None) -> dict[str, Any]:
@@ -197,10 +197,10 @@ async def disarm(page: Page, frame: Frame | None = None) -> dict[str, Any]:
     later (`strayed`), or None. Other frames than this one are asked only if nothing came in it.
     """
     first = [page.frames.get(frame.id) or page.frames.main] if frame else []
-    taken = [outcome for one in first if (outcome := await _quietly(page, one, _TAKE))]
+    taken = [outcome for one in first if (outcome := await quietly(page, one, _TAKE))]
     if not any(outcome["reached"] or outcome["blocked"] for outcome in taken):
         rest = [other for other in page.frames if other not in first]
-        taken += [one for one in await asyncio.gather(*(_quietly(page, other, _TAKE) for other in rest)) if one]
+        taken += [one for one in await asyncio.gather(*(quietly(page, other, _TAKE) for other in rest)) if one]
     elif len(list(page.frames)) > 1:
         page.later(release_others(page, first[0]))
     came = {
@@ -210,7 +210,7 @@ async def disarm(page: Page, frame: Frame | None = None) -> dict[str, Any]:
     return {"reached": any(outcome["reached"] for outcome in taken), **came}
 
 
-async def _quietly(page: Page, frame: Frame, function: str, *arguments: Any) -> Any:
+async def quietly(page: Page, frame: Frame, function: str, *arguments: Any) -> Any:
     """None where the frame is gone, has another document by now, or hangs."""
     try:
         return await page.run(function, *arguments, timeout_s=FRAME_TIMEOUT_S, frame=frame)

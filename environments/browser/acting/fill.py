@@ -5,7 +5,10 @@ Between the press, the text and ENTER the page is given the time that a person's
 
 from dataclasses import dataclass
 
-from environments.browser.acting.aim import disarm, failure, guard_others
+from common.cut_text import cut_middle
+from data.action import ActionError
+from environments.browser.acting.aim import Aim, disarm, failure, guard_others, quietly
+from environments.browser.acting.aim import press as press_mouse
 from environments.browser.acting.keyboard import ENTER, keystrokes, press
 from environments.browser.acting.values import convert, format_of
 from environments.browser.chromium.cdp import Params, RefusedError
@@ -14,6 +17,7 @@ from environments.browser.page.settle import settle
 from environments.browser.scripts import script
 
 FOCUS_QUIET_S = 0.15  # from the mouse to the keys
+MAX_READ = 500  # characters of what the page makes of a text, or says of it
 ENTER_QUIET_S = 0.6  # before ENTER a person looks at what the text brought: suggestions come after a pause of their own
 
 
@@ -27,6 +31,23 @@ class Focus:
     fits: bool
     is_other: bool
     name: str
+
+
+async def reach(page: Page, node: Params, aimed: Aim, text: str) -> None:
+    """Press the node that text is meant for, unless it cannot take the text, which is told before anything is done."""
+    if format_of(aimed.type) and convert(aimed.type, text) is None:
+        await disarm(page)
+        raise _unfit(aimed.type)
+    if aimed.type in ("color", "range"):  # a press sets it, or opens a dialog of the browser
+        await disarm(page)
+        await page.run_on(node, "function () { this.focus(); }")
+        return
+    await press_mouse(page, node, aimed)
+    await settle(page, FOCUS_QUIET_S)
+
+
+def _unfit(kind: str) -> ActionError:
+    return failure(f"This <input type={kind}> takes {format_of(kind)}. Nothing was typed.")
 
 
 async def focus(page: Page, node: Params, replaces: bool = True) -> Focus:
@@ -66,7 +87,7 @@ async def write(page: Page, node: Params, field: Focus, text: str, replaces: boo
     value = convert(field.type, text) if format_of(field.type) and replaces else text
     if value is None:
         await disarm(page)
-        raise failure(f"This <input type={field.type}> takes {format_of(field.type)}. Nothing was typed.")
+        raise _unfit(field.type)
     if field.way == "value":
         await disarm(page)
         if not await page.run(script("set_value.js"), value, frame=frame):
@@ -81,20 +102,23 @@ async def write(page: Page, node: Params, field: Focus, text: str, replaces: boo
     if blocked is not None:
         said.append(f"Typing stopped: {blocked} took the focus.")
     if read and (called or read["reads"] != " ".join(text.split())):
-        said.append(f'The {called or "textbox"} reads "{read["reads"]}" now.')
+        said.append(f'The {called or "textbox"} reads "{cut_middle(read["reads"], MAX_READ)}" now.')
     if read and read["problem"]:
-        said.append(f'The browser says of it: "{read["problem"]}".')
+        said.append(f'The browser says of it: "{cut_middle(read["problem"], MAX_READ)}".')
     return " ".join(said)
 
 
 async def enter(page: Page, node: Params) -> str:
-    """Press ENTER in the field that was typed into, when the page has taken the text in. Returns a note, or ""."""
+    """Press ENTER in the field that was typed into, when the page has taken the text in. Returns a note on what kept it
+    from being pressed or what the field reads since, which a suggestion or a check of the page may have changed, or "".
+    """
     await settle(page, ENTER_QUIET_S)
     if page.closed:
         return ""
     try:
         frame = page.frame_of(node)
         lost = await page.run(script("refocus.js"), frame=frame)
+        before = await page.run(script("typed.js"), frame=frame)
     except RefusedError:
         return "ENTER was not pressed: the page has moved on."
     if lost:
@@ -102,4 +126,7 @@ async def enter(page: Page, node: Params) -> str:
     await guard_others(page, frame, "keys")
     await page.send_all(press(ENTER))
     await disarm(page, frame)
-    return ""
+    after = None if page.activity.navigating else await quietly(page, frame, script("typed.js"))
+    if before is None or after is None or after["reads"] == before["reads"]:
+        return ""
+    return f'After ENTER it reads "{cut_middle(after["reads"], MAX_READ)}".'

@@ -1,6 +1,7 @@
 """What is neither clicked nor typed into in the plain way: menus, sliders, file inputs."""
 
 import math
+import mimetypes
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,14 +16,23 @@ from environments.browser.page.page import Page
 from environments.browser.scripts import script
 
 MAX_CHOICES = 30
+_NOT_CHOSEN = {
+    "none": "The menu has no such option.",
+    "several": "Several options of the menu read so; type all of one.",
+    "disabled": "The option is disabled.",
+}
+MAX_ACCEPT = 100  # characters
 MAX_ARROWS = 200  # presses that move a slider; a longer way is dragged
 
 
 async def choose(page: Page, node: Params, text: str | None) -> str:
     """Choose the option of a `<select>` that reads `text`, or the option `node` itself when None."""
-    if (chosen := await page.run_on(node, script("choose.js"), text)) is None:
-        raise ActionError(CANNOT_EXECUTE, "The menu has no such option." if text else "The option is disabled.")
-    return _told(chosen) if len(chosen) != 1 else ""
+    came = await page.run_on(node, script("choose.js"), text)
+    if came["problem"]:
+        raise ActionError(CANNOT_EXECUTE, _NOT_CHOSEN[came["problem"]])
+    if not came["stays"]:
+        return f"The page did not keep the choice. {_told(came['chosen'])}"
+    return _told(came["chosen"]) if len(came["chosen"]) != 1 else ""
 
 
 async def offer(page: Page, node: Params) -> str:
@@ -32,8 +42,7 @@ async def offer(page: Page, node: Params) -> str:
 
 def told_choices(choices: Sequence[str]) -> str:
     """For a sentence."""
-    more = f" and {len(choices) - MAX_CHOICES} more" if len(choices) > MAX_CHOICES else ""
-    return f"is a menu; type one of its choices: {'; '.join(choices[:MAX_CHOICES])}{more}."
+    return f"is a menu; type one of its choices: {_listed(choices, '; ')}."
 
 
 async def choose_another(page: Page, node: Params, aimed: Aim) -> str:
@@ -48,7 +57,12 @@ async def tell_chosen(page: Page, node: Params) -> str:
 
 
 def _told(chosen: Sequence[str]) -> str:
-    return f"Chosen now: {', '.join(chosen) or 'nothing'}."
+    return f"Chosen now: {_listed(chosen, ', ') or 'nothing'}."
+
+
+def _listed(names: Sequence[str], between: str) -> str:
+    more = f" and {len(names) - MAX_CHOICES} more" if len(names) > MAX_CHOICES else ""
+    return between.join(names[:MAX_CHOICES]) + more
 
 
 async def slide(page: Page, node: Params, aimed: Aim, text: str) -> str:
@@ -94,14 +108,35 @@ async def _drag_thumb(page: Page, aimed: Aim, slider: Params, wanted: float) -> 
     await drag(page, aimed.at, end)
 
 
-async def give_file(page: Page, node: Params, name: str, upload_dir: Path | None) -> str:
-    """Put a file of the task into a file input, by its name."""
-    files = offered(upload_dir)
-    if name.strip() not in files:
+async def give_file(page: Page, node: Params, text: str, upload_dir: Path | None) -> str:
+    """Put files of the task into a file input, by their names; several into one that takes several."""
+    files, name = offered(upload_dir), text.strip()
+    names = [name] if name in files else [part.strip() for part in name.replace("\n", ",").split(",") if part.strip()]
+    if not names or any(name not in files for name in names):
         raise ActionError(CANNOT_EXECUTE, f"There is no such file. {list_files(upload_dir)}")
-    request = {"files": [str(files[name.strip()])], "objectId": await page.resolve(node)}
+    takes = await page.run_on(
+        node, "function () { return [this.multiple, this.accept, [...this.files].map(({name}) => name)] }"
+    )
+    multiple, accepted, before = takes
+    if len(names) > 1 and not multiple:
+        raise ActionError(CANNOT_EXECUTE, "This element takes one file. Nothing was chosen.")
+    request = {"files": [str(files[name]) for name in names], "objectId": await page.resolve(node)}
     await page.send("DOM.setFileInputFiles", request, frame=page.frame_of(node))
-    return f"The file {name.strip()} was chosen."
+    said = f"The file {names[0]} was chosen" if len(names) == 1 else f"The files {', '.join(names)} were chosen"
+    replaced = [name for name in before if name not in names]
+    said += f" in place of {_listed(replaced, ', ')}." if replaced else "."
+    odd = [name for name in names if not _is_accepted(name, accepted)]
+    return f"{said} The page asks for {accepted[:MAX_ACCEPT]}, which {odd[0]} is not." if odd else said
+
+
+def _is_accepted(name: str, accepted: str) -> bool:
+    """Whether a file is of the kinds that an `accept` lists: ".png", "image/*", "image/png"."""
+    kind = mimetypes.guess_type(name)[0] or ""
+    wanted = [one.strip().lower() for one in accepted.split(",") if one.strip()]
+    return not wanted or any(
+        name.lower().endswith(one) if one.startswith(".") else kind == one or kind.startswith(one.removesuffix("*"))
+        for one in wanted
+    )
 
 
 def offered(upload_dir: Path | None) -> dict[str, Path]:

@@ -36,7 +36,7 @@ class Context:
         send = browser.connection.send
         context_id = (await send("Target.createBrowserContext", {"disposeOnDetach": True}))["browserContextId"]
         folder = download_dir.resolve()
-        allow = {"behavior": "allow", "browserContextId": context_id, "downloadPath": str(folder)}
+        allow = {"behavior": "allowAndName", "browserContextId": context_id, "downloadPath": str(folder)}
         await send("Browser.setDownloadBehavior", allow)
         return cls(browser, context_id, viewport, Downloads(folder, max_download_mb))
 

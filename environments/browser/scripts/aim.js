@@ -17,6 +17,9 @@ async function (visible, block, rests, name) {
   const isListbox = select !== null && (select.multiple || select.size > 1); // its options have boxes of their own
   if (select !== null && !isListbox) host = select;
   const isInner = host !== element && select === null;
+  const field = elcano.fieldIn(host);
+  if (field !== null) host = field;
+  const under = elcano.fieldUnder(host);
   const isArea = host.tagName === "AREA";
   const image = isArea ? elcano.pictureOf(host) : null;
   const labels = [...(host.labels ?? [])];
@@ -33,6 +36,7 @@ async function (visible, block, rests, name) {
   const isGround = (found) => found === document.body || found === document.documentElement;
   const isOwn = (found) =>
     elcano.holds(host, found) ||
+    (under !== null && elcano.holds(under, found)) ||
     labels.some((label) => belongs(label, found)) ||
     (label !== null && (belongs(label, found) || (label.control !== null && elcano.holds(label.control, found)))) ||
     (control !== null && control !== document.body && elcano.controlOf(found) === control) ||
@@ -54,7 +58,7 @@ async function (visible, block, rests, name) {
   // ---- where it lies
   const range = document.createRange();
   if (isText) range.selectNode(this);
-  const measured = isText ? range : isInner ? element : host;
+  const measured = isText && field === null ? range : isInner && field === null ? element : host;
   const sides = ({ left, top, right, bottom }) => ({ left, top, right, bottom });
   const [left, top, right, bottom] = visible ?? [0, 0, innerWidth, innerHeight];
   const meet = (one, other) => ({
@@ -178,7 +182,7 @@ async function (visible, block, rests, name) {
     type: element.tagName === "INPUT" ? element.type : "",
     listbox: isListbox,
     multiple: select?.multiple ?? false,
-    disabled: element.closest("button, input, select, textarea, option, fieldset")?.matches(":disabled") ?? false,
+    disabled: elcano.isDisabled(field ?? element),
     slider: slider !== null && slider.tagName !== "INPUT" && slider.hasAttribute("aria-valuenow"),
     pressed: elcano.pressed !== undefined && (elcano.pressed === host || (control !== null && elcano.controlOf(elcano.pressed) === control)),
     into_frame: points.length > 0 && isFrame(elcano.topmost(points[0].x, points[0].y)),

@@ -26,7 +26,7 @@
     takes_text: elcano.wayInto(target) !== null,
     hides: elcano.mayHost(found) && elcano.rootOf(found) === null && (found.tagName.includes("-") || !elcano.isUsable(element)),
     usable: elcano.isUsable(element) || hand,
-    disabled: target.closest("button, input, select, textarea, option, fieldset")?.matches(":disabled") ?? false,
+    disabled: elcano.isDisabled(target),
     link: elcano.closest(found, (node) => node.matches("a[href], area[href]"))?.href ?? "",
     listed: target.tagName === "OPTION" && target.closest("select")?.multiple === true,
     choices: isMenu ? [...target.options].filter((option) => !option.disabled).map((option) => elcano.words(option.text, 30)) : null,

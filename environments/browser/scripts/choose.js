@@ -1,18 +1,26 @@
 // `this` = a <select> or one of its options. Chooses the option that reads `text` (null: `this` itself), as a person does
-// with the menu: the same events fire. Returns what is chosen then, or null where there was nothing to choose.
+// with the menu: the same events fire. Returns what is chosen then, whether the page left the choice as it was made, and why
+// nothing was chosen: "none" or "several" read so, it is "disabled".
 function (text) {
   const select = this.closest("select");
   const read = (value) => value.trim().replace(/\s+/g, " ").toLowerCase();
-  const options = [...select.options].filter((option) => !option.disabled && !option.closest("optgroup:disabled"));
+  const options = [...select.options];
   const exact = options.filter((option) => (text === null ? option === this : read(option.text) === read(text)));
   const close = text ? options.filter((option) => read(option.text).includes(read(text))) : [];
-  const chosen = exact[0] ?? (close.length === 1 ? close[0] : undefined);
-  if (select.disabled || chosen === undefined) return null;
+  const found = exact.length > 0 ? exact : close;
+  const free = found.filter((option) => !option.matches(":disabled"));
+  const refused = (problem) => ({ problem, chosen: [], stays: true });
+  if (select.matches(":disabled") || (found.length > 0 && free.length === 0)) return refused("disabled");
+  if (found.length === 0) return refused("none");
+  if (found === close && free.length > 1) return refused("several");
+  const [chosen] = free;
   select.focus();
+  let wanted = true;
   if (!chosen.selected || select.multiple) {
-    chosen.selected = !(select.multiple && text === null && chosen.selected);
+    chosen.selected = wanted = !(select.multiple && text === null && chosen.selected);
     select.dispatchEvent(new Event("input", { bubbles: true, composed: true }));
     select.dispatchEvent(new Event("change", { bubbles: true }));
   }
-  return [...select.selectedOptions].map((option) => elcano.words(option.text));
+  const names = [...select.selectedOptions].map((option) => elcano.words(option.text));
+  return { problem: "", chosen: names, stays: chosen.selected === wanted };
 }

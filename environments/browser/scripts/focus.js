@@ -19,7 +19,7 @@ function (replaces) {
   const takesText = elcano.wayInto(label?.control ?? host) !== null;
   const isBrought = !takesText && elcano.isBrought(host, focused);
   const way = elcano.wayInto(focused);
-  const fits = isOwn || isBrought;
+  const fits = isOwn || isBrought || elcano.fieldUnder(host) === focused;
   if (fits && way !== null) {
     elcano.field = focused;
     if (replaces && focused.isContentEditable) getSelection().selectAllChildren(focused);

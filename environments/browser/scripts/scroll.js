@@ -101,11 +101,14 @@ function (direction, skipFrames) {
   const focused = elcano.focused();
   const focus = focused && focused !== document.body ? reach(focused) : null;
   const isLarge = (area) => votes.get(area) * 2 > points.length;
-  let area = most;
+  const isFrame = (area) => ["IFRAME", "FRAME"].includes(area.tagName);
+  // Of several small ones, one that has not ended.
+  const others = most && !isLarge(most) && !isFrame(most) && !canMove(most) ? [...votes.keys()] : [];
+  let area = others.find((other) => isFrame(other) || canMove(other)) ?? most;
   if (front && front !== root && canMove(front)) area = front;
   else if (focus && votes.has(focus) && !isLarge(most)) area = focus;
   if (area === undefined) return "nothing";
-  if (["IFRAME", "FRAME"].includes(area.tagName)) {
+  if (isFrame(area)) {
     elcano.marks[-1] = area;
     return "frame";
   }

@@ -88,8 +88,31 @@
     return lines.has(element.type) ? "line" : values.has(element.type) ? "value" : null;
   };
 
+  // What holds a control that is disabled, as a whole set of fields may be; a link among these is not.
+  elcano.isDisabled = (element) => {
+    const used = element.closest("a[href], button, input, select, textarea, option, label");
+    return (used?.tagName === "LABEL" ? used.control : used)?.matches(":disabled") ?? false;
+  };
+
   // A press on what takes no text may bring a textbox, or give the focus to the one beside it.
   const fields = "input, textarea, [contenteditable]";
+  const fieldsIn = (element) => [...element.querySelectorAll(fields)];
+  // The one textbox in an element that is called one, as a box around it may be.
+  elcano.fieldIn = (host) => {
+    if (!["combobox", "searchbox", "textbox"].includes(host.getAttribute("role")) || elcano.wayInto(host)) return null;
+    const shown = fieldsIn(host).filter((one) => elcano.wayInto(one) && one.offsetWidth >= 20 && one.offsetHeight >= 10);
+    return shown.length === 1 ? shown[0] : null;
+  };
+  // The textbox under a text that lets the mouse through, as what stands in an empty one does.
+  elcano.fieldUnder = (host) => {
+    if (getComputedStyle(host).pointerEvents !== "none") return null;
+    const around = elcano.closest(host, (node) => node.querySelector(fields) !== null);
+    const [field, ...more] = around ? fieldsIn(around) : [];
+    if (!field || more.length > 0 || elcano.wayInto(field) === null) return null;
+    const [own, under] = [host.getBoundingClientRect(), field.getBoundingClientRect()];
+    const [x, y] = [own.left + own.width / 2, own.top + own.height / 2];
+    return x > under.left && x < under.right && y > under.top && y < under.bottom ? field : null;
+  };
   elcano.noteFields = () => {
     const shown = [...document.querySelectorAll(fields)].slice(0, 500).filter((one) => one.getClientRects().length > 0);
     elcano.before = { focused: elcano.focused(), shown: new Set(shown) };

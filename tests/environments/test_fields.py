@@ -1,0 +1,96 @@
+"""What a field makes of what it is given is told, and one that cannot take it is left as it was."""
+
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from tests.environments import website
+from tests.environments.conftest import OneBrowser
+from tests.environments.steps import click, told, write
+
+PAGES = {
+    "/menus": """<title>menus</title><select id=stays aria-label=Stays><option>A<option>B</select><script>
+        stays.onchange = () => stays.value = "A"</script><select aria-label=Towns>
+        <option>Springfield (IL)<option>Springfield (MA)<optgroup label=Closed disabled>
+        <option>Rome</optgroup></select><select id=all multiple aria-label=All></select><script>
+        for (let n = 0; n < 99; n++) all.add(new Option(`n${n}`, n, true, true))</script>""",
+    "/editors": """<title></title><div contenteditable role=textbox aria-label=Drops oninput="this.textContent = ''">x
+        </div><div contenteditable role=textbox aria-label=Keeps>x</div><input aria-label=Long oninput="value =
+        'y'.repeat(4e4); setCustomValidity('z'.repeat(4e4))">""",
+    "/checks": """<title>checks</title><input aria-label=City
+        onkeydown="if (event.key == 'Enter') this.value = 'Lisbon'">
+        <input aria-label=Amount onchange="this.value = this.value.replace(',', '.')">
+        <input type=password aria-label=Secret onchange="this.value = ''">""",
+    "/sets": """<title>0</title><input type=range max=50 value=50 aria-label=Range oninput="document.title += value">
+        <input type=color aria-label=Color oninput="document.title += value">""",
+    "/around": """<title>t</title><div role=combobox aria-label=City style="width:600px"><input style="width:99px"
+        oninput="document.title += value"></div><div style="position:relative"><div contenteditable id=editor
+        style="height:40px" oninput="document.title += this.innerText"></div><p style="position:absolute; top:0;
+        margin:0; pointer-events:none">Write a reply</p></div><div style="position:relative; height:90px"><input
+        style="width:200px"><p style="position:absolute; top:50px; pointer-events:none">Below</p></div>""",
+    "/off": """<title>off</title><fieldset disabled><a href="#terms" onclick="document.title = 'followed'">Terms</a>
+        <label>Agree <input type=checkbox></label></fieldset>""",
+    "/files": """<title>files</title><input type=file accept=".png, application/pdf" aria-label=One>
+        <input type=file multiple aria-label=Many>""",
+}  # fmt: skip
+
+
+@pytest.fixture
+def url(site: ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch) -> str:
+    return website.offer(monkeypatch, site, PAGES)
+
+
+def test_menus(browser: OneBrowser, url: str) -> None:
+    choices = ("Stays", "B"), ("Towns", "Springfield"), ("Towns", "Rome"), ("Towns", "Paris"), ("All", "n5")
+    stays, several, disabled, none, many, _ = told(browser, f"{url}/menus", *(write(f"'{a}'", b) for a, b in choices))
+    assert stays == "The page did not keep the choice. Chosen now: A."
+    assert several == "Several options of the menu read so; type all of one."
+    assert (disabled, none) == ("The option is disabled.", "The menu has no such option.")
+    assert many.endswith("n29 and 69 more.")
+
+
+def test_editors_and_texts_without_an_end(browser: OneBrowser, url: str) -> None:
+    drops, keeps, long, _ = told(browser, f"{url}/editors", *(write(f"'{a}'", "b") for a in ("Drops", "Keeps", "Long")))
+    assert drops == 'The textbox reads "" now.' and keeps == ""
+    assert "39,500 characters cut" in long and len(long) < 1300
+
+
+def test_what_a_field_reads_after_enter(browser: OneBrowser, url: str) -> None:
+    steps = write("'City'", "Lis"), write("'Amount'", "12,5"), write("'Secret'", "open")
+    *said, _ = told(browser, f"{url}/checks", *steps)
+    assert said == ['After ENTER it reads "Lisbon".', 'After ENTER it reads "12.5".', ""]
+
+
+def test_what_a_press_would_set_is_not_pressed(browser: OneBrowser, url: str) -> None:
+    steps = write("'Range'", "high"), write("'Range'", "10"), write("'Color'", "#ff8800")
+    refused, *done, title = told(browser, f"{url}/sets", *steps)
+    assert refused == "This <input type=range> takes a number, such as 12. Nothing was typed."
+    assert done == ["", ""] and title == "010#ff8800"
+
+
+def test_what_stands_for_a_textbox(browser: OneBrowser, url: str) -> None:
+    """A box around it, and a text over it that lets the mouse through; not one that lies beside it."""
+    steps = write("combobox 'City'", "R"), write("Write a reply", "S"), write("'Below'", "T")
+    *done, below, title = told(browser, f"{url}/around", *steps)
+    assert all("the textbox it stands for" in said for said in done)
+    assert below.endswith("it does not take the focus. Nothing was typed.")
+    assert title.startswith("tRS") and "T" not in title
+
+
+def test_a_link_among_disabled_fields(browser: OneBrowser, url: str) -> None:
+    followed, refused, title = told(browser, f"{url}/off", click("link 'Terms'"), click("checkbox"))
+    assert (followed, refused, title) == ("", "The element is disabled.", "followed")
+
+
+def test_files(browser: OneBrowser, url: str, tmp_path: Path) -> None:
+    for name in ("a.txt", "b.png", "c, d.pdf"):
+        (tmp_path / name).write_bytes(b"1")
+    texts = ("One", "a.txt"), ("One", "c, d.pdf"), ("One", "a.txt, b.png"), ("Many", "a.txt, b.png"), ("Many", "b.png")
+    steps = [write(f"'{name}'", text) for name, text in texts]
+    odd, fits, *rest, _ = told(browser, f"{url}/files", *steps, upload_dir=tmp_path)
+    assert odd == "The file a.txt was chosen. The page asks for .png, application/pdf, which a.txt is not."
+    assert fits == "The file c, d.pdf was chosen in place of a.txt."
+    assert rest[0] == "This element takes one file. Nothing was chosen."
+    assert rest[1] == "The files a.txt, b.png were chosen."
+    assert rest[2] == "The file b.png was chosen in place of a.txt."
