@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import TypeVar
 
-from common.command_line import read
+from common.command_line import as_typed, read
 from common.defaults import ROOT
 from common.errors import UserError
 from common.full_disk import full_disk_error
@@ -78,7 +78,7 @@ def guarded(main: Callable[[Argument], int | None], argument: Argument) -> int:
 
 def _refused(error: UserError) -> int:
     with contextlib.suppress(OSError):  # where the disk of a log is what is full, the exit code says it alone
-        print(error_line(error), file=sys.stderr, flush=True)
+        print(error_line(UserError(as_typed(str(error), sys.argv[1:]))), file=sys.stderr, flush=True)
     _drop_unread()
     return 2
 
