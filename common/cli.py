@@ -11,11 +11,11 @@ from importlib.util import find_spec
 from typing import TypeVar
 
 from common.command_line import as_typed, read
-from common.defaults import ROOT
 from common.errors import UserError
 from common.full_disk import full_disk_error
 from common.garbage import unsearched_at_end
 from common.limits import deferred
+from common.not_installed import way_out
 from common.processes import reach_own_hosts_directly
 from common.terminal import error_line
 
@@ -109,7 +109,4 @@ def check_installed(*packages: str) -> None:
     """Raise UserError where this Python lacks a package, before a traceback does."""
     missing = [name for name in packages if find_spec(name) is None]
     if missing:
-        raise UserError(
-            f"No module named {missing[0]!r} in {sys.executable}; "
-            f"run: bash {ROOT}/install.sh && source {ROOT}/.venv/bin/activate"
-        )
+        raise UserError(f"No module named {missing[0]!r} in {sys.executable}; {way_out()}")

@@ -101,7 +101,18 @@ def test_without_a_policy_one_line_says_what_to_give(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "script", ["collection/run.py", "collection/exploration_feedback.py", "server/hf_online_server.py"]
+    "script",
+    [
+        "collection/run.py",
+        "collection/exploration_feedback.py",
+        "collection/pool.py",
+        "server/hf_online_server.py",
+        "toolkits/convert_trajectories_to_json.py",
+        "toolkits/convert_to_tar_data.py",
+        "toolkits/import_data.py",
+        "environments/sites/__main__.py",
+        "environments/sites/expert/server.py",
+    ],
 )
 def test_another_python_than_the_installed_one_is_one_line(script: str, tmp_path: Path) -> None:
     """`-S -E` hides the virtual environment as a shell where it is not activated does."""
