@@ -14,6 +14,8 @@ _ROOT = Path(__file__).resolve().parent.parent
 
 def way_out() -> str:
     """What to type."""
+    if not (_ROOT / "install.sh").exists():  # no clone, a wheel
+        return "run: pip install with the extra of elcano that this command needs, such as 'elcano[serve]'"
     return f"run: bash {_ROOT}/install.sh && source {_ROOT}/.venv/bin/activate"
 
 

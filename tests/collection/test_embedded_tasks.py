@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import runpy
+import shutil
 import signal
 import subprocess
 import sys
@@ -121,6 +123,12 @@ def test_another_python_than_the_installed_one_is_one_line(script: str, tmp_path
     [line] = done.stderr.splitlines()
     assert done.returncode == 2
     assert line.startswith("error: No module named") and f"bash {ROOT}/install.sh && source {ROOT}/.venv" in line
+
+
+def test_without_a_clone_an_extra_is_the_way_out(tmp_path: Path) -> None:
+    (tmp_path / "common").mkdir()
+    file = shutil.copy(ROOT / "common" / "not_installed.py", tmp_path / "common")
+    assert "'elcano[serve]'" in runpy.run_path(file)["way_out"]()
 
 
 def dry_run(script: str, *flags: str) -> subprocess.CompletedProcess:
