@@ -15,6 +15,7 @@ S@1 ... S@k (tasks solved within k tries) and F@1 (first tries that ended with a
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from runpy import run_path
 
 try:
     from collection.campaign.campaign import collect
@@ -32,9 +33,7 @@ try:
     from data.task import Task
     from environments.world import World
 except ModuleNotFoundError as missing:  # not the python of the virtual environment
-    root = Path(__file__).resolve().parent.parent
-    print(f"error: {missing}; run: bash {root}/install.sh && source {root}/.venv/bin/activate", file=sys.stderr)
-    sys.exit(2)
+    sys.exit(run_path(str(Path(__file__).resolve().parents[1] / "common" / "not_installed.py"))["say"](missing))
 
 
 def main(config: ExplorationConfig) -> int | None:

@@ -14,6 +14,7 @@ import dataclasses
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from runpy import run_path
 
 try:
     from collection.campaign.campaign import full
@@ -42,9 +43,7 @@ try:
     from data.task import SITES, SITES_PORT, Task, read_tasks
     from environments.world import World
 except ModuleNotFoundError as missing:  # not the python of the virtual environment
-    root = Path(__file__).resolve().parent.parent
-    print(f"error: {missing}; run: bash {root}/install.sh && source {root}/.venv/bin/activate", file=sys.stderr)
-    sys.exit(2)
+    sys.exit(run_path(str(Path(__file__).resolve().parents[1] / "common" / "not_installed.py"))["say"](missing))
 
 
 def main(config: PoolConfig) -> int | None:

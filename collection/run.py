@@ -15,6 +15,7 @@ import dataclasses
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from runpy import run_path
 
 try:
     from collection.campaign.accounting import print_status
@@ -31,9 +32,7 @@ try:
     from data.task import Task
     from environments.world import World
 except ModuleNotFoundError as missing:  # not the python of the virtual environment
-    root = Path(__file__).resolve().parent.parent
-    print(f"error: {missing}; run: bash {root}/install.sh && source {root}/.venv/bin/activate", file=sys.stderr)
-    sys.exit(2)
+    sys.exit(run_path(str(Path(__file__).resolve().parents[1] / "common" / "not_installed.py"))["say"](missing))
 
 
 def main(config: RunConfig) -> int | None:

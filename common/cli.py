@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import TypeVar
 
-from common.command_line import read
-from common.defaults import ROOT
+from common.command_line import as_typed, read
 from common.errors import UserError
 from common.full_disk import full_disk_error
 from common.garbage import unsearched_at_end
 from common.limits import deferred
+from common.not_installed import way_out
 from common.processes import reach_own_hosts_directly
 from common.terminal import error_line
 
@@ -78,7 +78,7 @@ def guarded(main: Callable[[Argument], int | None], argument: Argument) -> int:
 
 def _refused(error: UserError) -> int:
     with contextlib.suppress(OSError):  # where the disk of a log is what is full, the exit code says it alone
-        print(error_line(error), file=sys.stderr, flush=True)
+        print(error_line(UserError(as_typed(str(error), sys.argv[1:]))), file=sys.stderr, flush=True)
     _drop_unread()
     return 2
 
@@ -109,7 +109,4 @@ def check_installed(*packages: str) -> None:
     """Raise UserError where this Python lacks a package, before a traceback does."""
     missing = [name for name in packages if find_spec(name) is None]
     if missing:
-        raise UserError(
-            f"No module named {missing[0]!r} in {sys.executable}; "
-            f"run: bash {ROOT}/install.sh && source {ROOT}/.venv/bin/activate"
-        )
+        raise UserError(f"No module named {missing[0]!r} in {sys.executable}; {way_out()}")

@@ -49,6 +49,18 @@ def read(
         raise UserError(f"{program or _started()}: {_in_one_line(told.getvalue(), hint)}") from None
 
 
+def as_typed(message: str, words: Sequence[str]) -> str:
+    """`message`, and which of the variables that it names (`TP`) are flags among `words` (`--tp 3`)."""
+    typed = [word[2:].partition("=")[0].replace("-", "_") for word in words if word.startswith("--")]
+    named = [
+        flag
+        for flag in dict.fromkeys(typed)
+        if flag and re.search(rf"(?<![\w$]){re.escape(flag.upper())}(?!\w)", message)
+    ]
+    told = ", ".join(f"{flag.upper()} is --{flag}" for flag in named if f"--{flag}" not in message)
+    return f"{message} ({told} here)" if told else message
+
+
 def _started() -> str:
     path = Path(sys.argv[0])
     return path.parent.name if path.name == "__main__.py" else path.name

@@ -1,6 +1,7 @@
 """The `elcano` command: `elcano run examples/quickstart/recipe.py --output_dir runs/quickstart`.
 
-Running the same command again continues where the run stood, whatever killed it.
+Running the same command again continues where the run stood, whatever killed it. `elcano --version` says which Elcano
+this is.
 """
 
 import dataclasses
@@ -25,7 +26,7 @@ from elcano.executors.executor import Executor, load_executor
 from elcano.folders import at_work, describe_folder, is_run, working_in
 from elcano.online import load_online_recipe, run_online, told
 from elcano.pictures import failed, film, learned
-from elcano.recipe import load_recipe, remember_recipe
+from elcano.recipe import Recipe, load_recipe, remember_recipe
 from elcano.report import mean_of, print_table, read_results, write_report
 from elcano.rounds import run_rounds
 from elcano.stage import Logbook
@@ -39,8 +40,8 @@ class Run:
 
     recipe: tyro.conf.Positional[Path]
     """Python file that defines `recipe() -> Recipe`."""
-    output_dir: Path = Path("runs/elcano")
-    """Where everything of the run is kept."""
+    output_dir: Path | None = None
+    """Where everything of the run is kept; by default `runs/` and the recipe's name."""
     executor: str = "local"
     """Where its commands run: a file's name in elcano/executors/, `local`, `slurm` or `ray`."""
     address: str = ""
@@ -73,8 +74,8 @@ class Try:
     """The run's recipe."""
     task: tyro.conf.Positional[str]
     """What it should do, such as 'find the price of "Teyaf Indigo".'"""
-    output_dir: Path = Path("runs/elcano")
-    """The run's folder."""
+    output_dir: Path | None = None
+    """The run's folder; by default `runs/` and the recipe's name."""
     executor: str = "local"
     """Where its commands run."""
     address: str = ""
@@ -116,7 +117,8 @@ def _run(command: Run) -> int:
     recipe, executor = load_recipe(command.recipe), _executor(command)
     executor.check(recipe.needs)
     check_algorithms(recipe)
-    run_dir = command.output_dir.resolve()
+    output_dir = command.output_dir or _usual(recipe)
+    run_dir = output_dir.resolve()
     with working_in(run_dir):
         remember_recipe(recipe, run_dir)
         here_s, results = machine_s(), []
@@ -143,9 +145,9 @@ def _run(command: Run) -> int:
             pictures = [short(film(executor, run_dir, result.name, task)) for result in (results[0], results[-1])]
             console.print(f"{task}:\n  failed  {pictures[0]}\n  solved  {pictures[1]}", soft_wrap=True)
         console.print(f"in a new shell first: source {short(Path(sys.prefix) / 'bin' / 'activate')}", soft_wrap=True)
-        console.print(f"look:    elcano view {short(command.output_dir)}", markup=False, soft_wrap=True)
+        console.print(f"look:    elcano view {short(output_dir)}", markup=False, soft_wrap=True)
         if recipe.embedded_sites and recipe.rounds:
-            words = f"{short(command.recipe)} {example(recipe, task)} --output_dir {short(command.output_dir)}"
+            words = f"{short(command.recipe)} {example(recipe, task)} --output_dir {short(output_dir)}"
             console.print(f"yours:   elcano try {words}", markup=False, soft_wrap=True)
     return 0
 
@@ -180,9 +182,15 @@ def _end_in_order() -> None:
             signal.signal(number, lambda number, _: sys.exit(128 + number))
 
 
+def _usual(recipe: Recipe) -> Path:
+    """Where a recipe's run lies if nobody says otherwise."""
+    return Path("runs") / recipe.name
+
+
 def _try(command: Try) -> int:
     recipe, executor = load_recipe(command.recipe), _executor(command)
-    try_task(recipe, command.output_dir.resolve(), executor, command.task, command.web)
+    run_dir = (command.output_dir or _usual(recipe)).resolve()
+    try_task(recipe, run_dir, executor, command.task, command.web)
     return 0
 
 

@@ -18,6 +18,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from runpy import run_path
 from typing import TYPE_CHECKING
 
 try:
@@ -34,9 +35,7 @@ try:
     from models.registry import family
     from server.config import ServerConfig
 except ModuleNotFoundError as missing:  # not the python of the virtual environment
-    root = Path(__file__).resolve().parent.parent
-    print(f"error: {missing}; run: bash {root}/install.sh && source {root}/.venv/bin/activate", file=sys.stderr)
-    sys.exit(2)
+    sys.exit(run_path(str(Path(__file__).resolve().parents[1] / "common" / "not_installed.py"))["say"](missing))
 
 if TYPE_CHECKING:  # torch takes seconds to import; what can be refused is refused before
     import uvicorn

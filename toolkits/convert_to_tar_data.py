@@ -17,11 +17,17 @@ import hashlib
 import json
 import os
 import shutil
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+from runpy import run_path
 from typing import Annotated, Any
 
-from common import cli
+try:
+    from common import cli
+except ModuleNotFoundError as missing:  # not the python of the virtual environment
+    sys.exit(run_path(str(Path(__file__).resolve().parents[1] / "common" / "not_installed.py"))["say"](missing))
+
 from common.errors import UserError
 from common.files import read_json, write_json
 from common.full_disk import writing_to

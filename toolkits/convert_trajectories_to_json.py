@@ -24,11 +24,17 @@ import functools
 import gc
 import os
 import shutil
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from runpy import run_path
 from typing import Annotated, Any
 
-from common import cli
+try:
+    from common import cli
+except ModuleNotFoundError as missing:  # not the python of the virtual environment
+    sys.exit(run_path(str(Path(__file__).resolve().parents[1] / "common" / "not_installed.py"))["say"](missing))
+
 from common.errors import UserError
 from common.full_disk import writing_to
 from common.limits import Checked, at_least

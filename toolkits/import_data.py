@@ -33,11 +33,17 @@ import dataclasses
 import functools
 import json
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from runpy import run_path
 from typing import Any, Literal
 
-from common import cli
+try:
+    from common import cli
+except ModuleNotFoundError as missing:  # not the python of the virtual environment
+    sys.exit(run_path(str(Path(__file__).resolve().parents[1] / "common" / "not_installed.py"))["say"](missing))
+
 from common.errors import UserError
 from common.files import write_atomic
 from toolkits.readers.agentlab import import_agentlab

@@ -133,7 +133,8 @@ class TrainingOptions(ModelOptions):
     """Dense bf16 TFLOP/s of one GPU, for the model FLOP/s utilization; 0: by the GPU's name, if it is known."""
     dry_run: bool = False
     """Print layout, parameters and memory of each GPU, and stop; needs neither GPU, data nor weights, only a
-    config.json in PRETRAIN_CHECKPOINT_PATH, or a known shape in its place (idefics2-8b)."""
+    config.json in PRETRAIN_CHECKPOINT_PATH, or a known shape in its place (idefics2-8b, which train_idefics2.sh takes
+    by itself)."""
     num_gpus: Annotated[int, at_least(0)] = 0
     """GPUs that a dry run counts with; 0: one replica, or DP of them."""
     gpu_memory_gib: Annotated[float, above(0)] = 80.0

@@ -5,11 +5,18 @@ them. Every browser context starts from a fresh state.
 """
 
 import dataclasses
+import sys
+from pathlib import Path
+from runpy import run_path
 from typing import Annotated
+
+try:
+    from common import cli
+except ModuleNotFoundError as missing:  # not the python of the virtual environment
+    sys.exit(run_path(str(Path(__file__).resolve().parents[2] / "common" / "not_installed.py"))["say"](missing))
 
 import uvicorn
 
-from common import cli
 from common.limits import Checked, Port, at_least
 from common.processes import listen
 from data.task import SITES_PORT

@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import runpy
+import shutil
 import signal
 import subprocess
 import sys
@@ -101,7 +103,18 @@ def test_without_a_policy_one_line_says_what_to_give(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "script", ["collection/run.py", "collection/exploration_feedback.py", "server/hf_online_server.py"]
+    "script",
+    [
+        "collection/run.py",
+        "collection/exploration_feedback.py",
+        "collection/pool.py",
+        "server/hf_online_server.py",
+        "toolkits/convert_trajectories_to_json.py",
+        "toolkits/convert_to_tar_data.py",
+        "toolkits/import_data.py",
+        "environments/sites/__main__.py",
+        "environments/sites/expert/server.py",
+    ],
 )
 def test_another_python_than_the_installed_one_is_one_line(script: str, tmp_path: Path) -> None:
     """`-S -E` hides the virtual environment as a shell where it is not activated does."""
@@ -110,6 +123,12 @@ def test_another_python_than_the_installed_one_is_one_line(script: str, tmp_path
     [line] = done.stderr.splitlines()
     assert done.returncode == 2
     assert line.startswith("error: No module named") and f"bash {ROOT}/install.sh && source {ROOT}/.venv" in line
+
+
+def test_without_a_clone_an_extra_is_the_way_out(tmp_path: Path) -> None:
+    (tmp_path / "common").mkdir()
+    file = shutil.copy(ROOT / "common" / "not_installed.py", tmp_path / "common")
+    assert "'elcano[serve]'" in runpy.run_path(file)["way_out"]()
 
 
 def dry_run(script: str, *flags: str) -> subprocess.CompletedProcess:

@@ -142,6 +142,24 @@ def test_what_is_wrong_is_said_though_the_reader_left(wrong: bool, code: int) ->
     assert process.returncode == code
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--tp", "3", "--lr=1"], "TP=3 is wrong; OUTPUT_TP, LR_STEPS are not (TP is --tp here)"),
+        (["--lr", "1", "--"], "TP=3 is wrong; OUTPUT_TP, LR_STEPS are not"),
+    ],
+)
+def test_a_variable_that_was_typed_as_a_flag_is_named_as_one(
+    words: list[str], told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(_: None) -> None:
+        raise UserError("TP=3 is wrong; OUTPUT_TP, LR_STEPS are not")
+
+    monkeypatch.setattr(sys, "argv", ["train.sh", *words])
+    assert guarded(fail, None) == 2
+    assert capsys.readouterr().err == f"error: {told}\n"
+
+
 def test_a_message_with_words_of_others_moves_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     def fail(_: None) -> None:
         raise UserError("the judge says \x1b]0;owned\x07\x9b2J")

@@ -34,3 +34,5 @@ def test_a_missing_extra_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: py
 def test_the_version_is_said() -> None:
     done = subprocess.run([sys.executable, "-m", "elcano.cli", "--version"], capture_output=True, text=True, cwd=ROOT)
     assert done.stdout.startswith("elcano 0.")
+    told = subprocess.run([sys.executable, "-m", "elcano.cli", "--help"], capture_output=True, text=True, cwd=ROOT)
+    assert "elcano --version" in told.stdout

@@ -60,6 +60,13 @@ def test_without_a_trained_policy_one_line_says_what_to_do(tmp_path: Path) -> No
     assert "no policy is trained there yet; elcano run with the same recipe and --output_dir" in done.stderr
 
 
+def test_a_recipes_run_is_looked_for_by_its_name(tmp_path: Path) -> None:
+    """Which is where the recipes of examples/ say that they are run."""
+    command = [sys.executable, "-m", "elcano.cli", "try", str(RECIPE), "find a lamp."]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2 and f"{tmp_path}/runs/quickstart: no policy is trained there yet" in done.stderr
+
+
 def test_a_finished_run_suggests_a_task_of_its_own_kind() -> None:
     assert example(load_recipe(RECIPE)) == "'I want you to find the price of \"Teyaf Indigo\".' --web shop"
     assert example(load_recipe(RECIPE), "Wiki-fact-test--000").endswith(" --web encyclopedia")

@@ -54,8 +54,17 @@ def test_nothing_set_demonstrates_on_one_host_only() -> None:
     assert demonstration.is_wanted("idefics2", ["--host_num", "1"])
     with pytest.raises(UserError, match="the demonstration runs on one host; for several set DATASET_PATH"):
         demonstration.is_wanted("idefics2", ["--host_num", "2"])
-    with pytest.raises(UserError, match=r"--dry_run needs PRETRAIN_CHECKPOINT_PATH: .* known shape"):
-        demonstration.is_wanted("idefics2", ["--dry_run"])
+
+
+def test_a_dry_run_takes_the_one_released_shape_of_its_family(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in demonstration.PATHS:
+        monkeypatch.setenv(name, "")
+    assert not demonstration.is_wanted("idefics2", ["--dry_run"])
+    assert os.environ["PRETRAIN_CHECKPOINT_PATH"] == "idefics2-8b"
+    monkeypatch.setenv("PRETRAIN_CHECKPOINT_PATH", "")
+    for model in ("qwen3_vl", ""):
+        with pytest.raises(UserError, match=r"--dry_run needs PRETRAIN_CHECKPOINT_PATH: .* known shape.*qwen3-vl-8b"):
+            demonstration.is_wanted(model, ["--dry_run"])
 
 
 def test_flags_given_beside_the_demonstration_count_everywhere(tmp_path: Path) -> None:

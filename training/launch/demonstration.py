@@ -20,6 +20,7 @@ from data.checkpoint_folder import read_tracker
 from data.shard import read_manifest
 from models.registry import family
 from training.config import Config, parse, script_of
+from training.memory.per_gpu import known_shapes
 
 PATHS = ("DATASET_PATH", "PRETRAIN_CHECKPOINT_PATH")
 _UNSET = "unset"
@@ -54,7 +55,7 @@ def is_wanted(model: str, arguments: Sequence[str]) -> bool:
     config = _parse_without_paths(arguments)
     missing = [name for name in PATHS if str(getattr(config, name.lower())) == _UNSET]
     if config.dry_run:
-        return _dry_run_is_wanted(missing)
+        return _dry_run_is_wanted(model, missing)
     if not missing:
         return False
     own_converters = ROOT / "toolkits" / "model_checkpoints_convertor" / model
@@ -76,13 +77,17 @@ def _parse_without_paths(arguments: Sequence[str]) -> Config:
     return parse([*unset, *arguments])
 
 
-def _dry_run_is_wanted(missing: Sequence[str]) -> bool:
-    """A dry run reads no data, and no weights either."""
+def _dry_run_is_wanted(model: str, missing: Sequence[str]) -> bool:
+    """A dry run reads no data, and no weights either: a family's released shape is enough where there is one alone."""
     if "PRETRAIN_CHECKPOINT_PATH" in missing:
-        raise UserError(
-            "--dry_run needs PRETRAIN_CHECKPOINT_PATH: a checkpoint folder, or a known shape such as idefics2-8b"
-        )
-    if missing:
+        shapes = [name for name, kind in known_shapes().items() if model in ("", kind)]
+        if len(shapes) != 1:
+            raise UserError(
+                f"--dry_run needs PRETRAIN_CHECKPOINT_PATH: a checkpoint folder, or a known shape: {', '.join(shapes)}"
+            )
+        print(f"no PRETRAIN_CHECKPOINT_PATH: counted for the shape of {shapes[0]}")
+        os.environ["PRETRAIN_CHECKPOINT_PATH"] = shapes[0]
+    if "DATASET_PATH" in missing:
         os.environ["DATASET_PATH"] = "none"
     return False
 

@@ -15,6 +15,7 @@ import torch
 from rich.console import Console
 
 from common.errors import UserError
+from common.files import read_object
 from common.switch import spelled
 from common.tables import Table, print_table
 from models.family import Family
@@ -28,6 +29,7 @@ from training.memory.loader_memory import loader_memory
 from training.modules.language import check_layout
 
 _GIB = 2**30
+_SHAPES = Path(__file__).parent / "shapes"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -217,12 +219,15 @@ def _host_line(config: Config, copy: int, loaders: int) -> str:
 
 def config_folder(checkpoint: Path) -> Path:
     """Folder of a checkpoint's config.json: in it or, for one iteration, beside it; or a known shape."""
-    shapes = Path(__file__).parent / "shapes"
-    for folder in (checkpoint, checkpoint.parent, shapes / checkpoint):
+    for folder in (checkpoint, checkpoint.parent, _SHAPES / checkpoint):
         if (folder / "config.json").exists():
             return folder
-    known = ", ".join(sorted(path.name for path in shapes.iterdir()))
-    raise UserError(f"{checkpoint}: no config.json here; give a model's folder or one of {known}")
+    raise UserError(f"{checkpoint}: no config.json here; give a model's folder or one of {', '.join(known_shapes())}")
+
+
+def known_shapes() -> dict[str, str]:
+    """The names of released models whose configuration comes with the repository, and their `model_type`."""
+    return {path.name: read_object(path / "config.json")["model_type"] for path in sorted(_SHAPES.iterdir())}
 
 
 def _table(stages: list[Stage]) -> Table:

@@ -4,8 +4,15 @@ It answers POST /v1/chat/completions and GET /v1/models, for tasks on the embedd
 """
 
 import dataclasses
+import sys
+from pathlib import Path
+from runpy import run_path
 
-from common import cli
+try:
+    from common import cli
+except ModuleNotFoundError as missing:  # not the python of the virtual environment
+    sys.exit(run_path(str(Path(__file__).resolve().parents[3] / "common" / "not_installed.py"))["say"](missing))
+
 from common.limits import Checked, Port
 from common.stand_in import create_app, serve
 from environments.sites.expert.expert import reply
