@@ -17,7 +17,7 @@ from environments.browser.acting.fill import FOCUS_QUIET_S, enter, focus, write
 from environments.browser.acting.keyboard import chord
 from environments.browser.acting.pointer import click, drag, hover, wheel
 from environments.browser.acting.widgets import choose, give_file, list_files, tell_chosen, told_choices
-from environments.browser.chromium.cdp import Params
+from environments.browser.chromium.cdp import Params, RefusedError
 from environments.browser.observation.frame_place import place_of
 from environments.browser.page.frames import Frame
 from environments.browser.page.page import Page
@@ -110,6 +110,10 @@ async def _(action: Write, page: Page, upload_dir: Path | None) -> str:
         return " ".join(filter(None, [clicked, await _write(action, node, page, upload_dir)]))
     except ActionError as error:
         raise failure(" ".join(filter(None, [clicked, error.reason]))) from None
+    except RefusedError:
+        if page.closed or not clicked:
+            raise
+        raise failure(f"{clicked} It is gone since.") from None
 
 
 async def _write(action: Write, node: Params | None, page: Page, upload_dir: Path | None) -> str:

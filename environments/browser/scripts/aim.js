@@ -96,6 +96,7 @@ async function (visible, block, rests, name) {
 
   // ---- points that lie free
   let covering = null;
+  let isFilled = false;
   const look = () => {
     const boxes = allBoxes().map((box) => meet(box, { left, top, right, bottom })).filter((box) => !isEmpty(box));
     const area = clip();
@@ -114,7 +115,8 @@ async function (visible, block, rests, name) {
     }
     if (own.length > 0) return own;
     const [one] = used;
-    if (used.size === 1 && fills(one)) return others;
+    isFilled = used.size === 1 && fills(one);
+    if (isFilled) return others;
     covering ??= one ?? null;
     return [];
   };
@@ -155,7 +157,7 @@ async function (visible, block, rests, name) {
   const [shows, isShort] = [host.textContent, host.textContent.length < 500];
   const isPressed = (found) => {
     const isAsBefore = () => (!isShort || host.textContent === shows) && elcano.otherRow(control ?? host) === null;
-    const isRight = accepts(found) && (!host.isConnected || isAsBefore());
+    const isRight = accepts(found) && (isFilled || !isAnother(found)) && (!host.isConnected || isAsBefore());
     if (isRight) elcano.pressed = host;
     return isRight;
   };
