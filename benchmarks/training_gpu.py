@@ -70,7 +70,7 @@ class Config:
     forward_only: bool = False
     """As scoring reads samples: no gradients, no optimizer."""
     write: Literal["logprobs", "values", "features"] = "logprobs"
-    """As `score.sh --write`: a critic's values, which are trained unless --forward_only, or what a small critic reads."""
+    """As `score.sh --write`: a critic's values, trained unless --forward_only, or what a small critic reads."""
     cpu: bool = False
     """A tiny model on two ranks of this CPU instead."""
     output: Path = Path("training_gpu.json")
