@@ -1,13 +1,13 @@
 """Training on GPUs at a released model's width: tokens/s, MFU and peak memory, with as many of its layers as fit.
 
     python -m benchmarks.training_gpu                       # idefics2-8b, all GPUs of this host, TP = their number
-    python -m benchmarks.training_gpu --shape qwen3-vl-4b --freeze_vision false --seq_len 32768 --rows 1
+    python -m benchmarks.training_gpu --shape qwen3-vl-4b --freeze_vision False --seq_len 32768 --rows 1
     python -m benchmarks.training_gpu --tp 1 --layers 8
     python -m benchmarks.training_gpu --cpu                 # a tiny model on two CPU ranks: proves this program, no GPU
 
 Random weights in bf16, samples of `--sample_len` tokens with screenshots of 1024x768 in front and a reply in their last
 eighth, as many in a row as it holds. FLOPs are the model's, without recomputation (`training/batches/flops.py`).
-On the vision side those of what learns count three times, of what is frozen once.
+On the vision side those of what learns count three times, of what is frozen once. A critic's samples are prompts alone.
 """
 
 import dataclasses
@@ -32,7 +32,6 @@ from tests.rehearsal.checkpoints import SHAPES
 from tests.rehearsal.processors import write_processor
 from tests.rehearsal.sizes import SIZES
 from training import config as train_config
-from training.algorithms.sft import Sft
 from training.batches.collate import Collator, MicroBatch, TokenizedSample
 from training.batches.columns import SampleColumns
 from training.launch import torchrun
@@ -70,6 +69,8 @@ class Config:
     """The tower does not learn; None: as the family is trained by default."""
     forward_only: bool = False
     """As scoring reads samples: no gradients, no optimizer."""
+    write: Literal["logprobs", "values", "features"] = "logprobs"
+    """As `score.sh --write`: a critic's values, trained unless --forward_only, or what a small critic reads."""
     cpu: bool = False
     """A tiny model on two ranks of this CPU instead."""
     output: Path = Path("training_gpu.json")
@@ -105,6 +106,8 @@ def main(config: Config) -> int:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
     if not config.num_ranks:
         raise UserError("no GPU here: MFU is measured on one; on CPU run benchmarks/training.py")
+    if config.write == "features" and not config.forward_only:
+        raise UserError("--write features: are read with --forward_only; what learns from them is a critic of its own")
     if config.num_ranks % (config.tp or config.num_ranks):
         raise UserError(f"{config.num_ranks} GPUs cannot be cut into TP={config.tp}")
     return torchrun.start("benchmarks.training_gpu", config.num_ranks, torchrun.Hosts())
@@ -132,7 +135,7 @@ def rank_main(config: Config) -> None:
         what = {"shape": config.shape, "gpu": gpu, "ranks": config.num_ranks, "tp": options.tp}
         what |= {"layers": hf.get_text_config().num_hidden_layers, "ac": config.ac, "packing": config.packing}
         what |= {"seq_len": config.row, "sample_len": config.sample, "rows": config.rows, "images": config.images}
-        what |= {"tower_learns": options.trainable.vision}
+        what |= {"tower_learns": options.trainable.vision, "write": config.write}
         write_json(config.output, {**what, **measured})
         print({**what, **measured})
     layout.finalize()
@@ -157,6 +160,7 @@ def _options(config: Config) -> train_config.Config:
         image_num=config.images * config.samples_of_row,
         freeze_vision=published if config.freeze_vision is None else config.freeze_vision,
         lr_warmup_iters=0,
+        algorithm="critic" if config.write == "values" else "sft",
     )
 
 
@@ -207,26 +211,29 @@ def _layers_that_fit(config: Config, options: train_config.Config) -> int:
 
 
 def _measure_scoring(config: Config, options: train_config.Config, hf: Any) -> dict[str, float | str]:
-    """Samples/s of `score.sh`'s forward pass."""
+    """Samples/s of `score.sh`'s forward pass, with what it reads on the CPU."""
+    from megatron.core import parallel_state
     from megatron.core.transformer.module import Float16Module
 
+    from training.critics.scoring import by_sample, give_hidden_states
     from training.loop.step import forward_only
     from training.modules.registry import model_class
     from training.train import build_collator
 
     model = model_class(family_of(hf))(hf, options.layout, options.trainable, None)
     _draw_weights(model.eval())
+    if config.write == "features":
+        give_hidden_states(model)
     chunk = Float16Module(model.config, model) if options.layout.bf16 else model
     encoder = image_encoder(config, hf)
     batches = _micro_batches(config, options, build_collator(options, encoder), encoder)
     seconds = []
     for _ in range(1 + config.steps):
         begin = time.perf_counter()
-        forward_only([chunk], batches, options.seq_len, lambda batch, losses, non_loss_data=True: losses.sum())
-        if not config.cpu:
-            torch.cuda.synchronize()
+        read = forward_only([chunk], batches, options.seq_len, by_sample)
         seconds.append(time.perf_counter() - begin)
     median = statistics.median(seconds[1:])
+    assert sum(map(len, read)) == options.global_batch_size // parallel_state.get_data_parallel_world_size()
     return {
         "kernels": str(model.kernels),
         "samples_per_s": options.global_batch_size / median,
@@ -245,7 +252,7 @@ def _measure(config: Config, options: train_config.Config, hf: Any) -> dict[str,
     from training.loop.vision_meter import VisionMeter
     from training.train import build_collator, train_step
 
-    chunks = build_model(family_of(hf), hf, options.layout)
+    chunks = build_model(family_of(hf), hf, options.layout, options.trainable)
     models = unwrap(chunks)
     _draw_weights(models[0])
     optimizer = build_optimizer(options, chunks)
@@ -260,13 +267,14 @@ def _measure(config: Config, options: train_config.Config, hf: Any) -> dict[str,
     measured = []
     for _ in range(2 + config.steps):
         clock.restart()
-        measured.append(train_step(options, hf, chunks, Sft(), state, step, clock))
+        measured.append(train_step(options, hf, chunks, options.build_algorithm(), state, step, clock))
     timed, peak = measured[2:], peak_flops()
     seconds = statistics.median(metrics.step_seconds for metrics in timed)
     flops_per_gpu = timed[0].flops / seconds / torch.distributed.get_world_size()
     said = max(stage.total for stage in plan(options, hf, torch.distributed.get_world_size()))
     return {
         "kernels": str(models[0].kernels),
+        "samples_per_s": options.global_batch_size / seconds,
         "tokens_per_s": timed[0].num_tokens / seconds,
         "tflops_per_gpu": flops_per_gpu / 1e12,
         "mfu": flops_per_gpu / peak if peak else None,
@@ -290,13 +298,18 @@ def _draw_weights(model: torch.nn.Module) -> None:
 def _micro_batches(
     config: Config, options: train_config.Config, collator: Collator, encoder: ImageEncoder
 ) -> list[MicroBatch]:
-    """Samples of random tokens behind their screenshots; the last eighth of each is its reply."""
-    shown = picture(config)
+    """Samples of random tokens behind their screenshots; the last eighth of each is its reply, where one is read."""
+    shown, reply = picture(config), config.sample * 7 // 8
+    places = torch.arange(config.sample)
+    loss_mask = {
+        "logprobs": places >= reply,
+        "values": places == config.sample - 1,
+        "features": (places == reply) | (places == config.sample - 1),
+    }[config.write]
     samples = []
     for number in range(options.global_batch_size):
         ids = token_ids(encoder, shown, config.sample, number, config.images)
-        loss_mask = torch.arange(config.sample) >= config.sample * 7 // 8
-        columns = SampleColumns({"weight": 1.0})
+        columns = SampleColumns({"weight": 1.0, "outcome": float(number % 2)})
         samples.append(TokenizedSample(f"sample-{number}", ids, loss_mask, [shown] * config.images, columns))
     own = samples[collator.place.data_rank :: collator.place.data_size]
     return [batch.with_pixels() for batch in collator.collate(own)]

@@ -134,6 +134,7 @@ def _figures(config: Config, hf: Any, encoder: Any, picture: Picture, seconds: f
     return {
         **{key: value for key, value in dataclasses.asdict(config).items() if key != "output"},
         "layers": hf.get_text_config().num_hidden_layers,
+        "samples_per_s": count / seconds,
         "tokens_per_s": count * length / seconds,
         "mfu": flops / seconds / peak if peak else None,
         "peak_memory_gib": torch.cuda.max_memory_reserved() / 2**30 if not config.cpu else None,

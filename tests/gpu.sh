@@ -18,6 +18,7 @@ if [ "${1:-}" = --short ]; then
     module=tests.gpu.short
     missing=$("$python" tests/gpu/missing.py | xargs)
     if [ -n "$missing" ] && [ -n "${WHEELS:-}" ]; then
+        echo "missing: $missing; taken from $WHEELS. Then: $(PYTHONPATH=$PWD "$python" -m tests.gpu.short_lines)"
         # an environment that sees all the interpreter has, and the wheels: an environment variable would not reach every child
         venv=$PWD/runs/gpu/venv
         "$python" -m venv --clear --without-pip "$venv"

@@ -6,7 +6,7 @@ MODULES = (
     *("torch", "transformers", "torchvision", "safetensors", "tokenizers", "sentencepiece", "numpy", "PIL", "pyarrow"),
     *("psutil", "rich", "httpx", "xxhash", "prometheus_client", "tensorboard", "matplotlib"),  # on the image
     *("tyro", "megatron.core", "megatron.energon", "fastapi", "uvicorn", "pydantic", "orjson", "zlib_ng"),
-    *("webdataset", "llguidance"),  # tests/gpu_wheels.txt
+    *("webdataset", "llguidance", "attrs"),  # tests/gpu_wheels.txt
 )
 
 

@@ -8,7 +8,8 @@ import psutil
 import pytest
 
 from common.errors import UserError
-from tests.gpu import short
+from tests.conftest import ROOT
+from tests.gpu import floors, short
 from tests.gpu.short import Config, Line
 
 
@@ -86,3 +87,18 @@ def test_every_line_runs_a_module_that_is_there(tmp_path: Path) -> None:
         for one in short.lines():
             assert (short.ROOT / f"{one.module.replace('.', '/')}.py").exists() or one.module == "tests.gpu"
             assert one.arguments(config) is not None
+
+
+def test_the_predictions_are_those_of_the_docs_and_of_lines_that_there_are() -> None:
+    assert floors.markdown() in (ROOT / "docs" / "howto" / "gpu.md").read_text()
+    names = {name.split("`")[1] for name, _ in floors.table()}
+    assert names <= {one.name for one in short.lines()}
+
+
+def test_memory_that_runs_out_is_told() -> None:
+    found = {"replies": 24, "crossed": 0, "wrong_version": 1, "errors": 0, "reloads": 2, "out_of_memory": 3}
+    soaked = next(one for one in short.lines() if one.name == "out_of_memory")
+    assert soaked.summary(found | {"asked_again": 1}).startswith(
+        "24 replies, 1 wrong, 2 reloads; memory ran out 3 times"
+    )
+    assert soaked.arguments(Config())["starve_every"] > 0

@@ -12,7 +12,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -80,9 +80,9 @@ class RunningServer:
 
 
 @contextlib.contextmanager
-def running_server(folder: Path, *flags: str) -> Iterator[RunningServer]:
+def running_server(folder: Path, *flags: str, program: Sequence[str] = (str(SERVER),)) -> Iterator[RunningServer]:
     """The server over `folder` on a free port, in a process of its own, until the block ends."""
-    command = [sys.executable, str(SERVER), "--model_name_or_path", str(folder), "--port", "0", *flags]
+    command = [sys.executable, *program, "--model_name_or_path", str(folder), "--port", "0", *flags]
     process = subprocess.Popen(
         command, env=server_environment(), stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent
     )

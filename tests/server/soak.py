@@ -2,12 +2,13 @@
 
     python -m tests.server.soak --duration_s 3600 --output soak.json
     python -m tests.server.soak --replicas 2 --kill_every_s 45
+    python -m tests.server.soak --starve_every 40
 
 Every client walks through the steps of its episodes, and knows the greedy reply of each weights version to each of its
 prompts (asked beforehand, one at a time). A reply is crossed when its text is not its version's, and of a wrong version
 when that version was not served at any time between question and reply. Memory and descriptors of every process are
-sampled all along. With replicas, one after the other is killed; what a client asked of it may be refused with 503, and
-is asked again as a collector would.
+sampled all along. With replicas, one after the other is killed; a starved server runs out of memory again and again
+(`starved_server.py`). What either refuses with 503 is asked again as a collector would.
 """
 
 import asyncio
@@ -19,6 +20,7 @@ import io
 import math
 import os
 import random
+import re
 import shutil
 import statistics
 import tempfile
@@ -64,6 +66,8 @@ class Config:
     """Server processes behind one address."""
     kill_every_s: float = 0.0
     """Time between two kills (SIGKILL) of a replica; 0: none."""
+    starve_every: int = 0
+    """Passes of the model between two that run out of memory; 0: none does."""
     disconnect_rate: float = 0.1
     """Share of requests that are given up after a random time."""
     seed: int = 0
@@ -136,7 +140,7 @@ class Soak:
         for folder in reversed(self.folders):
             version = await self._reload(folder)
             self.expected[version] = {
-                (number, step): (await self.client.post("/predict", json=body)).json()["text"]
+                (number, step): (await self._ask(body))[0].json()["text"]
                 for number, bodies in enumerate(self.episodes)
                 for step, body in enumerate(bodies)
             }
@@ -148,7 +152,7 @@ class Soak:
         tasks = [self._client(number, end) for number in range(self.config.num_clients)]
         await asyncio.gather(*tasks, self._change(end), self._kill(end), self._sample(end))
         seconds = time.monotonic() - begin
-        health = (await self.client.get("/health")).json()
+        health, metrics = (await self.client.get("/health")).json(), (await self.client.get("/metrics")).text
         await self.client.aclose()
         quarter = max(1, len(self.rss_mb) // 4)
         early, late = (statistics.mean(part) for part in (self.rss_mb[quarter : 2 * quarter], self.rss_mb[-quarter:]))
@@ -161,6 +165,7 @@ class Soak:
                     *("reloads", "reloads_refused", "kills"),
                 )
             },
+            "out_of_memory": int(re.search(r"^elcano_out_of_memory_total (\d+)", metrics, re.MULTILINE)[1]),
             "replies_that_differ_between_weights": sum(one[key] != other[key] for key in one),
             "requests_per_s": round(self.counts["replies"] / seconds, 2),
             "rss_mb_second_quarter": round(early),
@@ -180,25 +185,28 @@ class Soak:
         while time.monotonic() < end:
             episode, visit = rng.randrange(len(self.episodes)), visit + 1
             for step, body in enumerate(self.episodes[episode]):
-                asked = time.monotonic()
-                sending = self.client.post("/predict", json=body | {"id": f"client {number} visit {visit}"})
+                asking = self._ask(body | {"id": f"client {number} visit {visit}"})
                 if rng.random() < self.config.disconnect_rate:
                     try:
-                        await asyncio.wait_for(sending, rng.uniform(0.001, 2.0))
+                        await asyncio.wait_for(asking, rng.uniform(0.001, 2.0))
                     except TimeoutError:
                         self.counts["hung_up"] += 1
                         continue
                     self.counts["replies"] += 1
                     continue
-                answer = await sending
-                while self.config.kill_every_s and answer.status_code in (502, 503):
-                    self.counts["asked_again"] += 1
-                    await asyncio.sleep(0.5)
-                    asked = time.monotonic()
-                    answer = await self.client.post("/predict", json=body | {"id": f"client {number} visit {visit}"})
-                self._judge(answer, asked, (episode, step))
+                self._judge(*await asking, (episode, step))
                 if time.monotonic() > end:
                     return
+
+    async def _ask(self, body: dict[str, Any]) -> tuple[httpx.Response, float]:
+        """The answer, and when it was asked for; what a server that is harmed refuses for now is asked again."""
+        while True:
+            asked = time.monotonic()
+            answer = await self.client.post("/predict", json=body)
+            if answer.status_code not in (502, 503) or not (self.config.kill_every_s or self.config.starve_every):
+                return answer, asked
+            self.counts["asked_again"] += 1
+            await asyncio.sleep(0.5)
 
     def _judge(self, answer: httpx.Response, asked: float, key: tuple[int, int]) -> None:
         self.counts["replies"] += 1
@@ -265,18 +273,21 @@ def soak(config: Config) -> dict[str, Any]:
     flags = ["--device", config.device, "--dtype", "float32", "--replicas", str(config.replicas)]
     flags += ["--max_batch_size", "16", "--kv_cache_gib", "0.5"]
     first = Path(config.model_name_or_path)
-    with tempfile.TemporaryDirectory() as scratch, running_server(first, *flags) as server:
+    starved = ("-m", "tests.server.starved_server", str(config.starve_every))
+    program = {"program": starved} if config.starve_every else {}
+    with tempfile.TemporaryDirectory() as scratch, running_server(first, *flags, **program) as server:
         folders = [first, other_weights(first, Path(scratch) / "other")]
         return asyncio.run(Soak(config, server, folders).run())
 
 
 def main(config: Config) -> int:
-    """Soak; exit code 1 when a reply was not what it should have been."""
+    """Soak; exit code 1 when a reply was not what it should have been, or memory never ran out though it should."""
     report = soak(config)
     Console().print_json(data=report)
     if config.output:
         write_json(Path(config.output), report)
-    return int(bool(report["crossed"] or report["wrong_version"] or report["errors"]))
+    is_wrong = report["crossed"] or report["wrong_version"] or report["errors"]
+    return int(bool(is_wrong or (config.starve_every and not report["out_of_memory"])))
 
 
 if __name__ == "__main__":

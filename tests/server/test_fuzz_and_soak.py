@@ -30,3 +30,11 @@ def test_no_reply_is_stale_while_replicas_are_killed() -> None:
     found = soak.soak(soak.Config(duration_s=40, num_clients=6, num_episodes=2, reload_every_s=12, **kills))
     assert (found["crossed"], found["wrong_version"], found["errors"]) == (0, 0, 0)
     assert found["replies"] > 5 and found["kills"] >= 1 and found["still_running_or_waiting"] == 0
+
+
+@pytest.mark.slow
+def test_a_server_whose_memory_runs_out_within_batches_answers_all_others() -> None:
+    found = soak.soak(soak.Config(duration_s=10, num_clients=4, num_episodes=1, reload_every_s=4, starve_every=20))
+    assert (found["crossed"], found["wrong_version"], found["errors"]) == (0, 0, 0)
+    assert found["replies"] > 5 and found["out_of_memory"] > 2 and found["asked_again"] >= 1
+    assert found["still_running_or_waiting"] == 0

@@ -59,7 +59,7 @@ def score(config: ScoreConfig) -> None:
     model = model_class(kind)(hf, training.layout, dataclasses.replace(training.trainable, value_heads=heads), None)
     checkpoint.load_model([model.eval()], weights)
     if config.write == "features":
-        _give_hidden_states(model)
+        give_hidden_states(model)
     chunk = Float16Module(model.config, model) if training.layout.bf16 else model
     processor = load_processor(hf_files)
     image_encoder = kind.image_encoder(processor, hf)
@@ -115,7 +115,7 @@ def _after(config: ScoreConfig, done: int) -> Iterator[StoredSample]:
     return islice(read_in_order(config.dataset_path, left_out=config.left_out.keys), done, None)
 
 
-def _give_hidden_states(model: VisionLanguageModel) -> None:
+def give_hidden_states(model: VisionLanguageModel) -> None:
     """Let the model give what a value head would read: the last layer's normed output."""
     if model.post_process:
         model.language_model.value_heads = torch.nn.Identity()
