@@ -13,6 +13,11 @@ CELLS = 5  # of a box along each side, that are tried where its middle is covere
 _SHOWS_FRAMES = """(points) =>
   points.map(([x, y]) => ["IFRAME", "FRAME", "OBJECT", "EMBED"].includes(elcano.topmost(x, y)?.tagName))"""
 
+_REACHES = """(asked) => asked.map(([mark, x, y]) => {
+  const [element, hit] = [elcano.marks[mark], elcano.topmost(x, y)];
+  return hit !== null && [element, ...(element?.labels ?? [])].some((one) => one && elcano.holds(one, hit));
+})"""
+
 
 async def find_covered(
     page: Page, views: Sequence[FrameView], nodes: Mapping[int, dict[str, Any]]
@@ -26,11 +31,29 @@ async def find_covered(
     covered = [(label, view) for (label, view), is_shown in zip(inner, are_shown, strict=True) if not is_shown]
     tries = [(label, view, cell) for label, view in covered for cell in _cells(boxes[label])]
     are_shown = await _are_shown(page, by_id, [(view, center(cell)) for _, view, cell in tries])
+    tries = [one for one, is_shown in zip(tries, are_shown, strict=True) if is_shown]
     free: dict[int, Box | None] = {label: None for label, _ in covered}
-    for (label, _, cell), is_shown in zip(tries, are_shown, strict=True):
-        if is_shown:
-            free[label] = free[label] or cell
+    for label, _, cell in await _that_reach(page, nodes, tries):
+        free[label] = free[label] or cell
     return free
+
+
+async def _that_reach(
+    page: Page, nodes: Mapping[int, dict[str, Any]], tries: Sequence[tuple[int, FrameView, Box]]
+) -> list[tuple[int, FrameView, Box]]:
+    """The cells of marks in which these are hit in their own frames, and all others."""
+    asked: dict[str, list[tuple[int, list[float]]]] = {}
+    for index, (label, view, cell) in enumerate(tries):
+        if "mark" in nodes[label]:
+            x, y = (view.projection.inverse() or Projection()).point(*center(cell))
+            asked.setdefault(view.frame.id, []).append((index, [nodes[label]["mark"], x / view.zoom, y / view.zoom]))
+    missed = set()
+    views = {view.frame.id: view for _, view, _ in tries}
+    for frame_id, entries in asked.items():
+        with contextlib.suppress(RefusedError):  # the frame went away
+            reached = await page.run(_REACHES, [entry for _, entry in entries], frame=views[frame_id].frame)
+            missed |= {index for (index, _), does in zip(entries, reached, strict=True) if not does}
+    return [one for index, one in enumerate(tries) if index not in missed]
 
 
 def _cells(box: Box) -> list[Box]:

@@ -53,6 +53,7 @@ class FrameView:
         stand_ins: what `survey.js` says of elements that are seen where something else has its box.
         let_through: the part of the window that the areas around its `<iframe>` show it in, None for all: they may be
             scrolled, so what they cut off is listed as in any list that scrolls.
+        around: the frame that it is in; None of the main frame.
     """
 
     frame: Frame
@@ -65,6 +66,7 @@ class FrameView:
     url: str = ""
     stand_ins: Sequence[dict[str, Any]] = ()
     let_through: Box | None = None
+    around: "FrameView | None" = None
 
     @classmethod
     def of_window(cls, width: float, height: float, frame_id: str = "", session_id: str = "") -> "FrameView":
@@ -97,7 +99,8 @@ class FrameView:
         seen, middle = self._seen(box, area), self.projection.point(*center(overlap(box, self.inside)))
         if not seen:
             return _NOWHERE
-        return even(bounds(seen), middle) if contains(area, middle) else holding(seen)
+        box = bounds(seen)
+        return even(box, middle) if contains(box, middle) else holding(seen)
 
     def thickness(self, box: Box) -> float:
         """The shorter of a box's sides as it is drawn, which turned is less than what is around it."""
@@ -105,7 +108,13 @@ class FrameView:
         return min(math.dist(first, second), math.dist(first, last))
 
     def _seen(self, box: Box, area: Box) -> list[Point]:
-        return clip(self.projection.corners(overlap(box, self.inside)), area)
+        """What of a box lies in an area of the window and in the frames around, which may be turned."""
+        seen, around = clip(self.projection.corners(overlap(box, self.inside)), area), self.around
+        while seen and around is not None and around.owner:
+            into, back = around.projection, around.projection.inverse() or Projection()
+            seen = [into.point(*point) for point in clip([back.point(*point) for point in seen], around.inside)]
+            around = around.around
+        return seen
 
 
 async def find_views(page: Page) -> list[FrameView]:
@@ -206,7 +215,9 @@ def _view(
     inside, shown = bounds([back.point(*corner) for corner in seen]), bounds(seen)
     if not (shown[2] and shown[3]):
         return None
-    return FrameView(frame, owner, projection, inside, shown, zoom, survey.is_huge, survey.url, survey.stand_ins)
+    return FrameView(
+        *(frame, owner, projection, inside, shown, zoom, survey.is_huge, survey.url, survey.stand_ins), around=parent
+    )
 
 
 def _holds(outer: Box, inner: Box) -> bool:

@@ -18,7 +18,7 @@ from environments.browser.observation.projection import Box
 from environments.browser.observation.tree import AXNode
 
 MAX_TEXT = 200  # longer ones are containers, and left out of the list
-MIN_SIDE = 2  # pixels of a frame's box as it is drawn: of less Chromium's rounding decides what a press reaches
+MIN_SIDE = 2.5  # pixels of a frame's box as it is drawn: of less Chromium's rounding decides what a press reaches
 TEXT_TYPES = {"text", "search", "password", "email", "tel"}
 BLACK = (0, 0, 0)
 _DASH, _GAP, _WIDTH = 6, 4, 2

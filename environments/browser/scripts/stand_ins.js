@@ -21,16 +21,14 @@
     return { x, y, width: Math.min(box.right, right) - x, height: Math.min(box.bottom, bottom) - y };
   };
   elcano.clipped = clipped;
-  // The mouse moves by whole pixels of the window, which decides what of flat boxes it can point at; in a frame, which may
-  // be drawn in any way, these cannot be told.
+  // The mouse moves by whole pixels of the window; in a frame, which may be drawn in any way, these cannot be told.
   const isWindow = window === window.top;
   const least = (isWindow ? 1 : 1.5) / devicePixelRatio;
   const isSizable = (box) => box.width >= least && box.height >= least;
   elcano.isSizable = isSizable;
   const hitIn = ({ x, y, width, height }, aside = 0) => {
     const [across, down] = [x + width / 2, y + height / 2 + aside];
-    const isWhole = isWindow && Math.min(width, height) < 3;
-    return isWhole ? elcano.topmost(Math.floor(across), Math.floor(down)) : elcano.topmost(across, down);
+    return isWindow ? elcano.topmost(Math.floor(across), Math.floor(down)) : elcano.topmost(across, down);
   };
   // What an element that cuts off shows: neither its border nor its scroll bars.
   const opening = (element) => {
@@ -127,8 +125,11 @@
     const box = reckoned(area, picture);
     if (!isIn(picture.getBoundingClientRect())) return box;
     const seen = letThrough(picture, box);
-    const isHit = seen.width > 0 && seen.height > 0 && isAt(seen, (hit) => hit === area);
-    return isHit ? DOMRect.fromRect(seen) : (found(area, picture) ?? box);
+    const counts = (hit) => hit === area;
+    const isShown = seen.width > 0 && seen.height > 0;
+    if (isShown && isAt(seen, counts)) return DOMRect.fromRect(seen);
+    const part = found(area, picture) ?? (isShown ? pieceWith(seen, counts, { left: MOST_PIECES }, () => {}) : null);
+    return part ? DOMRect.fromRect(part) : box;
   };
 
   const range = document.createRange();
