@@ -100,7 +100,7 @@ class FrameView:
         if not seen:
             return _NOWHERE
         box = bounds(seen)
-        return even(box, middle) if contains(box, middle) else holding(seen)
+        return even(box, middle) if self.projection.is_in_perspective and contains(box, middle) else holding(seen)
 
     def thickness(self, box: Box) -> float:
         """The shorter of a box's sides as it is drawn, which turned is less than what is around it."""

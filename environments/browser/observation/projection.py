@@ -55,6 +55,11 @@ class Projection:
         scale = g * x + h * y + i or 1e-12
         return (a * x + b * y + c) / scale, (d * x + e * y + f) / scale
 
+    @property
+    def is_in_perspective(self) -> bool:
+        """Whether parallel lines are drawn as others."""
+        return max(abs(self.matrix[6]), abs(self.matrix[7])) > 1e-9
+
     def corners(self, box: Box) -> list[Point]:
         """Where the corners of a box are drawn, the upper left one first, clockwise."""
         left, top, width, height = box
