@@ -7,7 +7,7 @@ import pytest
 
 from tests.environments import website
 from tests.environments.conftest import OneBrowser
-from tests.environments.steps import click, told, write
+from tests.environments.steps import click, do, told, write
 
 PAGES = {
     "/menus": """<title>menus</title><select id=stays aria-label=Stays><option>A<option>B</select><script>
@@ -31,6 +31,16 @@ PAGES = {
         style="width:200px"><p style="position:absolute; top:50px; pointer-events:none">Below</p></div>""",
     "/off": """<title>off</title><fieldset disabled><a href="#terms" onclick="document.title = 'followed'">Terms</a>
         <label>Agree <input type=checkbox></label></fieldset>""",
+    "/parts": """<title>parts</title><label>Day <input type=date></label>
+        <label>At <input type=datetime-local></label>""",
+    "/lists": """<title>lists</title><label>Port <select size=3 id=port><option>Faro<option>Lagos<option>Olhao
+        <option>Sines<option>Viana</select></label><label>All <select size=2 multiple><option>Water<option>Fuel
+        <option>Crane</select></label>""",
+    "/takes-none": """<title>t</title><style>* { display:block }</style>
+        <a href="#x" onclick="document.title += 1">Terms</a>
+        <label>Agree <input type=checkbox onclick="document.title += 2"></label>
+        <form onsubmit="return false"><button onclick="document.title += 3">Send</button></form>
+        <button onclick="document.title += 4">Book</button>""",
     "/files": """<title>files</title><input type=file accept=".png, application/pdf" aria-label=One>
         <input type=file multiple aria-label=Many>""",
 }  # fmt: skip
@@ -74,8 +84,30 @@ def test_what_stands_for_a_textbox(browser: OneBrowser, url: str) -> None:
     steps = write("combobox 'City'", "R"), write("Write a reply", "S"), write("'Below'", "T")
     *done, below, title = told(browser, f"{url}/around", *steps)
     assert all("the textbox it stands for" in said for said in done)
-    assert below.endswith("it does not take the focus. Nothing was typed.")
+    assert below.endswith("it does not take the focus. Nothing was typed. It was pressed.")
     assert title.startswith("tRS") and "T" not in title
+
+
+def test_the_parts_of_a_date_can_be_pressed(browser: OneBrowser, url: str) -> None:
+    """Chromium ended at a question that our scripts asked of them."""
+    parts = ("'Month Month'", "'mm'", "Show date picker", "Hours", "AM/PM")
+    *said, _ = told(browser, f"{url}/parts", *map(click, parts))
+    assert said == [""] * len(parts)
+
+
+def test_the_options_of_a_list_in_a_label(browser: OneBrowser, url: str) -> None:
+    """The label is for the list: another option than the chosen one is not pressed in its place."""
+    steps = click("option 'Viana'"), click("option 'Olhao'"), click("option 'Crane'")
+    tree, said = do(browser, f"{url}/lists", *steps)
+    assert "option 'Olhao' selected: True" in tree and tree.count("selected: True") == 2
+    assert said == "Chosen now: Crane."
+
+
+def test_what_takes_no_text_is_not_pressed_for_it(browser: OneBrowser, url: str) -> None:
+    steps = [write(name, "two") for name in ("link 'Terms'", "checkbox", "button 'Send'", "button 'Book'")]
+    *refused, book, title = told(browser, f"{url}/takes-none", *steps)
+    assert all(said.endswith("takes none. Nothing was done.") for said in refused)
+    assert book.endswith("takes none. It was pressed.") and title == "t4"  # it might have brought a textbox
 
 
 def test_a_link_among_disabled_fields(browser: OneBrowser, url: str) -> None:

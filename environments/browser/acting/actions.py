@@ -130,7 +130,10 @@ async def _(action: Type, page: Page, scene: Scene) -> str:
 
 async def _type(page: Page, node: AXNode, aimed: Aim, text: str) -> str:
     await reach(page, node, aimed, text)
-    field = await focus(page, node)
+    try:
+        field = await focus(page, node)
+    except ActionError as error:  # what was pressed may have done something
+        raise failure(f"{error.reason} It was pressed.") from None
     notes = [await write(page, node, field, text), await enter(page, node)]
     if field.is_other and aimed.tag not in ("input", "textarea"):
         notes.append(f"The element you typed into is a <{aimed.tag}>; the text went to the textbox it stands for.")

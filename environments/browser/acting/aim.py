@@ -34,6 +34,7 @@ class Aim:
     Args:
         pressed: whether the last press was on it.
         into_frame: whether a frame lies at the point.
+        takes_none: whether it neither takes text nor may bring a textbox.
         link: where the link leads that it is or lies in.
         changed: what it reads, where that does not seem to be the name it was observed with.
     """
@@ -47,6 +48,7 @@ class Aim:
     slider: bool
     pressed: bool
     into_frame: bool
+    takes_none: bool
     link: str
     changed: str | None
 

@@ -38,6 +38,11 @@ async def reach(page: Page, node: Params, aimed: Aim, text: str) -> None:
     if format_of(aimed.type) and convert(aimed.type, text) is None:
         await disarm(page)
         raise _unfit(aimed.type)
+    if aimed.takes_none:
+        await disarm(page)
+        raise failure(
+            f"Text cannot be typed into this element: it is a <{aimed.tag}> that takes none. Nothing was done."
+        )
     if aimed.type in ("color", "range"):  # a press sets it, or opens a dialog of the browser
         await disarm(page)
         await page.run_on(node, "function () { this.focus(); }")

@@ -1,5 +1,7 @@
-"""What the frames around leave free of what a frame shows: a menu of the page may lie over an `<iframe>`."""
+"""What frames show of their controls, asked of the browser: a menu of the page may lie over an `<iframe>`, and of what
+is turned and cut off a box says little."""
 
+import asyncio
 import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,53 +9,51 @@ from typing import Any
 from environments.browser.chromium.cdp import RefusedError
 from environments.browser.observation.frame_views import FrameView
 from environments.browser.observation.projection import Box, Point, Projection, center
+from environments.browser.observation.tree import CONTROLS
 from environments.browser.page.page import Page
 
 CELLS = 5  # of a box along each side, that are tried where its middle is covered
 _SHOWS_FRAMES = """(points) =>
   points.map(([x, y]) => ["IFRAME", "FRAME", "OBJECT", "EMBED"].includes(elcano.topmost(x, y)?.tagName))"""
-
-_REACHES = """(asked) => asked.map(([mark, x, y]) => {
-  const [element, hit] = [elcano.marks[mark], elcano.topmost(x, y)];
-  return hit !== null && [element, ...(element?.labels ?? [])].some((one) => one && elcano.holds(one, hit));
-})"""
+_REACHES = """function (points) {
+  const own = [this, ...(this.labels ?? [])];
+  return points.map(([x, y]) => {
+    const hit = elcano.topmost(x, y);
+    return hit !== null && own.some((one) => elcano.holds(one, hit));
+  });
+}"""
 
 
 async def find_covered(
     page: Page, views: Sequence[FrameView], nodes: Mapping[int, dict[str, Any]]
 ) -> dict[int, Box | None]:
-    """Of each node in a frame whose middle is covered by something in the frames around, a part that is not; None
-    where that is nothing. By its number; RefusedError where the page is being replaced."""
+    """Of each node in a frame that is not hit in its middle a part that is; None where none was found. By its number.
+    RefusedError where the page is being replaced."""
     by_id = {view.frame.id: view for view in views}
     inner = [(label, by_id[node["frameId"]]) for label, node in nodes.items() if "frameId" in node]
-    boxes = {label: tuple(nodes[label]["union_bound"]) for label, _ in inner}
+    boxes: dict[int, Box] = {label: tuple(nodes[label]["union_bound"]) for label, _ in inner}
     are_shown = await _are_shown(page, by_id, [(view, center(boxes[label])) for label, view in inner])
-    covered = [(label, view) for (label, view), is_shown in zip(inner, are_shown, strict=True) if not is_shown]
-    tries = [(label, view, cell) for label, view in covered for cell in _cells(boxes[label])]
-    are_shown = await _are_shown(page, by_id, [(view, center(cell)) for _, view, cell in tries])
-    tries = [one for one, is_shown in zip(tries, are_shown, strict=True) if is_shown]
-    free: dict[int, Box | None] = {label: None for label, _ in covered}
-    for label, _, cell in await _that_reach(page, nodes, tries):
-        free[label] = free[label] or cell
+    are_hit = await asyncio.gather(*(_are_hit(page, view, nodes[label], [boxes[label]]) for label, view in inner))
+    free: dict[int, Box | None] = {}
+    for (label, view), is_shown, (is_hit,) in zip(inner, are_shown, are_hit, strict=True):
+        if not (is_shown and is_hit):
+            cells = _cells(boxes[label])
+            are_free = await _are_shown(page, by_id, [(view, center(cell)) for cell in cells])
+            cells = [cell for cell, is_free in zip(cells, are_free, strict=True) if is_free]
+            hit = zip(cells, await _are_hit(page, view, nodes[label], cells), strict=True)
+            free[label] = next((cell for cell, is_hit in hit if is_hit), None)
     return free
 
 
-async def _that_reach(
-    page: Page, nodes: Mapping[int, dict[str, Any]], tries: Sequence[tuple[int, FrameView, Box]]
-) -> list[tuple[int, FrameView, Box]]:
-    """The cells of marks in which these are hit in their own frames, and all others."""
-    asked: dict[str, list[tuple[int, list[float]]]] = {}
-    for index, (label, view, cell) in enumerate(tries):
-        if "mark" in nodes[label]:
-            x, y = (view.projection.inverse() or Projection()).point(*center(cell))
-            asked.setdefault(view.frame.id, []).append((index, [nodes[label]["mark"], x / view.zoom, y / view.zoom]))
-    missed = set()
-    views = {view.frame.id: view for _, view, _ in tries}
-    for frame_id, entries in asked.items():
-        with contextlib.suppress(RefusedError):  # the frame went away
-            reached = await page.run(_REACHES, [entry for _, entry in entries], frame=views[frame_id].frame)
-            missed |= {index for (index, _), does in zip(entries, reached, strict=True) if not does}
-    return [one for index, one in enumerate(tries) if index not in missed]
+async def _are_hit(page: Page, view: FrameView, node: dict[str, Any], boxes: Sequence[Box]) -> list[bool]:
+    """Whether a control is hit in the middle of each box, in its own frame; not asked where that is plain."""
+    if view.is_upright or not ("mark" in node or node["role"]["value"] in CONTROLS):
+        return [True] * len(boxes)
+    back = view.projection.inverse() or Projection()
+    points = [[value / view.zoom for value in back.point(*center(box))] for box in boxes]
+    with contextlib.suppress(RefusedError):  # it went away
+        return list(await page.run_on(node, _REACHES, points))
+    return [False] * len(boxes)
 
 
 def _cells(box: Box) -> list[Box]:

@@ -75,6 +75,12 @@ class FrameView:
         return cls(Frame(frame_id, "", session_id), 0, Projection(), window, window)
 
     @property
+    def is_upright(self) -> bool:
+        """Whether it is neither turned nor cut off."""
+        skew = max(abs(self.projection.matrix[place]) for place in (1, 3, 6, 7))
+        return skew < 1e-9 and self.region is None
+
+    @property
     def region(self) -> dict[str, float] | None:
         """The edges of what the areas around its `<iframe>` show of it, in its CSS pixels; None where that is all."""
         back = self.projection.inverse()

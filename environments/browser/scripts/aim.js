@@ -23,7 +23,9 @@ async function (visible, block, rests, name) {
   const isArea = host.tagName === "AREA";
   const image = isArea ? elcano.pictureOf(host) : null;
   const labels = [...(host.labels ?? [])];
-  const label = elcano.closest(host, (node) => node.tagName === "LABEL");
+  // A label is for the whole of a list, never for one of its options.
+  const isPartOf = (list) => list !== null && list !== host && elcano.holds(list, host);
+  const label = elcano.closest(host, (node) => node.tagName === "LABEL" && !isPartOf(node.control));
   const control = elcano.controlOf(host);
   const style = getComputedStyle(host);
 
@@ -188,6 +190,7 @@ async function (visible, block, rests, name) {
     slider: slider !== null && slider.tagName !== "INPUT" && slider.hasAttribute("aria-valuenow"),
     pressed: elcano.pressed !== undefined && (elcano.pressed === host || (control !== null && elcano.controlOf(elcano.pressed) === control)),
     into_frame: points.length > 0 && isFrame(elcano.topmost(points[0].x, points[0].y)),
+    takes_none: field === null && under === null && elcano.takesNone(label?.control ?? control),
     link: elcano.closest(host, (node) => node.matches("a[href], area[href]"))?.href ?? "",
   };
 }

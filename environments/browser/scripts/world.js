@@ -13,7 +13,7 @@
 
   elcano.reveal = (element) => {
     for (let root = element.getRootNode(); root instanceof ShadowRoot; root = root.host.getRootNode())
-      if (root.mode === "closed" && !elcano.isPart(root)) elcano.closed.set(root.host, root);
+      if (!elcano.isPart(root) && root.mode === "closed") elcano.closed.set(root.host, root); // to read it of a part ends Chromium
   };
 
   // The inner parts of a textbox, and of what hides them, stand for the whole.
@@ -92,6 +92,16 @@
   elcano.isDisabled = (element) => {
     const used = element.closest("a[href], button, input, select, textarea, option, label");
     return (used?.tagName === "LABEL" ? used.control : used)?.matches(":disabled") ?? false;
+  };
+
+  // What takes no text, and brings none: it sends, chooses or leads away. Other buttons may open a textbox.
+  const sends = "button[type=submit], button[type=reset], input:is([type=submit], [type=reset], [type=image])";
+  const chooses = "input:is([type=checkbox], [type=radio]), option, summary, a[href], area[href]";
+  const choosing = "checkbox radio switch option tab menuitem menuitemcheckbox menuitemradio link treeitem".split(" ");
+  elcano.takesNone = (control) => {
+    if (!control || control.isContentEditable || control.hasAttribute("aria-haspopup") || control.hasAttribute("aria-controls")) return false;
+    const isSubmit = control.tagName === "BUTTON" && control.type === "submit" && control.form !== null;
+    return isSubmit || control.matches(`${sends}, ${chooses}`) || choosing.includes(control.getAttribute("role"));
   };
 
   // A press on what takes no text may bring a textbox, or give the focus to the one beside it.
