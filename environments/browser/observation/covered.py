@@ -13,6 +13,7 @@ from environments.browser.observation.tree import CONTROLS
 from environments.browser.page.page import Page
 
 CELLS = 5  # of a box along each side, that are tried where its middle is covered
+_AROUND = (0, 0), (-1, -1), (1, -1), (-1, 1), (1, 1)  # pixels, by one of which Chromium may round
 _SHOWS_FRAMES = """(points) =>
   points.map(([x, y]) => ["IFRAME", "FRAME", "OBJECT", "EMBED"].includes(elcano.topmost(x, y)?.tagName))"""
 _REACHES = """function (points) {
@@ -50,9 +51,11 @@ async def _are_hit(page: Page, view: FrameView, node: dict[str, Any], boxes: Seq
     if view.is_upright or not ("mark" in node or node["role"]["value"] in CONTROLS):
         return [True] * len(boxes)
     back = view.projection.inverse() or Projection()
-    points = [[value / view.zoom for value in back.point(*center(box))] for box in boxes]
+    middles = [center(box) for box in boxes]
+    points = [back.point(x + right, y + down) for x, y in middles for right, down in _AROUND]
     with contextlib.suppress(RefusedError):  # it went away
-        return list(await page.run_on(node, _REACHES, points))
+        hits = await page.run_on(node, _REACHES, [[x / view.zoom, y / view.zoom] for x, y in points])
+        return [all(hits[first : first + len(_AROUND)]) for first in range(0, len(hits), len(_AROUND))]
     return [False] * len(boxes)
 
 

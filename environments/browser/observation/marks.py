@@ -104,7 +104,7 @@ def _move(box: Sequence[float], view: FrameView) -> list[float] | None:
     left, top, right, bottom = (value * view.zoom for value in box)
     own = left, top, right - left, bottom - top
     left, top, width, height = view.pressable(own)
-    if view.owner and min(width, height, view.thickness(own)) < MIN_SIDE:
+    if view.owner and view.thickness(own) < MIN_SIDE:
         return None
     return [left, top, left + width, top + height] if width and height else None
 
