@@ -86,7 +86,7 @@ class FrameView:
         back = self.projection.inverse()
         if self.let_through is None or back is None or _holds(self.let_through, self.shown):
             return None
-        left, top, width, height = overlap(back.box(overlap(self.shown, self.let_through)), self.inside)
+        left, top, width, height = overlap(bounds(back.corners(overlap(self.shown, self.let_through))), self.inside)
         edges = {"left": left, "top": top, "right": left + width, "bottom": top + height}
         return {name: value / self.zoom for name, value in edges.items()}
 
@@ -136,7 +136,7 @@ async def find_views(page: Page) -> list[FrameView]:
         (owner, quad, let_through), survey = answer
         # They are told in the CSS pixels of the document around.
         quad, let_through = ([value * parent.zoom for value in values] for values in (quad, let_through))
-        area = parent.projection.box(let_through)
+        area = bounds(parent.projection.corners(let_through))
         area = overlap(area, parent.let_through) if parent.let_through else area
         view = _view(frame, owner, quad, survey, survey.ratio / found.ratio, _root(views, parent), parent)
         if view is not None:
