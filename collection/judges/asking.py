@@ -66,7 +66,8 @@ def ask_verdict(
             if meaning is not None:
                 return JudgeReply(REPLY_SEPARATOR.join(texts), meaning, request["messages"][0]["content"], len(texts))
     demanded = " or ".join(repr(form.line.format(word)) for word in form.choices)
-    said = f"{endpoint.url}: no verdict in {len(texts)} replies; the last one does not end as demanded ({demanded}): "
+    said = f"{endpoint.url}: no verdict in {len(texts)} replies; the last one does not end as demanded ({demanded}), "
+    said += "or leaves doubt before that: "
     raise UnclearReplyError(said + repr(in_short(texts[-1])), REPLY_SEPARATOR.join(texts))
 
 

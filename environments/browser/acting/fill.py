@@ -16,6 +16,7 @@ from environments.browser.page.page import Page
 from environments.browser.page.settle import settle
 from environments.browser.scripts import script
 
+_CALLED = {"range": "slider", "color": "color field"}
 FOCUS_QUIET_S = 0.15  # from the mouse to the keys
 MAX_READ = 500  # characters of what the page makes of a text, or says of it
 ENTER_QUIET_S = 0.6  # before ENTER a person looks at what the text brought: suggestions come after a pause of their own
@@ -107,7 +108,9 @@ async def write(page: Page, node: Params, field: Focus, text: str, replaces: boo
     if blocked is not None:
         said.append(f"Typing stopped: {blocked} took the focus.")
     if read and (called or read["reads"] != " ".join(text.split())):
-        said.append(f'The {called or "textbox"} reads "{cut_middle(read["reads"], MAX_READ)}" now.')
+        said.append(
+            f'The {called or _CALLED.get(field.type, "textbox")} reads "{cut_middle(read["reads"], MAX_READ)}" now.'
+        )
     if read and read["problem"]:
         said.append(f'The browser says of it: "{cut_middle(read["problem"], MAX_READ)}".')
     return " ".join(said)
