@@ -41,6 +41,8 @@ PAGES = {
         <label>Agree <input type=checkbox onclick="document.title += 2"></label>
         <form onsubmit="return false"><button onclick="document.title += 3">Send</button></form>
         <button onclick="document.title += 4">Book</button>""",
+    "/form": """<title>form</title><form onsubmit="document.title += 1; setTimeout(() => this.reset());
+        return false"><input required aria-label=Name><button>Send</button></form>""",
     "/files": """<title>files</title><input type=file accept=".png, application/pdf" aria-label=One>
         <input type=file multiple aria-label=Many>""",
 }  # fmt: skip
@@ -108,6 +110,14 @@ def test_what_takes_no_text_is_not_pressed_for_it(browser: OneBrowser, url: str)
     *refused, book, title = told(browser, f"{url}/takes-none", *steps)
     assert all(said.endswith("takes none. Nothing was done.") for said in refused)
     assert book.endswith("takes none. It was pressed.") and title == "t4"  # it might have brought a textbox
+
+
+def test_a_form_that_the_browser_does_not_send(browser: OneBrowser, url: str) -> None:
+    """One that is sent and then cleared was sent."""
+    steps = click("button 'Send'"), write("'Name'", "x"), write("'Name'", "y"), click("button 'Send'")
+    unsent, *_, title = told(browser, f"{url}/form", *steps)
+    assert unsent == 'The form was not sent. The browser says of <input> "Name": Please fill out this field.'
+    assert title == "form11"
 
 
 def test_a_link_among_disabled_fields(browser: OneBrowser, url: str) -> None:

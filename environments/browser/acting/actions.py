@@ -88,6 +88,11 @@ def _still_loading(page: Page) -> str:
     return "The page is still loading." if page.activity.loading else ""
 
 
+_PROBLEM = (
+    "function () { return elcano.problemOf(elcano.controlOf(this instanceof Element ? this : this.parentElement)); }"
+)
+
+
 @functools.singledispatch
 async def _carry_out(action: Action, page: Page, scene: Scene) -> str:
     """A note or ""; ActionError when it cannot be done."""
@@ -109,7 +114,16 @@ async def _(action: Click, page: Page, scene: Scene) -> str:
     if aimed.tag == "option" and aimed.multiple:
         return await choose_another(page, node, aimed)
     note = await press(page, node, aimed)
-    return " ".join(filter(None, [note, where_it_leads(aimed.link)]))
+    unsent = await _unsent(page, node) if aimed.problem else ""
+    return " ".join(filter(None, [note, unsent, where_it_leads(aimed.link)]))
+
+
+async def _unsent(page: Page, node: AXNode) -> str:
+    """A note on a form that the browser did not send, which shows why on no page, or ""."""
+    with contextlib.suppress(RefusedError):  # it was sent, to another document
+        problem = await page.run_on(node, _PROBLEM)
+        return f"The form was not sent. The browser says of {problem}" if problem else ""
+    return ""
 
 
 @_carry_out.register

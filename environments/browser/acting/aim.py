@@ -34,6 +34,7 @@ class Aim:
     Args:
         pressed: whether the last press was on it.
         into_frame: whether a frame lies at the point.
+        problem: what keeps the browser from sending the form that it sends, or "".
         takes_none: whether it neither takes text nor may bring a textbox.
         link: where the link leads that it is or lies in.
         changed: what it reads, where that does not seem to be the name it was observed with.
@@ -48,6 +49,7 @@ class Aim:
     slider: bool
     pressed: bool
     into_frame: bool
+    problem: str
     takes_none: bool
     link: str
     changed: str | None
