@@ -56,6 +56,8 @@ PAGES = {
         style="position:absolute; left:0; top:60px; width:900px">Delete all</button><script>let n = 0;
         setInterval(() => { row5.style.top = (n++ % 2) * 52 + 8 + 'px'; all.style.top = (n % 2) * 52 + 8 + 'px' }, 3)
         </script>""",
+    "/no-events-over": """<div style="position:relative"><input id=all aria-label=All style="width:200px; height:80px">
+        <button id=row5 style="pointer-events:none; position:absolute; left:20px; top:20px">Row 5</button></div>""",
     "/no-events": """<div id=all onclick="1" style="height:200px"><button id=row5 style="pointer-events:none">Row 5
         </button></div>""",
     "/nested": """<a id=row5 href="#open" style="height:100px; width:300px; text-align:center">Row 5
@@ -146,6 +148,7 @@ def test_what_is_under_another_stays_untouched(browser: OneBrowser, url: str) ->
     reasons = {
         "/cut": "can be brought into view",
         "/no-events": "takes no clicks",
+        "/no-events-over": "takes no clicks",
         "/over-ground": "takes no clicks",
         "/above-closed": 'covers the element: <button> "Delete all"',
     }
@@ -244,7 +247,9 @@ def test_text_follows_where_the_page_leads(browser: OneBrowser, url: str) -> Non
     assert "input brought" in told(tree) and "the textbox it stands for" in notes
 
 
-@pytest.mark.parametrize(("path", "pressed"), [("/again", "Pear"), ("/again?hover", "Pear"), ("/again?late", "")])
+@pytest.mark.parametrize(
+    ("path", "pressed"), [("/again", "Pear"), ("/again?hover", "Pear"), ("/again?redrawn", "Pear"), ("/again?late", "")]
+)
 def test_one_of_several_alike_is_known_by_what_stands_beside_it(
     browser: OneBrowser, url: str, path: str, pressed: str
 ) -> None:
@@ -256,6 +261,23 @@ def test_one_of_several_alike_is_known_by_what_stands_beside_it(
     with pytest.raises(ActionError) as error:
         do(browser, url + path, pear)
     assert 'reads "Apple in stock" by now' in error.value.reason
+
+
+def test_what_is_drawn_anew_is_known_by_what_stood_beside_it(browser: OneBrowser, url: str) -> None:
+    """And not by what its row read when it went away: its list had used it for something else."""
+
+    async def run() -> str:
+        async with browser.page(f"{url}/again") as page:
+            await observe(page, "released")
+            return await page.run("""() => {
+                const [list, second] = [document.querySelector("ul"), document.querySelectorAll("button")[1]];
+                for (const one of document.querySelectorAll("button")) one.id = "";
+                const before = list.innerHTML;
+                second.parentNode.querySelector("b").textContent = "Apple";
+                list.innerHTML = before;
+                return elcano.findAgain(second).parentNode.textContent; }""")
+
+    assert browser.wait(run()) == "Pear in stock Add"
 
 
 @pytest.mark.parametrize(("path", "name"), [("/again?early", "button 'Add'"), ("/counts", "button 'Order 7004'")])

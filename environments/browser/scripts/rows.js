@@ -61,15 +61,28 @@
   elcano.rowOf = (control) => records.get(control)?.own.join(" ") ?? "";
 
   const withoutDigits = (text) => text.replace(/\d+/g, "0");
-  // What stands beside it now, where what told it from others does not; a clock may have gone on. Null if all is as it was.
+  // Whether what told a control from others stands beside it; a clock may have gone on.
+  const isBeside = (own, now) => {
+    const lost = own.filter((text) => !now.includes(text));
+    const goesOn = (text) => now.some((other) => withoutDigits(other) === withoutDigits(text));
+    return lost.length === 0 || (lost.length < own.length && lost.every(goesOn));
+  };
+  // What stands beside it now, where what told it from others does not. Null if all is as it was.
   elcano.otherRow = (control) => {
     const record = records.get(control);
     if (!record || record.own.length === 0) return null;
     const now = textsBeside(control, countIn(record.group.filter((one) => one.isConnected)));
-    const lost = record.own.filter((text) => !now.includes(text));
-    const goesOn = (text) => now.some((other) => withoutDigits(other) === withoutDigits(text));
-    if (lost.length === 0 || (lost.length < record.own.length && lost.every(goesOn))) return null;
-    return now.join(" ");
+    return isBeside(record.own, now) ? null : now.join(" ");
+  };
+  // Whether an element stands beside what told one that is gone from others; it is known by that from now on.
+  elcano.standsLike = (gone, found) => {
+    const [was, control] = [gone, found].map((one) => elcano.controlOf(one) ?? one);
+    const { own = [] } = records.get(was) ?? {};
+    if (own.length === 0) return true;
+    const group = [...document.getElementsByTagName(control.tagName)].filter((one) => label(one) === label(control));
+    if (!isBeside(own, textsBeside(control, countIn(group)))) return false;
+    records.set(control, { group, own });
+    return true;
   };
   return 0;
 }

@@ -52,7 +52,7 @@
     }
   };
   look(document);
-  elcano.noteRows(controls);
+  if (region === null) elcano.noteRows(controls); // what is cut off has a number, too
   elcano.region = null;
   return [elements, longest, data, innerWidth, innerHeight, devicePixelRatio, location.href, standIns];
 }

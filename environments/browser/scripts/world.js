@@ -64,13 +64,14 @@
   elcano.findAgain = (gone) => {
     if (told(gone).every((text) => String(text).trim() === "")) return null;
     let found = [...document.getElementsByTagName(gone.tagName)].filter((node) => looks(node) === looks(gone));
+    if (found.length > 1 && found.length < 200) found = found.filter((one) => elcano.standsLike(gone, one));
     let around = found.map((node) => node.parentElement);
     for (let was = gone.parentElement; found.length > 1 && was !== null; was = was.parentElement) {
       const isSame = around.map((node) => node !== null && looks(node) === looks(was));
       found = found.filter((_, index) => isSame[index]);
       around = around.filter((_, index) => isSame[index]).map((node) => node.parentElement);
     }
-    return found.length === 1 ? found[0] : null;
+    return found.length === 1 && elcano.standsLike(gone, found[0]) ? found[0] : null;
   };
 
   elcano.isAgain = (gone, found) => {
@@ -115,7 +116,8 @@
   };
   // The textbox under a text that lets the mouse through, as what stands in an empty one does.
   elcano.fieldUnder = (host) => {
-    if (getComputedStyle(host).pointerEvents !== "none") return null;
+    const control = elcano.controlOf(host);
+    if (getComputedStyle(host).pointerEvents !== "none" || (control && fieldsIn(control).length === 0)) return null;
     const around = elcano.closest(host, (node) => node.querySelector(fields) !== null);
     const [field, ...more] = around ? fieldsIn(around) : [];
     if (!field || more.length > 0 || elcano.wayInto(field) === null) return null;
