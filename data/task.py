@@ -155,9 +155,8 @@ def _with_our_names(fields: Mapping[str, Any]) -> dict[str, Any]:
         theirs = next((name for name in others if is_fit(named.get(name))), None)
         if ours not in named and theirs is not None:
             named[ours] = named.pop(theirs)
-    number = named.get("id")
-    if type(number) is int or (type(number) is float and number.is_integer()):  # a table with gaps writes 3 as 3.0
-        named["id"] = str(int(number))
+    if type(named.get("id")) is int:
+        named["id"] = str(named["id"])
     if isinstance(named.get("web"), str) and _HOST.fullmatch(named["web"].strip()):
         named["web"] = f"https://{named['web'].strip()}"
     return named
