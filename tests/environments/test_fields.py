@@ -86,7 +86,7 @@ def test_what_stands_for_a_textbox(browser: OneBrowser, url: str) -> None:
     steps = write("combobox 'City'", "R"), write("Write a reply", "S"), write("'Below'", "T")
     *done, below, title = told(browser, f"{url}/around", *steps)
     assert all("the textbox it stands for" in said for said in done)
-    assert below.endswith("it does not take the focus. Nothing was typed. It was pressed.")
+    assert below.endswith("it does not take the focus. Nothing was typed. The element was pressed.")
     assert title.startswith("tRS") and "T" not in title
 
 
@@ -109,7 +109,7 @@ def test_what_takes_no_text_is_not_pressed_for_it(browser: OneBrowser, url: str)
     steps = [write(name, "two") for name in ("link 'Terms'", "checkbox", "button 'Send'", "button 'Book'")]
     *refused, book, title = told(browser, f"{url}/takes-none", *steps)
     assert all(said.endswith("takes none. Nothing was done.") for said in refused)
-    assert book.endswith("takes none. It was pressed.") and title == "t4"  # it might have brought a textbox
+    assert book.endswith("takes none. The element was pressed.") and title == "t4"  # it might have brought a textbox
 
 
 def test_a_form_that_the_browser_does_not_send(browser: OneBrowser, url: str) -> None:

@@ -88,11 +88,6 @@ def _still_loading(page: Page) -> str:
     return "The page is still loading." if page.activity.loading else ""
 
 
-_PROBLEM = (
-    "function () { return elcano.problemOf(elcano.controlOf(this instanceof Element ? this : this.parentElement)); }"
-)
-
-
 @functools.singledispatch
 async def _carry_out(action: Action, page: Page, scene: Scene) -> str:
     """A note or ""; ActionError when it cannot be done."""
@@ -114,16 +109,7 @@ async def _(action: Click, page: Page, scene: Scene) -> str:
     if aimed.tag == "option" and aimed.multiple:
         return await choose_another(page, node, aimed)
     note = await press(page, node, aimed)
-    unsent = await _unsent(page, node) if aimed.problem else ""
-    return " ".join(filter(None, [note, unsent, where_it_leads(aimed.link)]))
-
-
-async def _unsent(page: Page, node: AXNode) -> str:
-    """A note on a form that the browser did not send, which shows why on no page, or ""."""
-    with contextlib.suppress(RefusedError):  # it was sent, to another document
-        problem = await page.run_on(node, _PROBLEM)
-        return f"The form was not sent. The browser says of {problem}" if problem else ""
-    return ""
+    return " ".join(filter(None, [note, where_it_leads(aimed.link)]))
 
 
 @_carry_out.register
@@ -143,11 +129,11 @@ async def _(action: Type, page: Page, scene: Scene) -> str:
 
 
 async def _type(page: Page, node: AXNode, aimed: Aim, text: str) -> str:
-    await reach(page, node, aimed, text)
+    was_pressed = await reach(page, node, aimed, text)
     try:
         field = await focus(page, node)
     except ActionError as error:  # what was pressed may have done something
-        raise failure(f"{error.reason} It was pressed.") from None
+        raise failure(f"{error.reason}{' The element was pressed.' * was_pressed}") from None
     notes = [await write(page, node, field, text), await enter(page, node)]
     if field.is_other and aimed.tag not in ("input", "textarea"):
         notes.append(f"The element you typed into is a <{aimed.tag}>; the text went to the textbox it stands for.")

@@ -34,7 +34,6 @@ class Aim:
     Args:
         pressed: whether the last press was on it.
         into_frame: whether a frame lies at the point.
-        problem: what keeps the browser from sending the form that it sends, or "".
         takes_none: whether it neither takes text nor may bring a textbox.
         link: where the link leads that it is or lies in.
         changed: what it reads, where that does not seem to be the name it was observed with.
@@ -49,7 +48,6 @@ class Aim:
     slider: bool
     pressed: bool
     into_frame: bool
-    problem: str
     takes_none: bool
     link: str
     changed: str | None
@@ -139,7 +137,7 @@ async def press(page: Page, node: Params, aimed: Aim, button: str = "left", coun
         await pointer.click(page, aimed.at, button, count, modifiers)
         came = await disarm(page, frame)
         if (blocked := came["blocked"]) is None:
-            return strayed(came)
+            return told(came)
         if turn < TRIES - 1:
             try:
                 aimed = await aim(page, node, rests=True)
@@ -151,11 +149,14 @@ async def press(page: Page, node: Params, aimed: Aim, button: str = "left", coun
     raise failure(f"The element moved away: {blocked} lies there now; nothing was done.")
 
 
-def strayed(came: dict[str, Any]) -> str:
-    """A note on a page that moved things while they were pressed, or ""."""
-    return (
-        f"While it was pressed, {came['strayed']} came to lie there; that was not clicked." if came["strayed"] else ""
-    )
+def told(came: dict[str, Any]) -> str:
+    """A note on what the page moved while it was pressed, and on a form that the browser did not send, or ""."""
+    said = []
+    if came["strayed"]:
+        said.append(f"While it was pressed, {came['strayed']} came to lie there; that was not clicked.")
+    if came["refused"]:
+        said.append(f"The form was not sent. The browser says of {came['refused']}")
+    return " ".join(said)
 
 
 async def drag(page: Page, start: tuple[Params, Aim], end: tuple[Params, Aim]) -> str:
@@ -181,7 +182,7 @@ async def drag(page: Page, start: tuple[Params, Aim], end: tuple[Params, Aim]) -
     came = await disarm(page)
     if came["blocked"] is not None:
         raise failure(f"The element moved away: {came['blocked']} lies there now; nothing was done.")
-    return strayed(came)
+    return told(came)
 
 
 async def guard_others(page: Page, frame: Frame, kind: str) -> None:
@@ -197,8 +198,9 @@ async def release_others(page: Page, frame: Frame) -> None:
 
 
 async def disarm(page: Page, frame: Frame | None = None) -> dict[str, Any]:
-    """What came of the press or the keys: whether they `reached` what was chosen, and what was `blocked` or came there
-    later (`strayed`), or None. Other frames than this one are asked only if nothing came in it.
+    """What came of the press or the keys: whether they `reached` what was chosen; what was `blocked`, what came there
+    later (`strayed`), and for which field the browser `refused` to send a form, or None. Other frames than this one
+    are asked only if nothing came in it.
     """
     first = [page.frames.get(frame.id) or page.frames.main] if frame else []
     taken = [outcome for one in first if (outcome := await quietly(page, one, _TAKE))]
@@ -209,7 +211,7 @@ async def disarm(page: Page, frame: Frame | None = None) -> dict[str, Any]:
         page.later(release_others(page, first[0]))
     came = {
         kind: next((outcome[kind] for outcome in taken if outcome[kind] is not None), None)
-        for kind in ("blocked", "strayed")
+        for kind in ("blocked", "strayed", "refused")
     }
     return {"reached": any(outcome["reached"] for outcome in taken), **came}
 

@@ -11,7 +11,7 @@ from typing import Any
 from data.action import ActionError
 from data.point_action import ClickAt, DragAt, GoTo, HoverAt, PointAction, Press, ScrollAt, Write
 from data.screen import Point
-from environments.browser.acting.aim import disarm, failure, guard_others, strayed
+from environments.browser.acting.aim import disarm, failure, guard_others, told
 from environments.browser.acting.effects import where_it_leads
 from environments.browser.acting.fill import FOCUS_QUIET_S, enter, focus, write
 from environments.browser.acting.keyboard import chord
@@ -72,7 +72,7 @@ async def _press(page: Page, node: Params, action: ClickAt) -> str:
     came = await disarm(page, frame)
     if came["blocked"] is not None:
         raise failure(f"What lay at this point changed: {came['blocked']} lies there now; nothing was done.")
-    return strayed(came)
+    return told(came)
 
 
 def _outside(found: Params, upload_dir: Path | None) -> str:

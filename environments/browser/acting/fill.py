@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from common.cut_text import cut_middle
 from data.action import ActionError
-from environments.browser.acting.aim import Aim, disarm, failure, guard_others, quietly
+from environments.browser.acting.aim import Aim, disarm, failure, guard_others, quietly, told
 from environments.browser.acting.aim import press as press_mouse
 from environments.browser.acting.keyboard import ENTER, keystrokes, press
 from environments.browser.acting.values import convert, format_of
@@ -34,8 +34,9 @@ class Focus:
     name: str
 
 
-async def reach(page: Page, node: Params, aimed: Aim, text: str) -> None:
-    """Press the node that text is meant for, unless it cannot take the text, which is told before anything is done."""
+async def reach(page: Page, node: Params, aimed: Aim, text: str) -> bool:
+    """Press the node that text is meant for, unless it cannot take the text, which is told before anything is done;
+    whether it was pressed, as what a press would set only gets the focus."""
     if format_of(aimed.type) and convert(aimed.type, text) is None:
         await disarm(page)
         raise _unfit(aimed.type)
@@ -47,9 +48,10 @@ async def reach(page: Page, node: Params, aimed: Aim, text: str) -> None:
     if aimed.type in ("color", "range"):  # a press sets it, or opens a dialog of the browser
         await disarm(page)
         await page.run_on(node, "function () { this.focus(); }")
-        return
+        return False
     await press_mouse(page, node, aimed)
     await settle(page, FOCUS_QUIET_S)
+    return True
 
 
 def _unfit(kind: str) -> ActionError:
@@ -133,8 +135,8 @@ async def enter(page: Page, node: Params) -> str:
         return f"ENTER was not pressed: {lost}."
     await guard_others(page, frame, "keys")
     await page.send_all(press(ENTER))
-    await disarm(page, frame)
+    refused = told(await disarm(page, frame))
     after = None if page.activity.navigating else await quietly(page, frame, script("typed.js"))
     if before is None or after is None or after["reads"] == before["reads"]:
-        return ""
-    return f'After ENTER it reads "{cut_middle(after["reads"], MAX_READ)}".'
+        return refused
+    return f'{refused} After ENTER it reads "{cut_middle(after["reads"], MAX_READ)}".'.lstrip()

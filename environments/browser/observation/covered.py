@@ -3,6 +3,7 @@ is turned and cut off a box says little."""
 
 import asyncio
 import contextlib
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,27 +29,44 @@ _REACHES = """function (points) {
 async def find_covered(
     page: Page, views: Sequence[FrameView], nodes: Mapping[int, dict[str, Any]]
 ) -> dict[int, Box | None]:
-    """Of each node in a frame that is not hit in its middle a part that is; None where none was found. By its number.
-    RefusedError where the page is being replaced."""
+    """Of each control in a frame that is not hit in its middle a part that is, by its number; None where none was
+    found. RefusedError where the page is being replaced."""
     by_id = {view.frame.id: view for view in views}
-    inner = [(label, by_id[node["frameId"]]) for label, node in nodes.items() if "frameId" in node]
-    boxes: dict[int, Box] = {label: tuple(nodes[label]["union_bound"]) for label, _ in inner}
-    are_shown = await _are_shown(page, by_id, [(view, center(boxes[label])) for label, view in inner])
-    are_hit = await asyncio.gather(*(_are_hit(page, view, nodes[label], [boxes[label]]) for label, view in inner))
-    free: dict[int, Box | None] = {}
-    for (label, view), is_shown, (is_hit,) in zip(inner, are_shown, are_hit, strict=True):
-        if not (is_shown and is_hit):
-            cells = _cells(boxes[label])
-            are_free = await _are_shown(page, by_id, [(view, center(cell)) for cell in cells])
-            cells = [cell for cell, is_free in zip(cells, are_free, strict=True) if is_free]
-            hit = zip(cells, await _are_hit(page, view, nodes[label], cells), strict=True)
-            free[label] = next((cell for cell, is_hit in hit if is_hit), None)
+    inner = {label: by_id[node["frameId"]] for label, node in nodes.items() if "frameId" in node and _is_control(node)}
+    tries = [(label, tuple(nodes[label]["union_bound"])) for label in inner]
+    hit = {label for label, _ in await _seen(page, inner, nodes, tries)}
+    free: dict[int, Box | None] = dict.fromkeys(inner.keys() - hit)
+    tries = [(label, cell) for label, box in tries if label in free for cell in _cells(box)]
+    for label, cell in await _seen(page, inner, nodes, tries):
+        free[label] = free[label] or cell
     return free
+
+
+def _is_control(node: dict[str, Any]) -> bool:
+    return "mark" in node or node["role"]["value"] in CONTROLS
+
+
+async def _seen(
+    page: Page,
+    inner: Mapping[int, FrameView],
+    nodes: Mapping[int, dict[str, Any]],
+    tries: Sequence[tuple[int, Box]],
+) -> list[tuple[int, Box]]:
+    """Those boxes, by the number of what they are tried for, in whose middle the frames around show a frame, and this
+    shows the control."""
+    are_shown = await _are_shown(page, [(inner[label], center(box)) for label, box in tries])
+    boxes: dict[int, list[Box]] = {}
+    for (label, box), is_shown in zip(tries, are_shown, strict=True):
+        if is_shown:
+            boxes.setdefault(label, []).append(box)
+    hits = await asyncio.gather(*(_are_hit(page, inner[label], nodes[label], own) for label, own in boxes.items()))
+    pairs = [(label, box) for label, own in boxes.items() for box in own]
+    return [pair for pair, is_hit in zip(pairs, itertools.chain.from_iterable(hits), strict=True) if is_hit]
 
 
 async def _are_hit(page: Page, view: FrameView, node: dict[str, Any], boxes: Sequence[Box]) -> list[bool]:
     """Whether a control is hit in the middle of each box, in its own frame; not asked where that is plain."""
-    if view.is_upright or not ("mark" in node or node["role"]["value"] in CONTROLS):
+    if view.is_upright:
         return [True] * len(boxes)
     back = view.projection.inverse() or Projection()
     middles = [center(box) for box in boxes]
@@ -66,22 +84,19 @@ def _cells(box: Box) -> list[Box]:
     return [(x + column * across, y + row * down, across, down) for column, row in places]
 
 
-async def _are_shown(
-    page: Page, by_id: Mapping[str, FrameView], points: Sequence[tuple[FrameView, Point]]
-) -> list[bool]:
+async def _are_shown(page: Page, points: Sequence[tuple[FrameView, Point]]) -> list[bool]:
     """Whether each of the frames around shows a frame at a point of the window."""
-    asked: dict[str, list[tuple[int, list[float]]]] = {}
+    asked: dict[str, tuple[FrameView, list[tuple[int, list[float]]]]] = {}
     for index, (inner, point) in enumerate(points):
-        view = inner
-        while view.owner:
-            view = by_id[view.frame.parent_id]
-            back = view.projection.inverse() or Projection()
-            x, y = back.point(*point)
-            asked.setdefault(view.frame.id, []).append((index, [x / view.zoom, y / view.zoom]))
+        view = inner.around
+        while view is not None:
+            x, y = (view.projection.inverse() or Projection()).point(*point)
+            asked.setdefault(view.frame.id, (view, []))[1].append((index, [x / view.zoom, y / view.zoom]))
+            view = view.around
     are_shown = [True] * len(points)
-    for frame_id, entries in asked.items():
+    for view, entries in asked.values():
         with contextlib.suppress(RefusedError):  # the frame went away
-            shows = await page.run(_SHOWS_FRAMES, [point for _, point in entries], frame=by_id[frame_id].frame)
+            shows = await page.run(_SHOWS_FRAMES, [point for _, point in entries], frame=view.frame)
             for (index, _), does in zip(entries, shows, strict=True):
                 are_shown[index] &= does
     return are_shown

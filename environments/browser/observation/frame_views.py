@@ -116,7 +116,7 @@ class FrameView:
     def _seen(self, box: Box, area: Box) -> list[Point]:
         """What of a box lies in an area of the window and in the frames around, which may be turned."""
         seen, around = clip(self.projection.corners(overlap(box, self.inside)), area), self.around
-        while seen and around is not None and around.owner:
+        while seen and around is not None:
             into, back = around.projection, around.projection.inverse() or Projection()
             seen = [into.point(*point) for point in clip([back.point(*point) for point in seen], around.inside)]
             around = around.around

@@ -190,7 +190,6 @@ async function (visible, block, rests, name) {
     slider: slider !== null && slider.tagName !== "INPUT" && slider.hasAttribute("aria-valuenow"),
     pressed: elcano.pressed !== undefined && (elcano.pressed === host || (control !== null && elcano.controlOf(elcano.pressed) === control)),
     into_frame: points.length > 0 && isFrame(elcano.topmost(points[0].x, points[0].y)),
-    problem: elcano.problemOf(control),
     takes_none: field === null && under === null && elcano.takesNone(label?.control ?? control),
     link: elcano.closest(host, (node) => node.matches("a[href], area[href]"))?.href ?? "",
   };

@@ -50,8 +50,15 @@
     if (ticket.blocked !== null) swallow(event);
   };
 
+  // What the browser says of a field for which it does not send the form.
+  const onInvalid = (event) => {
+    if (ticket !== null && event.isTrusted && event.target.willValidate)
+      ticket.refused ??= `${elcano.describe(event.target)}: ${elcano.words(event.target.validationMessage, 200)}`;
+  };
+
   for (const type of PRESSES) addEventListener(type, onPress, { capture: true, passive: false });
   for (const type of KEYS) addEventListener(type, onKey, { capture: true, passive: false });
+  addEventListener("invalid", onInvalid, true);
   elcano.guard = {
     // For a press the element it is meant for, for keys the field that has the focus.
     arm: (kind, accepts, host = null, untilMs = Infinity) => {
@@ -62,7 +69,7 @@
       for (let node = host && elcano.around(host); node && !isOthers(node); node = elcano.around(node)) around.add(node);
       ticket = {
         ...{ kind, accepts, around, at: host, drops: null, until: performance.now() + untilMs },
-        ...{ reached: false, blocked: null, strayed: null },
+        ...{ reached: false, blocked: null, strayed: null, refused: null },
       };
     },
     // What is dragged may be dropped there.
@@ -71,9 +78,9 @@
       ticket.reached = true;
     },
     take: () => {
-      const { reached = false, blocked = null, strayed = null } = ticket ?? {};
+      const { reached = false, blocked = null, strayed = null, refused = null } = ticket ?? {};
       ticket = null;
-      return { reached, blocked, strayed };
+      return { reached, blocked, strayed, refused };
     },
   };
   return 0;

@@ -221,7 +221,8 @@
   };
 
   // Of an element that is not hit in the center of its box, and of what the window shows of that, the part that is, with
-  // the center where it is hit; null where none is found, in `budget.left` tries beside the centers of its lines, or the whole box is right.
+  // the center where it is hit; null where none is found, in `budget.left` tries beside the centers of its lines, or the
+  // whole box is right.
   elcano.partOf = (element, budget) => {
     const whole = element.getBoundingClientRect();
     const rects = elcano.rectsOf(element);

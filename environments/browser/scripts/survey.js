@@ -9,7 +9,7 @@
   let longest = 0;
   let data = 0;
   const standIns = [];
-  const budget = { left: 600, cells: 400 }; // tries to find what is partly covered
+  const budget = { left: 600, cells: 1000 }; // tries to find what is partly covered
   const controls = []; // that are in view
   elcano.standIns = [];
   const remember = (element, label, { x, y, width, height }, role, name) => {

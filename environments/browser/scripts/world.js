@@ -149,13 +149,6 @@
     if (element.type !== "password") names.push(isMenu ? "" : (element.innerText ?? element.textContent), element.value);
     return names.find((name) => typeof name === "string" && name.trim()) ?? "";
   };
-  // What the browser says of the first field for which it does not send the form of this button; "" where it would.
-  elcano.problemOf = (control) => {
-    const form = ["submit", "image"].includes(control?.type) ? control.form : null;
-    if (!form || form.noValidate || control.formNoValidate) return "";
-    const field = [...form.elements].find((one) => one.willValidate && !one.validity.valid);
-    return field ? `${elcano.describe(field)}: ${elcano.words(field.validationMessage, 200)}` : "";
-  };
   // For sentences that an agent reads: `<button> "Delete all"`.
   elcano.describe = (element) => {
     if (!(element instanceof Element)) return "the page";
