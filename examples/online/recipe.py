@@ -11,21 +11,31 @@ from common.defaults import EXPLORATION_TASKS
 from elcano.online import OnlineRecipe
 from server.config import ServerConfig
 
+_GROUPS = {"filtered_bc": {"group_size": 6, "groups_per_step": 4}, "grpo": {"group_size": 8, "groups_per_step": 6}}
+_LEARNING = {
+    "filtered_bc": {"lr": 2e-4, "global_batch_size": 8},
+    "grpo": {"lr": 1e-4, "global_batch_size": 16, "algorithm_options": "normalizer=trajectory"},
+}
+
 
 def online() -> OnlineRecipe:
-    """Filtered BC; ALGORITHM=grpo in the environment for GRPO."""
+    """Filtered BC; ALGORITHM=grpo in the environment for GRPO. SEED: of the rollouts and of the trainer."""
+    algorithm, seed = os.environ.get("ALGORITHM") or "filtered_bc", int(os.environ.get("SEED") or 0)
+    groups, learning = _GROUPS.get(algorithm, _GROUPS["grpo"]), _LEARNING.get(algorithm, _LEARNING["grpo"])
     return OnlineRecipe(
         policy=Path(os.environ.get("WARM_START") or "runs/online/warm_start/IL/policy").resolve(),
         convertor="idefics2",
         tasks=EXPLORATION_TASKS,
         serving=ServerConfig(max_new_tokens=128),
         collection={
-            **{"group_size": 6, "groups_per_step": 4, "max_lag": 2, "temperature": 0.8, "top_k": 0, "seed": 0},
+            **groups,
+            **{"max_lag": 2, "temperature": 0.8, "top_k": 0, "seed": seed},
             **{"max_iter": 8, "max_attached_imgs": 1, "num_sessions": 12},
         },
         training={
-            **{"algorithm": os.environ.get("ALGORITHM") or "filtered_bc", "groups_per_step": 4, "max_lag": 2},
-            **{"lr": 2e-4, "global_batch_size": 8, "batch_size": 2, "adam_beta2": 0.95},
+            **{"algorithm": algorithm, "groups_per_step": groups["groups_per_step"], "max_lag": 2, "seed": seed},
+            **learning,
+            **{"batch_size": 2, "adam_beta2": 0.95},
             **{"tp": 1, "dp": 1, "pr": "fp32", "ac": "none", "seq_len": 4096, "image_num": 1, "num_workers": 0},
         },
     )
