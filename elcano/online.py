@@ -103,7 +103,7 @@ class Program:
     name: str
     command: Callable[[], Command]
     health: str = ""
-    _process: subprocess.Popen | None = None
+    _process: subprocess.Popen[bytes] | None = None
     _begun_at: float = 0.0
     _next_at: float = 0.0
     _num_young: int = 0
