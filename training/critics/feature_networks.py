@@ -39,6 +39,9 @@ class Transitions:
 class FeatureCritic(torch.nn.Module):
     """Its parameters, and the mean and scale of the features that it was fitted to."""
 
+    mean: torch.Tensor
+    scale: torch.Tensor
+
     def __init__(self, num_features: int, width: int) -> None:
         super().__init__()
         self.register_buffer("mean", torch.zeros(2, num_features))

@@ -6,9 +6,12 @@ Each session (an agent's episode) keeps its newest entry; under memory pressure 
 import collections
 import dataclasses
 from collections.abc import Iterable
+from typing import TypeVar
 
 import numpy as np
 import torch
+
+One = TypeVar("One")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,6 +73,6 @@ def common_prefix(one: np.ndarray, other: np.ndarray) -> int:
     return int(different.argmax()) if different.any() else length
 
 
-def best(candidates: Iterable[tuple[int, object]]) -> tuple[int, object]:
+def best(candidates: Iterable[tuple[int, One]]) -> tuple[int, One | None]:
     """The pair with the largest number, (0, None) without any."""
     return max(candidates, key=lambda pair: pair[0], default=(0, None))
