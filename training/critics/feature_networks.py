@@ -58,7 +58,7 @@ class FeatureCritic(torch.nn.Module):
             self.scale[number] = features.std(0, correction=0) + 1e-6
 
     def loss(self, data: Transitions, batch: torch.Tensor, target: Target, gamma: float) -> torch.Tensor:
-        """Of the steps of numbers `batch`, summed over the networks, the mean over steps."""
+        """Of the steps of numbers `batch` [n], summed over the networks, the mean over steps."""
         states, actions = self._normed(data.states[batch], 0), self._normed(data.actions[batch], 1)
         q, v = _each(self.q, torch.cat([states, actions], -1)), _each(self.v, states)
         if target == "monte_carlo":

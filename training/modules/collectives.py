@@ -6,7 +6,8 @@ import torch
 
 
 class AllGather(torch.autograd.Function):
-    """All-gather along the first axis, rank after rank; the backward pass sums over the ranks and keeps its part."""
+    """All-gather along the first axis, rank after rank: [n, ...] -> [n * ranks, ...]. The backward pass sums over the
+    ranks and keeps its part."""
 
     @staticmethod
     def forward(context: Any, part: torch.Tensor, group: torch.distributed.ProcessGroup) -> torch.Tensor:

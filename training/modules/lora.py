@@ -41,7 +41,7 @@ def initialize(layers: torch.nn.ModuleList, seed: int) -> None:
 
 
 def draw(rows: int, columns: int, generator: torch.Generator) -> torch.Tensor:
-    """`kaiming_uniform_(a=sqrt(5))`."""
+    """[rows, columns], as of `kaiming_uniform_(a=sqrt(5))`."""
     return (torch.rand(rows, columns, generator=generator) * 2 - 1) / math.sqrt(columns)
 
 

@@ -78,7 +78,7 @@ class VisionLanguageModel(MegatronModule):
         raise NotImplementedError
 
     def marks(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Which of `tokens` are marks of image features."""
+        """Which of `tokens` are marks of image features: [b, s] -> [b, s] bool."""
         return tokens == self.hf.image_token_id
 
     def assemble(self, units: torch.Tensor, image_sizes: torch.Tensor) -> torch.Tensor:

@@ -203,7 +203,10 @@ def eager(
     scale: float = 1.0,
     enable_gqa: bool = False,
 ) -> torch.Tensor:
-    """Attention spelled out, with its softmax in float32: `--attn_implementation eager`."""
+    """Attention spelled out, with its softmax in float32: `--attn_implementation eager`.
+
+    query [b, heads, s, d], key and value [b, kv_heads, n, d], attn_mask [b, 1, s, n] -> [b, heads, s, d]
+    """
     if enable_gqa:
         repeats = query.shape[1] // key.shape[1]
         key, value = key.repeat_interleave(repeats, dim=1), value.repeat_interleave(repeats, dim=1)
