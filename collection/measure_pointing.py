@@ -20,8 +20,7 @@ from typing import Annotated, Any
 
 from collection.agent.policy import Policy
 from collection.campaign.options import make_policy
-from collection.config.agent import AgentFlags
-from collection.config.endpoint import EndpointFlags
+from collection.config.commands import PolicyFlags
 from common.cli import run
 from common.errors import UserError
 from common.key_flags import hide_keys
@@ -53,7 +52,7 @@ _DRAW = """(boxes) => {
 
 
 @dataclass(frozen=True, kw_only=True)
-class PointingConfig(AgentFlags, EndpointFlags):
+class PointingConfig(PolicyFlags):
     """Flags of `measure_pointing.py`; those of the endpoint are the collectors'."""
 
     action_space: str = "qwen_computer_use"
@@ -81,10 +80,16 @@ class Pointed:
     hit: bool
 
     @property
+    def css(self) -> tuple[float, float]:
+        """The point that was named, in CSS pixels."""
+        assert self.action is not None
+        return self.action["css"][0]
+
+    @property
     def offset(self) -> tuple[float, float]:
         """From the button's center, in CSS pixels."""
         left, top, width, height = self.box
-        x, y = self.action["css"][0]
+        x, y = self.css
         return x - left - width / 2, y - top - height / 2
 
 
@@ -118,6 +123,7 @@ async def measure(config: PointingConfig, space: ActionSpace) -> list[Pointed]:
 
 
 async def _ask(page: Page, policy: Policy, space: ActionSpace, boxes: list[tuple[Any, ...]], number: int) -> Pointed:
+    assert space.scale is not None
     name, *box = boxes[0]
     await page.run(_DRAW, boxes)
     environment = BrowserEnvironment(page, BrowserConfig(viewport=page.viewport))
@@ -170,7 +176,7 @@ def report(found: list[Pointed]) -> str:
         ratios = []
         for axis in (0, 1):
             centers = [one.box[axis] + one.box[axis + 2] / 2 for one in named]
-            said = [one.action["css"][0][axis] for one in named]
+            said = [one.css[axis] for one in named]
             ratios.append(sum(a * b for a, b in zip(said, centers, strict=True)) / sum(b * b for b in centers))
         lines.append(f"its points lie at {ratios[0]:.4f} times the true distance across and {ratios[1]:.4f} times down")
     elif found:

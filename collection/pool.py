@@ -57,6 +57,7 @@ def main(config: PoolConfig) -> int | None:
             print_overview(tasks)
             return world.check(tasks)
         judge, ledger = make_judge(config, config.output_dir, tasks, judge_key(config), config.api_localhost)
+        assert judge is not None  # as `PoolConfig` makes sure
         run_until_stopped(_collect(config, world, tasks, judge))
         if ledger is not None:
             print(ledger.report(), file=sys.stderr)
@@ -76,7 +77,7 @@ def _sites_served(config: PoolConfig) -> Iterator[PoolConfig]:
 
 def _begin_at_sites(config: PoolConfig) -> bool:
     origins = {f"{site}.localhost:{SITES_PORT}" for site in SITES}
-    begins = any(site_of(task) in origins for task in read_tasks(config.test_file))
+    begins = any(site_of(task) in origins for task in read_tasks(OnlineRun(config.run_dir).tasks))
     return begins and bool(no_answer(SITES_PORT))
 
 

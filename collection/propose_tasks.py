@@ -17,6 +17,7 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from collection.config.proposals import ProposalsConfig
 from collection.endpoints.keys import base_key, endpoint_key
@@ -50,23 +51,23 @@ def main(config: ProposalsConfig) -> None:
         filters.known.add(ques)
     if all(is_embedded(each.web) for each in sources or seeds):
         filters.checks.append(("test_leak", outside_test_split))
-    if config.check_feasibility:
+    if config.check_feasibility and endpoint is not None:
         filters.checks.append(("infeasible", lambda task: model_says_feasible(endpoint, task)))
     if config.critic_scores is not None:
         filters.checks.append(("outside_critic_window", critic_window(config.critic_scores, config.critic_window)))
-    proposer = Proposer(config, endpoint, filters)
-    if is_given:
-        proposer.raw, tasks = seeds, evenly([task for task in seeds if filters.passes(task)], config.num_tasks)
+    if is_given or endpoint is None:
+        raw, tasks = seeds, evenly([task for task in seeds if filters.passes(task)], config.num_tasks)
     else:
-        share = -(-config.num_tasks // len(sources))
+        proposer, share = Proposer(config, endpoint, filters), -(-config.num_tasks // len(sources))
         tasks = [task for source in sources for task in proposer.propose(source, share)][: config.num_tasks]
+        raw = proposer.raw
     report = {
         "wanted": config.num_tasks,
         "written": len(tasks),
         **filters.counts,
         **({"cost": endpoint.ledger.report()} if endpoint else {}),
     }
-    report |= oracle_report(proposer.raw, tasks)
+    report |= oracle_report(raw, tasks)
     if config.ground_truth:
         tasks = add_ground_truth(tasks)
         report["written"] = len(tasks)
@@ -128,17 +129,19 @@ def make_endpoint(config: ProposalsConfig) -> Endpoint:
 
 
 def make_sources(config: ProposalsConfig, seeds: Sequence[Task]) -> list[Site]:
-    """One source per site."""
+    """One source per site; what a method needs is there, as `ProposalsConfig` makes sure."""
     if config.method == "names":
+        assert config.sites_file is not None
         return from_names(sites_of(read_tasks(config.sites_file)))
-    if config.method == "demos":
-        return from_demos(config.results_dir, config.num_imgs, config.num_trees)
     if config.method == "self_instruct":
         return from_examples(seeds, config.num_examples)
+    assert config.results_dir is not None
+    if config.method == "demos":
+        return from_demos(config.results_dir, config.num_imgs, config.num_trees)
     return from_failures(seeds, config.results_dir, config.num_examples)
 
 
-def print_report(report: dict) -> None:
+def print_report(report: dict[str, Any]) -> None:
     """What became of the proposals, to standard output."""
     table = Table(["fate"], sentences=["proposals"])
     for name, value in report.items():

@@ -118,17 +118,18 @@ async def draw(policy: PredictPolicy, sample: Sample, config: CandidatesConfig, 
     screen = screen_of(sample, space)
     request = {
         "conversations": [{"role": _ROLES[turn["from"]], "content": turn["value"]} for turn in asked],
-        "images": [base64.b64encode(image).decode() for image in sample.images],
+        "images": [base64.b64encode(image).decode() for image in sample.read_images()],
     }
     known, found, num_unread = [actions_of(taken["value"], space, screen)], [], 0
     for number in range(1, config.num_candidates):
+        completion, actions = None, None
         for attempt in range(MAX_ATTEMPTS):
             seed = derive_seed(config.seed or 0, sample.id, number, attempt)
             completion = await _answer(policy, sample, request, seed, version)
             if (actions := actions_of(completion.text, space, screen)) is not None:
                 break
         num_unread += actions is None
-        if actions is not None and actions not in known:
+        if completion is not None and actions is not None and actions not in known:
             known.append(actions)
             found.append(completion)
     return {
@@ -175,7 +176,7 @@ def screen_of(sample: Sample, space: ActionSpace) -> Screen | None:
         return None
     if not sample.images:
         raise UserError(f"sample {sample.id}: shows no screenshot, on which --action_space {space.name} points")
-    with opened(io.BytesIO(sample.images[-1])) as image:
+    with opened(io.BytesIO(sample.read_images()[-1])) as image:
         return Screen(image.size, image.size)
 
 

@@ -40,7 +40,7 @@ class Answer(httpx.Response):
     max_containers: int | None = None
 
     @property
-    def encoding(self) -> str:
+    def encoding(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]  # not to be set, unlike httpx's
         return "utf-8"
 
     def json(self, **_: Any) -> Any:

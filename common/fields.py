@@ -5,7 +5,7 @@ import functools
 import math
 import types
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeGuard, Union, get_args, get_origin, get_type_hints
 
 from common.errors import UserError
 
@@ -50,12 +50,20 @@ def fits(value: Any, kind: Any) -> bool:
             fits(key, key_kind) and fits(one, kind_of_values) for key, one in value.items()
         )
     if kind is float:
-        return type(value) in (int, float) and math.isfinite(value)
+        return is_number(value)
     if kind is int:
         return type(value) is int
     if kind is str and isinstance(value, str):
         return _is_writable(value)
     return isinstance(value, kind)
+
+
+def is_number(value: Any) -> TypeGuard[float]:
+    """Finite, and no bool."""
+    try:
+        return type(value) in (int, float) and math.isfinite(value)
+    except OverflowError:  # a whole number of more digits than a float takes
+        return False
 
 
 def _is_writable(text: str) -> bool:

@@ -1,10 +1,15 @@
 """A value of a command's options as the words that give it: what `common.cli.parse` reads, written."""
 
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from common.fields import kinds_of
 from common.switch import is_switch, spelled
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Owner = TypeVar("Owner", bound="DataclassInstance")
 
 
 def changed(config: Any) -> dict[str, Any]:
@@ -27,7 +32,7 @@ def variables(config: Any, every: bool = False) -> dict[str, str]:
     return {name.upper(): spelled(value) for name, value in said.items()}
 
 
-def narrowed(kind: type, config: Any, **own: Any) -> Any:
+def narrowed(kind: type[Owner], config: Any, **own: Any) -> Owner:
     """A value of a dataclass with what `config` has of its fields, and `own`."""
     names = {field.name for field in dataclasses.fields(kind)}
     return kind(**{**{name: value for name, value in vars(config).items() if name in names}, **own})

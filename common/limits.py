@@ -57,7 +57,7 @@ class Checked:
 
     def __post_init__(self) -> None:
         if not _deferred.get():
-            check_limits(self, self.spelled)
+            check_limits(self, type(self).spelled)
             self.check_together()
 
     def check_together(self) -> None:

@@ -22,6 +22,8 @@ def is_up(url: str, timeout_s: float) -> bool:
 def answer_of(url: str, timeout_s: float) -> tuple[int, bytes] | None:
     """(status, the first `MAX_BYTES` of its body) of the answer to a GET; None where there is no whole one in time."""
     parts = urlsplit(url)
+    if parts.hostname is None:
+        return None
     with contextlib.suppress(OSError, ValueError, http.client.HTTPException):
         connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=timeout_s)
         with contextlib.closing(connection):

@@ -109,6 +109,7 @@ def served(module: str, preferred: int = 0) -> Iterator[int]:
             start_new_session=True,
             preexec_fn=die_with_parent,
         )
+        assert process.stdout is not None and process.stderr is not None
         if line := process.stdout.readline():
             threading.Thread(target=_pass_on, args=(process.stderr,), daemon=True).start()
             break

@@ -60,7 +60,7 @@ def refuse_state(_: Any, __: Any) -> None:
     raise UserError("refused: the pickle changes what its reader made")
 
 
-def empty_dict(*arguments: Any) -> collections.OrderedDict:
+def empty_dict(*arguments: Any) -> collections.OrderedDict[Any, Any]:
     """Stands for OrderedDict, which pickles call without arguments; given a dict it would copy that each time."""
     if arguments:
         refuse("collections", "OrderedDict with content")
@@ -149,7 +149,7 @@ def check_opcodes(content: bytes, max_opcodes: int = MAX_OPCODES, num_bytes: int
             raise UserError("refused: the pickle makes more than its file can hold, beyond all proportion")
         if opcode.name in _PUTS:
             num_puts += 1
-            if not 0 <= argument <= num_puts:
+            if not (isinstance(argument, int) and 0 <= argument <= num_puts):
                 raise UserError("not a readable pickle (its memo has holes)")
         if isinstance(argument, int) and argument.bit_length() > _MAX_BITS:
             raise UserError(f"refused: the pickle holds a number of {argument.bit_length()} bits")

@@ -22,7 +22,7 @@ def is_switch(kind: Any) -> bool:
     return base is bool or (get_origin(base) is types.UnionType and bool in get_args(base))
 
 
-def _spec(*words: str) -> PrimitiveConstructorSpec:
+def _spec(*words: str) -> PrimitiveConstructorSpec[bool | None]:
     return PrimitiveConstructorSpec(
         nargs=1,
         metavar=f"{{{','.join(words)}}}",

@@ -1,5 +1,6 @@
 """Tables for eyes, in terminals and logs of any width: names are cut where there is no room, figures never."""
 
+import functools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -52,9 +53,9 @@ def _as_rich(table: Table) -> object:
 
     made = RichTable(box=box.SIMPLE, collapse_padding=True, pad_edge=False, show_header=any(table.headings))
     made.title = Text(table.title) if table.title else None
-    cut = {"no_wrap": True, "overflow": "ellipsis"}
+    cut = functools.partial(Text, no_wrap=True, overflow="ellipsis")
     for heading in table.names:
-        made.add_column(Text(heading, **cut))  # not the column: rich would take as much of one that must not wrap
+        made.add_column(cut(heading))  # not the column: rich would take as much of one that must not wrap
     for heading in table.figures:
         made.add_column(Text(heading), justify="right", no_wrap=True)
     for heading in table.sentences:
@@ -63,7 +64,7 @@ def _as_rich(table: Table) -> object:
         if number in table.totals:
             made.add_section()
         names, others = row[: len(table.names)], row[len(table.names) :]
-        made.add_row(*(Text(cell, **cut) for cell in names), *map(Text, others))
+        made.add_row(*map(cut, names), *map(Text, others))
     return made
 
 

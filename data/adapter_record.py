@@ -1,11 +1,11 @@
 """What stands in `adapter.json`, beside the weights of an iteration that holds low-rank adapters."""
 
 import dataclasses
-import math
 import os
 from pathlib import Path
 
 from common.errors import UserError
+from common.fields import is_number
 from common.files import read_json, write_json
 
 _FILE = "adapter.json"
@@ -47,8 +47,7 @@ def read_adapter_record(weights: Path) -> AdapterRecord | None:
         return None
     fields = read_json(path)
     rank, alpha, base = (fields.get(name) if isinstance(fields, dict) else None for name in ("rank", "alpha", "base"))
-    is_number = type(alpha) in (int, float) and math.isfinite(alpha)
-    if type(rank) is not int or rank < 1 or not is_number or not isinstance(base, str | None):
+    if type(rank) is not int or rank < 1 or not is_number(alpha) or not isinstance(base, str | None):
         raise UserError(f"{path}: says rank {rank!r}, alpha {alpha!r}, base {base!r}")
     return AdapterRecord(rank, float(alpha), Path(os.path.normpath(weights.resolve() / base)) if base else None)
 

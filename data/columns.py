@@ -216,7 +216,7 @@ def print_columns(path: Path) -> None:
         column = table.column(name)
         given = len(column) - column.null_count
         if is_list(column.type):
-            column = compute.list_flatten(column)
+            column = compute.call_function("list_flatten", [column])
         numbers = column.drop_null().to_numpy().astype(float)
         figures = (numbers.mean(), numbers.min(), numbers.max()) if len(numbers) else ()
         counts = (given, len(numbers), np.count_nonzero(numbers))

@@ -59,15 +59,16 @@ def _check_png(content: bytes) -> list[tuple[bytes, memoryview]]:
     """The chunks of a PNG, none of others: kind and data, behind which stands a checksum of both (PNG specification,
     section 5.3). `UserError` where one is not right, or the end is missing."""
     view, position, chunks = memoryview(content), len(PNG), []
-    while content.startswith(PNG) and chunks[-1:] != [(b"IEND", b"")]:
+    at_end = not content.startswith(PNG)
+    while not at_end:
         if position + 12 > len(view):
             raise UserError("cut, a PNG without an end")
         length, kind = PNG_CHUNK.unpack_from(view, position)
         begin, end = position + PNG_CHUNK.size, position + PNG_CHUNK.size + length
-        if view[end : end + 4] != crc32(view[position + 4 : end]).to_bytes(4, "big"):
+        if bytes(view[end : end + 4]) != crc32(view[position + 4 : end]).to_bytes(4, "big"):
             raise UserError(f"damaged or cut in the chunk at byte {position}")
         chunks.append((kind, view[begin:end]))
-        position = end + 4
+        position, at_end = end + 4, kind == b"IEND" and length == 0
     return chunks
 
 
@@ -84,6 +85,6 @@ def _unpacks(image: "Image.Image", chunks: list[tuple[bytes, memoryview]]) -> bo
     unpack = zlib_ng.decompressobj()
     try:
         pixels = unpack.decompress(b"".join(data for kind, data in chunks if kind == b"IDAT"), row * image.height + 1)
-    except zlib_ng.error:
+    except zlib_ng.error:  # pyright: ignore[reportGeneralTypeIssues]  # its stub calls the class an instance
         return False
     return unpack.eof and len(pixels) == row * image.height and max(pixels[::row]) <= _LAST_FILTER

@@ -9,13 +9,15 @@ from typing import Any, Literal
 from data.action import Action
 from data.screen import Point, Scale, Screen
 
+Button = Literal["left", "right", "middle"]
+
 
 @dataclasses.dataclass(frozen=True)
 class ClickAt:
     """Click there, `count` times in a row."""
 
     at: Point
-    button: Literal["left", "right", "middle"] = "left"
+    button: Button = "left"
     count: int = 1
 
 

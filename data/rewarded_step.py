@@ -52,8 +52,9 @@ class RewardedStep:
                 f"sample {sample_id}: has no {missing[0]}; convert judged trajectories (--only_judged), or WebRL's and "
                 "DigiRL's own data, for an algorithm that goes by rewards"
             )
-        known = {field.name: fields[field.name] for field in dataclasses.fields(RewardedStep) if field.name in fields}
-        found = RewardedStep(**{"task": _TRY.sub("", str(fields["trajectory"])), **known})
+        told: dict[str, Any] = {"task": _TRY.sub("", str(fields["trajectory"]))}
+        told |= {field.name: fields[field.name] for field in dataclasses.fields(RewardedStep) if field.name in fields}
+        found = RewardedStep(**told)
         check_fields(f"sample {sample_id}", found)
         return found
 

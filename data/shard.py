@@ -12,7 +12,7 @@ import dataclasses
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -42,7 +42,7 @@ class Sample:
 
     id: str
     conversations: list[dict[str, str]]
-    images: list[bytes | Path]
+    images: Sequence[bytes | Path]
     extra: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -58,6 +58,10 @@ class Sample:
         marks = sum(turn["value"].count(IMAGE) for turn in self.conversations if turn["from"] == "human")
         if marks != len(self.images):
             raise UserError(f"sample {self.id}: {marks} {IMAGE} marks but {len(self.images)} images")
+
+    def read_images(self) -> list[bytes]:
+        """As they are encoded, those that are paths from their files."""
+        return [image.read_bytes() if isinstance(image, Path) else image for image in self.images]
 
 
 def task_of(sample_id: str) -> str:
@@ -160,7 +164,7 @@ def write_shards(
         if sample.key in seen:
             raise UserError(f"sample {sample.id}: its key {sample.key!r} occurs twice")
         seen.add(sample.key)
-        if number % max_samples == 0:
+        if writer is None or number % max_samples == 0:
             if writer is not None:
                 shards.append(writer.close())
             writer = ShardWriter(out_dir / f"elcano-{len(shards):06d}.tar", share_images)
@@ -247,13 +251,15 @@ def read_shard(path: str | Path) -> Iterator[Sample]:
     """
     members = scan(path)
     by_name = {member.name: member for member in members}
-    matches = [(_MEMBER_NAME.fullmatch(member.name), member) for member in members]
-    for match, member in matches:
+    matches: list[tuple[re.Match[str], Member]] = []
+    for member in members:
+        match = _MEMBER_NAME.fullmatch(member.name)
         if match is None:
             raise UserError(
                 f"{path}: unexpected member {member.name!r}, so no tar of Elcano's (<id>.0.png, <id>.json); "
                 "toolkits/import_data.py --format webdataset takes in others'"
             )
+        matches.append((match, member))
     with open(path, "rb") as file:
 
         def fetch(name: str) -> bytes:

@@ -55,6 +55,11 @@ class Task:
         the host."""
         return site_name(self.web_name or self.website or self.web)
 
+    @property
+    def truth(self) -> dict[str, Any]:
+        """What judges compare with; empty where nothing is known."""
+        return self.eval or {}
+
     def to_json(self) -> dict[str, Any]:
         """The JSONL object; empty optional fields are left out."""
         fields = dataclasses.asdict(self)
@@ -157,8 +162,9 @@ def _with_our_names(fields: Mapping[str, Any]) -> dict[str, Any]:
             named[ours] = named.pop(theirs)
     if type(named.get("id")) is int:
         named["id"] = str(named["id"])
-    if isinstance(named.get("web"), str) and _HOST.fullmatch(named["web"].strip()):
-        named["web"] = f"https://{named['web'].strip()}"
+    web = named.get("web")
+    if isinstance(web, str) and _HOST.fullmatch(web.strip()):
+        named["web"] = f"https://{web.strip()}"
     return named
 
 

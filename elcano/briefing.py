@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping
+from typing import Any
 
 import numpy
 
@@ -44,7 +45,7 @@ def left(recipe: Recipe, done: Mapping[str, float]) -> str:
     return f"about {duration(left_s * sum(done.values()) / expected_so_far_s)} left at this pace"
 
 
-def expected_s(recipe: Recipe, measured: Mapping, done: Mapping[str, float]) -> float:
+def expected_s(recipe: Recipe, measured: Mapping[str, Any], done: Mapping[str, float]) -> float:
     """Seconds of the stages that are not done, from those of an earlier run (a `summary.json`); a round that it did not
     have takes as long as its last one."""
     seconds, rounds = measured["seconds_per_stage"], measured["rounds"]

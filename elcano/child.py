@@ -12,7 +12,7 @@ from common.processes import die_with_parent
 from elcano.executors.executor import Command
 
 
-def begin(command: Command, environment: Mapping[str, str], niceness: int = 0) -> subprocess.Popen:
+def begin(command: Command, environment: Mapping[str, str], niceness: int = 0) -> subprocess.Popen[bytes]:
     """The process, in a session of its own: Ctrl-C is for us, who end commands and services in their order. It dies
     with this process. `niceness` is added to this process's own."""
     command.log.parent.mkdir(parents=True, exist_ok=True)
@@ -31,7 +31,7 @@ def begin(command: Command, environment: Mapping[str, str], niceness: int = 0) -
         )
 
 
-def kill(process: subprocess.Popen) -> None:
+def kill(process: subprocess.Popen[bytes]) -> None:
     """With all that it began and that stayed in its session's group."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)

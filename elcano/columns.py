@@ -22,6 +22,7 @@ from common.flags import flags, variables
 from elcano.commands import Commands
 from elcano.executors.executor import Command, python
 from elcano.recipe import Recipe, Round
+from training.options import TrainingOptions
 
 _OF_TRAINING = (
     *("ALGORITHM", "ALGORITHM_OPTIONS", "TP", "PP", "CP", "DP", "SP", "PR", "TE", "HOST_GPU_NUM"),
@@ -59,11 +60,14 @@ def make_columns(
     there already."""
     folder, candidates = commands.run_dir / round.name, {}
     if round.candidates:
-        candidates = {"candidates": _draw_candidates(commands, round, policy, shards), "share_images": True}
+        candidates = {
+            "candidates": _draw_candidates(commands, round, round.candidates, policy, shards),
+            "share_images": True,
+        }
         shards = commands.pack(round.name, "candidate-shards", data, **candidates)
     columns = folder / "columns"
     if round.representation:
-        _fine_tune(commands, round, data)
+        _fine_tune(commands, round, round.representation, data)
     with commands.logbook.stage(f"{round.name}/columns") as needed:
         if needed:
             columns.mkdir(exist_ok=True)
@@ -121,7 +125,7 @@ def _representation(commands: Commands, round: Round) -> Path:
     return commands.run_dir / round.name / "representation" / "checkpoint" / "representation"
 
 
-def _fine_tune(commands: Commands, round: Round, data: dict[str, list[Path]]) -> None:
+def _fine_tune(commands: Commands, round: Round, how: TrainingOptions, data: dict[str, list[Path]]) -> None:
     """A copy of the policy learns to say whether an action changed the screen."""
     folder = commands.run_dir / round.name / "representation"
     with commands.logbook.stage(f"{round.name}/representation") as needed:
@@ -133,7 +137,7 @@ def _fine_tune(commands: Commands, round: Round, data: dict[str, list[Path]]) ->
             commands.run(
                 python("toolkits/convert_to_tar_data.py", **images, save_dir=folder / "shards"), round.name, name
             )
-            commands.train(round.name, round.representation, folder / "shards", folder, name)
+            commands.train(round.name, how, folder / "shards", folder, name)
 
 
 def _said(commands: Commands, round: Round, shards: Path) -> dict[str, str]:
@@ -154,16 +158,16 @@ def _call(commands: Commands, round: Round, command: str, said: dict[str, str]) 
     commands.executor.run(Command(words, log, said), needs)
 
 
-def candidates_of(recipe: Recipe, round: Round, **own: Any) -> CandidatesConfig:
+def candidates_of(recipe: Recipe, how: CandidatesConfig, **own: Any) -> CandidatesConfig:
     """How a round's candidates are drawn: read as the policy spoke when it explored."""
-    return dataclasses.replace(round.candidates, **own, action_space=recipe.exploration.action_space)
+    return dataclasses.replace(how, **own, action_space=recipe.exploration.action_space)
 
 
-def _draw_candidates(commands: Commands, round: Round, policy: Path, shards: Path) -> Path:
+def _draw_candidates(commands: Commands, round: Round, how: CandidatesConfig, policy: Path, shards: Path) -> Path:
     output = commands.run_dir / round.name / "candidates.parquet"
     with commands.logbook.stage(f"{round.name}/candidates") as needed:
         if needed:
             with commands.policy(round.name, policy) as url:
-                config = candidates_of(commands.recipe, round, dataset_path=shards, output=output, api_localhost=(url,))
+                config = candidates_of(commands.recipe, how, dataset_path=shards, output=output, api_localhost=(url,))
                 commands.run(python("collection/sample_candidates.py", *flags(config)), round.name, "candidates")
     return output

@@ -109,7 +109,7 @@ class Program:
     command: Callable[[], Command]
     health: str = ""
     is_begun_again_when_refused: bool = False
-    _process: subprocess.Popen | None = None
+    _process: subprocess.Popen[bytes] | None = None
     _begun_at: float = 0.0
     _next_at: float = 0.0
     _num_young: int = 0

@@ -26,15 +26,15 @@ from elcano.recipe import Round, files
 from elcano.services import embedded_model
 
 
-def propose(commands: Commands, round: Round, earlier: Sequence[Round]) -> None:
+def propose(commands: Commands, round: Round, wanted: ProposerFlags, earlier: Sequence[Round]) -> None:
     """Write the round's `tasks.jsonl`."""
-    wanted, folder = round.proposals, commands.run_dir / round.name
+    folder = commands.run_dir / round.name
     critic_of = earlier[-1] if earlier and wanted.method == "evolve" and earlier[-1].critic else None
     with commands.logbook.stage(f"{round.name}/propose") as needed:
         if not needed:
             return
         known = [commands.task_file(each) for each in earlier]
-        told = {"test_files": files(commands.recipe.test_tasks), "id_prefix": round.name}
+        told: dict[str, object] = {"test_files": files(commands.recipe.test_tasks), "id_prefix": round.name}
         if wanted.method == "names":
             told["sites_file"] = commands.joined(round.name, "sites", round.tasks)
         elif earlier:
@@ -43,7 +43,7 @@ def propose(commands: Commands, round: Round, earlier: Sequence[Round]) -> None:
             known += files(round.tasks)
         tasks = folder / "tasks.jsonl"
         proposed = folder / "proposed.jsonl" if critic_of else tasks
-        with _proposer(commands, round) as how:
+        with _proposer(commands, round, wanted) as how:
             if critic_of:
                 how = dataclasses.replace(how, num_tasks=2 * how.num_tasks)
             _run(commands, round, how, output_file=proposed, seed_files=known, **told)
@@ -67,13 +67,13 @@ def _run(commands: Commands, round: Round, how: ProposerFlags, **paths: object) 
 
 
 @contextlib.contextmanager
-def _proposer(commands: Commands, round: Round) -> Iterator[ProposerFlags]:
+def _proposer(commands: Commands, round: Round, wanted: ProposerFlags) -> Iterator[ProposerFlags]:
     """With the endpoint that the recipe names; else, on the embedded websites, the embedded one."""
-    if round.proposals.api_base or not commands.recipe.embedded_sites:
-        yield round.proposals
+    if wanted.api_base or not commands.recipe.embedded_sites:
+        yield wanted
         return
     with embedded_model(commands.executor, "proposer", commands.log(round.name, "proposer")) as api_base:
-        yield dataclasses.replace(round.proposals, api_base=api_base, api_model="proposer")
+        yield dataclasses.replace(wanted, api_base=api_base, api_model="proposer")
 
 
 def _score(commands: Commands, round: Round, critic_of: Round, proposed: Path) -> Path:

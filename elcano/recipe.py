@@ -253,6 +253,8 @@ def load_value(path: Path, name: str, kind: type[Value], **values: Any) -> Value
     if not path.is_file():
         raise UserError(f"{path}: no such recipe; give a Python file with `def {name}() -> {kind.__name__}`")
     spec = importlib.util.spec_from_file_location("elcano_recipe", path)
+    if spec is None or spec.loader is None:
+        raise UserError(f"{path}: no recipe, as its name does not end in .py")
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)

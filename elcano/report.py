@@ -189,6 +189,7 @@ def _plot(path: Path, results: list[Result]) -> None:
         label = BESIDE["control"]
         _line(axes, controls, marker="s", linestyle="none", capsize=4, color="#c2571a", label=label)
         axes.legend(loc="lower right", frameon=False)
+    where: dict[str, Any]
     for place, result in enumerate(results):
         label = f"{result.success_rate:.0%}  ({result.num_success}/{result.num_tasks})"
         rise = results[min(place + 1, len(results) - 1)].success_rate - result.success_rate

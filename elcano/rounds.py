@@ -106,12 +106,12 @@ class Stages(Commands):
     def _exploration(self, round: Round, policy: Path, before: Sequence[Round]) -> Iterator[Command | None]:
         """The stage, with its services up; yields the collector's command if one is needed."""
         if round.proposals:
-            propose(self, round, before)
+            propose(self, round, round.proposals, before)
         output_dir = self.run_dir / round.name / "trajectories"
         with self.logbook.stage(f"{round.name}/explore") as needed:
+            if needed and round.trajectories:
+                link_tree(round.trajectories, output_dir)
             if not needed or round.trajectories:
-                if needed:
-                    link_tree(round.trajectories, output_dir)
                 yield None
                 return
             tasks = self.task_file(round)

@@ -24,7 +24,9 @@ def embedded_sites(executor: Executor, log: Path) -> Iterator[int]:
         return Command([sys.executable, "-m", "environments.sites", "--port", str(port)], log)
 
     with executor.service(command, "/health", wanted_port=SITES_PORT) as url:
-        yield urlsplit(url).port
+        port = urlsplit(url).port
+        assert port is not None  # the executor chose it
+        yield port
 
 
 @contextlib.contextmanager

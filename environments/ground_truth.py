@@ -15,7 +15,7 @@ KINDS = ("string_match", "site_state")
 
 def check_kinds(task: Task) -> None:
     """Raise UserError for a task without ground truth, or with a kind of it that only another judge knows."""
-    kinds = (task.eval or {}).get("eval_types", [])
+    kinds = task.truth.get("eval_types", [])
     if not kinds:
         raise UserError(f"task {task.id} has no ground truth (eval.eval_types); the oracle cannot judge it")
     if unknown := [kind for kind in kinds if kind not in KINDS]:
@@ -31,13 +31,13 @@ def find_fault(task: Task, answer: str, state: Any) -> str:
     """
     check_kinds(task)
     checks = {"string_match": lambda: check_answer(task, answer), "site_state": lambda: check_state(task, state)}
-    return next(filter(None, (checks[kind]() for kind in task.eval["eval_types"])), "")
+    return next(filter(None, (checks[kind]() for kind in task.truth["eval_types"])), "")
 
 
 def check_answer(task: Task, answer: str) -> str:
     """What is wrong with the answer, or ""."""
     said = normalize(answer)
-    for kind, expected in task.eval["reference_answers"].items():
+    for kind, expected in task.truth["reference_answers"].items():
         if kind == "exact_match":
             held = said == normalize(expected)
         elif kind == "must_include":
@@ -53,7 +53,7 @@ def check_state(task: Task, state: Any) -> str:
     """What is wrong with the final state, or ""."""
     if state is None:
         raise ValueError("final_state.json is missing")
-    for name, expected in task.eval["site_state"].items():
+    for name, expected in task.truth["site_state"].items():
         if not agrees(expected, state.get(name)):
             return f"{name} is {state.get(name)!r}, expected {expected!r}"
     return ""

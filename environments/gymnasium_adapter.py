@@ -19,7 +19,7 @@ from PIL import Image
 
 import environments
 from common.errors import UserError
-from environments.stepping import View
+from environments.stepping import OneEnvironment, View
 from environments.world import world_names
 
 
@@ -49,7 +49,10 @@ class GymnasiumEnvironment(gymnasium.Env):
     def __init__(
         self, world: str, size: tuple[int, int] = (1024, 768), render_mode: str | None = None, **settings: Any
     ):
-        self._inner = environments.make(world, **settings)
+        inner = environments.make(world, **settings)
+        if not isinstance(inner, OneEnvironment):
+            raise UserError("num_envs: Gymnasium's vector environments make several of these")
+        self._inner = inner
         self._size, self.render_mode = size, render_mode
         self._view: View | None = None
         self.action_space = Words()
@@ -68,7 +71,7 @@ class GymnasiumEnvironment(gymnasium.Env):
         super().reset(seed=seed)
         number, chance = self.np_random.integers(len(self._inner.tasks)), int(self.np_random.integers(2**31))
         self._view = self._inner.reset((options or {}).get("task", self._inner.tasks[number]), chance)
-        return self._observation(""), {"task": self._view.task.id}
+        return self._observation(self._view, ""), {"task": self._view.task.id}
 
     def step(self, action: str) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
         """Carry out the action."""
@@ -76,28 +79,27 @@ class GymnasiumEnvironment(gymnasium.Env):
             raise UserError(f"an action is a text such as 'Click [4]', not {action!r}")
         reply = action if "Action:" in action else f"Thought: \n\nAction: {action}"
         self._view, reward, terminated, truncated, info = self._inner.step(reply)
-        return self._observation(action), reward, terminated, truncated, info
+        return self._observation(self._view, action), reward, terminated, truncated, info
 
     def render(self) -> np.ndarray | None:
         """The screenshot, [height, width, 3]."""
-        return self._screenshot() if self.render_mode and self._view else None
+        return self._screenshot(self._view) if self.render_mode and self._view else None
 
     def close(self) -> None:
         self._inner.close()
 
-    def _observation(self, action: str) -> dict[str, Any]:
-        view = self._view
+    def _observation(self, view: View, action: str) -> dict[str, Any]:
         return {
             "goal": view.task.ques,
             "url": view.seen.url,
             "axtree_txt": view.seen.tree,
             "last_action": action,
             "last_action_error": view.feedback,
-            "screenshot": self._screenshot(),
+            "screenshot": self._screenshot(view),
         }
 
-    def _screenshot(self) -> np.ndarray:
-        with Image.open(io.BytesIO(self._view.seen.screenshot_png)) as image:
+    def _screenshot(self, view: View) -> np.ndarray:
+        with Image.open(io.BytesIO(view.seen.screenshot_png)) as image:
             return np.asarray(image.convert("RGB").resize(self._size))
 
 

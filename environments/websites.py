@@ -102,19 +102,19 @@ class WebsiteEnvironment(BrowserEnvironment):
 
     async def is_over(self) -> bool:
         """As its website says, where the ground truth asks whether it is `done` (MiniWoB++)."""
-        wanted = (self.task.eval or {}).get("site_state") or {}
-        if "done" not in wanted or urlsplit(await self.page.address()).netloc != urlsplit(self.task.web).netloc:
+        wanted = self._given.truth.get("site_state") or {}
+        if "done" not in wanted or urlsplit(await self.page.address()).netloc != urlsplit(self._given.web).netloc:
             return False  # asking from elsewhere would leave the page
         return bool((await self._site_state()).get("done"))
 
     async def _site_state(self) -> dict[str, Any]:
-        start = urlsplit(self.task.web)
+        start = urlsplit(self._given.web)
         return await self.page.fetch_json(f"{start.scheme}://{start.netloc}{STATE_PATH}")
 
     async def final_state(self) -> dict[str, Any]:
         """By the kinds of ground truth that the task names."""
-        task, kept = self.task, {}
-        kinds = (task.eval or {}).get("eval_types", [])
+        task, kept = self._given, {}
+        kinds = task.truth.get("eval_types", [])
         if "site_state" in kinds:
             kept["final_state"] = await self._site_state()
         if "program_html" in kinds:

@@ -29,12 +29,23 @@ class NoImages(ImageEncoder):
 class NoVision(VisionSide):
     """No layers, no patches."""
 
-    patch_grid = (0, 0)
-    units_per_image = 0
-    pixel_bytes = 0
-
     def __init__(self, config: Any) -> None:
         self.config, self.layers, self.hidden, self.intermediate = config, 0, 0, 0
+
+    @property
+    def patch_grid(self) -> tuple[int, int]:
+        """None."""
+        return 0, 0
+
+    @property
+    def units_per_image(self) -> int:
+        """None."""
+        return 0
+
+    @property
+    def pixel_bytes(self) -> int:
+        """None."""
+        return 0
 
     def connector_bytes(self, each: int) -> int:
         """None."""

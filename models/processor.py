@@ -106,7 +106,9 @@ def write_image_settings(folder: Path, settings: ImageSettings) -> None:
     Raises:
         UserError: they have nothing to set.
     """
-    fields = {} if settings.do_image_splitting is None else {"do_image_splitting": settings.do_image_splitting}
+    fields: dict[str, Any] = {}
+    if settings.do_image_splitting is not None:
+        fields["do_image_splitting"] = settings.do_image_splitting
     if settings.image_size is not None:
         fields["size"] = {"longest_edge": settings.image_size, "shortest_edge": settings.image_size}
     found = _image_values(folder)

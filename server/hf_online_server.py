@@ -19,7 +19,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from runpy import run_path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 try:
     from common import cli
@@ -255,15 +255,15 @@ def http_server(app: "FastAPI", config: ServerConfig) -> "uvicorn.Server":
     from server.protocols.middleware import AccessLog, RequestLimits
     from server.protocols.slow_clients import PromptHTTPProtocol
 
-    walls = {
-        "api_key": key_of(config),
-        "max_body_bytes": config.max_body_mib * 2**20,
-        "body_timeout_s": config.request_timeout_s,
-        "log": AccessLog(config.access_log),
-        "host": config.host,
-    }
-    app.add_middleware(RequestLimits, **walls)
-    options = {"log_level": "warning", "access_log": False, "timeout_keep_alive": _KEEP_ALIVE_S}
+    app.add_middleware(
+        RequestLimits,
+        api_key=key_of(config),
+        max_body_bytes=config.max_body_mib * 2**20,
+        body_timeout_s=config.request_timeout_s,
+        log=AccessLog(config.access_log),
+        host=config.host,
+    )
+    options: dict[str, Any] = {"log_level": "warning", "access_log": False, "timeout_keep_alive": _KEEP_ALIVE_S}
     return uvicorn.Server(uvicorn.Config(app, http=PromptHTTPProtocol, **options))
 
 

@@ -1,7 +1,6 @@
 """Service: from a request's messages to its replies. What all protocols share."""
 
 import asyncio
-import concurrent.futures
 import dataclasses
 import functools
 import gc
@@ -28,7 +27,7 @@ from server.engine.prompt_prefetch import NextPrompt
 from server.engine.reply_form.grammar import Constraint
 from server.engine.reply_form.request_error import UnknownModelError
 from server.engine.sampling import DrawnToken, SamplingParams
-from server.engine.sequence import Completion, EngineBusyError, MemoryFullError, Options
+from server.engine.sequence import Completion, EngineBusyError, MemoryFullError, Options, PendingReply
 from server.engine.stats import EngineStats
 from server.streaming import unless_gone
 
@@ -66,7 +65,7 @@ class Started:
     def __init__(
         self,
         engine: Engine,
-        futures: Sequence[concurrent.futures.Future[Completion]],
+        futures: Sequence[PendingReply],
         stop: Sequence[str],
         deadline: Deadline,
     ):
@@ -149,7 +148,7 @@ class Service:
 
     async def begin(
         self,
-        submit: Callable[[Engine], Sequence[concurrent.futures.Future[Completion]]],
+        submit: Callable[[Engine], Sequence[PendingReply]],
         timeout_s: float | None,
         stop: Sequence[str] = (),
     ) -> Started:
@@ -247,6 +246,7 @@ class Service:
         budget.lower(_bytes_of_weights(folder))
         old.trim(_TRIM_S)
         try:
+            assert self._load is not None
             new = self._load(folder, budget)
         except Exception as error:
             _forget_locals(error)  # which hold a model that was loaded in part
@@ -294,12 +294,12 @@ def _bytes_of_weights(folder: Path) -> int:
 
 def _submit(
     engine: Engine, wanted: GenerationRequest, timeout_s: float | None, on_token: OnToken | None
-) -> list[concurrent.futures.Future[Completion]]:
+) -> list[PendingReply]:
     """Replies that differ in their random numbers; the engine reads their prompt once. The first is what a request for
     one reply gets."""
     prompt = wanted.build(engine)
     constraint = wanted.constraint and wanted.constraint(engine)
-    futures: list[concurrent.futures.Future[Completion]] = []
+    futures: list[PendingReply] = []
     for number in range(wanted.num_replies):
         seed = wanted.params.seed
         if seed is not None and number > 0:

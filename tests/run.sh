@@ -14,6 +14,7 @@ if [ ${#arguments[@]} = 0 ]; then
     ruff format --check .
     ruff check .
     lint-imports
+    basedpyright --project pyproject.toml  # else one of a folder above would come first
     arguments=(--numprocesses "${TEST_WORKERS:-2}" --dist loadfile --no-loadscope-reorder)
 fi
 exec python -m pytest "${select[@]}" --durations 15 "${arguments[@]}"

@@ -72,7 +72,10 @@ def mean(tensors: Sequence[torch.Tensor], shares: Sequence[float]) -> torch.Tens
     last = tensors[-1]
     if not last.is_floating_point():
         return last
-    return sum(tensor.double() * share for tensor, share in zip(tensors, shares, strict=True)).to(last.dtype)
+    whole = torch.zeros_like(last, dtype=torch.double)
+    for tensor, share in zip(tensors, shares, strict=True):
+        whole += tensor.double() * share
+    return whole.to(last.dtype)
 
 
 def _check_same(folder: Path, weights: dict[str, StoredTensor], other: Path, others: dict[str, StoredTensor]) -> None:

@@ -174,7 +174,8 @@ def is_held_out(sample: Sample, config: Config) -> bool:
 def state_of_inputs(samples: Sequence[Sample], config: Config) -> list[tuple[str, int, int]]:
     """(path, bytes, time of the last change) of every file that goes into the shards."""
     lists = [Path(file).resolve() for file in (*config.json_files, *filter(None, [config.weights, config.candidates]))]
-    paths = {str(path): path for path in (*lists, *(path for sample in samples for path in sample.images))}
+    images = (path for sample in samples for path in sample.images if isinstance(path, Path))
+    paths = {str(path): path for path in (*lists, *images)}
     return [(name, (stat := path.stat()).st_size, stat.st_mtime_ns) for name, path in sorted(paths.items())]
 
 

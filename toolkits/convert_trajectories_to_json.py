@@ -156,13 +156,17 @@ def convert(folder: Path, config: Config, cutter: TreeCutter) -> Converted:
     )
     samples, image_dir, num_unlike, num_steps, is_failure = [], Path(config.image_dir), 0, 0, False
     outcome = trajectory.outcome if trajectory else None
-    if fate == "failed" and config.corrected and (right := corrections.read_corrections(folder, len(trajectory.steps))):
+    if (
+        trajectory
+        and (fate == "failed" and config.corrected)
+        and (right := corrections.read_corrections(folder, len(trajectory.steps)))
+    ):
         fate = "corrected"
         for sample, screenshot in corrected_samples(trajectory, right.replies, config, cutter):
             place_image(screenshot, image_dir / image_name(sample["id"]))
             samples.append((sample["id"], encode_record(sample)))
         num_steps = len(samples)
-    if fate == "kept":
+    if trajectory and fate == "kept":
         num_known = sum(bool(step.logprobs) for step in trajectory.steps)
         pairs, num_steps = samples_of(trajectory, config.round_id, config.last_n, cutter.cut), len(trajectory.steps)
         for sample, screenshot in pairs:
@@ -200,9 +204,9 @@ def sort_out(
         return "unfinished", trajectory, ""
     if (only_success or only_judged) and (outcome is None or (judges and outcome.judge not in judges)):
         return "unjudged", trajectory, ""
-    if only_judged and outcome.verdict.solved is None:
+    if only_judged and (outcome is None or outcome.verdict.solved is None):
         return "unjudged", trajectory, ""
-    if only_success and not outcome.success:
+    if only_success and (outcome is None or not outcome.success):
         return "failed", trajectory, ""
     return "kept", trajectory, ""
 

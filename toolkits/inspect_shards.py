@@ -79,7 +79,7 @@ class Tally:
         self.tasks.add(task_of(sample.id))
         self.conversations[hash(tuple(texts))] += 1
         self.columns.update(list(sample.extra))  # a dict's values would be added up
-        for image in sample.images:
+        for image in sample.read_images():
             checksum = (len(image), zlib.crc32(image))
             if checksum not in self.stored:
                 self.stored[checksum] = _size(sample.id, image)
@@ -116,7 +116,8 @@ def action_name(reply: str) -> str:
 def _size(sample_id: str, image: bytes) -> tuple[int, int]:
     try:
         with opened(io.BytesIO(image)) as found:
-            return size_of(found)[::-1]
+            height, width = size_of(found)
+            return width, height
     except UserError as error:
         raise UserError(f"sample {sample_id}: a broken image ({error})") from None
 
@@ -172,7 +173,7 @@ def draw_tile(sample: Sample) -> Image.Image:
     """The newest screenshot, with the sample's id and the agent's action under it."""
     tile = Image.new("RGB", (_TILE[0], _TILE[1] + 30), "white")
     try:
-        with opened(io.BytesIO(sample.images[-1])) as found:
+        with opened(io.BytesIO(sample.read_images()[-1])) as found:
             screenshot = to_rgb(found)
     except UserError as error:
         raise UserError(f"sample {sample.id}: a broken image ({error})") from None

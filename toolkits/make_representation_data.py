@@ -65,9 +65,10 @@ def main(config: Config) -> None:
 
 def screenshot(sample: Sample) -> Path:
     """A sample's newest."""
-    if not sample.images:
+    newest = sample.images[-1] if sample.images else None
+    if not isinstance(newest, Path):
         raise UserError(f"sample {sample.id}: shows no screenshot, so nothing tells what an action changed")
-    return sample.images[-1]
+    return newest
 
 
 def difference(before: Path, after: Path) -> float:

@@ -108,9 +108,11 @@ def main(config: Config) -> None:
 
 def label_rollouts(config: Config, work_dir: Path) -> None:
     """Stage 1: write `output_path`, say what became of the rollouts."""
+    assert config.rollout_path is not None  # as `Config.check` makes sure
     read = read_rollouts(config.rollout_path, config.image_dir, config.round_id, config.last_n)
     rollouts = [rollout for rollout in read if rollout is not None]
     if config.add_reward:
+        assert config.orm_path is not None
         rollouts = ask_reward_model(config.orm_path, rollouts, work_dir)
     records = [record for rollout in rollouts for record in with_rewards(rollout, config.gamma, config.mode)]
     if not records:
@@ -166,6 +168,7 @@ def with_rewards(rollout: Rollout, gamma: float, mode: str) -> list[Record]:
 
 def mix_in_experience(config: Config, work_dir: Path) -> None:
     """Stage 2: write the `_filter` file, say what is in it."""
+    assert config.actor_path is not None  # as `Config.check` makes sure
     rng = random.Random(config.seed)
     current = read_records(config.output_path)
     paths = [Path(path.rstrip(",")) for path in config.experience_paths]  # WebRL's README puts commas behind them

@@ -9,7 +9,7 @@ import math
 import os
 import sys
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 import tyro
@@ -29,7 +29,10 @@ from training.modules.trainable import Trainable
 from training.options import TrainingOptions
 from training.samples.left_out import LeftOut
 
-Options = TypeVar("Options")
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Options = TypeVar("Options", bound="DataclassInstance")
 
 
 @dataclasses.dataclass(frozen=True)

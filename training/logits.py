@@ -26,7 +26,8 @@ def main(folder: Path) -> None:
     """Answer what the folder asks."""
     asked = read_json(folder / "asked.json")
     ids = load_file(folder / "prompt.safetensors")["input_ids"]
-    images = [Image.open(path) for path in sorted(folder.glob("*.png"), key=lambda path: int(path.stem))]
+    pictures = sorted(folder.glob("*.png"), key=lambda path: int(path.stem))
+    images: list[Image.Image] = [Image.open(path) for path in pictures]
     weights, hf_files, prepared = (Path(asked[name]) for name in ("weights", "hf_files", "prepared"))
     dtype = getattr(torch, asked["dtype"]) if asked["dtype"] else None
     with torch.no_grad():

@@ -43,7 +43,7 @@ def main(config: ViewConfig) -> None:
         raise UserError(f"{', '.join(map(str, config.runs))}: holds no trajectories (folders task...) and no run")
     if config.export:
         try:
-            _export(Answers(index), config, single)
+            _export(Answers(index), config.export, config, single)
         except OSError as error:  # a full disk, say
             raise UserError(f"--export: {error.filename or config.export}: {error.strerror}") from None
         return
@@ -68,9 +68,8 @@ def _single(roots: Sequence[Path]) -> Path | None:
     return path if is_single and len(roots) == 1 else None
 
 
-def _export(answers: Answers, config: ViewConfig, single: Path | None) -> None:
+def _export(answers: Answers, folder: Path, config: ViewConfig, single: Path | None) -> None:
     answers.index.refresh()
-    folder = config.export
     make_folder(folder, "--export")
     if single:
         [one] = [one for run in answers.index.runs for one in run.sets if one.path == single.parent]

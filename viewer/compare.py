@@ -62,7 +62,8 @@ def _parting(before: TrajectorySet, first: Head, after: TrajectorySet, second: H
     actions = [[in_words(step, "") for step in steps] for steps in both]
     for number, (one, other) in enumerate(zip_longest(*actions), start=1):
         if one != other:
-            return number, *(_did(folder, number, steps) for folder, steps in zip(folders, both, strict=True))
+            said = [_did(folder, number, steps) for folder, steps in zip(folders, both, strict=True)]
+            return number, said[0], said[1]
     return None, "", ""
 
 

@@ -51,8 +51,11 @@ def _caption(found: dict[str, Any], step: dict[str, Any]) -> list[tuple[str, str
                 2,
             )
         )
-    plain = [(_TURNS.sub(lambda turn: f"\\u{ord(turn[0]):x}", shortened(text, 1000)), *how) for text, *how in texts]
-    return [(line, color) for text, color, most in plain for line in textwrap.wrap(text, _CHARACTERS)[:most]]
+    lines: list[tuple[str, str]] = []
+    for text, color, most in texts:
+        plain = _TURNS.sub(lambda turn: f"\\u{ord(turn[0]):x}", shortened(text, 1000))
+        lines += [(line, color) for line in textwrap.wrap(plain, _CHARACTERS)[:most]]
+    return lines
 
 
 def _frame(page: Image.Image, caption: list[tuple[str, str]], most_lines: int) -> Image.Image:

@@ -64,7 +64,7 @@ def discover(roots: Sequence[Path]) -> list[OpenedRun]:
     return [run for run in runs if run.sets or _is_run(run.path)]
 
 
-def trajectory_folders(path: Path) -> Iterator[os.DirEntry]:
+def trajectory_folders(path: Path) -> Iterator[os.DirEntry[str]]:
     """The trajectory folders of a set whose names can be shown and asked for."""
     with os.scandir(path) as entries:
         for entry in entries:

@@ -193,7 +193,9 @@ def at_work(run: OpenedRun, now: float) -> list[dict[str, Any]]:
     found = []
     for folder in plain_folders(run.path):
         logs = inner_folder(folder, "logs")
-        for path in logs.glob("*.progress.json") if logs else ():
+        if logs is None:
+            continue
+        for path in logs.glob("*.progress.json"):
             with contextlib.suppress(OSError):
                 if path.is_symlink() or (silent_s := now - path.stat().st_mtime) > _AT_WORK_S:
                     continue

@@ -67,16 +67,18 @@ class Thoughts:
                     with contextlib.suppress(Exception):  # as in `of`
                         _rank(path, values, advantages)
                 self._stamp = stamp
-                self._summaries = {
-                    head: tuple(as_number(those[head][1]) if head in those else None for those in (values, advantages))
-                    for head in values.keys() | advantages.keys()
-                }
+                heads = values.keys() | advantages.keys()
+                self._summaries = {head: (_ranked(values, head), _ranked(advantages, head)) for head in heads}
             return self._summaries
 
     def _files(self) -> list[Path]:
         if inner_folder(self.folder.parent, COLUMNS) is None:
             return []
         return _usable(sorted(self.folder.glob("*.parquet")))
+
+
+def _ranked(found: _Ranked, head: str) -> float | None:
+    return as_number(found[head][1]) if head in found else None
 
 
 def _usable(paths: Sequence[Path]) -> list[Path]:
@@ -101,9 +103,9 @@ def _rank_rows(table: Any, wanted: Sequence[str], values: _Ranked, advantages: _
 
     from data.columns import ID
 
-    parts = compute.extract_regex(table[ID], _PARTS)
+    parts = compute.call_function("extract_regex", [table[ID]], compute.ExtractRegexOptions(_PARTS))
     heads, steps, candidates = parts.flatten()
-    is_taken = compute.equal(candidates, "").fill_null(False).to_numpy(zero_copy_only=False)
+    is_taken = compute.call_function("equal", [candidates, ""]).fill_null(False).to_numpy(zero_copy_only=False)
     encoded = heads.dictionary_encode()
     codes = encoded.indices.fill_null(0).to_numpy()
     numbers = steps.fill_null("0").cast("float64").to_numpy()
@@ -153,7 +155,7 @@ def _rows(path: Path, begins: str, names: Sequence[str]) -> Iterator[tuple[str, 
     if names:
         left = _MOST
         for rows in iter_batches(path, [ID, *names]):
-            batch = rows.filter(compute.starts_with(rows[ID], begins))
+            batch = rows.filter(compute.call_function("starts_with", [rows[ID]], compute.MatchSubstringOptions(begins)))
             for row in batch[:left].to_pylist():
                 yield str(row.pop(ID)), row
             left -= min(left, len(batch))

@@ -71,7 +71,7 @@ def _options(run: OpenedRun, round: Path) -> dict[str, Any]:
     for folder in (run.path, round.parent):
         with contextlib.suppress(UserError):
             recipe = recipe or read_object(folder, "recipe.json") or {}
-    rounds = recipe.get("rounds") if isinstance(recipe.get("rounds"), list) else []
+    rounds: list[Any] = recipe["rounds"] if isinstance(recipe.get("rounds"), list) else []
     own = next((found for found in map(as_object, rounds) if found.get("name") == round.name), {})
     given = as_object(own.get("training") or recipe.get("training"))
     return {name: given[name] for name in ("loss", "seq_len", "image_num") if name in given}

@@ -63,7 +63,10 @@ class ChatPolicy:
         told = containers_for_tokens(self._max_tokens if sampling.prompt == "trained" else 0)
         self._http = http_client(self._max_tokens, minds_proxies(base_url, key), max_containers=told)
         self._client = openai.AsyncOpenAI(
-            api_key=key or "none", base_url=base_url or None, max_retries=0, http_client=self._http
+            api_key=key or "none",
+            base_url=base_url or None,
+            max_retries=0,
+            http_client=self._http,  # pyright: ignore[reportArgumentType]  # openai names httpx2, and takes httpx
         )
         self.url = str(self._client.base_url)
         self.name = f"{model or 'the policy'} at {self.url}"

@@ -72,7 +72,11 @@ class DocumentReader:
             http = BoundedAsyncClient(timeout=ANSWER_TIMEOUT_S, trust_env=minds_proxies(self.base_url, self.key))
             key, base_url = self.key or "none", self.base_url or None
             async with (
-                AsyncOpenAI(api_key=key, base_url=base_url, http_client=http) as client,
+                AsyncOpenAI(
+                    api_key=key,
+                    base_url=base_url,
+                    http_client=http,  # pyright: ignore[reportArgumentType]  # openai names httpx2, and takes httpx
+                ) as client,
                 asyncio.timeout(ANSWER_TIMEOUT_S),  # with what it asks again
             ):
                 answer = await ChatDialect(self.base_url).create(client, request)

@@ -10,7 +10,7 @@ from typing import Any
 
 from collection.agent.documents import DocumentReader
 from collection.agent.hiding import shown
-from collection.agent.policy import Completion, Policy
+from collection.agent.policy import Completion, Replying
 from collection.config.agent import Hidden
 from common.seeds import derive_seed
 from data.action_spaces.space import ActionSpace
@@ -39,7 +39,7 @@ class Limits:
 
 
 async def run_episode(
-    environment: Environment, policy: Policy, task: Task, writer: TrajectoryWriter, limits: Limits, seed: int | None
+    environment: Environment, policy: Replying, task: Task, writer: TrajectoryWriter, limits: Limits, seed: int | None
 ) -> None:
     """Fill and finish the trajectory folder of `writer`. Each step's seed is derived from `seed`.
 
@@ -107,7 +107,7 @@ async def _add_documents(seen: Observation, task: Task, limits: Limits) -> Obser
 
 
 async def _ask(
-    policy: Policy,
+    policy: Replying,
     task: Task,
     writer: TrajectoryWriter,
     steps: list[StepText],

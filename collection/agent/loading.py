@@ -104,6 +104,7 @@ def _served(folder: Path) -> Iterator[str]:
         start_new_session=True,
         preexec_fn=die_with_parent,
     )
+    assert process.stdout is not None
     try:
         line = process.stdout.readline().strip()
         if not line:

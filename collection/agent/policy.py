@@ -94,19 +94,25 @@ def said_sampling(said: Any) -> dict[str, Any]:
     return {name: value for name, value in said.items() if fits(value, float | None)} if isinstance(said, dict) else {}
 
 
-class Policy(Protocol):
-    """`screenshots` are base64 PNGs by step number; at least those of the last `last_n` steps are there."""
+class Replying(Protocol):
+    """What an episode asks. `screenshots` are base64 PNGs by step number; at least those of the last `last_n` steps are
+    there."""
+
+    async def reply(
+        self, task: Task, folder: str, steps: Sequence[StepText], screenshots: dict[int, str], seed: int | None
+    ) -> Completion:
+        """The agent's next reply."""
+        ...
+
+
+class Policy(Replying, Protocol):
+    """Of a whole run."""
 
     name: str
     system_prompt: str
 
     async def check(self) -> None:
         """Raise UserError unless the server answers."""
-
-    async def reply(
-        self, task: Task, folder: str, steps: Sequence[StepText], screenshots: dict[int, str], seed: int | None
-    ) -> Completion:
-        """The agent's next reply."""
 
     async def close(self) -> None:
         """Close connections."""

@@ -97,7 +97,9 @@ def run_until_stopped(work: Coroutine[Any, Any, None]) -> None:
     """`asyncio.run`, which a SIGTERM ends in the same good order as Ctrl-C, with exit code 143."""
 
     async def stoppable() -> None:
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, asyncio.current_task().cancel)
+        this_task = asyncio.current_task()
+        assert this_task is not None
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, this_task.cancel)
         await work
 
     try:

@@ -8,7 +8,7 @@ from collection.agent.episode import Limits
 from collection.agent.policy import Policy, Sampling
 from collection.agent.predict_policy import PredictPolicy
 from collection.campaign.pacing import Pace
-from collection.config.commands import CollectionConfig, CorrectionConfig
+from collection.config.commands import CollectionConfig, PolicyFlags
 from collection.config.endpoint import EndpointFlags
 from collection.endpoints.keys import base_key, endpoint_key, is_own_server, same_endpoint
 from common.errors import UserError
@@ -83,7 +83,7 @@ def judge_key(config: CollectionConfig) -> str:
     return base_key(config.api_key) if same_endpoint(config.api_base, config.eval_api_base) else ""
 
 
-def make_policy(config: CollectionConfig | CorrectionConfig) -> Policy:
+def make_policy(config: PolicyFlags) -> Policy:
     """The policy, or the teacher, that these flags name."""
     sampling = narrowed(
         Sampling,

@@ -78,6 +78,7 @@ class Collector(Protocol):
             LostError: there is no folder, and this collector will not make one.
             UserError: nothing works here; what is complete is kept.
         """
+        ...
 
 
 Join = Callable[[Callable[[Collector], None]], Coroutine[Any, Any, None]]
@@ -121,6 +122,7 @@ class Taker:
             num_steps = len(writer.steps)
             return Taken(f"{num_steps} step{'s' * (num_steps != 1)}", num_steps)
         except BlockedError as wall:
+            writer = writer or TrajectoryWriter(folder, task, {}, self.policy.system_prompt, run)
             writer.finish(BLOCKED, reason=str(wall))
             write_outcome(folder, Outcome(Verdict.BLOCKED, str(wall)))
             self._faults.clear()

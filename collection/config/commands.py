@@ -17,7 +17,12 @@ from data.sampling import SamplingRequest
 
 
 @dataclass(frozen=True, kw_only=True)
-class CollectionConfig(JudgeFlags, NetworkFlags, BrowserFlags, AgentFlags, EndpointFlags, TaskFlags):
+class PolicyFlags(AgentFlags, EndpointFlags):
+    """Who is asked, and what it is shown."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectionConfig(JudgeFlags, NetworkFlags, BrowserFlags, PolicyFlags, TaskFlags):
     """What the collectors have in common."""
 
     def check_together(self) -> None:
@@ -105,7 +110,7 @@ class CandidatesConfig(SamplingRequest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CorrectionConfig(AgentFlags, EndpointFlags):
+class CorrectionConfig(PolicyFlags):
     """Flags of `correct.py`: the teacher, and what it is shown; the same as the agent was."""
 
     result_dir: Path = Path("results")

@@ -51,8 +51,6 @@ class ProposerFlags(Checked):
 class ProposalsConfig(ProposerFlags):
     """Flags of `propose_tasks.py`."""
 
-    method: Method
-    """What the model starts from; `given`: no model is asked, the tasks of --seed_files pass the filters."""
     output_file: Path
     """The task file to write."""
     sites_file: Path | None = None

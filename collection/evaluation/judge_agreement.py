@@ -9,7 +9,7 @@ trajectories carry are not touched. `--reference recorded` takes those as the re
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,7 +56,9 @@ def main(config: Config) -> None:
         raise UserError("--judge none says nothing to compare; name a judge")
     reference: Judge = _recorded
     if config.reference != "recorded":
-        reference, _ = make_judge(JudgeFlags(judge=config.reference), config.process_dir, tasks)
+        named, _ = make_judge(JudgeFlags(judge=config.reference), config.process_dir, tasks)
+        assert named is not None  # only "none" names none
+        reference = named
 
     kept = config.process_dir / AGREEMENT
 
@@ -90,7 +92,7 @@ def agreement(pairs: Sequence[tuple[Verdict, Verdict]]) -> dict[str, Any]:
     total = both + wrong + missed + neither
     by_chance = _ratio((both + wrong) * (both + missed) + (neither + wrong) * (neither + missed), total**2)
     agreed = _ratio(both + neither, total)
-    kappa = None if agreed is None or by_chance == 1 else (agreed - by_chance) / (1 - by_chance)
+    kappa = None if agreed is None or by_chance is None or by_chance == 1 else (agreed - by_chance) / (1 - by_chance)
     return {
         "num_compared": total,
         "num_left_out": len(pairs) - total,
@@ -117,7 +119,7 @@ def print_agreement(table: dict[str, Any], judge: str, reference: str) -> None:
     print_table(printed)
 
 
-def _kept(judge: Callable[[Task, Path], Outcome], task: Task, folder: Path, kept: Path) -> Outcome:
+def _kept(judge: Judge, task: Task, folder: Path, kept: Path) -> Outcome:
     """The judge's verdict, from an earlier run of this command where there is one; its faults are `invalid`."""
     path = kept / f"{folder.name}.json"
     if path.exists():

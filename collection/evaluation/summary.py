@@ -168,7 +168,7 @@ def _left_out(tries: Sequence[Attempt]) -> Verdict | None:
     """Why a task is in no rate; None where it is in, as a task that nobody tried is."""
     if not tries or any(attempt.proves for attempt in tries):
         return None
-    said = {attempt.outcome.verdict for attempt in tries}
+    said = {attempt.outcome.verdict for attempt in tries if attempt.outcome}
     return next(verdict for verdict in LEFT_OUT if verdict in said)
 
 

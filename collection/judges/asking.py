@@ -38,8 +38,9 @@ def ask_verdict(
         while len(texts) <= MAX_ASKED_AGAIN:
             is_json = name != "text"
             with_reasons = not texts
+            messages = _messages(system, content, form, is_json, texts)
             request = {
-                "messages": _messages(system, content, form, is_json, texts),
+                "messages": messages,
                 "temperature": temperature,
                 "seed": seed + 1000 * len(texts),
                 **_response_format(name, form, with_reasons),
@@ -64,7 +65,7 @@ def ask_verdict(
                 continue
             texts.append(reply.text)
             if meaning is not None:
-                return JudgeReply(REPLY_SEPARATOR.join(texts), meaning, request["messages"][0]["content"], len(texts))
+                return JudgeReply(REPLY_SEPARATOR.join(texts), meaning, messages[0]["content"], len(texts))
     demanded = " or ".join(repr(form.line.format(word)) for word in form.choices)
     said = f"{endpoint.url}: no verdict in {len(texts)} replies; the last one does not end as demanded ({demanded}), "
     said += "or leaves doubt before that: "

@@ -117,5 +117,5 @@ def check_ground_truth(judge: str, tasks: Sequence[Task]) -> None:
 def check_no_fuzzy_answers(tasks: Sequence[Task]) -> None:
     """Raise UserError for the first task whose answer a model must judge."""
     for task in tasks:
-        if "fuzzy_match" in (task.eval.get("reference_answers") or {}):
+        if "fuzzy_match" in (task.truth.get("reference_answers") or {}):
             raise UserError(f"task {task.id} has a fuzzy answer, which a model must judge: give --api_eval_model")

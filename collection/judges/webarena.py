@@ -59,7 +59,7 @@ class WebArenaJudge:
             "program_html": check_pages,
             "site_state": lambda task, trajectory: check_state(task, trajectory.final_state()),
         }
-        types = (task.eval or {}).get("eval_types", [])
+        types = task.truth.get("eval_types", [])
         if not types:
             raise UserError(
                 f"task {task.id} has no ground truth (eval.eval_types); WebArena's evaluators cannot judge it"
@@ -70,7 +70,7 @@ class WebArenaJudge:
 
     def _check_answer(self, task: Task, trajectory: Trajectory) -> str:
         answer = clean(trajectory.answer or "")
-        for kind, expected in task.eval["reference_answers"].items():
+        for kind, expected in task.truth["reference_answers"].items():
             if kind == "exact_match":
                 held = answer == clean(expected)
             elif kind == "must_include":
@@ -100,7 +100,7 @@ class WebArenaJudge:
         return self._ask(task, FUZZY_MATCH, case, GRADE)
 
     def _same_reason(self, task: Task, answer: str) -> bool:
-        reason = task.eval.get("string_note", "")
+        reason = task.truth.get("string_note", "")
         case = [fenced("TASK", task.ques), fenced("KNOWN REASON", reason), fenced("REPORT", answer)]
         return bool(answer) and self._ask(task, UNACHIEVABLE_MATCH, case, REASON)
 
@@ -112,10 +112,10 @@ class WebArenaJudge:
 
 def check_url(task: Task, trajectory: Trajectory, rules: Rules = "whole") -> str:
     """`url_match` with the rule GOLD in PRED: path contained, each named query parameter present."""
-    rule = task.eval.get("url_note", "GOLD in PRED")
+    rule = task.truth.get("url_note", "GOLD in PRED")
     if rule != "GOLD in PRED":
         raise UserError(f"task {task.id}: WebArena has no url rule {rule!r}")
-    url, expected = trajectory.final_url(), task.eval["reference_url"]
+    url, expected = trajectory.final_url(), task.truth["reference_url"]
     return "" if leads_to(url, expected, rules) else f"ended on {url}, expected {expected}"
 
 
@@ -124,7 +124,7 @@ def check_pages(task: Task, trajectory: Trajectory) -> str:
     path = trajectory.folder / "final_pages.json"
     if not path.exists():
         raise ValueError(f"{path}: missing, the pages' contents were not kept at the end of the trajectory")
-    for target, content in zip(task.eval["program_html"], read_json(path), strict=True):
+    for target, content in zip(task.truth["program_html"], read_json(path), strict=True):
         found = clean(html.unescape(content))
         for kind, expected in target["required_contents"].items():
             if kind == "exact_match":

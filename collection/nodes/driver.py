@@ -99,7 +99,7 @@ class _Nodes:
         self._arriving, self._is_shared = arriving, setting.seen is not None
         self._own_node = cluster.own_node()  # it sees the output folder as we do
         self._pace, self._say, self._poll_s = pace, say, poll_s
-        self._keepers: dict[str, asyncio.Task] = {}
+        self._keepers: dict[str, asyncio.Task[None]] = {}
         self._collectors: dict[str, NodeCollector] = {}
         self._refusal = ""
         self._reach = Reach()
@@ -138,7 +138,7 @@ class _Nodes:
 
     async def _keep(self, node: cluster.Node, add: Callable[["NodeCollector"], None]) -> None:
         """A collector on a node, again when it dies, unless it never gets anywhere."""
-        deaths, reason = 0, ""
+        deaths, reason, died_of = 0, "", ""
         while deaths < _MAX_DEATHS and not reason:
             actor = ray.remote(Node).options(**_there(node.id), runtime_env={"env_vars": _WORKER}).remote()
             is_shared = self._is_shared or node.id == self._own_node
@@ -149,12 +149,12 @@ class _Nodes:
                 self._say(f"node {node.address}: {collector.num_sessions} sessions")
                 add(collector)
             reason = await collector.watch()
-            deaths = 0 if collector.has_taken else deaths + 1
+            deaths, died_of = 0 if collector.has_taken else deaths + 1, collector.died_of
             if not reason:
                 if collector.num_sessions:
                     self._say(f"node {node.address}: its collector died; others take what it was taking")
                 await asyncio.sleep(_PAUSE_S)
-        died = f"its collector died {deaths} times in a row, the last time of: {collector.died_of}"
+        died = f"its collector died {deaths} times in a row, the last time of: {died_of}"
         self._refusal = f"node {node.address}: {reason or died}"
         self._say(f"left out: {self._refusal}")
 

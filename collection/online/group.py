@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from collection.judges.judging import is_judge_fault
 from common.errors import UserError
@@ -97,7 +98,7 @@ def needs_judge_alone(folder: Path) -> bool:
 def _read_note(folder: Path, number: int) -> OpenGroup:
     path = folder / _NOTE
     note = read_object(path)
-    fields = {name: note.get(name) for name in ("size", "epoch", "version")}
+    fields: dict[str, Any] = {name: note.get(name) for name in ("size", "epoch", "version")}
     if not all(type(value) is int for value in fields.values()):
         raise UserError(f"{path}: not the note of a group; delete {folder}, and another group is begun")
     return OpenGroup(number, task_from_json(note.get("task"), str(path)), folder=folder, **fields)

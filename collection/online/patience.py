@@ -34,6 +34,9 @@ class PatientPolicy:
             except (UnansweredError, ServerSilentError) as error:
                 await self._until_it_answers(str(error))
 
+    async def close(self) -> None:
+        await self._inner.close()
+
     async def _until_it_answers(self, why: str) -> None:
         if not self._is_silent:
             self._say(f"the model server at {self._inner.name} does not answer ({why}); the pool waits for it")

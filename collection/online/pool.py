@@ -182,6 +182,7 @@ class Pool:
         """Its verdict; a fault is tried again."""
         folder = rollout.group.rollout(rollout.run)
         end = read_end(folder)
+        assert end is not None  # it was taken
         outcome = outcome_by_end(end["status"], end["reason"])
         if outcome is None:
             outcome = await await_in_thread(judge_once, self._judge, rollout.group.task, folder)

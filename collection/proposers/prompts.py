@@ -60,7 +60,9 @@ def page_lines(trees: Sequence[str]) -> list[str]:
     return [f"PAGE: {json.dumps(escaped(tree), ensure_ascii=False)}" for tree in trees]
 
 
-def request(system: str, lines: Sequence[str], num_tasks: int, images: Sequence[dict[str, Any]] = ()) -> list[dict]:
+def request(
+    system: str, lines: Sequence[str], num_tasks: int, images: Sequence[dict[str, Any]] = ()
+) -> list[dict[str, Any]]:
     """The chat: system prompt, then material, screenshots and how many tasks are wanted."""
     content = [
         {"type": "text", "text": "\n".join(lines)},

@@ -10,14 +10,15 @@ import json
 import random
 import re
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from collection.judges.stand_in_judge import said
 from collection.judges.verdicts.verdict import FEASIBLE
 from collection.proposers import prompts
 from common.stand_in import CannotReplyError, Messages, text_of
 from environments.sites.content import Content, build
-from environments.sites.expert.reading import NotUnderstoodError, Page, read_page
+from environments.sites.expert.reading import Element, NotUnderstoodError, Page, read_page
 from environments.sites.ground_truth import ground_truth
 from environments.sites.instructions import OPENERS, WORDINGS, parse, render
 from environments.sites.shop.content import COLOURS, QUANTITIES
@@ -113,7 +114,7 @@ class _Memory:
             self.records += [{"department": title, "category": link} for link in links]
 
 
-def _is_fact(element) -> bool:
+def _is_fact(element: Element) -> bool:
     return element.role == "StaticText" and re.match(r"^[A-Z][a-z]+: \S", element.name) is not None
 
 
@@ -126,7 +127,7 @@ def _from_memory(site: str, rng: random.Random) -> _Memory:
     """What a model knows of a popular site: its best known entities and where they belong, with mistakes."""
     content, memory = _content(), _Memory()
 
-    def known(entities: Sequence, name: Callable) -> list:
+    def known(entities: Sequence[Any]) -> list[Any]:
         popular = [entity for entity in entities if entity.split == FILLER] or list(entities)
         return rng.sample(popular, min(12, len(popular))) + rng.sample(list(entities), min(12, len(entities)))
 
@@ -134,20 +135,20 @@ def _from_memory(site: str, rng: random.Random) -> _Memory:
         return f"Great {rng.choice(NOUNS)}" if rng.random() < MADE_UP else name
 
     if site == "shop":
-        for product in known(list(content.shop.products.values()), lambda p: p.name):
+        for product in known(list(content.shop.products.values())):
             slots = {"product": said(product.name), "colour": rng.choice(product.colours[1:])}
             memory.records.append({**slots, "category": product.category, "department": product.department})
             memory.attributes[slots["product"]] = list(product.facts)
     elif site == "encyclopedia":
-        for article in known(list(content.encyclopedia.articles.values()), lambda a: a.title):
+        for article in known(list(content.encyclopedia.articles.values())):
             title = said(article.title)
             memory.records += [{"article": title}, {"source": title, "article": rng.choice(article.links)}]
             memory.attributes[title] = list(article.facts)
     elif site == "forum":
-        for thread in known(list(content.forum.threads.values()), lambda t: t.title):
+        for thread in known(list(content.forum.threads.values())):
             memory.records.append({"thread": said(thread.title), "board": thread.board})
     else:
-        for train in known(list(content.timetable.trains.values()), lambda t: t.name):
+        for train in known(list(content.timetable.trains.values())):
             memory.records.append({"train": said(train.name), "origin": train.origin, "destination": train.destination})
     return memory
 

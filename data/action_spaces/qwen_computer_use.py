@@ -6,10 +6,10 @@ from typing import Any
 from data.action import ActionError, Answer, Wait
 from data.action_spaces.tool_calls import Call, ToolCalls, no_words, tool
 from data.keys import press, short_names, shortcut
-from data.point_action import AnyAction, ClickAt, DragAt, HoverAt, Press, ScrollAt, Write
+from data.point_action import AnyAction, Button, ClickAt, DragAt, HoverAt, Press, ScrollAt, Write
 from data.screen import REL1000, Screen
 
-_CLICKS = {
+_CLICKS: dict[str, tuple[Button, int]] = {
     "left_click": ("left", 1),
     "right_click": ("right", 1),
     "middle_click": ("middle", 1),

@@ -71,3 +71,9 @@ class ActionSpace(abc.ABC):
         Raises:
             CannotRenderError: this space has no words for one of the actions.
         """
+
+
+class PointSpace(ActionSpace):
+    """One that says where on the screen."""
+
+    scale: Scale  # pyright: ignore[reportIncompatibleVariableOverride]  # narrower: of the class, and never set

@@ -5,13 +5,15 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from common.files import parse_json
 from data.action import ActionError
-from data.action_spaces.space import ADVICE, ActionSpace, CannotRenderError, Parsed, writable
+from data.action_spaces.space import ADVICE, CannotRenderError, Parsed, PointSpace, writable
 from data.point_action import AnyAction
 from data.screen import Point, Scale, Screen
+
+Choice = TypeVar("Choice", bound=str)
 
 _CALL = re.compile(r"<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL)
 _THINK = re.compile(r"</?think>")
@@ -52,7 +54,7 @@ class Call:
             raise ActionError(f"{self.name} takes a number as {key}.")
         return value
 
-    def choice(self, key: str, *choices: str) -> str:
+    def choice(self, key: str, *choices: Choice) -> Choice:
         """The first choice where nothing is said."""
         value = self.arguments.get(key, choices[0])
         if value not in choices:
@@ -76,10 +78,9 @@ class Call:
         return None if self.arguments.get(key) is None else self.point(key)
 
 
-class ToolCalls(ActionSpace):
+class ToolCalls(PointSpace):
     """A space of such replies. `form` shows the model a reply; `tools` are what it is told of the functions."""
 
-    scale: Scale
     tools: Sequence[dict[str, Any]]
     form: str
     thought_form = "{}\n"

@@ -88,7 +88,8 @@ def to_point(action: AnyAction, page: Page) -> AnyAction:
             return DragAt(page.center(label), page.center(target))
         case Restart():
             return GoTo(page.web)
-    return action
+        case _:
+            return action
 
 
 def to_number(action: AnyAction, page: Page) -> AnyAction:
@@ -99,13 +100,14 @@ def to_number(action: AnyAction, page: Page) -> AnyAction:
         case Write(content, at, True, True) if at is not None:
             return Type(page.label(at), content)
         case ScrollAt(0, down, at):
-            in_window = at is None or at == page.screen.center
-            return Scroll(None if in_window else page.label(at), "down" if down > 0 else "up")
+            label = None if at is None or at == page.screen.center else page.label(at)
+            return Scroll(label, "down" if down > 0 else "up")
         case DragAt(start, end) if start is not None:
             return Drag(page.label(start), page.label(end))
         case GoTo(url) if url == page.web:
             return Restart()
-    return action
+        case _:
+            return action
 
 
 def fold(actions: Sequence[AnyAction]) -> list[AnyAction]:

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from data.action import ActionError, Answer, Wait
-from data.action_spaces.space import ADVICE, ActionSpace, CannotRenderError, Parsed
+from data.action_spaces.space import ADVICE, CannotRenderError, Parsed, PointSpace
 from data.keys import press, short_names, shortcut
-from data.point_action import AnyAction, ClickAt, DragAt, HoverAt, Press, ScrollAt, Write
+from data.point_action import AnyAction, Button, ClickAt, DragAt, HoverAt, Press, ScrollAt, Write
 from data.screen import PX_RESIZED, Point, Screen
 
 _PROMPT = """\
@@ -35,12 +35,16 @@ _CONTENT = re.compile(r"""\s*content\s*=\s*(['"])(.*)\1\s*(?:\)\s*)?""", re.DOTA
 _ARGUMENT = re.compile(r"""(\w+)\s*=\s*(['"])(.*?)\2""", re.DOTALL)
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-_CLICKS = {"click": ("left", 1), "left_double": ("left", 2), "right_single": ("right", 1)}
+_CLICKS: dict[str, tuple[Button, int]] = {
+    "click": ("left", 1),
+    "left_double": ("left", 2),
+    "right_single": ("right", 1),
+}
 _CLICK_OF = {click: name for name, click in _CLICKS.items()}
 _SCROLLED = 2 / 3  # of the screen
 
 
-class UITars(ActionSpace):
+class UITars(PointSpace):
     """The screenshot's size decides what a pixel is."""
 
     name, scale = "ui_tars", PX_RESIZED

@@ -84,7 +84,8 @@ class WebGym(ToolCalls):
                 return {"action": "navigate", "url": url}
             case Answer(content):
                 return {"action": "answer", "text": content}
-        raise no_words(action, self.name)
+            case _:
+                raise no_words(action, self.name)
 
 
 SPACE = WebGym()

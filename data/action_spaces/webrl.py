@@ -76,7 +76,7 @@ def _call(code: str) -> tuple[str, dict[str, str]]:
             continue
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in _PARAMETERS:
             names = _PARAMETERS[call.func.id]
-            pairs = [*zip(names, call.args, strict=False), *((one.arg, one.value) for one in call.keywords)]
+            pairs = [*zip(names, call.args, strict=False), *((one.arg, one.value) for one in call.keywords if one.arg)]
             values = {name: part.value for name, part in pairs if name in names and isinstance(part, ast.Constant)}
             return call.func.id, {name: writable(str(value)) for name, value in values.items() if value is not None}
     raise ActionError(f"Format error: the call is not written as code is. {_FORM}")
@@ -140,7 +140,8 @@ def _written(actions: list[AnyAction]) -> str:
             return "go_backward()"
         case [Answer(content)]:
             return f"exit(message={_quoted(content)})"
-    raise CannotRenderError(f"webrl has no words for {', '.join(type(action).__name__ for action in actions)}")
+        case _:
+            raise CannotRenderError(f"webrl has no words for {', '.join(type(action).__name__ for action in actions)}")
 
 
 def _do(action: str, **arguments: str | int) -> str:

@@ -81,7 +81,8 @@ def _written(action: AnyAction) -> str:
             return f"ANSWER; {content}"
         case Wait() | GoBack() | Restart():
             return type(action).__name__
-    raise CannotRenderError(f"{type(action).__name__} is on no numbered element")
+        case _:
+            raise CannotRenderError(f"{type(action).__name__} is on no numbered element")
 
 
 SPACE = WebVoyager()

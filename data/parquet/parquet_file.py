@@ -153,5 +153,5 @@ def _expanded(column: pyarrow.Array) -> int:
         column = column.flatten()
     if not types.is_dictionary(column.type):
         return column.nbytes
-    lengths = compute.binary_length(column.dictionary).take(column.indices)
-    return compute.sum(lengths.cast("int64")).as_py() or 0
+    lengths = compute.call_function("binary_length", [column.dictionary]).take(column.indices)
+    return compute.call_function("sum", [lengths.cast("int64")]).as_py() or 0

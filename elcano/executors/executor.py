@@ -56,6 +56,9 @@ class Executor(Protocol):
     """`run` and `service` raise `UserError` for a command that fails; its line names the log and has the command's own
     last words."""
 
+    runs_beside: bool
+    """Whether it can run commands `beside` a block."""
+
     def check(self, needs: Needs) -> None:
         """At a run's start: `UserError` for what no machine that is there could ever give, which would be told hours
         later else, when its command's turn comes."""
@@ -66,6 +69,7 @@ class Executor(Protocol):
     def beside(self, command: Command, resources: Resources = ANY) -> AbstractContextManager[None]:
         """Run the command while the block runs, whose commands go before it, and wait for its end behind the block; of
         an executor that `runs_beside`."""
+        ...
 
     def service(
         self, command: Callable[[str, int], Command], health: str, resources: Resources = ANY, wanted_port: int = 0
@@ -77,6 +81,7 @@ class Executor(Protocol):
                 The embedded websites listen on loopback alone: where they run, browsers must run, too. One that does
                 not put the address into its words is taken to do so.
         """
+        ...
 
 
 def load_executor(name: str) -> Executor:

@@ -37,7 +37,7 @@ class Executor:
     runs_beside = True
 
     def __init__(self) -> None:
-        self._under_way: list[tuple[Command, subprocess.Popen]] = []
+        self._under_way: list[tuple[Command, subprocess.Popen[bytes]]] = []
 
     def check(self, needs: Needs) -> None:
         """As `elcano.executors.executor.Executor`."""
@@ -117,14 +117,14 @@ def _limited(command: Command, resources: Resources) -> Command:
     return dataclasses.replace(command, variables={**limits, **command.variables})
 
 
-def _check_end(command: Command, process: subprocess.Popen) -> None:
+def _check_end(command: Command, process: subprocess.Popen[bytes]) -> None:
     """Raise a UserError where it has failed."""
     if code := process.poll():
         what = f"`{shlex.join(command.words[:3])} ...` ended with code {code}"
         raise UserError(f"{what}: {last_words(command.log)} (log: {command.log})")
 
 
-def end(process: subprocess.Popen, timeout_s: float = END_TIMEOUT_S) -> None:
+def end(process: subprocess.Popen[bytes], timeout_s: float = END_TIMEOUT_S) -> None:
     """Ask it to end, wait while it saves what it has, and leave nothing of it behind."""
     try:
         process.terminate()

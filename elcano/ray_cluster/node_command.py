@@ -13,7 +13,7 @@ class NodeCommand:
     """What the actor of a command does. No call takes long, so that the next is heard."""
 
     def __init__(self) -> None:
-        self._process: subprocess.Popen | None = None
+        self._process: subprocess.Popen[bytes] | None = None
 
     def node(self) -> str:
         """Its id."""

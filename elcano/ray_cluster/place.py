@@ -3,6 +3,7 @@
 import contextlib
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import ray
 from ray.exceptions import ActorUnavailableError, ActorUnschedulableError, RayActorError, RayTaskError
@@ -54,7 +55,7 @@ class Place:
             finally:
                 self._call("kill")
 
-    def _call(self, name: str, *arguments: object) -> object:
+    def _call(self, name: str, *arguments: object) -> Any:
         while True:
             try:
                 return ray.get(getattr(self._actor, name).remote(*arguments))

@@ -97,7 +97,7 @@ def address(node: str) -> str:
     return _field("NodeAddr", _said(["scontrol", "show", "node", "--oneliner", node]).stdout)
 
 
-def _said(words: list[str], environment: dict[str, str] | None = None) -> subprocess.CompletedProcess:
+def _said(words: list[str], environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """In a session of its own: Ctrl-C is for the run, which still has to speak to SLURM then."""
     try:
         return subprocess.run(
@@ -113,7 +113,7 @@ def _of_a_job(variable: str) -> bool:
     return in_job and variable.startswith(("SLURM_", "SLURMD_")) and variable != "SLURM_CONF"
 
 
-def _complaint(done: subprocess.CompletedProcess) -> str:
+def _complaint(done: subprocess.CompletedProcess[str]) -> str:
     lines = [line.split("error: ", 1)[-1].strip() for line in done.stderr.splitlines() if line.strip()]
     return "; ".join(lines) or f"{done.args[0]} ended with code {done.returncode}"
 

@@ -104,9 +104,14 @@ class BrowserEnvironment(Environment):
         return await act(self.page, action, seen, self._start_url, self.config.upload_dir)
 
     @property
+    def _given(self) -> Task:
+        assert self.task is not None  # reset comes first
+        return self.task
+
+    @property
     def _start_url(self) -> str:
         """Where `Restart` leads, and a new tab begins."""
-        return self.config.restart_url or self.task.web
+        return self.config.restart_url or self._given.web
 
     async def final_state(self) -> dict[str, Any]:
         """Nothing: worlds know what their ground truth looks at."""
@@ -149,7 +154,7 @@ class BrowserEnvironment(Environment):
             if not (wall or is_broken or is_refused):
                 return seen
             address = await self.page.address() if is_broken else seen.url
-            is_elsewhere = urlsplit(address).hostname != urlsplit(self.task.web).hostname
+            is_elsewhere = urlsplit(address).hostname != urlsplit(self._given.web).hostname
             if not self._is_first and (is_elsewhere or (is_broken and self.tabs.came_from_a_page)):
                 return seen  # another site, or a pop-up that does not load: the agent may go back
             if pause_s is None:

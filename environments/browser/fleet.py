@@ -74,10 +74,11 @@ class Fleet:
             if browser is not None and browser.connection.closed.is_set():
                 self._browsers[index] = None
                 await stop(browser, self._reaper)
-            if self._browsers[index] is None:
+                browser = None
+            if browser is None:
                 async with self._starting:
-                    self._browsers[index] = await launch(self._reaper, self._headless, self._flags)
-            return self._browsers[index]
+                    browser = self._browsers[index] = await launch(self._reaper, self._headless, self._flags)
+            return browser
 
     async def _retire_if_hung(self, browser: Browser) -> None:
         """Cut off a browser that no longer answers at all; the next session finds it gone and gets a new one."""

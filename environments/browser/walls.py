@@ -9,8 +9,10 @@ import re
 
 MAX_NODES = 40  # walls are short; a page with more to see is content that happens to use such words
 MAX_LINKS = 4  # to the service's terms, to another image, to a help page
-REFUSALS = {401: "asks for a login", 403: "forbids access", 407: "asks for a login", 429: "limits requests"}
-REFUSALS |= {451: "is barred for legal reasons"}
+REFUSALS = {
+    **{401: "asks for a login", 403: "forbids access", 407: "asks for a login", 429: "limits requests"},
+    451: "is barred for legal reasons",
+}
 _SIGNAL_STATUSES = {*REFUSALS, 405, 503}  # what challenges are sent with, besides 200
 
 _TITLES = re.compile(

@@ -64,8 +64,8 @@ class World(Websites):
                 f"MiniWoB++ has no task {sorted(unknown)[0]!r}; it has {', '.join(known[:3])}, ... ({len(known)})"
             )
         wanted = [(name, seed) for name in self.env_tasks or known for seed in self.env_seeds]
-        kept = self.kept_tasks is not None and self.kept_tasks.exists()
-        tasks = {task.id: task for task in read_tasks(self.kept_tasks)} if kept else {}
+        kept = read_tasks(self.kept_tasks) if self.kept_tasks is not None and self.kept_tasks.exists() else []
+        tasks = {task.id: task for task in kept}
         missing = [pair for pair in wanted if _id(*pair) not in tasks]
         if missing:
             tasks |= {task.id: task for task in await self._read(missing)}

@@ -23,5 +23,9 @@ def build(seed: int) -> Content:
     """The same content for the same seed; all sites draw from one source of names, so no name occurs twice."""
     words, shares = Words(seed), {**SPLITS, FILLER: 1}
     return Content(
-        *(site.build(words, shares) for site in (shop, encyclopedia, forum, timetable)), gallery.build(words)
+        shop.build(words, shares),
+        encyclopedia.build(words, shares),
+        forum.build(words, shares),
+        timetable.build(words, shares),
+        gallery.build(words),
     )

@@ -6,6 +6,7 @@ to data/tasks/graded/<split>.jsonl, over the same entities as the split's other 
 
 import random
 from collections.abc import Callable, Mapping
+from typing import Any
 from urllib.parse import quote
 
 from environments.sites.content import Content
@@ -13,8 +14,8 @@ from environments.sites.encyclopedia.content import TABS, Article
 from environments.sites.forum.content import Thread
 from environments.sites.shop.content import Product
 from environments.sites.shop.pages import PAGE_SIZE as PRODUCTS_ON_PAGE
-from environments.sites.timetable.content import CLASSES
-from environments.sites.truth import Instance, answer, deal, demand, state
+from environments.sites.timetable.content import CLASSES, Train
+from environments.sites.truth import Instance, answer, deal, demand, found, state
 
 SITES = {
     "Level-1": "shop",
@@ -32,7 +33,7 @@ LEVELS = tuple(SITES)
 def draw(content: Content, split: str, level: str, count: int) -> list[tuple[dict[str, str], str]]:
     """`count` times (slots, path of the start page), over entities of `split` only."""
     rng = random.Random(f"graded {split} {level}")
-    sources: dict[str, list] = {
+    sources: dict[str, list[Any]] = {
         "shop": content.shop.of(split),
         "encyclopedia": content.encyclopedia.of(split),
         "forum": content.forum.of(split),
@@ -81,12 +82,12 @@ def _level_5(content: Content, product: Product, rng: random.Random) -> Drawn:
     return {"product": product.name, "colour": rng.choice(product.colours[1:])}, "/"
 
 
-def _level_6(content: Content, train, rng: random.Random) -> Drawn:
+def _level_6(content: Content, train: Train, rng: random.Random) -> Drawn:
     passenger = rng.choice(content.timetable.passengers[train.split])
     return {"train": train.name, "passenger": passenger, "travel_class": rng.choice(CLASSES)}, "/"
 
 
-def _level_7(content: Content, product: Product, rng: random.Random) -> Drawn:
+def _level_7(content: Content, product: Product, rng: random.Random) -> tuple[dict[str, str], str]:
     other = rng.choice([other for other in content.shop.of(product.split) if other is not product])
     return {"first": product.name, "second": other.name}, "/"
 
@@ -113,16 +114,16 @@ def _product_fact(content: Content, slots: dict[str, str]) -> tuple[Instance, st
 
 
 def _tab_fact(content: Content, slots: dict[str, str]) -> tuple[Instance, str]:
-    article = content.encyclopedia.articles.get(slots["article"])
-    demand(article, f"no article {slots['article']!r}")
+    article = found(content.encyclopedia.articles.get(slots["article"]), f"no article {slots['article']!r}")
     facts = article.tabs.get(slots["tab"], {})
     demand(slots["attribute"] in facts, f"{article.title!r} has no {slots['attribute']!r} there")
     return Instance(slots, answer(facts[slots["attribute"]])), article.split
 
 
 def _vote(content: Content, slots: dict[str, str]) -> tuple[Instance, str]:
-    thread = content.forum.threads.get(slots["thread"])
-    demand(thread and thread.board == slots["board"], f"no thread {slots['thread']!r} on {slots['board']!r}")
+    fault = f"no thread {slots['thread']!r} on {slots['board']!r}"
+    thread = found(content.forum.threads.get(slots["thread"]), fault)
+    demand(thread.board == slots["board"], fault)
     return Instance(slots, state(votes=[thread.title], replies=[])), thread.split
 
 
@@ -133,8 +134,7 @@ def _in_colour(content: Content, slots: dict[str, str]) -> tuple[Instance, str]:
 
 
 def _booking(content: Content, slots: dict[str, str]) -> tuple[Instance, str]:
-    train = content.timetable.trains.get(slots["train"])
-    demand(train, f"no train {slots['train']!r}")
+    train = found(content.timetable.trains.get(slots["train"]), f"no train {slots['train']!r}")
     demand(slots["travel_class"] in CLASSES, f"no class {slots['travel_class']!r}")
     return Instance(slots, state(bookings=[slots])), train.split
 

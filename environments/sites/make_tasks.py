@@ -87,6 +87,7 @@ def make_reworded_tasks(content: Content) -> list[Task]:
     tasks = []
     for task in make_tasks(content, "test"):
         instruction = parse(task.ques)
+        assert instruction is not None  # we wrote it
         ques = f"{REWORDED[instruction.family].format(**instruction.slots)}."
         tasks.append(dataclasses.replace(task, id=task.id.replace("-test--", "-reworded--"), ques=ques))
     return tasks

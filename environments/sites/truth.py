@@ -41,6 +41,13 @@ class InfeasibleError(ValueError):
     """What is asked for does not exist on the site; `str(error)` says what."""
 
 
+def found(entity: Entity | None, what: str) -> Entity:
+    """It, or InfeasibleError where there is none."""
+    if not entity:
+        raise InfeasibleError(what)
+    return entity
+
+
 def demand(condition: object, what: str) -> None:
     """Raise InfeasibleError unless the condition holds."""
     if not condition:

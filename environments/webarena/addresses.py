@@ -30,7 +30,11 @@ def addresses_from_environment() -> dict[str, str]:
 def hosts_from_environment() -> list[str]:
     """`host:port` of these sites: who sets the variables says that agents may go there, also in a private network."""
     parts = [urlsplit(address) for address in addresses_from_environment().values()]
-    return [host_and_port(part.hostname, part.port or _PORTS[part.scheme]) for part in parts if part.scheme in _PORTS]
+    return [
+        host_and_port(part.hostname, part.port or _PORTS[part.scheme])
+        for part in parts
+        if part.hostname and part.scheme in _PORTS
+    ]
 
 
 def fill_placeholders(value: Any, addresses: Mapping[str, str], where: str) -> Any:

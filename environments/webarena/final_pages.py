@@ -29,7 +29,7 @@ _ROLE = """(name) => {
 def check_programs(tasks: Sequence[Task]) -> None:
     """Raise UserError, before anything is collected, for a program that is not known or cannot be asked here."""
     for task in tasks:
-        for target in (task.eval or {}).get("program_html") or []:
+        for target in task.truth.get("program_html") or []:
             if not (isinstance(target, dict) and all(isinstance(target.get(name), str) for name in ("url", "locator"))):
                 raise UserError(f"task {task.id}: program_html holds {target!r}, which has no url and locator")
             for text, known in ((target["url"], _URL_PROGRAMS), (target["locator"].strip(), _CONTENT_PROGRAMS)):
@@ -51,7 +51,7 @@ async def read_final_pages(page: Page, task: Task) -> list[str]:
     """
     last_url = await page.address()
     contents = []
-    for target in task.eval["program_html"]:
+    for target in task.truth["program_html"]:
         url = target["url"]
         if url.startswith("func:"):
             url = await ask(page, url, last_url, task.id)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
+from common.fields import is_number
 from common.files import read_json
 
 CONFIG_FILE = "adapter_config.json"
@@ -138,7 +139,7 @@ def _check_numbers(path: Path, fields: dict[str, Any]) -> None:
         if type(rank) is not int or rank < 1:
             raise UserError(f"{path}: {f'rank_pattern of {pattern}' if pattern else 'r'} is {rank!r}")
     for pattern, alpha in alphas.items():
-        if type(alpha) not in (int, float) or not math.isfinite(alpha):
+        if not is_number(alpha):
             raise UserError(f"{path}: {f'alpha_pattern of {pattern}' if pattern else 'lora_alpha'} is {alpha!r}")
 
 

@@ -61,7 +61,7 @@ def read_adapter(folder: Path, family: Family, config: Any) -> Adapter:
         halves = [f"{spelling.removesuffix('.weight')}.lora_{side}.weight" for side in "AB"] if spelling else []
         if missing := [half for half in halves if half not in stored]:
             raise UserError(f"{path}: has no {PREFIX}{missing[0]}, the other half of an adapter that it has")
-        if halves:
+        if spelling and halves:
             is_todays = spelling.removesuffix(".weight") == plan.modules[name]
             names = [plan.modules[name]] if is_todays else list(_modules(name, plan, family))
             pairs[name] = _read_pair(path, name, [stored.pop(half) for half in halves], plan, settings, names)

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -66,11 +67,11 @@ def _lively(pair: LowRank) -> LowRank:
     return pair if kept.all() else LowRank(pair.a[kept], pair.b[:, kept], pair.scale)
 
 
-def _targets(modules: Any) -> str | list[str]:
+def _targets(modules: Collection[str]) -> str | list[str]:
     """A full match where all layers have the same: bare names would adapt the vision tower's projections as well."""
-    found = [re.fullmatch(r"(.*\.layers)\.(\d+)\.(.*)", module) for module in modules]
+    found = [match for module in modules if (match := re.fullmatch(r"(.*\.layers)\.(\d+)\.(.*)", module))]
     stems, numbers, names = ({match[group] for match in found} for group in (1, 2, 3))
-    if len(stems) * len(numbers) * len(names) != len(found):
+    if len(stems) * len(numbers) * len(names) != len(modules):
         return sorted(modules)
     layers = r"\d+" if numbers == set(map(str, range(len(numbers)))) else f"({'|'.join(sorted(numbers, key=int))})"
     return rf"{re.escape(*stems)}\.{layers}\.({'|'.join(map(re.escape, sorted(names)))})"

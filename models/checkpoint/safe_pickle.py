@@ -44,7 +44,7 @@ class Namespace:
         self.__dict__ = state
 
 
-def _small_set(*arguments: Any) -> set:
+def _small_set(*arguments: Any) -> set[Any]:
     if arguments and len(arguments[0]) > _MAX_SET:
         raise UserError(f"refused, a set of its pickle has more than {_MAX_SET} members")
     return set(*arguments)

@@ -46,7 +46,7 @@ def meta(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
 
 def raw_bytes(tensor: torch.Tensor) -> memoryview:
     """The memory of a contiguous CPU tensor."""
-    return memoryview(tensor.view(-1).view(torch.uint8).numpy())
+    return tensor.view(-1).view(torch.uint8).numpy().data
 
 
 def write_at(descriptor: int, offset: int, tensor: torch.Tensor) -> None:

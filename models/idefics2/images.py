@@ -17,7 +17,7 @@ from models.idefics2.family import FAMILY
 from models.images import Pixels
 
 _FENCE = "<fake_token_around_image>"
-_PARTS = FAMILY.parts_of_split_image  # its four quarters, then the whole
+_PARTS = int(FAMILY.parts_of_split_image)  # its four quarters, then the whole
 
 
 class ImageEncoder(images.ImageEncoder):
@@ -27,7 +27,7 @@ class ImageEncoder(images.ImageEncoder):
         """`UserError` when the processor writes another number of `<image>` tokens than the model has latents."""
         super().__init__(processor, hf)
         self.patch_size = hf.vision_config.patch_size
-        self.latents = hf.perceiver_config.resampler_n_latents
+        self.latents: int = hf.perceiver_config.resampler_n_latents
         if processor.image_seq_len != self.latents:
             raise UserError(
                 f"the processor's image_seq_len is {processor.image_seq_len}, but the model has {self.latents} latents"
@@ -72,7 +72,7 @@ class ImageEncoder(images.ImageEncoder):
         processor = self.image_processor
         if not isinstance(processor, Idefics2ImageProcessorPil) or processor.do_image_splitting:
             return False
-        return bool(processor.do_resize and processor.size.shortest_edge and processor.size.longest_edge)
+        return bool(processor.do_resize and processor.size["shortest_edge"] and processor.size["longest_edge"])
 
     def _resize(self, image: Image.Image) -> Image.Image:
         page = torch.empty(image.height, image.width, device="meta")  # its shape is all that is asked for

@@ -1,12 +1,9 @@
 """idefics2's weight table."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from models.weight_table import Weight, copy, language_weights
-
-if TYPE_CHECKING:
-    from transformers import Idefics2Config
 
 _VISION = ("embeddings.patch_embedding", "post_layernorm")
 _VISION_LAYER = (
@@ -25,7 +22,7 @@ _RESAMPLER_LAYER = (
 )
 
 
-def weight_table(config: "Idefics2Config") -> list[Weight]:
+def weight_table(config: Any) -> list[Weight]:
     """Every weight of the model, once."""
     language = language_weights(config, decoder="model.text_model.", lm_head="lm_head.weight")
     connector = (f"connector.{name}" for name in _connector_names(config))
@@ -47,7 +44,7 @@ def tower_names(config: Any) -> Iterator[str]:
         yield from (f"{module}.weight", f"{module}.bias")
 
 
-def _connector_names(config: "Idefics2Config") -> Iterator[str]:
+def _connector_names(config: Any) -> Iterator[str]:
     """The tensors of a gated projection and a perceiver."""
     yield from _CONNECTOR
     for layer in range(config.perceiver_config.resampler_depth):

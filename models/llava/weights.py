@@ -1,12 +1,9 @@
 """LLaVA's weight table."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import Any
 
 from models.weight_table import Weight, copy, language_weights
-
-if TYPE_CHECKING:
-    from transformers import LlavaConfig
 
 _VISION_LAYER = (
     *("layer_norm1", "layer_norm2", "mlp.fc1", "mlp.fc2"),
@@ -14,7 +11,7 @@ _VISION_LAYER = (
 )
 
 
-def weight_table(config: "LlavaConfig") -> list[Weight]:
+def weight_table(config: Any) -> list[Weight]:
     """Every weight of the model, once."""
     language = language_weights(config, decoder="language_model.model.", lm_head="language_model.lm_head.weight")
     vision = (copy(f"vision_tower.{name}", f"vision_tower.vision_model.{name}") for name in vision_names(config))
@@ -33,7 +30,7 @@ def spellings(name: str) -> Iterator[str]:
         yield from (in_memory, in_memory.replace("model.vision_tower.", "model.vision_tower.vision_model."))
 
 
-def vision_names(config: "LlavaConfig") -> Iterator[str]:
+def vision_names(config: Any) -> Iterator[str]:
     """A CLIP tower's tensors."""
     yield from ("embeddings.class_embedding", "embeddings.patch_embedding.weight")
     yield "embeddings.position_embedding.weight"
@@ -44,7 +41,7 @@ def vision_names(config: "LlavaConfig") -> Iterator[str]:
         yield from (f"{module}.weight", f"{module}.bias")
 
 
-def _projector_names(config: "LlavaConfig") -> Iterator[str]:
+def _projector_names(config: Any) -> Iterator[str]:
     """The connector's tensors: two linear layers."""
     kinds = ("weight", "bias") if config.multimodal_projector_bias else ("weight",)
     yield from (f"multi_modal_projector.linear_{number}.{kind}" for number in (1, 2) for kind in kinds)

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from models import vision
-from models.images import PAGE, ImageEncoder
+from models.images import PAGE
 
 
 class VisionSide(vision.VisionSide):
@@ -35,8 +35,8 @@ class VisionSide(vision.VisionSide):
         taps = getattr(self.config.vision_config, "deepstack_visual_indexes", ())
         return each * (1 + len(taps)) * (3 * self.hidden + merged)
 
-    def image_flops(self, images: ImageEncoder, height: int, width: int) -> float:
-        """Of the tower's layers in a forward pass over an image of this size in pixels."""
+    def image_flops(self, images: Any, height: int, width: int) -> float:
+        """Of the tower's layers in a forward pass over an image of this size in pixels; `images` knows its `grid`."""
         merge = self.config.vision_config.spatial_merge_size
         grid = torch.tensor([[1, *(merge * side for side in images.grid(height, width))]])
         return self.linear_flops * int(grid.prod()) + self.attention_flops({"grid": grid})

@@ -1,11 +1,10 @@
 """The tokens that a policy sampled, as samples carry them: trained on as they are, never tokenized again."""
 
 import dataclasses
-import math
 from typing import Any
 
 from common.errors import UserError
-from common.fields import fits
+from common.fields import fits, is_number
 from data.sampling import drawn_otherwise
 from models.images import ImageEncoder
 from models.text import decode_reply, escape, escape_around_marks
@@ -46,7 +45,7 @@ class SampledReply:
                 raise UserError(f"{len(token_ids)} token_ids but {len(logprobs)} logprobs")
         sampling = fields.get("sampling", {})
         temperature = sampling.get("temperature", 1.0) if isinstance(sampling, dict) else None
-        if type(temperature) not in (int, float) or not 0 <= temperature < math.inf:
+        if not is_number(temperature) or temperature < 0:
             raise UserError(f"sampling must say a temperature of 0 or more, not {sampling!r:.40}")
         cut_off = not drawn_otherwise(sampling).keys() <= {"temperature"}
         return SampledReply(token_ids, logprobs, str(fields.get("weights_version", "")), float(temperature), cut_off)

@@ -39,6 +39,7 @@ class Process(Protocol):
 
     def address(self) -> str:
         """Its URL, once it serves; raises `UserError` when it ends instead."""
+        ...
 
     def poll(self) -> int | None:
         """Its exit code, when it has ended."""
@@ -53,7 +54,7 @@ class Process(Protocol):
         """Until it has ended; where that takes longer than `timeout` seconds, any exception."""
 
 
-class Child(subprocess.Popen):
+class Child(subprocess.Popen[str]):
     """A `Process` on this machine, which ends with this one."""
 
     def __init__(self, command: Sequence[str]):
@@ -61,6 +62,7 @@ class Child(subprocess.Popen):
 
     def address(self) -> str:
         """As `Process`."""
+        assert self.stdout is not None
         return announced(self.stdout.readline())
 
 
@@ -85,6 +87,12 @@ class Replica:
     in_flight: int = 0
     _awaited: set[asyncio.Timeout] = dataclasses.field(default_factory=set)
 
+    @property
+    def running(self) -> Process:
+        """The process that was launched last."""
+        assert self.process is not None
+        return self.process
+
     def start(self, folder: Path) -> None:
         """Launch it with the weights in `folder`; `wait_ready` says when it serves."""
         self.process = self.launch([*self.command, "--model_name_or_path", str(folder)])
@@ -92,7 +100,7 @@ class Replica:
 
     def wait_ready(self) -> tuple[str, str]:
         """Its address and its weights version; raises `UserError` when it ends instead of serving."""
-        url = self.process.address()
+        url = self.running.address()
         with BoundedClient(timeout=_HEALTH_S, trust_env=False) as client:
             try:
                 health = said_health(client.get(f"{url}/health"))
@@ -123,14 +131,14 @@ class Replica:
 
     def notice_end(self) -> None:
         """No further requests if the process has ended; it is started again soon."""
-        if self.process.poll() is not None:
+        if self.running.poll() is not None:
             self.url = ""
 
     def dismiss(self) -> None:
         """No further requests; the process ends when those under way are answered, and is started again."""
         self.url = ""
         self.dismissed_at = time.monotonic()
-        self.process.terminate()
+        self.running.terminate()
 
     @property
     def overdue(self) -> bool:
@@ -140,7 +148,8 @@ class Replica:
     def kill(self) -> None:
         """No further requests, and an end at once, also to those that await an answer."""
         self.url = ""
-        self.process.kill()
+        if self.process is not None:
+            self.process.kill()
         for patience in self._awaited:
             patience.reschedule(0)
 
@@ -176,11 +185,11 @@ class Fleet:
                 replica.kill()
             raise
 
-    def change(self, folder: Path, versions: Mapping[subprocess.Popen, str]) -> None:
+    def change(self, folder: Path, versions: Mapping[Process, str]) -> None:
         """The processes in `versions` have loaded `folder`; whatever else runs by now must begin anew with it."""
         self.folder, self.version = folder.resolve(), next(iter(versions.values()))
         for replica in self.replicas:
-            if versions.get(replica.process) != self.version:
+            if versions.get(replica.running) != self.version:
                 log.error("a replica did not reload; starting it again with %s", folder)
                 replica.dismiss()
 
@@ -191,11 +200,11 @@ class Fleet:
         async with BoundedAsyncClient(timeout=patience, limits=anew, trust_env=False) as client:
             await asyncio.gather(*(self._keep(replica, client) for replica in self.replicas))
 
-    async def _keep(self, replica: Replica, client: httpx.AsyncClient) -> None:
+    async def _keep(self, replica: Replica, client: BoundedAsyncClient) -> None:
         while True:
             await asyncio.sleep(_PAUSE_S)
             try:
-                if (code := replica.process.poll()) is not None:
+                if (code := replica.running.poll()) is not None:
                     log.error("a replica ended with code %s; starting it again", code)
                     replica.url = ""
                     replica.start(self.folder)
@@ -210,7 +219,7 @@ class Fleet:
                 if not replica.url and replica.dismissed_at is None:  # it lives, and nobody would ask it again
                     replica.kill()
 
-    async def _examine(self, replica: Replica, client: httpx.AsyncClient) -> None:
+    async def _examine(self, replica: Replica, client: BoundedAsyncClient) -> None:
         """End what is dead inside or stuck; dismiss what changed its weights behind our back."""
         wanted, settled = self.version, not self.reloading.locked()
         state, version = await _state(client, replica.url)

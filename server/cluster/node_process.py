@@ -93,6 +93,7 @@ class _Keeper:
         self._said: deque[str] = deque(maxlen=_SAID_LINES)
         self._listening = asyncio.create_task(self._listen())
         self._begun.set()
+        assert self._process.stdout is not None
         line = (await self._process.stdout.readline()).decode()
         if not line:
             await self._listening
@@ -110,6 +111,7 @@ class _Keeper:
             self._process.terminate()
 
     async def _listen(self) -> None:
+        assert self._process.stderr is not None
         async for line in self._process.stderr:
             self._said.append(line.decode(errors="replace").rstrip())
             print(self._said[-1], flush=True)  # into Ray's log of this worker

@@ -96,7 +96,7 @@ def create_router_app(
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
     patience = httpx.Timeout(timeout_s + _PATIENCE_S, connect=CONNECT_S)
     key = {"authorization": f"Bearer {api_key}"} if api_key else {}
-    options = {"timeout": patience, "limits": limits, "headers": key, "trust_env": False}
+    options: dict[str, Any] = {"timeout": patience, "limits": limits, "headers": key, "trust_env": False}
     client, asking = httpx.AsyncClient(**options), BoundedAsyncClient(**options)
 
     @contextlib.asynccontextmanager
@@ -143,9 +143,9 @@ def create_router_app(
             error = ReloadingError("another reload is under way; try again later")
             return refusal(error, KINDS[ReloadingError])
         async with reloading:
-            asked = [replica.process for replica in replicas]
+            asked = [replica.running for replica in replicas]
             answers = await _ask_all(asking, replicas, "POST", "/reload", content=body, headers=headers, timeout=None)
-            found = [pair for pair in zip(asked, answers, strict=True) if pair[1] is not None]
+            found = [(process, answer) for process, answer in zip(asked, answers, strict=True) if answer is not None]
             best = min((answer for _, answer in found), key=lambda answer: answer.status_code, default=None)
             if best is None:
                 return _unavailable()
@@ -188,7 +188,7 @@ async def _answer(
     no connection."""
     end = asyncio.get_running_loop().time() + patience_s
     content_type = request.headers.get("content-type", "application/json")
-    headers = {"content-type": content_type.encode("latin-1")}  # the bytes that came
+    headers = {b"content-type": content_type.encode("latin-1")}  # the bytes that came
     outgoing = client.build_request(request.method, f"{replica.url}/{path}", content=body, headers=headers)
     async with contextlib.AsyncExitStack() as held:
         held.enter_context(replica.busy())

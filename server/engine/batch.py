@@ -54,7 +54,7 @@ class Reading:
 
 
 def chunk_features(sequence: Sequence, chunk: Chunk) -> list[torch.Tensor]:
-    """The feature rows that fill the chunk's `<image>` tokens."""
+    """The feature rows that fill the chunk's `<image>` tokens: of each image [n, h]."""
     prompt = sequence.prompt
     first, last = prompt.image_positions.searchsorted([chunk.start, chunk.end])
     rows = []

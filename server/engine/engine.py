@@ -9,7 +9,6 @@ taken again. Then what may be made again is freed and the step is tried once mor
 request is given up and the others go on.
 """
 
-import concurrent.futures
 import dataclasses
 import logging
 import threading
@@ -31,12 +30,12 @@ from server.engine.model_step import Computed, Drawn, ModelStep
 from server.engine.sampling import SamplingParams
 from server.engine.scheduler import Scheduler
 from server.engine.sequence import (
-    Completion,
     DeadlineError,
     EngineBusyError,
     EngineDeadError,
     MemoryFullError,
     Options,
+    PendingReply,
     Sequence,
 )
 from server.engine.speculative_decoding import Drafter
@@ -116,9 +115,7 @@ class Engine:
         began = self._turn_began
         return 0.0 if began is None else time.monotonic() - began
 
-    def submit(
-        self, prompt: Prompt, params: SamplingParams, options: Options = _NO_OPTIONS
-    ) -> concurrent.futures.Future[Completion]:
+    def submit(self, prompt: Prompt, params: SamplingParams, options: Options = _NO_OPTIONS) -> PendingReply:
         """Queue a request. Cancelling the future frees its slot.
 
         Raises:
@@ -382,7 +379,7 @@ class Engine:
 
     def _keep(self, reply: DraftedReply, drawn: Drawn) -> str:
         """Add what was drawn up to the first token that the draft had wrong; returns why the reply ended, if so."""
-        sequence, reason = reply.sequence, ""
+        sequence, reason, kept = reply.sequence, "", 0
         for kept, token in enumerate(drawn):
             sequence.token_ids.append(token.token_id)
             sequence.drawn.append(token)

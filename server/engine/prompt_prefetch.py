@@ -28,7 +28,7 @@ class NextPrompt:
         if _LAST_ACTION.search(reply) or None in split or roles != ["user", "assistant"] * (len(split) - 1) + ["user"]:
             return None
         replies = [content for role, content in turns if role == "assistant"] + [reply]
-        num_shown = sum(IMAGE in content for role, content in turns)
+        num_shown = sum(IMAGE in content for _, content in turns)
         if num_shown < len(split):
             self.last_n = num_shown
         last_n = max(self.last_n, num_shown)

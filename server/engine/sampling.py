@@ -77,12 +77,15 @@ def _draw(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Inverse-CDF sampling over the tokens in falling order of probability: [rows, vocab] -> [rows], [rows]."""
     vocab = logits.shape[1]
-    column = {"dtype": torch.float32, "device": logits.device}
+
+    def column(values: Sequence[float]) -> torch.Tensor:
+        return torch.tensor(values, dtype=torch.float32, device=logits.device)[:, None]
+
     # what float32 would round to 0 would leave no token to draw
-    temperature = torch.tensor([max(param.temperature, 1e-5) for param in params], **column)[:, None]
-    top_p = torch.tensor([max(param.top_p, LEAST_TOP_P) for param in params], **column)[:, None]
+    temperature = column([max(param.temperature, 1e-5) for param in params])
+    top_p = column([max(param.top_p, LEAST_TOP_P) for param in params])
     top_k = torch.tensor([param.top_k or vocab for param in params], device=logits.device)[:, None]
-    uniform = torch.tensor(uniforms, **column)[:, None]
+    uniform = column(uniforms)
 
     scores, order = (logits / temperature).topk(min(vocab, int(top_k.max())), dim=-1)
     rank = torch.arange(scores.shape[1], device=logits.device)

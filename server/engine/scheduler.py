@@ -68,6 +68,7 @@ class Scheduler:
     def take_admitting(self) -> Sequence:
         """Take out the sequence at which `admit` has failed; nothing of it stays."""
         sequence, self.admitting = self.admitting, None
+        assert sequence is not None
         (self.prefetch if sequence.options.prefetch else self.waiting).remove(sequence)
         self._release_unused()
         return sequence
@@ -182,7 +183,7 @@ class Scheduler:
         stored, entry = self.memory.store.longest(keys)
         if entry is not None and stored >= shared:
             self.slots.write(sequence.row, entry.kv, stored)
-        elif shared:
+        elif shared and neighbor is not None:
             self.slots.copy(neighbor.row, sequence.row, shared)
         sequence.num_read = sequence.cached_tokens = max(shared, stored)
 

@@ -139,7 +139,7 @@ class Sequence:
 
     @property
     def keys_in_slots(self) -> np.ndarray:
-        """Keys of the positions that its row holds."""
+        """[n]: keys of the positions that its row holds."""
         if not self.token_ids:
             return self.prompt.keys[: self.num_read]
         return np.concatenate([self.prompt.keys, np.array(self.token_ids[:-1], dtype=np.int64)])

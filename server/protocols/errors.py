@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import fastapi
 from fastapi.exceptions import RequestValidationError
@@ -47,13 +47,14 @@ TOO_LARGE = Kind(413, "invalid_request_error", "request_too_large")
 _NO_SUCH_URL = Kind(404, "invalid_request_error", "unknown_url")
 
 
-def refusal(error: Exception, kind: Kind, headers: dict[str, str] | None = None) -> JSONResponse:
+def refusal(error: Exception, kind: Kind, headers: Mapping[str, str] | None = None) -> JSONResponse:
     """The whole answer."""
     return JSONResponse(_body(error, kind), status_code=kind.status, headers=headers)
 
 
-async def no_such_url(request: fastapi.Request, error: HTTPException) -> JSONResponse:
+async def no_such_url(request: fastapi.Request, error: Exception) -> JSONResponse:
     """What the framework itself refuses: an address or a method that is not served, a body that cannot be read."""
+    assert isinstance(error, HTTPException)
     kind = _NO_SUCH_URL if error.status_code == 404 else Kind(error.status_code, "invalid_request_error")
     return refusal(UserError(f"{request.method} {request.url.path}: {error.detail}"), kind, error.headers)
 

@@ -76,7 +76,7 @@ def _health(service: Service) -> Callable[[], Awaitable[JSONResponse]]:
     return health
 
 
-def _metrics(service: Service) -> Callable[[], Awaitable[PlainTextResponse]]:
+def _metrics(service: Service) -> Callable[[fastapi.Request], Awaitable[PlainTextResponse]]:
     async def metrics(request: fastapi.Request) -> PlainTextResponse:
         return render(ServiceMetrics(service, getattr(request.state, "responses", {})))
 

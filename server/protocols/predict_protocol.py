@@ -1,6 +1,5 @@
 """The protocol of OpenWebVoyager's own client, `POST /predict`, and `POST /score` for the same conversations."""
 
-import concurrent.futures
 import dataclasses
 from typing import Any, Literal
 
@@ -14,7 +13,7 @@ from server.engine.engine import Engine
 from server.engine.model.prompt import MAX_IMAGES, Prompt, build_prompt, check_size
 from server.engine.model.wire_images import WireImage, from_predict
 from server.engine.sampling import SamplingParams
-from server.engine.sequence import Completion
+from server.engine.sequence import PendingReply
 from server.protocols.bounded import Bounded, Items
 from server.protocols.score import score_answers
 from server.service import GenerationRequest, Service
@@ -98,7 +97,7 @@ def predict_routes(service: Service) -> fastapi.APIRouter:
     async def score(body: ScoreRequest, request: fastapi.Request) -> dict[str, Any]:
         timeout_s = service.allowed_s(body.timeout_s)
 
-        def submit(engine: Engine) -> list[concurrent.futures.Future[Completion]]:
+        def submit(engine: Engine) -> list[PendingReply]:
             messages = _messages(body)
             images = from_predict(body.images, lambda number: check_size(messages, number, engine.model))
             return score_answers(engine, messages, images, body.answers, body.adapter, timeout_s)

@@ -1,6 +1,5 @@
 """Scoring: the log-probabilities that the model gives to answers it is shown."""
 
-import concurrent.futures
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ from server.engine.memory.prefix_store import common_prefix
 from server.engine.model.prompt import build_prompt, with_reply
 from server.engine.model.wire_images import WireImage
 from server.engine.sampling import SamplingParams
-from server.engine.sequence import Completion, Options
+from server.engine.sequence import Options, PendingReply
 
 
 def score_answers(
@@ -20,7 +19,7 @@ def score_answers(
     answers: Sequence[str],
     adapter: str = "",
     deadline_s: float | None = None,
-) -> list[concurrent.futures.Future[Completion]]:
+) -> list[PendingReply]:
     """Queue each answer as the reply to `messages`. A completion's tokens are the answer's, with its end token, in the
     very tokenization that training gives them.
 
@@ -29,7 +28,7 @@ def score_answers(
         EngineBusyError: too many requests wait already.
     """
     asked = build_prompt(messages, images, engine.model, engine.cache, adapter)
-    futures: list[concurrent.futures.Future[Completion]] = []
+    futures: list[PendingReply] = []
     try:
         for answer in answers:
             if not answer.strip():

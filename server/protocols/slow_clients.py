@@ -1,6 +1,7 @@
 """Clients that begin a request and never end it: uvicorn waits for the rest of a head as long as they like."""
 
 import asyncio
+from typing import Any
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
@@ -11,14 +12,17 @@ HEAD_TIMEOUT_S = 90.0
 class PromptHTTPProtocol(AutoHTTPProtocol):
     """uvicorn's protocol with a deadline for heads. Bodies have theirs in `RequestLimits`, which can answer by then."""
 
+    loop: asyncio.AbstractEventLoop
+    cycle: Any
+    transport: asyncio.Transport
     _head_deadline: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self._expect_head()
 
     def on_response_complete(self) -> None:
-        super().on_response_complete()
+        super().on_response_complete()  # pyright: ignore[reportAttributeAccessIssue]  # both of uvicorn's protocols have it
         self._expect_head()
 
     def connection_lost(self, exc: Exception | None) -> None:

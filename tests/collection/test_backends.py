@@ -69,6 +69,8 @@ def test_the_sites_that_variables_name_may_be_private(monkeypatch: pytest.Monkey
     policy = BrowserConfig().url_policy([task], hosts_from_environment())
     assert not policy.refuses_address("10.0.0.5", 7770, "10.0.0.5")
     assert policy.refuses_address("10.0.0.5", 7771, "10.0.0.5")
+    monkeypatch.setenv("SHOPPING", "http://")
+    assert hosts_from_environment() == []
 
 
 def test_a_task_that_changes_a_backend_is_alone_there(tmp_path: Path) -> None:

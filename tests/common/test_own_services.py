@@ -21,6 +21,10 @@ def test_nobody_there_is_not_up() -> None:
     assert answer_of("http://127.0.0.1:9/", 1.0) is None and not is_up("http://127.0.0.1:9/", 1.0)
 
 
+def test_an_address_without_a_host_answers_nothing() -> None:
+    assert answer_of("http:///health", 1.0) is None
+
+
 def test_what_others_answer_is_bounded() -> None:
     with opening() as open_one:
         for server in SERVERS:

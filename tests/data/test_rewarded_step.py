@@ -31,6 +31,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "no reward": ({"reward": None}, "sample x: its reward is None, which is no float"),
     "text": ({"step": "1"}, "sample x: its step is '1', which is no int"),
     "nan": ({"reward": float("nan")}, "sample x: its reward is nan"),
+    "no float holds it": ({"reward": 10**400}, "sample x: its reward is 1000"),
 }
 
 

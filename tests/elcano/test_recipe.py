@@ -37,6 +37,9 @@ def test_missing_files_and_repeated_names_are_named(tmp_path):
         dataclasses.replace(recipe, rounds=recipe.rounds[1:])
     with pytest.raises(UserError, match="no such recipe"):
         load_recipe(tmp_path / "none.py")
+    (tmp_path / "recipe.txt").write_text("def recipe(): ...")
+    with pytest.raises(UserError, match=r"recipe\.txt: no recipe, as its name does not end in \.py"):
+        load_recipe(tmp_path / "recipe.txt")
 
 
 def test_a_round_may_learn_a_part_of_the_demonstrations_again(tmp_path):
@@ -118,8 +121,8 @@ def test_what_a_run_sets_itself_no_recipe_may(part, values, said):
 def test_candidates_are_read_as_the_policy_spoke_when_it_explored():
     recipe = load_recipe(QUICKSTART)
     exploration = dataclasses.replace(recipe.exploration, action_space="webrl")
-    round = dataclasses.replace(recipe.rounds[1], candidates=CandidatesConfig(num_candidates=4))
-    drawn = candidates_of(dataclasses.replace(recipe, exploration=exploration), round, output=Path("drawn.parquet"))
+    how, exploring = CandidatesConfig(num_candidates=4), dataclasses.replace(recipe, exploration=exploration)
+    drawn = candidates_of(exploring, how, output=Path("drawn.parquet"))
     assert (drawn.action_space, drawn.num_candidates, drawn.output) == ("webrl", 4, Path("drawn.parquet"))
 
 

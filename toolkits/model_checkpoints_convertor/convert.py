@@ -16,7 +16,7 @@ import dataclasses
 import os
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import tyro
 
@@ -280,6 +280,6 @@ def _write_megatron(
 if __name__ == "__main__":
     if direction := os.environ.get("CONVERTER_DIRECTION"):  # by hf2mg.sh and mg2hf.sh, whose names say it
         folder = os.environ["CONVERTER_FAMILY"]
-        own = {"direction": direction, "family": folder if folder in NAMES else ""}
+        own: dict[str, Any] = {"direction": direction, "family": folder if folder in NAMES else ""}
         cli.run(Options, lambda options: main(Config(**vars(options), **own)), program=f"{direction}.sh")
     cli.run(Config, main)

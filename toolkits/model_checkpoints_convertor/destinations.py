@@ -101,4 +101,5 @@ def in_background(items: Iterable[Item], count: int) -> Iterator[Item]:
         ahead = thread.submit(next, iterator, None)
         for _ in track(range(count), "tensors", console=console, disable=not console.is_terminal):
             item, ahead = ahead.result(), thread.submit(next, iterator, None)
-            yield item
+            if item is not None:
+                yield item

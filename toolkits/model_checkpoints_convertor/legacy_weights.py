@@ -240,11 +240,11 @@ def _read_extra_rows(hf_files: Path) -> dict[str, torch.Tensor]:
 def _extra_rows(source: Source, vocabulary: tuple[str, str], number: int | None) -> dict[str, torch.Tensor]:
     """Those that the source was converted with, else random ones as published: N(0, 0.02), the same in both tensors."""
     text = source.config.text_config
-    number = -text.vocab_size % _VOCABULARY_DIVISOR if number is None else number
+    num_rows: int = -text.vocab_size % _VOCABULARY_DIVISOR if number is None else number
     kept = _read_extra_rows(source.hf_files)
-    if kept and all(rows.shape == (number, text.hidden_size) for rows in kept.values()):
+    if kept and all(rows.shape == (num_rows, text.hidden_size) for rows in kept.values()):
         return {vocabulary[1]: kept[vocabulary[0]], **kept}  # the output layer has none of its own where it is tied
-    rows = torch.empty(number, text.hidden_size).normal_(std=0.02, generator=torch.Generator().manual_seed(0))
+    rows = torch.empty(num_rows, text.hidden_size).normal_(std=0.02, generator=torch.Generator().manual_seed(0))
     return dict.fromkeys(vocabulary, rows)
 
 

@@ -87,9 +87,10 @@ class OriginalLlavaSource:
         for name in self._stored:
             stem = name.removesuffix(".weight")
             parts = [self._low_rank.pop(f"{stem}.lora_{side}.weight", None) for side in "AB"]
-            if None in parts:
+            halves = [part for part in parts if part is not None]
+            if len(halves) < 2:
                 continue
-            a, b = (part.read() for part in parts)
+            a, b = (part.read() for part in halves)
             shape, rank = self._stored[name].shape, rank or a.size(0)
             if (tuple(a.shape), tuple(b.shape)) != ((rank, shape[-1]), (shape[0], rank)):
                 raise UserError(f"{self.path}: A {tuple(a.shape)} and B {tuple(b.shape)} do not fit {name} {shape}")
@@ -98,10 +99,16 @@ class OriginalLlavaSource:
             raise UserError(f"{self.path}: has {next(iter(self._low_rank))}, which adapts nothing")
         return Adapter(pairs)
 
+    @property
+    def _released(self) -> HfSource:
+        """What has the vision tower that is missing here."""
+        assert self._tower is not None
+        return self._tower
+
     def meta(self, name: str) -> torch.Tensor:
         """Shape and type."""
         if name not in self._stored:
-            return self._tower.meta(name)
+            return self._released.meta(name)
         tensor = self._stored[name]
         rows = self.config.get_text_config().vocab_size if name in self._vocabulary else tensor.shape[0]
         return meta((rows, *tensor.shape[1:]), tensor.dtype)
@@ -109,7 +116,7 @@ class OriginalLlavaSource:
     def read(self, name: str) -> torch.Tensor:
         """The tensor itself."""
         if name not in self._stored:
-            return self._tower.read(name)
+            return self._released.read(name)
         tensor = self._stored[name].read()
         missing = self.meta(name).shape[0] - tensor.size(0)
         if not missing:
@@ -119,7 +126,7 @@ class OriginalLlavaSource:
     def moves(self, name: str) -> list[Move] | None:
         """None where rows are added."""
         if name not in self._stored:
-            return self._tower.moves(name)
+            return self._released.moves(name)
         stored = self._stored[name]
         return whole(stored) if self.meta(name).shape == stored.shape else None
 

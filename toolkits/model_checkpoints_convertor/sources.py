@@ -27,9 +27,11 @@ class Source(Protocol):
 
     def meta(self, name: str) -> torch.Tensor:
         """Shape and type of a tensor of the model's weight table; `UserError` when it is missing."""
+        ...
 
     def read(self, name: str) -> torch.Tensor:
         """The tensor itself."""
+        ...
 
     def moves(self, name: str) -> list[Move] | None:
         """Where its bytes lie in files; None when it has to be computed."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 from torch.distributed.checkpoint import metadata as dcp
-from torch.distributed.checkpoint.filesystem import _StorageInfo
+from torch.distributed.checkpoint.filesystem import _StorageInfo  # pyright: ignore[reportPrivateUsage]  # what its files hold
 
 from common.errors import UserError
 from common.files import write_json
@@ -97,7 +97,7 @@ class TorchDistWriter:
         self._open.__exit__(kind, *rest)
         if kind is None:
             torch.save({}, self._folder / "common.pt")
-            metadata = dcp.Metadata(self._tensors, storage_data=self._places)
+            metadata = dcp.Metadata({**self._tensors}, storage_data=self._places)
             (self._folder / METADATA_FILE).write_bytes(pickle.dumps(metadata))
             write_json(self._folder / "metadata.json", _FORMAT, indent=None)
 

@@ -153,8 +153,9 @@ def _rows(where: str, value: Any) -> list[numpy.ndarray]:
     """Of q_rep_out_list: an array [n, h], or a list of n."""
     found = as_array(value)
     rows = value if isinstance(value, list) else [] if found is None or not found.size else list(found)
-    numbers = [_numbers(where, "q_rep_out_list", row) for row in rows]
-    if any(row is None for row in numbers):
+    read = [_numbers(where, "q_rep_out_list", row) for row in rows]
+    numbers = [row for row in read if row is not None]
+    if len(numbers) < len(read):
         raise UserError(f"{where}: an action of its q_rep_out_list has no numbers")
     return numbers
 

@@ -85,7 +85,7 @@ def write_folder(where: str, out_dir: Path, read: ForeignTrajectory) -> None:
         for number, step in enumerate(read.steps, start=1):
             tree, reply, url, feedback = map(writable, (step.tree, step.reply, step.url, step.feedback))
             writer.write_observation(number, tree, None, _png(f"{where}, step {number}", step.image))
-            kept = {"feedback": feedback, "shown": step.shown, "actions": step.actions}
+            kept: dict[str, Any] = {"feedback": feedback, "shown": step.shown, "actions": step.actions}
             writer.add_step(TrajectoryStep(number, url=url, reply=reply, **kept), tree)
         answer = None if read.answer is None else writable(read.answer)
         writer.finish(FINISHED if answer is not None else MAX_STEPS, answer)
@@ -122,8 +122,8 @@ def _png(where: str, image: Path | bytes | None) -> bytes:
         if image_type(content) == "png":
             return content
         buffer = io.BytesIO()
-        with opened(io.BytesIO(content)) as image:
-            to_rgb(image).save(buffer, "PNG")
+        with opened(io.BytesIO(content)) as picture:
+            to_rgb(picture).save(buffer, "PNG")
         return buffer.getvalue()
     except (UserError, OSError, ValueError) as error:
         named = f"{image}: " if isinstance(image, Path) else ""

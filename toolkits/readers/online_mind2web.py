@@ -54,5 +54,9 @@ def _images(folder: Path) -> list[Path]:
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder of screenshots")
     found = [path for path in folder.iterdir() if path.suffix.lower() in _ENDINGS and not path.is_symlink()]
-    numbered = {path: re.search(r"\d{1,9}", path.name) for path in found}
-    return sorted(found, key=lambda path: (int(numbered[path][0]) if numbered[path] else -1, path.name))
+
+    def place(path: Path) -> tuple[int, str]:
+        number = re.search(r"\d{1,9}", path.name)
+        return int(number[0]) if number else -1, path.name
+
+    return sorted(found, key=place)

@@ -21,13 +21,13 @@ from data.action_spaces import action_space
 from data.action_spaces.space import CannotRenderError
 from data.images import opened
 from data.keys import press
-from data.point_action import ActionRecord, AnyAction, ClickAt, DragAt, HoverAt, ScrollAt, Write
+from data.point_action import ActionRecord, AnyAction, Button, ClickAt, DragAt, HoverAt, ScrollAt, Write
 from data.screen import Point, Screen, screen_text
 from toolkits.readers.folders import ForeignStep, ForeignTrajectory, Tries, write_folder
 from toolkits.readers.steps import text_of
 
 _SPACE = action_space("qwen_computer_use")
-_BUTTONS = {"left": "left", "right": "right", "wheel": "middle", "middle": "middle"}
+_BUTTONS: dict[str, Button] = {"left": "left", "right": "right", "wheel": "middle", "middle": "middle"}
 _LISTS = ("items", "output", "input", "messages", "conversation")
 
 
@@ -58,7 +58,7 @@ def import_openai_cua(path: Path, image_dir: Path, out_dir: Path, tries: Tries) 
                 ques = said
     if answer is not None and steps and image is not None:
         reply = _SPACE.render(thought or "The task is done.", [Answer(answer)], _screen(image))
-        steps.append(_shown(ForeignStep("", reply, image, url)))
+        steps.append(_shown(ForeignStep("", reply, image, url), _screen(image)))
     task, run = tries.add("cua", ques or path.stem, next((step.url for step in steps if step.url), "") or "unknown")
     write_folder(str(path), out_dir, ForeignTrajectory(task, run, "OpenAI CUA", steps, answer, space=_SPACE.name))
 
@@ -84,7 +84,7 @@ def _texts(content: Any) -> str:
 
 def _actions(where: str, item: Mapping[str, Any]) -> list[dict[str, Any]]:
     """One, or in newer logs several."""
-    found = item.get("actions") if isinstance(item.get("actions"), list) else [item.get("action")]
+    found: list[Any] = item["actions"] if isinstance(item.get("actions"), list) else [item.get("action")]
     if not found or not all(isinstance(action, dict) for action in found):
         raise UserError(f"{where}: a computer_call without an action")
     return found
@@ -118,17 +118,17 @@ def _step(where: str, thought: str, action: Mapping[str, Any], image: bytes, url
     screen = _screen(image)
     try:
         kind = _KINDS.get(text_of(action.get("type")))
-        reply = _SPACE.render(thought, [kind(action)] if kind else [], screen) if kind else ""
+        reply = _SPACE.render(thought, [kind(action)], screen) if kind else ""
     except (ActionError, CannotRenderError):
         reply = ""
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise UserError(f"{where}: an action without its numbers or text ({type(error).__name__})") from None
-    return _shown(ForeignStep("", reply or f"{thought}\n{json.dumps(action)}".strip(), image, url))
+    return _shown(ForeignStep("", reply or f"{thought}\n{json.dumps(action)}".strip(), image, url), screen)
 
 
-def _shown(step: ForeignStep) -> ForeignStep:
+def _shown(step: ForeignStep, screen: Screen) -> ForeignStep:
     """With what an agent at points reads of a page, and what it did there."""
-    screen = _screen(step.image)
+    assert _SPACE.scale is not None
     try:
         actions = _SPACE.parse(step.reply, screen).actions
     except ActionError:

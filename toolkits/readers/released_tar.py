@@ -19,12 +19,12 @@ def read_released_tar(path: Path, image_dir: Path, round_id: int) -> Iterator[di
     """
     own = {}
     for sample in read_legacy_tar(path):
-        types = [_type(path, sample, image) for image in sample.images]
+        types = [_type(path, sample, image) for image in sample.read_images()]
         if types:  # the newest screenshot is the step's own, the others are those of the steps before
-            own.setdefault(_digest(sample.images[-1]), f"{sample.id}.{types[-1]}")
+            own.setdefault(_digest(sample.read_images()[-1]), f"{sample.id}.{types[-1]}")
     for sample in read_legacy_tar(path):
-        names = [_name(sample, image, own) for image in sample.images]
-        for name, image in zip(names, sample.images, strict=True):
+        names = [_name(sample, image, own) for image in sample.read_images()]
+        for name, image in zip(names, sample.read_images(), strict=True):
             if not (image_dir / name).exists() or (image_dir / name).read_bytes() != image:
                 write_atomic(image_dir / name, image)
         yield {"id": sample.id, "images": names, "conversations": sample.conversations}

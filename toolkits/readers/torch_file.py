@@ -143,7 +143,9 @@ def _no_bytes(*content: Any) -> bytes:
     return b""
 
 
-def _tensor(storage: numpy.ndarray, offset: int, size: tuple, stride: tuple, *_: Any) -> numpy.ndarray:
+def _tensor(
+    storage: numpy.ndarray, offset: int, size: tuple[int, ...], stride: tuple[int, ...], *_: Any
+) -> numpy.ndarray:
     count, is_repeated = math.prod(size), 0 in stride
     if min((offset, *size, *stride), default=0) < 0 or len(size) != len(stride):
         raise UserError("a tensor does not fit its storage")

@@ -73,8 +73,8 @@ class _Page(HTMLParser):
         self.steps: list[dict[str, str]] = []
         self._part, self._tag = "", ""
 
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        given = dict(attributes)
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
         kind = given.get("class") or ""
         if kind == "url":
             self.steps.append({})
@@ -82,7 +82,7 @@ class _Page(HTMLParser):
             self._part, self._tag = kind, tag
         elif tag == "img" and self.steps:
             self.steps[-1]["image"] = (given.get("src") or "").partition("base64,")[2]
-        elif tag in ("div", "h2", "h3") and tag != "pre" and kind:
+        elif tag in ("div", "h2", "h3") and kind:
             self._part = ""
 
     def handle_endtag(self, tag: str) -> None:

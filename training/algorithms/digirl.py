@@ -93,7 +93,7 @@ def step_advantage(rewards: np.ndarray, outcome: float, values: np.ndarray, lam:
 
 def released_advantage(rewards: np.ndarray, values: np.ndarray, lam: float) -> np.ndarray:
     """That of the code: rewards, values [h] -> [h]"""
-    return td_errors(rewards, values) - 1 / 20 + np.array(discounted_returns(rewards, lam))
+    return td_errors(rewards, values) - 1 / 20 + np.array(discounted_returns(rewards.tolist(), lam))
 
 
 def clamped_likelihood(logprobs: torch.Tensor) -> torch.Tensor:

@@ -138,7 +138,7 @@ def mixed_advantage(rewards: np.ndarray, outcome: float, values: np.ndarray, lam
 def released_advantage(outcome: float, values: np.ndarray, gamma: float) -> np.ndarray:
     """That of the code, in which every step has the trajectory's reward: values [h] -> [h]"""
     rewards = np.full(len(values), outcome)
-    advantage = td_errors(rewards, values) - 0.05 + np.array(discounted_returns(rewards, gamma))
+    advantage = td_errors(rewards, values) - 0.05 + np.array(discounted_returns(rewards.tolist(), gamma))
     return np.where(advantage > 0, 1.0, -0.6)
 
 

@@ -152,8 +152,10 @@ class Feed:
         content = self._next_share() if self.loader is not None else None
         share = from_bytes(self.replica.broadcast(content))
         assert share is not None
-        keeps_state = self.loader is not None and self.collator.place.data_rank == 0 and self._prefetcher.ahead
-        return self.collator.step(share), self.loader.save_state_rank() if keeps_state else None
+        step, state = self.collator.step(share), None
+        if self.loader is not None and self.collator.place.data_rank == 0 and self._prefetcher.ahead:
+            state = self.loader.save_state_rank()
+        return step, state
 
     def _next_share(self) -> bytes:
         if self._shares is not None:

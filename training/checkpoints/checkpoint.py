@@ -12,7 +12,7 @@ import dataclasses
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from megatron.core.dist_checkpointing.strategies.async_utils import AsyncCallsQueue
@@ -27,7 +27,6 @@ from common.full_disk import is_full, why_full
 from data.adapter_record import AdapterRecord, read_adapter_record, write_adapter_record
 from data.checkpoint_folder import IDENTITY_FILE, find_weights, iteration_name, read_tracker, write_tracker
 from models.weight_table import VALUE_HEADS, value_heads_in
-from training.batches.feed import Feed
 from training.checkpoints import async_save, torch_adam
 from training.checkpoints.loader_state import from_plain, to_plain
 from training.checkpoints.state_file import read_state
@@ -42,6 +41,14 @@ from training.modules.vision_language import VisionLanguageModel
 _LOADER_FILE = "loader.pt"
 
 
+class Resumable(Protocol):
+    """What knows where the data stands."""
+
+    def save_state_rank(self) -> Any: ...
+
+    def restore_state_rank(self, state: Any) -> None: ...
+
+
 @dataclasses.dataclass
 class TrainingState:
     """Everything that a resumed run continues from."""
@@ -50,7 +57,7 @@ class TrainingState:
     optimizer: MegatronOptimizer
     scheduler: OptimizerParamScheduler
     guard: Guard
-    feed: Feed | None
+    feed: Resumable | None
     layout: Layout
     adapter: AdapterRecord | None = None
     """Of adapters that learn in the language model's place; then only what learns is saved."""
@@ -204,6 +211,7 @@ def _save_own(state: TrainingState, folder: Path) -> None:
     own = {"layout": dataclasses.asdict(state.layout), "random": _random_state()}
     torch.save(own, folder / _rank_file())
     if torch.distributed.get_rank() == 0:
+        assert state.feed is not None
         torch.save(to_plain(state.feed.save_state_rank()), folder / _LOADER_FILE)
         if state.adapter:
             write_adapter_record(state.adapter, folder)
@@ -212,6 +220,7 @@ def _save_own(state: TrainingState, folder: Path) -> None:
 def _load_own(state: TrainingState, folder: Path) -> None:
     """Random states belong to a layout; in another one the ranks keep those of their seeds."""
     place = read_state(folder / _LOADER_FILE, "where a run's data stood")
+    assert state.feed is not None
     try:
         state.feed.restore_state_rank(from_plain(place))
     except (KeyError, TypeError, ValueError, AttributeError) as error:

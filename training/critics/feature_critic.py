@@ -148,6 +148,10 @@ class Fitting:
         if config.critic.exists():
             self._load()
 
+    @property
+    def _networks(self) -> list[FeatureCritic]:
+        return [critic for critic in self.critics if isinstance(critic, FeatureCritic)]
+
     def finish(
         self, trajectories: Sequence[RewardedTrajectory], states: torch.Tensor, actions: torch.Tensor
     ) -> dict[str, torch.Tensor]:
@@ -161,7 +165,7 @@ class Fitting:
         lengths = [len(each.keys) for each in trajectories]
         own = torch.from_numpy(np.repeat([self._fold(each.id) for each in trajectories], lengths))
         seen = torch.from_numpy(np.repeat([each.id in self.seen for each in trajectories], lengths))
-        found = [critic.cpu().values(states, actions, config.target) for critic in self.critics]
+        found = [critic.cpu().values(states, actions, config.target) for critic in self._networks]
         values = {name: torch.stack([each[name] for each in found]) for name in found[0]}  # [folds, n]
         return {name: torch.where(seen, each.gather(0, own[None])[0], each.mean(0)) for name, each in values.items()}
 
@@ -170,15 +174,16 @@ class Fitting:
         self.seen = {each.id: each.outcome for each in trajectories}
         seen = self._parts(trajectories)
         data = Transitions(*(tensor.to(self.device) for tensor in vars(data).values()))
-        for critic in self.critics if self.step == 0 else ():
+        for critic in self._networks if self.step == 0 else ():
             critic.see(data)
         progress = Reporter("steps", config.train_iters, self.step)
         while self.step < config.train_iters:
-            loss = sum(self._loss(critic, data, steps) for critic, steps in zip(self.critics, seen, strict=True))
+            losses = [self._loss(critic, data, steps) for critic, steps in zip(self._networks, seen, strict=True)]
+            loss = sum(losses[1:], losses[0])
             self.optimizer.zero_grad()
             loss.backward()
             self.optimizer.step()
-            for critic in self.critics if config.target == "td" else ():
+            for critic in self._networks if config.target == "td" else ():
                 critic.follow(config.tau)
             self.step += 1
             if self.step % _SAVED_EVERY == 0 or self.step == config.train_iters:

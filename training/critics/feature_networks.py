@@ -39,6 +39,9 @@ class Transitions:
 class FeatureCritic(torch.nn.Module):
     """Its parameters, and the mean and scale of the features that it was fitted to."""
 
+    mean: torch.Tensor
+    scale: torch.Tensor
+
     def __init__(self, num_features: int, width: int) -> None:
         super().__init__()
         self.register_buffer("mean", torch.zeros(2, num_features))
@@ -55,7 +58,7 @@ class FeatureCritic(torch.nn.Module):
             self.scale[number] = features.std(0, correction=0) + 1e-6
 
     def loss(self, data: Transitions, batch: torch.Tensor, target: Target, gamma: float) -> torch.Tensor:
-        """Of the steps of numbers `batch`, summed over the networks, the mean over steps."""
+        """Of the steps of numbers `batch` [n], summed over the networks, the mean over steps."""
         states, actions = self._normed(data.states[batch], 0), self._normed(data.actions[batch], 1)
         q, v = _each(self.q, torch.cat([states, actions], -1)), _each(self.v, states)
         if target == "monte_carlo":

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from common.errors import UserError
 from common.files import file_digest, write_json
@@ -120,7 +121,8 @@ def _noted(path: Path) -> Found | None:
     """What an earlier run found; None where it noted nothing, or not all."""
     try:
         fields = json.loads(path.read_text())
-        return Found(**{**fields, "bad": [BadSample(**bad) for bad in fields["bad"]]})
+        told: dict[str, Any] = {**fields, "bad": [BadSample(**bad) for bad in fields["bad"]]}
+        return Found(**told)
     except (OSError, ValueError, TypeError, KeyError):
         return None
 

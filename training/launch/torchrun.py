@@ -88,7 +88,8 @@ def _pass_to_ranks(signum: int, frame: FrameType | None) -> None:
 def _report(error: ChildFailedError) -> int:
     """One line about the first failure; its exit code, or 128 + the signal that ended it."""
     rank, failure = error.get_first_failure()
-    message = failure.message["message"] if isinstance(failure.message, dict) else failure.message
+    said = vars(failure)["message"]  # a dict, too, whatever torch annotates
+    message = said["message"] if isinstance(said, dict) else said
     if failure.exitcode == 2:  # an error from a loader's process carries that process's traceback in front
         print(f"error: {message.strip().splitlines()[-1].split('UserError: ')[-1]}", file=sys.stderr)
         return 2

@@ -25,7 +25,7 @@ _KEYS = ("param", "exp_avg", "exp_avg_sq")
 class _Parameter(NamedTuple):
     """Of the flat buffer that the optimizer cuts over the data-parallel ranks."""
 
-    index: int
+    number: int
     weight: torch.nn.Parameter
     ranges: list[range]
     """By data-parallel rank: which of its elements the rank holds."""
@@ -51,13 +51,13 @@ def _sharded_state(
         if is_loading:
             if parameter.ranges[own]:
                 empty = [torch.empty(parameter.weight.shape, dtype=torch.float32, device="cpu") for _ in _KEYS]
-                state[parameter.index] = _as_described(form, empty, form.replica_id)
+                state[parameter.number] = _as_described(form, empty, form.replica_id)
         elif not any(form.replica_id[:-1]):  # other tensor-parallel ranks write it, or another pipeline stage
             owner = gathered.index(min(gathered))
             gathered[owner] += parameter.weight.numel()
             tensors = _gather(part, parameter, owner)
             if tensors:
-                state[parameter.index] = _as_described(form, tensors, (*form.replica_id[:-1], 0))
+                state[parameter.number] = _as_described(form, tensors, (*form.replica_id[:-1], 0))
     return state
 
 

@@ -53,7 +53,7 @@ def _run(
     )
 
 
-def _forward_step(loss: LossFunction, batches: Iterator[MicroBatch], model: Any) -> tuple[torch.Tensor, partial]:
+def _forward_step(loss: LossFunction, batches: Iterator[MicroBatch], model: Any) -> tuple[torch.Tensor, partial[Any]]:
     """One micro-batch through this pipeline stage, and the function that makes its loss of the last stage's output."""
     batch = next(batches).on(layout.device())
     sees = get_attr_wrapped_model(model, "pre_process")

@@ -83,7 +83,7 @@ class CausalAttention(MegatronModule):
         num_queries = tuple(block.length for block in held for _ in range(batch))
         num_keys = tuple(keys.stop - keys.start for keys in seen for _ in range(batch))
         longest = max(num_keys)
-        windowed = self.window is not None and self.window < longest
+        window = self.window if self.window is not None and self.window < longest else 0
         output = varlen_attn(
             _rows(query, (slice(block.start, block.start + block.length) for block in held)),
             _rows(key, seen),
@@ -93,9 +93,10 @@ class CausalAttention(MegatronModule):
             max(num_queries),
             longest,
             scale=self.scale,
-            window_size=(self.window - 1, 0) if windowed else (-1, 0),
+            window_size=(window - 1, 0),
             enable_gqa=query.size(2) != key.size(2),
         )
+        assert isinstance(output, torch.Tensor)
         parts = output.split([block.length * batch for block in held])
         return _joined([part.unflatten(0, (batch, -1)).transpose(0, 1) for part in parts])
 

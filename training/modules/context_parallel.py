@@ -36,12 +36,12 @@ def blocks(lengths: Sequence[int], rank: int, size: int) -> Iterator[Block]:
 
 @functools.lru_cache(maxsize=4)
 def local_positions(lengths: tuple[int, ...], rank: int, size: int, device: torch.device) -> torch.Tensor:
-    """Where in the whole row lies what `rank` holds, in the order it holds it."""
+    """[n]: where in the whole row lies what `rank` holds, in the order it holds it."""
     held = [torch.arange(b.keys + b.position, b.keys + b.position + b.length) for b in blocks(lengths, rank, size)]
     return torch.cat(held).to(device)
 
 
 @functools.lru_cache(maxsize=4)
 def gathered_order(lengths: tuple[int, ...], size: int, device: torch.device) -> torch.Tensor:
-    """Index that puts what the ranks hold, one rank after the other, in the order of the whole row."""
+    """[s]: index that puts what the ranks hold, one rank after the other, in the order of the whole row."""
     return torch.cat([local_positions(lengths, rank, size, device) for rank in range(size)]).argsort()

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.utils._device import _device_constructors
+from torch.utils._device import _device_constructors  # pyright: ignore[reportPrivateUsage]  # the list of all factories
 
 _CPU = torch.device("cpu")
 _FACTORIES = (
@@ -61,7 +61,9 @@ def _redirect_tensors() -> None:
             return type_(self).replace("torch.", "torch.cuda.")
         return type_(self, dtype.replace("torch.cuda.", "torch.") if isinstance(dtype, str) else dtype, **kwargs)
 
-    torch.Tensor.to, torch.Tensor.type, torch.Tensor.cuda = tensor_to, tensor_type, lambda self, *_, **__: self
+    replaced = {"to": tensor_to, "type": tensor_type, "cuda": lambda self, *_, **__: self}
+    for name, method in replaced.items():
+        setattr(torch.Tensor, name, method)
 
 
 def _on_cpu(factory: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:

@@ -14,6 +14,7 @@ from training.modules import last_layer
 from training.modules.batching import IGNORE
 from training.modules.kernels import Kernels
 from training.modules.layers import layer_spec
+from training.modules.marks import mark
 from training.modules.rotary import MultimodalRotary, frequencies
 from training.modules.trainable import Trainable
 from training.modules.value_heads import CUT, ValueHeads
@@ -62,6 +63,7 @@ class LanguageModel(GPTModel):
         )
         if config.mrope_section:
             how = family_of(hf).mrope
+            assert how is not None
             self.rotary_pos_emb = MultimodalRotary(
                 text.head_dim, text.rope_parameters["rope_theta"], config.mrope_section, how
             )
@@ -81,7 +83,7 @@ class LanguageModel(GPTModel):
             parameter.requires_grad_(name.startswith("value_heads.") or (learns and not unused))
             # Megatron marks what it cuts where it draws initial weights, which are never drawn here; without the mark
             # the norm of the gradient misses every rank's part but the first's.
-            parameter.tensor_model_parallel = name.endswith(_CUT)
+            mark(parameter, tensor_model_parallel=name.endswith(_CUT))
 
     def forward(
         self,

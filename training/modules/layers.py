@@ -18,6 +18,7 @@ from training.modules import last_layer
 from training.modules.attention import CausalAttention
 from training.modules.kernels import Kernels
 from training.modules.lora import add_adapters
+from training.modules.marks import mark
 
 
 def layer_spec(
@@ -66,7 +67,7 @@ class RMSNorm(torch.nn.RMSNorm):
 
     def __init__(self, config: TransformerConfig, hidden_size: int, eps: float = 1e-5, **_: Any) -> None:
         super().__init__(hidden_size, eps=eps, device=torch.cuda.current_device(), dtype=config.params_dtype)
-        self.weight.sequence_parallel = config.sequence_parallel
+        mark(self.weight, sequence_parallel=config.sequence_parallel)
 
 
 class ApexRMSNorm(RMSNorm):

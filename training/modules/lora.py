@@ -19,6 +19,7 @@ from megatron.core.transformer.utils import make_sharded_tensors_for_checkpoint
 from torch.nn import functional
 
 from data.adapter_record import Lora
+from training.modules.marks import mark
 
 
 def add_adapters(layer: TransformerLayerSubmodules, lora: Lora) -> None:
@@ -40,7 +41,7 @@ def initialize(layers: torch.nn.ModuleList, seed: int) -> None:
 
 
 def draw(rows: int, columns: int, generator: torch.Generator) -> torch.Tensor:
-    """`kaiming_uniform_(a=sqrt(5))`."""
+    """[rows, columns], as of `kaiming_uniform_(a=sqrt(5))`."""
     return (torch.rand(rows, columns, generator=generator) * 2 - 1) / math.sqrt(columns)
 
 
@@ -54,10 +55,10 @@ class LoraColumn(ColumnParallelLinear):
         self.scale, rank = lora.scale, lora.rank
         self.lora_a = torch.nn.Parameter(self.weight.new_empty(self.num_parts * rank, input_size))
         self.lora_b = torch.nn.Parameter(self.weight.new_empty(self.output_size_per_partition, rank))
-        self.lora_a.sequence_parallel = self.sequence_parallel
+        mark(self.lora_a, sequence_parallel=self.sequence_parallel)
 
     def reset_adapter(self, generator: torch.Generator) -> None:
-        self.lora_a.data.copy_(draw(*self.lora_a.shape, generator))
+        self.lora_a.data.copy_(draw(self.lora_a.size(0), self.lora_a.size(1), generator))
         self.lora_b.data.zero_()
 
     def forward(self, input_: torch.Tensor, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, torch.Tensor | None]:
@@ -75,7 +76,9 @@ class LoraColumn(ColumnParallelLinear):
         """
         raise NotImplementedError
 
-    def sharded_state_dict(self, prefix: str = "", sharded_offsets: tuple = (), metadata: Any = None) -> dict:
+    def sharded_state_dict(
+        self, prefix: str = "", sharded_offsets: tuple[Any, ...] = (), metadata: Any = None
+    ) -> dict[str, Any]:
         state, cut = self.state_dict(prefix="", keep_vars=True), {"weight": 0, "bias": 0, "lora_b": 0}
         return make_sharded_tensors_for_checkpoint(
             state, prefix, cut, sharded_offsets, tp_group=self.tp_group, dp_cp_group=metadata["dp_cp_group"]
@@ -104,7 +107,9 @@ class LoraGated(LoraColumn):
     def _joined_b(self) -> torch.Tensor:
         return torch.block_diag(*self.lora_b.chunk(2))
 
-    def sharded_state_dict(self, prefix: str = "", sharded_offsets: tuple = (), metadata: Any = None) -> dict:
+    def sharded_state_dict(
+        self, prefix: str = "", sharded_offsets: tuple[Any, ...] = (), metadata: Any = None
+    ) -> dict[str, Any]:
         """As Megatron does for the weight, which each rank holds half and half."""
         state = super().sharded_state_dict(prefix, sharded_offsets, metadata)
         key = f"{prefix}lora_b"
@@ -119,7 +124,7 @@ class LoraRow(RowParallelLinear):
         self.scale, rank = lora.scale, lora.rank
         self.lora_a = torch.nn.Parameter(self.weight.new_empty(rank, self.input_size_per_partition))
         self.lora_b = torch.nn.Parameter(self.weight.new_empty(output_size, rank))
-        self.lora_b.sequence_parallel = self.sequence_parallel
+        mark(self.lora_b, sequence_parallel=self.sequence_parallel)
 
     def reset_adapter(self, generator: torch.Generator) -> None:
         whole = draw(self.lora_a.size(0), self.input_size, generator)
@@ -136,7 +141,9 @@ class LoraRow(RowParallelLinear):
             low = tensor_parallel.reduce_from_tensor_model_parallel_region(low)
         return output + functional.linear(self.scale * low, self.lora_b), bias
 
-    def sharded_state_dict(self, prefix: str = "", sharded_offsets: tuple = (), metadata: Any = None) -> dict:
+    def sharded_state_dict(
+        self, prefix: str = "", sharded_offsets: tuple[Any, ...] = (), metadata: Any = None
+    ) -> dict[str, Any]:
         state, cut = self.state_dict(prefix="", keep_vars=True), {"weight": 1, "lora_a": 1}
         return make_sharded_tensors_for_checkpoint(
             state, prefix, cut, sharded_offsets, tp_group=self.tp_group, dp_cp_group=metadata["dp_cp_group"]

@@ -42,7 +42,8 @@ def hold_in_fp32(part: torch.nn.Module, device: torch.device | int) -> None:
     """Take a Hugging Face module's frequencies out of its buffers, which casting it to bf16 would round; as it loads a
     checkpoint itself, which is what the server does, they stay in fp32."""
     for module in part.modules():
-        for name in sorted(module._non_persistent_buffers_set):
+        buffers = module._non_persistent_buffers_set  # pyright: ignore[reportPrivateUsage]  # torch says it nowhere else
+        for name in sorted(buffers):
             if module.get_buffer(name).is_floating_point():
                 frequencies = module.get_buffer(name).to(device, copy=True)  # no nn.Buffer any more
                 delattr(module, name)

@@ -21,7 +21,8 @@ from models.checkpoint.torch_dist_metadata import read_metadata
 
 def initialize_alone() -> None:
     """Make this process the only rank."""
-    torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
+    store = torch.distributed.HashStore()  # pyright: ignore[reportPrivateImportUsage]  # documented, and not in __all__
+    torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
 
 
 def save(content: dict[str, Any], folder: Path) -> None:

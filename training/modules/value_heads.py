@@ -67,7 +67,9 @@ class ValueHead(torch.nn.Module):
         inner = tensor_parallel.reduce_from_tensor_model_parallel_region(functional.linear(inner, self.mid_weight))
         return functional.linear((inner + self.mid_bias).relu(), self.out_weight, self.out_bias)
 
-    def sharded_state_dict(self, prefix: str = "", sharded_offsets: tuple = (), metadata: Any = None) -> dict:
+    def sharded_state_dict(
+        self, prefix: str = "", sharded_offsets: tuple[Any, ...] = (), metadata: Any = None
+    ) -> dict[str, Any]:
         state, cut = self.state_dict(prefix="", keep_vars=True), {"in_weight": 0, "in_bias": 0, "mid_weight": 1}
         group = parallel_state.get_tensor_model_parallel_group()
         return make_sharded_tensors_for_checkpoint(

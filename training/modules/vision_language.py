@@ -23,6 +23,7 @@ from training.modules.context_parallel import local_positions
 from training.modules.deepstack import add_behind
 from training.modules.language import transformer_config
 from training.modules.language_model import LanguageModel
+from training.modules.marks import mark
 from training.modules.packed import PackedSamples
 from training.modules.rotary import hold_in_fp32
 from training.modules.trainable import Trainable
@@ -77,7 +78,7 @@ class VisionLanguageModel(MegatronModule):
         raise NotImplementedError
 
     def marks(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Which of `tokens` are marks of image features."""
+        """Which of `tokens` are marks of image features: [b, s] -> [b, s] bool."""
         return tokens == self.hf.image_token_id
 
     def assemble(self, units: torch.Tensor, image_sizes: torch.Tensor) -> torch.Tensor:
@@ -210,7 +211,7 @@ class VisionLanguageModel(MegatronModule):
                 parameters = [part] if isinstance(part, torch.nn.Parameter) else list(part.parameters())
                 for parameter in parameters:
                     parameter.requires_grad_(learns and parameter.requires_grad)
-                    parameter.average_gradients_across_tp_domain = True
+                    mark(parameter, average_gradients_across_tp_domain=True)
         if layout.recompute == "full" and self.trainable.vision:
             for name in self.tower_names:
                 getattr(self, name).gradient_checkpointing_enable({"use_reentrant": False})

@@ -2,7 +2,7 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import tyro
 
@@ -53,7 +53,7 @@ class OnlineConfig(TrainingOptions):
     """Optimizer steps of linear warm-up; the learning rate is constant after them."""
     # What belongs to a run over a data set:
     min_lr: tyro.conf.Suppress[float] = 0.0
-    lr_schedule: tyro.conf.Suppress[str] = "constant"
+    lr_schedule: tyro.conf.Suppress[Literal["cosine", "linear", "constant"]] = "constant"
     train_iters: tyro.conf.Suppress[int] = _ENDLESS
     train_epochs: tyro.conf.Suppress[float] = 0.0
     save_interval: tyro.conf.Suppress[int] = 1

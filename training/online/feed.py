@@ -97,10 +97,11 @@ class LiveFeed:
 
     def take(self, version: int, wait: Callable[[], bool]) -> Batch | None:
         """What weights at `version` learn from; None when the first rank was told to stop."""
-        began, groups = time.monotonic(), []
+        began, groups, figures = time.monotonic(), [], None
         if self.source:
             groups = self.source.take(version, wait)
-        figures = self._told(groups and self._figures(groups, version, time.monotonic() - began))
+            figures = groups and self._figures(self.source, groups, version, time.monotonic() - began)
+        figures = self._told(figures)
         if not figures:
             return None
         steps, compared = self._deal(groups, version) if self.source else ([None] * figures["steps"], None)
@@ -134,16 +135,19 @@ class LiveFeed:
             content = self.ranks.broadcast(share)
             if replica == place.data_rank:
                 own = from_bytes(content)
+                assert own is not None
         return own
 
     def _told(self, figures: Any) -> dict[str, Any]:
         """What the first rank says."""
         return json.loads(self.ranks.broadcast(json.dumps(figures).encode() if self.source else None))
 
-    def _figures(self, groups: Sequence[LearnableGroup], version: int, waited_s: float) -> dict[str, Any]:
+    def _figures(
+        self, source: GroupSource, groups: Sequence[LearnableGroup], version: int, waited_s: float
+    ) -> dict[str, Any]:
         samples = [sample for group in groups for sample in group.samples]
         known = [logprobs for sample in samples if (logprobs := known_logprobs(sample)) is not None]
-        num_tokens, rewards = sum(map(len, known)), self.source.rewards
+        num_tokens, rewards = sum(map(len, known)), source.rewards
         lags = [version - group.versions[0] for group in groups]
         assert max(lags) <= self.config.oldest, (lags, self.config.oldest)
         figures = {
@@ -156,11 +160,11 @@ class LiveFeed:
             "lag_mean": sum(lags) / len(lags),
             "lag_max": max(lags),
             "entropy": -sum(float(each.sum()) for each in known) / num_tokens if num_tokens else 0.0,
-            "waiting_groups": self.source.num_waiting,
-            "dropped": dict(self.source.dropped),
+            "waiting_groups": source.num_waiting,
+            "dropped": dict(source.dropped),
             "wait_s": waited_s,
         }
-        self.source.rewards, self.source.dropped = [], {}
+        source.rewards, source.dropped = [], {}
         return figures
 
 

@@ -45,7 +45,8 @@ class DroppedGroupError(Exception):
 
     def __init__(self, fate: Fate, why: str, rewards: list[float] | None = None) -> None:
         super().__init__(why)
-        self.fate, self.why, self.rewards = fate, why, rewards or []
+        self.fate: Fate = fate
+        self.why, self.rewards = why, rewards or []
 
 
 class GroupReader:

@@ -87,7 +87,9 @@ def as_trajectory(
         candidates=np.array([step.candidate for step in everything]),
         rewards=np.array([step.reward for step in taken], dtype=float),
         outcome=float(last.reward if last.trajectory_reward is None else last.trajectory_reward),
-        columns={column: np.array([files.of_sample(column, key) for key in keys]) for column in columns},
+        columns={column: np.array([files.of_sample(column, key) for key in keys]) for column in columns}
+        if files is not None
+        else {},
         digests=digests,
     )
 

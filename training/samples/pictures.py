@@ -61,7 +61,7 @@ def read_picture(key: str, source: bytes | FilePart) -> Picture:
         return _read_header(key, source, ContainerIO(file, source.offset, source.size))
 
 
-def _read_header(key: str, source: bytes | FilePart, file: BinaryIO | ContainerIO) -> Picture:
+def _read_header(key: str, source: bytes | FilePart, file: BinaryIO | ContainerIO[bytes]) -> Picture:
     try:
         with opened(file) as image:
             return Picture(source, *size_of(image))

@@ -74,7 +74,12 @@ class Endpoint:
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=None),
             max_containers=containers_for_tokens(0),
         )
-        self._client = openai.OpenAI(api_key=key or "none", base_url=base_url or None, max_retries=0, http_client=http)
+        self._client = openai.OpenAI(
+            api_key=key or "none",
+            base_url=base_url or None,
+            max_retries=0,
+            http_client=http,  # pyright: ignore[reportArgumentType]  # openai names httpx2, and takes httpx
+        )
         self.url = str(self._client.base_url)
         self.reply_format = ReplyFormat(self.url, model, cache, reply_format)
         self._dialect = ChatDialect(base_url)
@@ -94,13 +99,14 @@ class Endpoint:
             UnclearReplyError: it can read none.
             JudgeFault, UserError: as `reply`.
         """
-        request = {"messages": messages, "temperature": temperature, "max_tokens": max_tokens}
+        request, said = {"messages": messages, "temperature": temperature, "max_tokens": max_tokens}, ""
         for number in range(MAX_ASKED):
             asked = {**request, "seed": seed + 1000 * number}
             reply, meaning = self.reply(asked, lambda completion: parse(completion.text))
             if meaning is not None:
                 return JudgeReply(reply.text, meaning, num_asked=number + 1)
-        raise UnclearReplyError(f"{self.url}: a reply that says nothing clear: {in_short(reply.text)!r}", reply.text)
+            said = reply.text
+        raise UnclearReplyError(f"{self.url}: a reply that says nothing clear: {in_short(said)!r}", said)
 
     def reply(
         self, request: dict[str, Any], read: Callable[[Completion], Meaning | None]
@@ -207,5 +213,5 @@ def _completion_of(answer: Any) -> Completion:
 
 def _tokens_of(answer: Any) -> tuple[int, int] | None:
     """Of prompt and completion, where the answer counts them."""
-    counts = [getattr(answer.usage, name, None) for name in ("prompt_tokens", "completion_tokens")]
-    return tuple(counts) if all(fits(count, int) and count >= 0 for count in counts) else None
+    counts: list[Any] = [getattr(answer.usage, name, None) for name in ("prompt_tokens", "completion_tokens")]
+    return (counts[0], counts[1]) if all(fits(count, int) and count >= 0 for count in counts) else None

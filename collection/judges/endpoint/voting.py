@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 from collection.judges.endpoint.endpoint import JudgeReply
 from collection.judges.endpoint.faults import BudgetSpentError, JudgeFault
@@ -10,7 +11,7 @@ VOTE_TEMPERATURE = 1.0  # several votes at temperature 0 would be one vote
 FIRST_SEED = 42  # as published
 
 
-def vote(ask: Callable[[float, int], JudgeReply], num_votes: int) -> tuple[object, list[JudgeReply]]:
+def vote(ask: Callable[[float, int], JudgeReply], num_votes: int) -> tuple[Any, list[JudgeReply]]:
     """(what most votes say, every vote cast). `ask(temperature, seed)` gives one vote.
 
     A vote that fails is lost; the others may still make a majority of all `num_votes`.
@@ -19,7 +20,7 @@ def vote(ask: Callable[[float, int], JudgeReply], num_votes: int) -> tuple[objec
         JudgeFault: no majority; BudgetSpentError when the money went before.
     """
     temperature = VOTE_TEMPERATURE if num_votes > 1 else 0.0
-    counts: Counter[object] = Counter()
+    counts: Counter[Any] = Counter()
     cast: list[JudgeReply] = []
     fault: JudgeFault | None = None
     for number in range(num_votes):

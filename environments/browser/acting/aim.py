@@ -124,12 +124,13 @@ def _why(covered: str | None, takes_clicks: bool) -> str:
     return "No part of the element can be brought into view; nothing was done."
 
 
-async def press(page: Page, node: Params, aimed: Aim, button: str = "left", count: int = 1, modifiers: int = 0) -> None:
-    """Click the node where `aim` found it, again where it moved away meanwhile.
+async def press(page: Page, node: Params, aimed: Aim, button: str = "left", count: int = 1, modifiers: int = 0) -> str:
+    """Click the node where `aim` found it, again where it moved away meanwhile; the note is `told`.
 
     Raises:
         ActionError: something else lay there each time; it saw nothing of the press.
     """
+    blocked: str | None = None
     for turn in range(TRIES):
         frame = page.frame_of(node)
         if aimed.into_frame:

@@ -10,9 +10,11 @@ ARROW_LEFT = {"key": "ArrowLeft", "code": "ArrowLeft", "windowsVirtualKeyCode": 
 ARROW_RIGHT = {"key": "ArrowRight", "code": "ArrowRight", "windowsVirtualKeyCode": 39}
 _DELETE = {"key": "Delete", "code": "Delete", "windowsVirtualKeyCode": 46}
 
-_CODES = {"Backspace": 8, "Tab": 9, "Escape": 27, "PageUp": 33, "PageDown": 34, "End": 35, "Home": 36, "ArrowLeft": 37}
-_CODES |= {"ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Delete": 46}
-_CODES |= {f"F{number}": 111 + number for number in range(1, 13)}
+_CODES = {
+    **{"Backspace": 8, "Tab": 9, "Escape": 27, "PageUp": 33, "PageDown": 34, "End": 35, "Home": 36, "ArrowLeft": 37},
+    **{"ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Delete": 46},
+    **{f"F{number}": 111 + number for number in range(1, 13)},
+}
 _COMMANDS = {"a": "selectAll", "c": "copy", "v": "paste", "x": "cut", "z": "undo", "y": "redo"}
 
 Requests = list[tuple[str, Params]]

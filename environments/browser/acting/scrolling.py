@@ -1,7 +1,6 @@
 """Scroll: the window, which stands for what a person would scroll in it, or what is around an element."""
 
 import asyncio
-from typing import Literal
 
 from environments.browser.acting.pointer import wheel
 from environments.browser.chromium.cdp import Params
@@ -14,7 +13,7 @@ _WHEEL_TURNS = 10
 _WHEEL_PAUSE_S = 0.05
 
 
-async def scroll(page: Page, node: Params | None, direction: Literal["up", "down"]) -> bool:
+async def scroll(page: Page, node: Params | None, direction: str) -> bool:
     """Scroll by two thirds of what shows; False: not further. RefusedError: the node is gone.
 
     Args:
@@ -28,7 +27,7 @@ async def scroll(page: Page, node: Params | None, direction: Literal["up", "down
     return await _scroll_window(page, page.frames.main, direction)
 
 
-async def _scroll_window(page: Page, frame: Frame, direction: Literal["up", "down"]) -> bool:
+async def _scroll_window(page: Page, frame: Frame, direction: str) -> bool:
     said = await page.run(script("scroll.js"), direction, False, frame=frame)
     if said == "frame":
         inner = await _remembered_frame(page, frame)
@@ -40,7 +39,7 @@ async def _scroll_window(page: Page, frame: Frame, direction: Literal["up", "dow
     return said == "moved"
 
 
-async def _turn_wheel(page: Page, direction: Literal["up", "down"]) -> bool:
+async def _turn_wheel(page: Page, direction: str) -> bool:
     """For pages that scroll by scripts of their own, where nothing scrolls by itself."""
     width, height = page.viewport.width, page.viewport.height
     before = await page.run(script("places.js"))

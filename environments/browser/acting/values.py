@@ -54,7 +54,8 @@ def convert(kind: str, text: str) -> str | None:
             return _color(words)
         case "number" | "range":
             return _number(words)
-    return text
+        case _:
+            return text
 
 
 def _parse(words: str, formats: tuple[str, ...]) -> datetime | None:

@@ -83,7 +83,7 @@ ATTACH_TABS = {
 class Browser:
     """A running browser. `version` is its product string, such as `HeadlessChrome/156.0`."""
 
-    process: subprocess.Popen
+    process: subprocess.Popen[bytes]
     connection: Connection
     profile: Path
     version: str
@@ -179,7 +179,7 @@ def options(binary: Path, profile: Path, headless: bool, extra: Sequence[str] = 
     return made
 
 
-def _start(bash: str, asked: ChromeOptions, profile: Path) -> tuple[subprocess.Popen, int, int]:
+def _start(bash: str, asked: ChromeOptions, profile: Path) -> tuple[subprocess.Popen[bytes], int, int]:
     """(the process, our end of its pipe of requests, of that of answers)."""
     pipes = [*os.pipe(), *os.pipe()]
     read_end, write_end = (fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, _BEYOND_THE_PIPES) for end in (pipes[0], pipes[3]))

@@ -47,6 +47,7 @@ class Reaper:
         """End the watchdog; it reaps what was not `done`."""
         with self._lock:
             self._closing = True
+            assert self._process.stdin is not None
             with contextlib.suppress(BrokenPipeError):
                 self._process.stdin.close()
         self._process.wait(timeout=20)
@@ -75,6 +76,7 @@ class Reaper:
                 self._start()
 
     def _order(self, word: str, profile: Path) -> None:
+        assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # its successor is told by `_start`
             self._process.stdin.write(f"{word} {profile}\n".encode())
             self._process.stdin.flush()

@@ -97,10 +97,12 @@ class Gate:
         )
         fields = {name: sorted(values) for name, values in dataclasses.asdict(self._policy).items()}
         rules = {"port": self.port, "policy": fields}
-        self._process.stdin.write(json.dumps(rules).encode() + b"\n")
-        self._process.stdin.flush()
-        self.port = int(self._process.stdout.readline() or 0) or self.port
-        threading.Thread(target=self._take_reasons, args=(self._process.stdout,), daemon=True).start()
+        told, said = self._process.stdin, self._process.stdout
+        assert told is not None and said is not None
+        told.write(json.dumps(rules).encode() + b"\n")
+        told.flush()
+        self.port = int(said.readline() or 0) or self.port
+        threading.Thread(target=self._take_reasons, args=(said,), daemon=True).start()
 
     def _take_reasons(self, lines: IO[bytes]) -> None:
         for line in lines:
@@ -211,7 +213,7 @@ async def _connect(host: str, port: int, policy: UrlPolicy) -> Streams:
         raise
 
 
-def _reason(host: str, error: Exception) -> str:
+def _reason(host: str, error: RefusedError | OSError) -> str:
     if isinstance(error, RefusedError):
         return f"{host} may not be reached: {error}"
     if isinstance(error, socket.gaierror):

@@ -126,7 +126,8 @@ class FrameView:
 async def find_views(page: Page) -> list[FrameView]:
     """Main frame first, parents before what is in them. RefusedError when the main document is being replaced."""
     main, *inner = page.frames
-    found, *rest = await asyncio.gather(_survey(page, main, 30.0), *(_ask(page, frame) for frame in inner))
+    asked = asyncio.gather(*(_ask(page, frame) for frame in inner))
+    found, rest = await asyncio.gather(_survey(page, main, 30.0), asked)
     window = FrameView.of_window(page.viewport.width, page.viewport.height, main.id, main.session_id)
     views = {main.id: dataclasses.replace(window, is_huge=found.is_huge, url=found.url, stand_ins=found.stand_ins)}
     for frame, answer in zip(inner, rest, strict=True):
@@ -135,8 +136,9 @@ async def find_views(page: Page) -> list[FrameView]:
             continue
         (owner, quad, let_through), survey = answer
         # They are told in the CSS pixels of the document around.
-        quad, let_through = ([value * parent.zoom for value in values] for values in (quad, let_through))
-        area = bounds(parent.projection.corners(let_through))
+        quad = [value * parent.zoom for value in quad]
+        left, top, width, height = (value * parent.zoom for value in let_through)
+        area = bounds(parent.projection.corners((left, top, width, height)))
         area = overlap(area, parent.let_through) if parent.let_through else area
         view = _view(frame, owner, quad, survey, survey.ratio / found.ratio, _root(views, parent), parent)
         if view is not None:

@@ -9,8 +9,10 @@ from environments.browser.observation.projection import Box
 from environments.browser.page.frames import Frame
 
 CONTROL_TAGS = {"INPUT", "TEXTAREA", "SELECT"}
-HOST_TAGS = {"ARTICLE", "ASIDE", "BLOCKQUOTE", "BODY", "DIV", "FOOTER", "H1", "H2", "H3", "H4", "H5", "H6", "HEADER"}
-HOST_TAGS |= {"MAIN", "NAV", "P", "SECTION", "SPAN"}  # that may have a shadow root, besides custom elements
+HOST_TAGS = {  # that may have a shadow root, besides custom elements
+    *("ARTICLE", "ASIDE", "BLOCKQUOTE", "BODY", "DIV", "FOOTER", "H1", "H2", "H3", "H4", "H5", "H6", "HEADER"),
+    *("MAIN", "NAV", "P", "SECTION", "SPAN"),
+}
 SNAPSHOT = ("DOMSnapshot.captureSnapshot", {"computedStyles": []})
 
 

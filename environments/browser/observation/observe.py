@@ -105,7 +105,8 @@ async def _nodes(page: Page, view: FrameView) -> list[AXNode]:
 
 async def _of_each(views: Sequence[FrameView], answers: Sequence[Awaitable[T]]) -> list[tuple[FrameView, T]]:
     """What frames answer, those left out that went away or hang; the main one has to."""
-    main, *inner = await asyncio.gather(answers[0], *(_or_none(answer) for answer in answers[1:]))
+    asked = asyncio.gather(*(_or_none(answer) for answer in answers[1:]))
+    main, inner = await asyncio.gather(answers[0], asked)
     return [
         (views[0], main),
         *((view, found) for view, found in zip(views[1:], inner, strict=True) if found is not None),

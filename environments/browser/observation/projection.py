@@ -100,10 +100,14 @@ def holding(polygon: Sequence[Point]) -> Box:
     xs, ys = zip(*polygon, strict=True)
     middle = sum(xs) / len(xs), sum(ys) / len(ys)
     for share in (1.0, 0.5, 0.25):
-        box = bounds([tuple(m + share * (p - m) for m, p in zip(middle, point, strict=True)) for point in polygon])
+        box = bounds([_between(middle, point, share) for point in polygon])
         if _is_inside(polygon, center(box)):
             break
     return box
+
+
+def _between(start: Point, end: Point, share: float) -> Point:
+    return start[0] + share * (end[0] - start[0]), start[1] + share * (end[1] - start[1])
 
 
 def _is_inside(polygon: Sequence[Point], at: Point) -> bool:
@@ -133,7 +137,7 @@ def clip(polygon: Sequence[Point], box: Box) -> list[Point]:
             before, depth_before = points[index - 1], inside[index - 1]
             if (depth > 0 > depth_before) or (depth < 0 < depth_before):
                 share = depth_before / (depth_before - depth)
-                kept.append(tuple(one + share * (two - one) for one, two in zip(before, point, strict=True)))
+                kept.append(_between(before, point, share))
             if depth >= 0:
                 kept.append(point)
         points = kept

@@ -31,8 +31,10 @@ MAX_TREE = 60_000
 MAX_INSIDE = 50  # nodes that are looked at for the box of the one around them
 MAX_DEPTH = 50  # of a line's indentation
 VISIBLE_RATIO = 0.8
-CONTROLS = set("textbox searchbox checkbox radio combobox listbox button link spinbutton slider switch".split())
-CONTROLS |= {"Date", "DateTime", "InputTime", "ColorWell"}
+CONTROLS = {
+    *"textbox searchbox checkbox radio combobox listbox button link spinbutton slider switch".split(),
+    *("Date", "DateTime", "InputTime", "ColorWell"),
+}
 REPEATING_ROLES = {"StaticText", "heading", "image", "generic"}
 HIDDEN_PROPERTIES = {
     "focusable",

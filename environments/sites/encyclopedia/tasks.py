@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator
 
 from environments.sites.encyclopedia.content import TABS, Article, Encyclopedia
-from environments.sites.truth import Instance, answer, deal, demand
+from environments.sites.truth import Instance, answer, deal, demand, found
 
 
 def instances(encyclopedia: Encyclopedia, split: str, count: int) -> dict[str, list[Instance]]:
@@ -38,15 +38,13 @@ def _link(encyclopedia: Encyclopedia, articles: Iterator[Article], rng: random.R
 
 def instance_of(encyclopedia: Encyclopedia, family: str, slots: dict[str, str]) -> tuple[Instance, str]:
     """(what an instruction of this family asks for, the split its entities belong to); InfeasibleError otherwise."""
-    article = encyclopedia.articles.get(slots["article"])
-    demand(article, f"no article {slots['article']!r}")
+    article = found(encyclopedia.articles.get(slots["article"]), f"no article {slots['article']!r}")
     facts = article.facts
     if family == "Wiki-tab":
         demand(slots["tab"] in TABS, f"an article has no tab {slots['tab']!r}")
         facts = article.tabs[slots["tab"]]
     elif family == "Wiki-link":
-        source = encyclopedia.articles.get(slots["source"])
-        demand(source, f"no article {slots['source']!r}")
+        source = found(encyclopedia.articles.get(slots["source"]), f"no article {slots['source']!r}")
         demand(article.title in source.links, f"{source.title!r} has no link to {article.title!r}")
     demand(slots["attribute"] in facts, f"{article.title!r} has no {slots['attribute']!r} there")
     return Instance(slots, answer(facts[slots["attribute"]])), article.split

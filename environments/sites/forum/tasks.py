@@ -3,7 +3,7 @@
 import random
 
 from environments.sites.forum.content import Forum, Thread
-from environments.sites.truth import Instance, answer, deal, demand, state
+from environments.sites.truth import Instance, answer, deal, demand, found, state
 from environments.sites.words import NOUNS, SPLITS
 
 _REPLIES = [
@@ -43,8 +43,7 @@ def _upvote(thread: Thread) -> Instance:
 
 def instance_of(forum: Forum, family: str, slots: dict[str, str]) -> tuple[Instance, str]:
     """(what an instruction of this family asks for, the split its entities belong to); InfeasibleError otherwise."""
-    thread = forum.threads.get(slots["thread"])
-    demand(thread, f"no thread {slots['thread']!r}")
+    thread = found(forum.threads.get(slots["thread"]), f"no thread {slots['thread']!r}")
     if "board" in slots:
         demand(thread.board == slots["board"], f"{thread.title!r} is on the board {thread.board!r}")
     if family == "Forum-reply":

@@ -3,7 +3,7 @@
 import random
 
 from environments.sites.gallery.content import Exhibit, Gallery
-from environments.sites.truth import Instance, answer, deal, demand, exact_answer
+from environments.sites.truth import Instance, answer, deal, demand, exact_answer, found
 
 
 def instances(gallery: Gallery, split: str, count: int) -> dict[str, list[Instance]]:
@@ -46,14 +46,15 @@ def instance_of(gallery: Gallery, family: str, slots: dict[str, str]) -> tuple[I
     """(what an instruction of this family asks for, the split its entities belong to); InfeasibleError otherwise."""
     if family == "Look-choose":
         shown = [gallery.exhibits[title] for title in gallery.rooms.get(slots["room"], ())]
-        found = [each for each in shown if (each.color, each.shape) == (slots["color"], slots["shape"])]
+        chosen = [each for each in shown if (each.color, each.shape) == (slots["color"], slots["shape"])]
         demand(
-            found and found[0].kind == "shapes", f"no {slots['color']} {slots['shape']} in the room {slots['room']!r}"
+            chosen and chosen[0].kind == "shapes", f"no {slots['color']} {slots['shape']} in the room {slots['room']!r}"
         )
-        return _choose(found[0]), found[0].split
-    exhibit = gallery.exhibits.get(slots["exhibit"])
+        return _choose(chosen[0]), chosen[0].split
     kind = {"Look-chart": "charts", "Look-lamp": "lamps"}.get(family, "shapes")
-    demand(exhibit and exhibit.kind == kind, f"none of the {kind} is {slots['exhibit']!r}")
+    fault = f"none of the {kind} is {slots['exhibit']!r}"
+    exhibit = found(gallery.exhibits.get(slots["exhibit"]), fault)
+    demand(exhibit.kind == kind, fault)
     if family == "Look-chart":
         demand(slots["color"] in exhibit.bars, f"{exhibit.title!r} has no bar in {slots['color']!r}")
         return _bar(exhibit, slots["color"]), exhibit.split

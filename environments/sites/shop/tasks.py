@@ -3,7 +3,7 @@
 import random
 
 from environments.sites.shop.content import QUANTITIES, Product, Shop
-from environments.sites.truth import Instance, answer, deal, demand, exact_answer, state
+from environments.sites.truth import Instance, answer, deal, demand, exact_answer, found, state
 
 
 def instances(shop: Shop, split: str, count: int) -> dict[str, list[Instance]]:
@@ -51,8 +51,7 @@ def instance_of(shop: Shop, family: str, slots: dict[str, str]) -> tuple[Instanc
         category, department = slots["category"], slots["department"]
         demand(category in shop.departments.get(department, ()), f"no category {category!r} in {department!r}")
         return _cheapest(shop.categories[category]), shop.categories[category][0].split
-    product = shop.products.get(slots["product"])
-    demand(product, f"no product {slots['product']!r}")
+    product = found(shop.products.get(slots["product"]), f"no product {slots['product']!r}")
     if family == "Shop-attribute":
         place = (product.department, product.category)
         demand(place == (slots["department"], slots["category"]), f"{product.name!r} stands in {place}")

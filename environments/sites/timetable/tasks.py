@@ -4,7 +4,7 @@ import itertools
 import random
 
 from environments.sites.timetable.content import CLASSES, Timetable, Train
-from environments.sites.truth import Instance, answer, demand, state
+from environments.sites.truth import Instance, answer, demand, found, state
 
 
 def instances(timetable: Timetable, split: str, count: int) -> dict[str, list[Instance]]:
@@ -39,11 +39,10 @@ def _book(train: Train, passenger: str, travel_class: str) -> Instance:
 def instance_of(timetable: Timetable, family: str, slots: dict[str, str]) -> tuple[Instance, str]:
     """(what an instruction of this family asks for, the split its entities belong to); InfeasibleError otherwise."""
     if family == "Rail-departure":
-        trains = timetable.connections.get((slots["origin"], slots["destination"]))
-        demand(trains, f"no train goes from {slots['origin']!r} to {slots['destination']!r}")
+        fault = f"no train goes from {slots['origin']!r} to {slots['destination']!r}"
+        trains = found(timetable.connections.get((slots["origin"], slots["destination"])), fault)
         return _departure(trains[0]), trains[0].split
-    train = timetable.trains.get(slots["train"])
-    demand(train, f"no train {slots['train']!r}")
+    train = found(timetable.trains.get(slots["train"]), f"no train {slots['train']!r}")
     if family == "Rail-platform":
         return _platform(train), train.split
     demand(slots["travel_class"] in CLASSES, f"no class {slots['travel_class']!r}")

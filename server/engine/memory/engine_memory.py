@@ -57,7 +57,7 @@ class EngineMemory:
         return True
 
     def keep_features(self, key: str, features: torch.Tensor) -> None:
-        """Remember an image's features, if there is room."""
+        """Remember an image's features [n, h], if there is room."""
         limit = self.budget.total_bytes // _FEATURE_SHARE
         if features.nbytes <= limit:
             self.features.shrink(limit - features.nbytes)
@@ -67,7 +67,8 @@ class EngineMemory:
             self.settle()
 
     def keep_prefix(self, session: object, keys: np.ndarray, row: int) -> None:
-        """Remember what a row holds, if there is room; running out of memory here costs the store and nothing else."""
+        """Remember what a row holds, by its keys [n], if there is room; running out of memory here costs the store and
+        nothing else."""
         nbytes = len(keys) * self.slots.bytes_per_token
         room = self.budget.room(self) - self._needed - self.features.nbytes
         if nbytes > room:

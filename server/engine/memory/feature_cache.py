@@ -30,7 +30,7 @@ class FeatureCache:
             return self._features.get(key)
 
     def put(self, key: str, features: torch.Tensor) -> None:
-        """Keep features."""
+        """Keep features [image_tokens, hidden]."""
         with self._lock:
             old = self._features.pop(key, None)
             self._features[key] = features

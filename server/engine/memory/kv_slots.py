@@ -74,7 +74,7 @@ class KVSlots:
         return kv
 
     def write(self, row: int, kv: torch.Tensor, length: int) -> None:
-        """Put the first `length` positions of what `read` gave into a row."""
+        """Put the first `length` positions of what `read` gave, [layers, 2, kv_heads, n, head_dim], into a row."""
         for layer, source in zip(self.layers, kv, strict=True):
             layer[:, row, :, :length] = source[:, :, :length]
 
@@ -92,8 +92,8 @@ class KVSlots:
                 layer[:, row, :, begin:] = 0
 
     def spare(self, length: int) -> torch.Tensor:
-        """What `swap` of `length` positions needs beside the rows: at most one block of one layer, so little that it
-        counts among a step's activations."""
+        """[2, kv_heads, n, head_dim]: what `swap` of `length` positions needs beside the rows. At most one block of one
+        layer, so little that it counts among a step's activations."""
         two, _, heads, _, head_dim = self._empty.shape
         return self._empty.new_empty(two, heads, min(length, _GROWTH), head_dim)
 

@@ -6,9 +6,12 @@ Each session (an agent's episode) keeps its newest entry; under memory pressure 
 import collections
 import dataclasses
 from collections.abc import Iterable
+from typing import TypeVar
 
 import numpy as np
 import torch
+
+One = TypeVar("One")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +48,7 @@ class PrefixStore:
         self.nbytes -= old.nbytes if old else 0
 
     def longest(self, keys: np.ndarray) -> tuple[int, Entry | None]:
-        """The entry that shares most of `keys`, and how many."""
+        """The entry that shares most of `keys` [n], and how many."""
         name = max(self._entries, key=lambda name: common_prefix(self._entries[name].keys, keys), default=None)
         shared = common_prefix(self._entries[name].keys, keys) if name is not None else 0
         if not shared:
@@ -64,12 +67,12 @@ class PrefixStore:
 
 
 def common_prefix(one: np.ndarray, other: np.ndarray) -> int:
-    """How many leading elements are equal."""
+    """How many leading elements of [n] and [n] are equal."""
     length = min(len(one), len(other))
     different = one[:length] != other[:length]
     return int(different.argmax()) if different.any() else length
 
 
-def best(candidates: Iterable[tuple[int, object]]) -> tuple[int, object]:
+def best(candidates: Iterable[tuple[int, One]]) -> tuple[int, One | None]:
     """The pair with the largest number, (0, None) without any."""
     return max(candidates, key=lambda pair: pair[0], default=(0, None))

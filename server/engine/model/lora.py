@@ -23,6 +23,9 @@ from models.family import Family
 class AdaptedLinear(torch.nn.Module):
     """A linear layer of the text model and what adapters add to it."""
 
+    base: torch.nn.Module
+    deltas: dict[str, tuple[torch.Tensor, torch.Tensor]]
+
     def __init__(self, base: torch.nn.Module, adapters: "Adapters"):
         super().__init__()
         self.base, self.deltas = base, {}
@@ -100,6 +103,7 @@ class Adapters:
             base = getattr(parent, leaf)
             linear = base if isinstance(base, AdaptedLinear) else AdaptedLinear(base, self)
             weight = linear.base.weight
+            assert isinstance(weight, torch.Tensor)
             dtype = weight.dtype if weight.is_floating_point() else torch.bfloat16  # 4-bit layers compute in bfloat16
             up = pair.scale * pair.b.float()
             linear.deltas[name] = (pair.a.to(weight.device, dtype), up.to(weight.device, dtype))

@@ -48,7 +48,7 @@ class Prompt:
 
     @functools.cached_property
     def image_positions(self) -> np.ndarray:
-        """Where the `<image>` tokens stand, in rising order."""
+        """[n]: where the `<image>` tokens stand, in rising order."""
         return np.flatnonzero(np.asarray(self.token_ids) == self.image_token_id)
 
     @functools.cached_property

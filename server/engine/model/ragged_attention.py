@@ -64,7 +64,8 @@ class RaggedStep:
         chunks = (*self.decoding, *self.chunks)
         if chunks[0].position_ids is None:  # all of a model's or none
             return torch.tensor([[n for chunk in chunks for n in range(chunk.start, chunk.end)]], device=self._device)
-        positions = torch.cat([chunk.position_ids for chunk in chunks], dim=1).to(self._device)
+        rows = [chunk.position_ids for chunk in chunks if chunk.position_ids is not None]
+        positions = torch.cat(rows, dim=1).to(self._device)
         return positions if len(positions) == 1 else positions[:, None]
 
     @cached_property
@@ -202,7 +203,10 @@ def eager(
     scale: float = 1.0,
     enable_gqa: bool = False,
 ) -> torch.Tensor:
-    """Attention spelled out, with its softmax in float32: `--attn_implementation eager`."""
+    """Attention spelled out, with its softmax in float32: `--attn_implementation eager`.
+
+    query [b, heads, s, d], key and value [b, kv_heads, n, d], attn_mask [b, 1, s, n] -> [b, heads, s, d]
+    """
     if enable_gqa:
         repeats = query.shape[1] // key.shape[1]
         key, value = key.repeat_interleave(repeats, dim=1), value.repeat_interleave(repeats, dim=1)
@@ -219,7 +223,7 @@ KERNELS: dict[str, Kernel] = {"sdpa": scaled_dot_product_attention, "eager": eag
 
 
 def _forward(
-    module: torch.nn.Module,
+    module: Any,
     query: torch.Tensor,
     key: torch.Tensor,
     value: torch.Tensor,

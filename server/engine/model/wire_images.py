@@ -82,4 +82,4 @@ def _from_file(encoded: bytes) -> WireImage:
 
 
 def _from_pickled(image: PickledImage) -> WireImage:
-    return WireImage(image.digest(), image.size[::-1], lambda: to_rgb(image.to_image()))
+    return WireImage(image.digest(), (image.size[1], image.size[0]), lambda: to_rgb(image.to_image()))

@@ -158,9 +158,9 @@ class Grammars:
     def _vocabulary(self) -> Any:
         from llguidance import LLTokenizer
 
-        return LLTokenizer(
-            _Vocabulary(self._tokenizer, self._width, self._end_ids, self._never), eos_token=sorted(self._end_ids)
-        )
+        read = _Vocabulary(self._tokenizer, self._width, self._end_ids, self._never)
+        # It asks for the attributes of its TokenizerWrapper, not for the class.
+        return LLTokenizer(read, eos_token=sorted(self._end_ids))  # pyright: ignore[reportArgumentType]
 
 
 class _Vocabulary:

@@ -1,6 +1,7 @@
 """OpenAI's `tools`, `tool_choice` and `response_format`, and vLLM's spellings of the latter: what form a reply is to
 have."""
 
+import contextlib
 import dataclasses
 import json
 import re
@@ -184,19 +185,18 @@ def _choice(choice: Any, names: Sequence[str]) -> tuple[str, list[str] | None]:
     """none, auto, required or named, and the tools that it is about."""
     if choice is None:
         return "auto", None
-    if isinstance(choice, str) and choice in ("none", "auto", "required"):
+    if choice in ("none", "auto", "required"):
         if choice == "required" and not names:
             raise RequestError("tool_choice: required, but there are no tools", "tool_choice")
         return choice, None
-    try:
+    mode, wanted, known = "", [], False
+    with contextlib.suppress(TypeError, KeyError, IndexError):
         if choice["type"] == "allowed_tools":
             mode, allowed = choice["allowed_tools"]["mode"], choice["allowed_tools"]["tools"]
             wanted = [tool["function"]["name"] for tool in allowed]
         else:
             mode, wanted = "named", [choice["function"]["name"]]
         known = mode in ("auto", "required", "named") and choice["type"] in ("function", "allowed_tools")
-    except (TypeError, KeyError, IndexError):
-        known = False
     if not known:
         raise RequestError("tool_choice is none, auto, required or a function's name in OpenAI's form", "tool_choice")
     if not wanted or not all(isinstance(one, str) and one in names for one in wanted):

@@ -3,7 +3,6 @@
 from typing import Any
 
 import torch
-from transformers import Idefics2Config
 from transformers.models.idefics2.modeling_idefics2 import Idefics2Connector, Idefics2VisionTransformer
 
 from training.modules.batching import Pixels
@@ -13,7 +12,7 @@ from training.modules.vision_language import VisionLanguageModel
 class Model(VisionLanguageModel):
     """A unit is an image; the connector makes as many features of each as it has latents."""
 
-    def build_vision(self, hf: Idefics2Config) -> None:
+    def build_vision(self, hf: Any) -> None:
         hf.vision_config._attn_implementation = hf.perceiver_config._attn_implementation = "sdpa"
         self.vision_model = Idefics2VisionTransformer(hf.vision_config)
         self.connector = Idefics2Connector(hf)

@@ -3,7 +3,6 @@
 from typing import Any
 
 import torch
-from transformers import Idefics3Config
 from transformers.models.idefics3.modeling_idefics3 import Idefics3Connector, Idefics3VisionTransformer
 
 from training.modules.batching import Pixels
@@ -13,7 +12,7 @@ from training.modules.vision_language import VisionLanguageModel
 class Model(VisionLanguageModel):
     """A unit is a tile; the connector makes one feature of each square of patches."""
 
-    def build_vision(self, hf: Idefics3Config) -> None:
+    def build_vision(self, hf: Any) -> None:
         hf.vision_config._attn_implementation = "sdpa"
         self.vision_model = Idefics3VisionTransformer(hf.vision_config)
         self.connector = Idefics3Connector(hf)

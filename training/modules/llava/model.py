@@ -3,7 +3,7 @@
 from typing import Any
 
 import torch
-from transformers import CLIPVisionModel, LlavaConfig
+from transformers import CLIPVisionModel
 from transformers.models.llava.modeling_llava import LlavaMultiModalProjector
 
 from models.llava.config import feature_layers
@@ -14,7 +14,7 @@ from training.modules.vision_language import VisionLanguageModel
 class ClipTower(CLIPVisionModel):
     """CLIP up to the last layer whose features are used; what comes after it is kept as it was, for the way back."""
 
-    def __init__(self, hf: LlavaConfig) -> None:
+    def __init__(self, hf: Any) -> None:
         hf.vision_config._attn_implementation = "sdpa"
         super().__init__(hf.vision_config)
         self.taken = feature_layers(hf)
@@ -22,7 +22,9 @@ class ClipTower(CLIPVisionModel):
         for unused in (self.post_layernorm, *self.encoder.layers[max(self.taken) :]):
             unused.requires_grad_(False)
 
-    def forward(self, pixel_values: torch.Tensor) -> torch.Tensor:
+    def forward(  # pyright: ignore[reportIncompatibleMethodOverride]  # we alone call it
+        self, pixel_values: torch.Tensor
+    ) -> torch.Tensor:
         """[n, 3, height, width] -> [n, patches, hidden * layers taken]."""
         states = [self.pre_layrnorm(self.embeddings(pixel_values))]
         for layer in self.encoder.layers[: max(self.taken)]:
@@ -34,7 +36,7 @@ class ClipTower(CLIPVisionModel):
 class Model(VisionLanguageModel):
     """A unit is an image; each of its patches is a feature."""
 
-    def build_vision(self, hf: LlavaConfig) -> None:
+    def build_vision(self, hf: Any) -> None:
         self.vision_tower = ClipTower(hf)
         self.multi_modal_projector = LlavaMultiModalProjector(hf)
 

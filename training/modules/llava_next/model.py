@@ -1,7 +1,8 @@
 """LLaVA-NeXT: LLaVA whose images are a thumbnail and tiles, put together again without the padding around them."""
 
+from typing import Any
+
 import torch
-from transformers import LlavaNextConfig
 from transformers.models.llava_next.modeling_llava_next import unpad_image
 
 from models.llava_next.images import grid_shape, num_tiles
@@ -11,7 +12,7 @@ from training.modules.llava import model as llava
 class Model(llava.Model):
     """A unit is a tile; the first of an image is the whole of it, small."""
 
-    def build_vision(self, hf: LlavaNextConfig) -> None:
+    def build_vision(self, hf: Any) -> None:
         super().build_vision(hf)
         self.image_newline = torch.nn.Parameter(torch.empty(hf.text_config.hidden_size))
 

@@ -1,8 +1,9 @@
 """Qwen2.5-VL: the Hugging Face tower and merger in front of a Qwen2.5."""
 
+from typing import Any
+
 import torch
 from torch.nn import functional
-from transformers import Qwen2_5_VLConfig
 from transformers.models.qwen2_5_vl.modeling_qwen2_5_vl import Qwen2_5_VisionTransformerPretrainedModel
 from transformers.vision_utils import get_vision_cu_seqlens, get_vision_position_ids, get_vision_window_index
 
@@ -12,10 +13,13 @@ from training.modules.qwen3_vl import model as qwen3_vl
 class Tower(Qwen2_5_VisionTransformerPretrainedModel):
     """The tower without its merger."""
 
-    def forward(self, pixel_values: torch.Tensor, grid: torch.Tensor) -> torch.Tensor:
+    def forward(  # pyright: ignore[reportIncompatibleMethodOverride]  # we alone call it
+        self, pixel_values: torch.Tensor, grid: torch.Tensor
+    ) -> torch.Tensor:
         """[patches, numbers of a patch] and [n, 3] -> [patches, hidden], in the order of the patches."""
-        merge = self.spatial_merge_size
-        order, window_ends = get_vision_window_index(grid, merge, self.window_size, self.patch_size)
+        merge, side = self.spatial_merge_size, self.patch_size
+        assert isinstance(side, int)
+        order, window_ends = get_vision_window_index(grid, merge, self.window_size, side)
         # As a matrix product: cuDNN before 9.15 makes garbage of this convolution with torch 2.9.1.
         hidden = functional.linear(pixel_values, self.patch_embed.proj.weight.flatten(1))
         angles = self.rotary_pos_emb(hidden, get_vision_position_ids(grid, merge))
@@ -47,7 +51,7 @@ class Merger(torch.nn.Module):
 class Model(qwen3_vl.Model):
     """A unit is an image, of any number of patches."""
 
-    def build_vision(self, hf: Qwen2_5_VLConfig) -> None:
+    def build_vision(self, hf: Any) -> None:
         hf.vision_config._attn_implementation = "sdpa"
         self.visual = Tower(hf.vision_config)
         self.connector = Merger(self.visual)

@@ -5,7 +5,6 @@ from typing import Any
 import torch
 from megatron.core import parallel_state
 from torch.nn import functional
-from transformers import Qwen3VLConfig
 from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLVisionModel
 from transformers.vision_utils import (
     get_vision_cu_seqlens,
@@ -23,7 +22,9 @@ class Tower(Qwen3VLVisionModel):
 
     _input_embed_layer = "patch_embed"  # transformers warns of a tower that does not say so
 
-    def forward(self, pixel_values: torch.Tensor, grid: torch.Tensor) -> torch.Tensor:
+    def forward(  # pyright: ignore[reportIncompatibleMethodOverride]  # we alone call it
+        self, pixel_values: torch.Tensor, grid: torch.Tensor
+    ) -> torch.Tensor:
         """[patches, numbers of a patch] and [n, 3] -> [1 + deepstack, patches, hidden]: the last layer's and those of
         the layers that mergers read, in the order of the layers."""
         merge, patches = self.spatial_merge_size, self.patch_embed.proj
@@ -67,7 +68,7 @@ class Mergers(torch.nn.Module):
 class Model(VisionLanguageModel):
     """A unit is an image, of any number of patches."""
 
-    def build_vision(self, hf: Qwen3VLConfig) -> None:
+    def build_vision(self, hf: Any) -> None:
         hf.vision_config._attn_implementation = "sdpa"
         self.visual = Tower(hf.vision_config)
         self.connector = Mergers(self.visual)
