@@ -6,7 +6,7 @@ its texts, and has to be in proportion to the file.
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ GROWTH = 128
 _MOST_LISTED = 200_000  # row groups, columns
 _LONGEST_TEXT = 2**26  # of a footer
 _BATCH = 20_000  # rows
+_ROWS_WITH_IMAGES = 4
 _PER_VALUE_IN_PYTHON, _PER_ROW_IN_PYTHON = 64, 200
 
 
@@ -57,6 +58,23 @@ def iter_batches(path: Path, columns: Sequence[str]) -> Iterator[pyarrow.RecordB
         yield from _batches(path, file, columns, 0)
 
 
+def iter_rows(path: Path, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Row by row, of bytes and of structs too: images, as `datasets` stores them ({"bytes", "path"}). What a few rows
+    take is held in memory.
+
+    Raises:
+        UserError: as `read_table`, or a column is missing.
+    """
+    with _opened(path) as file:
+        if missing := sorted({*columns} - {*file.schema_arrow.names}):
+            raise UserError(f"{path}: has no column {missing[0]!r}")
+        _check_kinds(path, file, columns, _is_plain_or_bytes)
+        _check_left(path, path.stat().st_size, _left_of_pages(path, columns, 0, {}))
+        for batch in file.iter_batches(_ROWS_WITH_IMAGES, columns=list(columns), use_threads=False):
+            batch.validate(full=True)
+            yield from batch.to_pylist()
+
+
 def read_all(path: Path) -> list[dict[str, Any]]:
     """All rows, of the columns whose kind `read_table` takes; `UserError` as there."""
     with _opened(path) as file:
@@ -81,6 +99,14 @@ def _is_plain(kind: pyarrow.DataType) -> bool:
     if is_number(kind) or types.is_boolean(kind) or types.is_null(kind):
         return True
     return types.is_string(kind) or types.is_large_string(kind)
+
+
+def _is_plain_or_bytes(kind: pyarrow.DataType) -> bool:
+    if types.is_struct(kind):
+        return all(_is_plain_or_bytes(field.type) for field in kind)
+    if is_list(kind):
+        return _is_plain_or_bytes(kind.value_type)
+    return _is_plain(kind) or types.is_binary(kind) or types.is_large_binary(kind)
 
 
 @contextlib.contextmanager
@@ -108,20 +134,34 @@ def _twice(names: Sequence[str]) -> str | None:
 def _batches(
     path: Path, file: parquet.ParquetFile, columns: Sequence[str], least_width: int
 ) -> Iterator[pyarrow.RecordBatch]:
-    for name in columns:
-        kind = file.schema_arrow.field(name).type
-        if not _is_plain(kind):
-            raise UserError(f"{path}: column {name!r} holds {kind}; numbers, texts or lists of these are read")
+    _check_kinds(path, file, columns, _is_plain)
     _check_size(path, columns, least_width)
     for batch in file.iter_batches(_BATCH, columns=list(columns), use_threads=False):
         batch.validate(full=True)
         yield batch
 
 
+def _check_kinds(
+    path: Path, file: parquet.ParquetFile, columns: Sequence[str], is_read: Callable[[pyarrow.DataType], bool]
+) -> None:
+    for name in columns:
+        kind = file.schema_arrow.field(name).type
+        if not is_read(kind):
+            raise UserError(f"{path}: column {name!r} holds {kind}; numbers, texts or lists of these are read")
+
+
 def _check_size(path: Path, columns: Sequence[str], least_width: int) -> None:
+    texts: dict[str, Column] = {}
+    left, size = _left_of_pages(path, columns, least_width, texts), path.stat().st_size
+    for num_bytes in _text_bytes(path, texts) if texts else ():
+        left -= num_bytes
+        _check_left(path, size, left)
+
+
+def _left_of_pages(path: Path, columns: Sequence[str], least_width: int, texts: dict[str, Column]) -> int:
+    """Of what may come of the file; `texts` receives the columns whose texts a dictionary holds."""
     size = path.stat().st_size
     left = FREE_BYTES + GROWTH * size
-    texts: dict[str, Column] = {}
     for column, page in pages_of(path, read_footer(path), columns):
         if page.encoding == DELTA_BYTE_ARRAY:
             raise UserError(f"{path}: column {column.path} is in an encoding that is not read (delta of texts)")
@@ -129,9 +169,7 @@ def _check_size(path: Path, columns: Sequence[str], least_width: int) -> None:
         _check_left(path, size, left)
         if page.is_dictionary and column.physical_type == BYTE_ARRAY:
             texts[column.path] = column
-    for num_bytes in _text_bytes(path, texts) if texts else ():
-        left -= num_bytes
-        _check_left(path, size, left)
+    return left
 
 
 def _check_left(path: Path, size: int, left: int) -> None:
