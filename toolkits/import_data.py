@@ -6,21 +6,7 @@
     python toolkits/import_data.py --format digiq --input_files webshop.pt --image_dir images \
         --save_json_file web.json --features features.parquet --candidates candidates.parquet
 
-| format             | from                                                        | to           |
-|--------------------|-------------------------------------------------------------|--------------|
-| openwebvoyager_tar | OpenWebVoyager's `openwebvoyager-*.tar`                     | samples      |
-| pae                | PAE's `*_trajectories.pt`                                   | trajectories |
-| digirl, digiq      | DigiRL's and Digi-Q's `*.pt` trajectory lists               | either       |
-| webrl              | WebRL's processed steps, `*.pt`                             | samples      |
-| llava              | LLaVA's or ShareGPT's JSON and JSON lines                   | samples      |
-| webdataset         | plain webdataset tars, `.tgz` too                           | samples      |
-| webrl_traces       | WebRL's rollouts, `traces/*.jsonl`                          | trajectories |
-| visualwebarena     | WebArena's and VisualWebArena's `render_*.html`             | trajectories |
-| mind2web           | Mind2Web's JSON of demonstrations                           | trajectories |
-| online_mind2web    | Online-Mind2Web's result folders                            | trajectories |
-| agentlab           | AgentLab's experiment folders                               | trajectories |
-| browser_use        | browser-use's histories, JSON                               | trajectories |
-| openai_cua         | items of OpenAI's computer use, JSON or JSON lines          | trajectories |
+The formats are those of toolkits/readers/formats.py; `--help` shows their table.
 
 Trajectories of WebVoyager and OpenWebVoyager and sample JSON need no import: they are ours. Samples go on to
 convert_to_tar_data.py, with `--image_dirs` as `--image_dir` here; rewards and returns travel with them. Trajectories go
@@ -34,7 +20,6 @@ import functools
 import json
 import shutil
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from runpy import run_path
 from typing import Any, Literal
@@ -46,68 +31,18 @@ except ModuleNotFoundError as missing:  # not the python of the virtual environm
 
 from common.errors import UserError
 from common.files import write_atomic
-from toolkits.readers.agentlab import import_agentlab
-from toolkits.readers.browser_use import import_browser_use
-from toolkits.readers.digirl import import_digirl, read_digirl
+from toolkits.readers.digirl import read_digirl
 from toolkits.readers.features import Kept, check_kept, write_candidates, write_features
 from toolkits.readers.folders import Tries
-from toolkits.readers.llava import read_llava
-from toolkits.readers.mind2web import import_mind2web
-from toolkits.readers.online_mind2web import import_online_mind2web
-from toolkits.readers.openai_cua import import_openai_cua
-from toolkits.readers.pae import import_pae
-from toolkits.readers.released_tar import read_released_tar
-from toolkits.readers.visualwebarena import import_visualwebarena
-from toolkits.readers.webdataset_tar import read_webdataset
-from toolkits.readers.webrl import read_webrl
-from toolkits.readers.webrl_traces import import_webrl_traces
+from toolkits.readers.formats import FORMATS, table
 from toolkits.shards.sample_records import check_record
-
-_READERS: dict[str, Callable[[Path, Path, int], Iterator[dict[str, Any]]]] = {
-    "openwebvoyager_tar": read_released_tar,
-    "digirl": read_digirl,
-    "digiq": read_digirl,
-    "webrl": read_webrl,
-    "llava": read_llava,
-    "webdataset": read_webdataset,
-}
-
-
-_FOLDERS: dict[str, Callable[[Path, Path, Path, Tries], None]] = {
-    "pae": import_pae,
-    "digirl": import_digirl,
-    "digiq": import_digirl,
-    "webrl_traces": import_webrl_traces,
-    "visualwebarena": import_visualwebarena,
-    "mind2web": import_mind2web,
-    "online_mind2web": import_online_mind2web,
-    "agentlab": import_agentlab,
-    "browser_use": import_browser_use,
-    "openai_cua": import_openai_cua,
-}
-_Format = Literal[
-    "openwebvoyager_tar",
-    "pae",
-    "digirl",
-    "digiq",
-    "webrl",
-    "llava",
-    "webdataset",
-    "webrl_traces",
-    "visualwebarena",
-    "mind2web",
-    "online_mind2web",
-    "agentlab",
-    "browser_use",
-    "openai_cua",
-]
 
 
 @dataclasses.dataclass(frozen=True)
 class Config:
     """Read other projects' data into ours."""
 
-    format: _Format
+    format: Literal[tuple(FORMATS)]  # type: ignore[valid-type]
     """What the files are; see the table above."""
     input_files: tuple[str, ...]
     """Files of that format; of agentlab and online_mind2web folders."""
@@ -135,7 +70,8 @@ def main(config: Config) -> None:
     if config.wanted and (config.format not in ("digirl", "digiq") or config.result_dir):
         flag = f"--{min(config.wanted)}"
         raise UserError(f"{flag} is of the samples of digirl and digiq; give it with --save_json_file and one of these")
-    if config.format not in _READERS or (config.format in _FOLDERS and config.result_dir):
+    found = FORMATS[config.format]
+    if not found.samples or (found.trajectories and config.result_dir):
         count, target, what = to_trajectories(config), config.result_dir, "trajectories"
     else:
         count, target, what = to_samples(config), config.save_json_file, "samples"
@@ -148,7 +84,7 @@ def to_samples(config: Config) -> int:
         raise UserError(f"--save_json_file is missing; {config.format} gives samples")
     records: dict[str, dict[str, Any]] = {}
     kept = Kept(config.wanted)
-    reader = _READERS[config.format]
+    reader = FORMATS[config.format].samples
     if reader is read_digirl:
         reader = functools.partial(read_digirl, kept=kept)
     for file in config.input_files:
@@ -189,8 +125,9 @@ def to_trajectories(config: Config) -> int:
     temporary.mkdir(parents=True)
     try:
         tries = Tries()
+        write = FORMATS[config.format].trajectories
         for file in config.input_files:
-            _FOLDERS[config.format](Path(file), Path(config.image_dir), temporary, tries)
+            write(Path(file), Path(config.image_dir), temporary, tries)
         if not tries.count:
             raise UserError(f"{', '.join(config.input_files)}: no trajectories")
         shutil.rmtree(target, ignore_errors=True)
@@ -201,4 +138,4 @@ def to_trajectories(config: Config) -> int:
 
 
 if __name__ == "__main__":
-    cli.run(Config, main, description=__doc__)
+    cli.run(Config, main, description=f"{__doc__}\n{table()}")

@@ -1,0 +1,72 @@
+"""Images as others refer to them: bytes in the record, a data URL, a path, or an address, which is never opened."""
+
+import base64
+import binascii
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from common.errors import UserError
+from common.files import write_atomic
+from common.terminal import in_short
+from data.names import check_name
+from data.shard import image_type
+from toolkits.readers.steps import find_image
+
+_ADDRESS = re.compile(r"(?!file:)[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+
+
+def is_address(reference: Any) -> bool:
+    """Of the net, or of someone's bucket: what this machine does not have."""
+    return isinstance(reference, str) and _ADDRESS.match(reference) is not None
+
+
+def image_behind(where: str, reference: Any, folders: Sequence[Path]) -> Path | bytes:
+    """The file in one of `folders`, or the image itself. `reference` is a path, a data URL, bytes, or
+    {"bytes", "path"} as Hugging Face's datasets have it.
+
+    Raises:
+        UserError: there is no such image, or what is there is none.
+    """
+    if isinstance(reference, dict):
+        reference = reference.get("bytes") or reference.get("path")
+    if isinstance(reference, str) and reference.startswith("data:"):
+        reference = _decoded(where, reference)
+    if isinstance(reference, bytes):
+        return reference
+    if not isinstance(reference, str) or is_address(reference):
+        raise UserError(f"{where}: its image {in_short(str(reference))} is at an address, or is none; fetch it first")
+    name = unquote(reference.removeprefix("file://")) if reference.startswith("file://") else reference
+    for folder in folders[:-1]:
+        try:
+            return folder / find_image(where, folder, name)
+        except UserError:
+            continue
+    return folders[-1] / find_image(where, folders[-1], name)
+
+
+def name_in(where: str, image_dir: Path, reference: Any, identifier: str, number: int) -> str:
+    """What a sample calls its image: the path of a file in `image_dir`; an image in the record becomes a file there,
+    `<id>.<number>.png`."""
+    found = image_behind(where, reference, [image_dir])
+    if isinstance(found, Path):
+        return str(found.relative_to(image_dir))
+    check_name(f"{where}: its id", identifier)
+    try:
+        name = f"{identifier}.{number}.{image_type(found[:16])}"
+    except UserError as error:
+        raise UserError(f"{where}: {error}") from None
+    write_atomic(image_dir / name, found, flush=False)
+    return name
+
+
+def _decoded(where: str, url: str) -> bytes:
+    head, _, encoded = url.partition(",")
+    try:
+        if not head.endswith(";base64"):
+            raise ValueError
+        return base64.b64decode(encoded, validate=True)
+    except (binascii.Error, ValueError):
+        raise UserError(f"{where}: its image's data URL is no base64") from None
