@@ -20,6 +20,7 @@ import functools
 import json
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from runpy import run_path
 from typing import Any, Literal
@@ -31,10 +32,14 @@ except ModuleNotFoundError as missing:  # not the python of the virtual environm
 
 from common.errors import UserError
 from common.files import write_atomic
+from data.action_spaces import action_space
 from toolkits.readers.digirl import read_digirl
+from toolkits.readers.episode_folders import Losses, write_episode
+from toolkits.readers.episode_samples import episode_samples
 from toolkits.readers.features import Kept, check_kept, write_candidates, write_features
 from toolkits.readers.folders import Tries
-from toolkits.readers.formats import FORMATS, table
+from toolkits.readers.formats import FORMATS, ReadSamples, table
+from toolkits.readers.research_sets import SETS
 from toolkits.shards.sample_records import check_record
 
 
@@ -58,6 +63,9 @@ class Config:
     """The Parquet file to write of the other actions that samples of `digiq` have; none: they stay in `action_list`."""
     round_id: int = 1
     """Written into the ids of samples that have none."""
+    action_space: str = ""
+    """How the actions of demonstrations are said; empty: by numbers where a set numbers its elements, else as
+    `qwen_computer_use` has them."""
 
     @property
     def wanted(self) -> frozenset[str]:
@@ -71,7 +79,10 @@ def main(config: Config) -> None:
         flag = f"--{min(config.wanted)}"
         raise UserError(f"{flag} is of the samples of digirl and digiq; give it with --save_json_file and one of these")
     found = FORMATS[config.format]
-    if not found.samples or (found.trajectories and config.result_dir):
+    if config.action_space and not found.episodes:
+        raise UserError(f"--action_space is of {', '.join(SETS)}; convert_action_space.py says other trajectories anew")
+    single = found.episodes and found.episodes.has_single_steps and not config.result_dir
+    if not single and (not found.samples or (found.trajectories and config.result_dir)):
         count, target, what = to_trajectories(config), config.result_dir, "trajectories"
     else:
         count, target, what = to_samples(config), config.save_json_file, "samples"
@@ -87,17 +98,34 @@ def to_samples(config: Config) -> int:
     reader = FORMATS[config.format].samples
     if reader is read_digirl:
         reader = functools.partial(read_digirl, kept=kept)
-    for file in config.input_files:
-        for record in reader(Path(file), Path(config.image_dir), config.round_id):
-            check_record(file, record)
-            if record["id"] in records:
-                raise UserError(f"{file}: sample {record['id']} occurs twice")
-            records[record["id"]] = record
+    losses = Losses()
+    for file, found in _samples(config, reader, losses):
+        check_record(file, found)
+        if found["id"] in records:
+            raise UserError(f"{file}: sample {found['id']} occurs twice")
+        records[found["id"]] = found
+    losses.tell(config.save_json_file)
     if not records:
         raise UserError(f"{', '.join(config.input_files)}: no samples")
     _write_kept(config, kept)
     write_atomic(Path(config.save_json_file), json.dumps(list(records.values()), indent=2))
     return len(records)
+
+
+def _samples(config: Config, reader: ReadSamples | None, losses: Losses) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(its file, a sample) of all files."""
+    if found := FORMATS[config.format].episodes:
+        episodes, image_dir = (
+            found.read(list(map(Path, config.input_files)), Path(config.image_dir)),
+            Path(config.image_dir),
+        )
+        space = action_space(config.action_space or found.space)
+        for one in episode_samples(config.format, episodes, space, image_dir, config.round_id, losses):
+            yield ", ".join(config.input_files), one
+        return
+    for file in config.input_files:
+        for one in reader(Path(file), Path(config.image_dir), config.round_id):
+            yield file, one
 
 
 def _write_kept(config: Config, kept: Kept) -> None:
@@ -125,9 +153,7 @@ def to_trajectories(config: Config) -> int:
     temporary.mkdir(parents=True)
     try:
         tries = Tries()
-        write = FORMATS[config.format].trajectories
-        for file in config.input_files:
-            write(Path(file), Path(config.image_dir), temporary, tries)
+        _write_trajectories(config, temporary, tries)
         if not tries.count:
             raise UserError(f"{', '.join(config.input_files)}: no trajectories")
         shutil.rmtree(target, ignore_errors=True)
@@ -135,6 +161,18 @@ def to_trajectories(config: Config) -> int:
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     return tries.count
+
+
+def _write_trajectories(config: Config, out_dir: Path, tries: Tries) -> None:
+    files, image_dir, found = list(map(Path, config.input_files)), Path(config.image_dir), FORMATS[config.format]
+    if found.episodes is None:
+        for file in files:
+            found.trajectories(file, image_dir, out_dir, tries)
+        return
+    losses, space = Losses(), action_space(config.action_space or found.episodes.space)
+    for episode in found.episodes.read(files, image_dir):
+        write_episode(config.format, episode, space, out_dir, tries, losses)
+    losses.tell(config.result_dir)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Episodes of canonical actions (toolkits/readers/episodes.py) as trajectory folders in any action space."""
 
-import collections
 import dataclasses
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from data.point_action import ActionRecord, AnyAction, ClickAt, ScrollAt, Write
 from data.screen import Point, Screen, screen_text
 from toolkits.readers.episodes import Episode, EpisodeStep
 from toolkits.readers.folders import ForeignStep, ForeignTrajectory, Tries, write_folder
+from toolkits.readers.left_out import LeftOut
 
 _MOST_KINDS = 30
 _LABEL = re.compile(r"^[ \t]*(?:Observation|Thought|Action):[ \t]*", re.MULTILINE)
@@ -23,26 +24,33 @@ _PRESSES_ENTER = "typed with ENTER, which this space always presses after a text
 
 
 class Losses:
-    """What became of the steps of all episodes, by kind."""
+    """What became of the steps and episodes that are not all that the set says, by kind."""
 
     def __init__(self) -> None:
-        self.left_out: collections.Counter[str] = collections.Counter()
-        self.changed: collections.Counter[str] = collections.Counter()
-        self.empty = 0
-        self.missing = 0
+        self._steps, self._changed, self._episodes = LeftOut(), LeftOut(), LeftOut()
 
-    def lines(self) -> list[str]:
-        """One for each sort of loss there was."""
-        said = []
-        if self.left_out:
-            said.append(f"{self.left_out.total()} steps left out: {_by_kind(self.left_out)}")
-        if self.changed:
-            said.append(f"{self.changed.total()} steps said otherwise: {_by_kind(self.changed)}")
-        if self.missing:
-            said.append(f"{self.missing} steps are counted in the set and not in these files")
-        if self.empty:
-            said.append(f"{self.empty} episodes left out: no step of them could be said")
-        return said
+    def step(self, kind: str) -> None:
+        """Left out: a hostile set could name thousands of kinds."""
+        told = f"steps of {in_short(kind)}"
+        self._steps[told if told in self._steps or len(self._steps) < _MOST_KINDS else "steps of other kinds"] += 1
+
+    def changed(self, kind: str) -> None:
+        """Said, and not quite what the set says."""
+        self._changed[kind] += 1
+
+    def episode(self, missing: int, is_empty: bool) -> None:
+        """How many steps the set numbers and does not hold; whether none could be said."""
+        if missing:
+            self._episodes["steps that the set counts and these files do not hold"] += missing
+        if is_empty:
+            self._episodes["episodes without a step that can be said"] += 1
+
+    def tell(self, where: object) -> None:
+        """A line for each sort of loss."""
+        LeftOut(self._steps + self._episodes).tell(where)
+        if self._changed:
+            kinds = ", ".join(f"{kind} ({count})" for kind, count in sorted(self._changed.items()))
+            print(f"{where}: said otherwise: {kinds}", file=sys.stderr)
 
 
 def write_episode(name: str, episode: Episode, space: ActionSpace, out_dir: Path, tries: Tries, losses: Losses) -> None:
@@ -52,9 +60,8 @@ def write_episode(name: str, episode: Episode, space: ActionSpace, out_dir: Path
         UserError: naming episode and step.
     """
     steps = [step for one in episode.steps if (step := said_step(name, one, episode.web, space, losses))]
-    losses.missing += episode.missing
+    losses.episode(episode.missing, not steps)
     if not steps:
-        losses.empty += 1
         return
     task, run = tries.add(name, episode.ques, episode.web)
     answers = [action.content for step in episode.steps for action in step.actions if isinstance(action, Answer)]
@@ -68,16 +75,17 @@ def write_episode(name: str, episode: Episode, space: ActionSpace, out_dir: Path
 def said_step(name: str, step: EpisodeStep, web: str, space: ActionSpace, losses: Losses) -> ForeignStep | None:
     """The step as an agent of `space` would have done it; None for what it has no words for."""
     if step.unsaid:
-        losses.left_out[step.unsaid] += 1
+        losses.step(step.unsaid)
         return None
     try:
         reply = _reply(step, web, space, losses)
     except CannotRenderError:
-        losses.left_out[" + ".join(type(action).__name__ for action in step.actions)] += 1
+        losses.step(" + ".join(type(action).__name__ for action in step.actions))
         return None
     shown = None
     if not space.fixed_feedback:
-        shown = space.page_text(step.tree) if space.scale is None else screen_text((f"0, in front: {step.url or web}",))
+        tabs = (f"0, in front: {step.url}",) if step.url else ()
+        shown = space.page_text(step.tree) if space.scale is None else screen_text(tabs)
     return ForeignStep(
         *(step.tree, reply, step.image, step.url),
         shown=shown,
@@ -101,9 +109,12 @@ def _reply(step: EpisodeStep, web: str, space: ActionSpace, losses: Losses) -> s
         return _rendered(step.thought, step.actions, space, step.screen)
     page = Page(step.screen, step.boxes, step.tree, web)
     actions = [_on_element(action, page, step.element) for action in fold(step.actions)]
+    labels = {getattr(action, name, None) for action in actions for name in ("label", "target")}
+    if labels - {None, *page.elements()}:
+        raise CannotRenderError("an element whose number is not shown")
     reply = _rendered(step.thought, actions, space, step.screen)
     if any(isinstance(one, Write) and one.replace and not one.enter for one in step.actions):
-        losses.changed[_PRESSES_ENTER] += 1
+        losses.changed(_PRESSES_ENTER)
     return reply
 
 
@@ -136,10 +147,3 @@ def _lies_in(page: Page, at: Point) -> bool:
         return bool(page.label(at))
     except CannotRenderError:
         return False
-
-
-def _by_kind(counts: collections.Counter[str]) -> str:
-    """The most frequent kinds; a hostile set could name thousands."""
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    told = [f"{count} ({in_short(kind)})" for kind, count in ordered[:_MOST_KINDS]]
-    return ", ".join(told + ([f"{len(ordered) - _MOST_KINDS} more kinds"] if len(ordered) > _MOST_KINDS else []))

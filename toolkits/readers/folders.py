@@ -24,8 +24,8 @@ from toolkits.readers.torch_file import plain
 @dataclasses.dataclass(frozen=True)
 class ForeignStep:
     """What stood where a tree stands, what the agent said, and the screenshot before it: a file, its bytes, or None
-    where there is none, for which a blank picture stands. `shown` and `actions` as `TrajectoryStep` has them; `boxes` by
-    label, and the page's `html`, are kept beside it."""
+    where there is none, for which a blank picture stands. `shown` and `actions` as `TrajectoryStep` has them; `boxes`
+    by label, and the page's `html`, are kept beside it."""
 
     tree: str
     reply: str

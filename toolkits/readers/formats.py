@@ -1,7 +1,8 @@
 """Every format that import_data.py reads: what it is called, what it is, and who reads it.
 
 A reader of samples gives records one by one: `read(file, image_dir, round_id)`. A reader of trajectories writes their
-folders: `write(file, image_dir, out_dir, tries)`. A new one is a line here.
+folders: `write(file, image_dir, out_dir, tries)`. A new one is a line here. Sets of demonstrations give episodes of
+canonical actions, which any action space can say: those are lines of toolkits/readers/research_sets.py.
 """
 
 import dataclasses
@@ -19,6 +20,7 @@ from toolkits.readers.online_mind2web import import_online_mind2web
 from toolkits.readers.openai_cua import import_openai_cua
 from toolkits.readers.pae import import_pae
 from toolkits.readers.released_tar import read_released_tar
+from toolkits.readers.research_sets import SETS, ResearchSet
 from toolkits.readers.visualwebarena import import_visualwebarena
 from toolkits.readers.webdataset_tar import read_webdataset
 from toolkits.readers.webrl import read_webrl
@@ -35,10 +37,13 @@ class Format:
     what: str
     samples: ReadSamples | None = None
     trajectories: WriteFolders | None = None
+    episodes: ResearchSet | None = None
 
     @property
     def gives(self) -> str:
         """The word of the table."""
+        if self.episodes:
+            return "either" if self.episodes.has_single_steps else "trajectories"
         return "either" if self.samples and self.trajectories else "samples" if self.samples else "trajectories"
 
 
@@ -57,6 +62,7 @@ FORMATS: dict[str, Format] = {
     "agentlab": Format("AgentLab's experiment folders", None, import_agentlab),
     "browser_use": Format("browser-use's histories, JSON", None, import_browser_use),
     "openai_cua": Format("items of OpenAI's computer use, JSON or JSON lines", None, import_openai_cua),
+    **{name: Format(found.what, episodes=found) for name, found in SETS.items()},
 }
 
 

@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
 _VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
-_ROLES = {"a": "link", "button": "button", "textarea": "textbox", "select": "combobox", "option": "option", "img": "img"}
+_ROLES = {
+    "a": "link",
+    "button": "button",
+    "textarea": "textbox",
+    "select": "combobox",
+    "option": "option",
+    "img": "img",
+}
 _INPUTS = dict.fromkeys(("submit", "button", "reset", "image"), "button") | {"checkbox": "checkbox", "radio": "radio"}
 _NAMES = ("aria_label", "aria-label", "placeholder", "alt", "title", "text_value", "value", "label", "name")
 _LONGEST_NAME, _DEEPEST = 80, 20
@@ -74,7 +81,8 @@ class _Reader(HTMLParser):
                 self._around.pop()
 
     def handle_data(self, data: str) -> None:
-        words = data.strip()[:_LONGEST_NAME]
+        is_shown = not self._open or self._open[-1][0] not in ("script", "style")
+        words = data.strip()[:_LONGEST_NAME] if is_shown else ""
         for element in self._around[-_DEEPEST:] if words else ():
             if len(element.words) < _LONGEST_NAME // 2:
                 element.words.append(words)

@@ -16,7 +16,7 @@ from common.files import parse_json
 from data.point_action import AnyAction, ClickAt, HoverAt, Press, Write
 from data.screen import PX, Screen
 from toolkits.readers.episodes import Episode, EpisodeStep, UnsaidError, number, point_at, step_of
-from toolkits.readers.html_elements import Element, elements_of, tree_of
+from toolkits.readers.html_elements import elements_of, tree_of
 from toolkits.readers.steps import text_field, text_of
 
 _COLUMNS = (
@@ -57,7 +57,9 @@ def _episode(rows: list[tuple[int, str, Row]]) -> Episode:
     _, where, first = rows[0]
     steps = [_step(place, row, index) for index, place, row in rows]
     missing = max(0, len(first["action_reprs"] or ()) - len(rows))
-    return Episode(where, text_field(where, dict(first), "confirmed_task"), text_of(first["website"]), steps, True, missing)
+    return Episode(
+        where, text_field(where, dict(first), "confirmed_task"), text_of(first["website"]), steps, True, missing
+    )
 
 
 def _step(where: str, row: Row, index: int) -> EpisodeStep:
@@ -68,9 +70,9 @@ def _step(where: str, row: Row, index: int) -> EpisodeStep:
     wanted = [_candidate(where, one) for one in row["pos_candidates"] or ()]
     others = [_candidate(where, one) for one in row["neg_candidates"] or ()]
     page = text_of(row["cleaned_html"])
-    elements = elements_of(page, [node for node, _, _ in (*wanted, *others)])
+    elements = elements_of(page, [node for node, box, _ in (*wanted, *others) if box])
     labels = {element.node: label for label, element in enumerate(elements, start=2)}
-    boxes = {labels[node]: box for node, box, _ in (*wanted, *others) if box and node in labels}
+    boxes = {labels[node]: box for node, box, _ in (*wanted, *others) if box}
     target = next((one for one in wanted if one[2]), wanted[0] if wanted else None)
     return step_of(
         where,
@@ -108,9 +110,7 @@ def _object(where: str, said: Any) -> dict[str, Any]:
     return found
 
 
-def _actions(
-    screen: Screen, operation: Row, target: tuple[str, list[float] | None, bool] | None
-) -> list[AnyAction]:
+def _actions(screen: Screen, operation: Row, target: tuple[str, list[float] | None, bool] | None) -> list[AnyAction]:
     """`original_op` tells hovering and ENTER from the clicks that `op` counts them as."""
     kind = text_of(operation.get("original_op")) or text_of(operation.get("op"))
     if target is None or target[1] is None:

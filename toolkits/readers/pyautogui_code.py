@@ -140,7 +140,7 @@ def _press(_: _Mouse, given: _Arguments) -> list[AnyAction]:
 
 
 def _hotkey(_: _Mouse, given: _Arguments) -> list[AnyAction]:
-    keys: Sequence[Any] = given.names["keys"] if "keys" in given.names else given.places
+    keys: Sequence[Any] = given.names.get("keys", given.places)
     return [pressed(keys[0] if len(keys) == 1 and isinstance(keys[0], list | tuple) else keys)]
 
 
