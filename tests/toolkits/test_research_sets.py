@@ -139,7 +139,7 @@ def test_elements_are_said_by_number_and_kept_with_their_page(tmp_path: Path, ca
     assert replies == ["Action: Type [4]; blue lamp", "Action: Type [5]; Blue", "Action: Click [3]"]
     assert "\t\t[3] link 'Blue lamp'" in trajectory.trees[0] and "alert" not in trajectory.trees[0]
     assert json.loads((trajectory.folder / "boxes1.json").read_text())["4"] == [10, 10, 80, 20]
-    assert "alert(1)" in (trajectory.folder / "page1.html").read_text() and trajectory.outcome.success
+    assert "alert(1)" in (trajectory.folder / "html1.txt").read_text() and trajectory.outcome.success
     assert (
         "said otherwise: typed with ENTER, which this space always presses after a text (1)" in capsys.readouterr().err
     )

@@ -15,7 +15,7 @@ from typing import Any
 from common.errors import UserError
 from data.conversation import IMAGE
 from data.screen import REL1
-from toolkits.readers.episodes import Episode, EpisodeStep, pixel_box, screen_of, step_of
+from toolkits.readers.episodes import Episode, EpisodeStep, only_box, step_of
 from toolkits.readers.pyautogui_code import actions_in
 from toolkits.readers.steps import find_image, objects_in, text_of
 from toolkits.readers.stream import stream_objects
@@ -80,12 +80,5 @@ def _step(where: str, turns: list[Turn], image: Path) -> EpisodeStep:
         raise UserError(f"{where}: nobody answers")
     code = text_of(said[-1].get("value"))
     thought = "\n".join(text_of(turn.get("value")) for turn in said[:-1])
-    box = said[-1].get("bbox_gt")
-    boxes = {2: pixel_box(REL1, screen_of(where, image), box)} if isinstance(box, list) and len(box) == 4 else {}
-    return step_of(
-        *(where, image, lambda screen: actions_in(code, screen)),
-        scale=REL1,
-        thought=thought,
-        boxes=boxes,
-        element=2 if boxes else None,
-    )
+    box = only_box(where, image, REL1, said[-1].get("bbox_gt"))
+    return step_of(where, image, lambda screen: actions_in(code, screen), scale=REL1, thought=thought, **box)

@@ -69,9 +69,13 @@ def _of_records(path: Path) -> Iterator[Episode]:
         (where, features, "".join(texts(where, features, "episode_id"))) for where, features in read_examples(path)
     )
     for _, steps in itertools.groupby(examples, key=lambda one: one[2]):
-        listed = [(where, features) for where, features, _ in steps]
-        where, first = listed[0]
-        yield _episode(where, "".join(texts(where, first, "goal_info")), [_step(*one) for one in listed])
+        read, goal, begin = [], "", ""
+        for where, features, name in steps:
+            if not name:
+                raise UserError(f"{where}: has no episode_id")
+            read.append(_step(where, features))  # raw screenshots are large, so one at a time
+            begin, goal = begin or where, goal or "".join(texts(where, dict(features), "goal_info"))
+        yield _episode(begin, goal, read)
 
 
 def _step(where: str, features: Mapping[str, Feature]) -> EpisodeStep:

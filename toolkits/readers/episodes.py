@@ -107,12 +107,22 @@ def box_center(scale: Scale, screen: Screen, box: Sequence[Any]) -> Point:
     return point_at(scale, screen, (left + right) / 2, (top + bottom) / 2)
 
 
-def pixel_box(scale: Scale, screen: Screen, box: Sequence[Any]) -> list[float]:
-    """[left, top, right, bottom] of a set as [x, y, width, height] in pixels."""
+def only_box(where: str, image: Path | bytes, scale: Scale, box: Any) -> dict[str, Any]:
+    """`boxes` and `element` of a step whose set tells [left, top, right, bottom] of its element alone; {} for None.
+
+    Raises:
+        UserError: it is no box, or the screenshot no image.
+    """
+    if box is None:
+        return {}
+    screen = screen_of(where, image)
     (across, down), (width, height) = scale.size(screen), screen.screenshot
-    left, top, right, bottom = map(number, box)
-    ratios = (width / across, height / down)
-    return [left * ratios[0], top * ratios[1], (right - left) * ratios[0], (bottom - top) * ratios[1]]
+    try:
+        left, top, right, bottom = map(number, box)
+    except (TypeError, ValueError):
+        raise UserError(f"{where}: its box is not four numbers") from None
+    sides = (left / across * width, top / down * height)
+    return {"boxes": {2: [*sides, (right - left) / across * width, (bottom - top) / down * height]}, "element": 2}
 
 
 def swipe(start: Point, end: Point) -> ScrollAt:

@@ -25,7 +25,7 @@ from toolkits.readers.torch_file import plain
 class ForeignStep:
     """What stood where a tree stands, what the agent said, and the screenshot before it: a file, its bytes, or None
     where there is none, for which a blank picture stands. `shown` and `actions` as `TrajectoryStep` has them; `boxes`
-    by label, and the page's `html`, are kept beside it."""
+    by label, and the page's `html`, are kept beside it, the latter as a text that no browser runs."""
 
     tree: str
     reply: str
@@ -89,7 +89,7 @@ def write_folder(where: str, out_dir: Path, read: ForeignTrajectory) -> None:
             tree, reply, url, feedback = map(writable, (step.tree, step.reply, step.url, step.feedback))
             writer.write_observation(number, tree, None, _png(f"{where}, step {number}", step.image), step.boxes)
             if step.html:
-                (writer.folder / f"page{number}.html").write_text(writable(step.html), encoding="utf-8")
+                (writer.folder / f"html{number}.txt").write_text(writable(step.html), encoding="utf-8")
             kept = {"feedback": feedback, "shown": step.shown, "actions": step.actions}
             writer.add_step(TrajectoryStep(number, url=url, reply=reply, **kept), tree)
         answer = None if read.answer is None else writable(read.answer)

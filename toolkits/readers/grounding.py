@@ -21,7 +21,7 @@ from common.files import parse_json
 from data.conversation import IMAGE
 from data.point_action import ClickAt
 from data.screen import PX, REL1, REL1000, Scale
-from toolkits.readers.episodes import Episode, box_center, number, pixel_box, point_at, screen_of, step_of
+from toolkits.readers.episodes import Episode, box_center, number, only_box, point_at, step_of
 from toolkits.readers.references import image_behind
 from toolkits.readers.steps import find_image, objects_in, text_of
 from toolkits.readers.stream import stream_objects
@@ -111,7 +111,6 @@ def _episode(where: str, name: str, image: Path | bytes, ques: str, scale: Scale
     if not ques:
         raise UserError(f"{where}: nothing is asked")
     at: Callable[..., Any] = point_at if len(found) == 2 else lambda scale, screen, *box: box_center(scale, screen, box)
-    boxes = {2: pixel_box(scale, screen_of(where, image), found)} if len(found) == 4 else {}
-    act = lambda screen: [ClickAt(at(scale, screen, *found))]  # noqa: E731 - of these numbers
-    step = step_of(where, image, act, scale=scale, boxes=boxes, element=2 if boxes else None)
+    box = only_box(where, image, scale, found if len(found) == 4 else None)
+    step = step_of(where, image, lambda screen: [ClickAt(at(scale, screen, *found))], scale=scale, **box)
     return Episode(where, ques, name, [step])

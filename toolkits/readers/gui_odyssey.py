@@ -11,7 +11,7 @@ from typing import Any
 from data.action import Answer, GoBack
 from data.point_action import AnyAction, ClickAt, Write
 from data.screen import REL1000, Screen
-from toolkits.readers.episodes import Episode, EpisodeStep, UnsaidError, pixel_box, point_at, screen_of, step_of, swipe
+from toolkits.readers.episodes import Episode, EpisodeStep, UnsaidError, only_box, point_at, step_of, swipe
 from toolkits.readers.steps import find_image, objects_in, text_field, text_of
 from toolkits.readers.stream import stream_objects
 
@@ -40,15 +40,12 @@ def read_gui_odyssey(paths: Sequence[Path], image_dir: Path) -> Iterator[Episode
 
 def _step(where: str, step: Mapping[str, Any], image_dir: Path) -> EpisodeStep:
     image = image_dir / find_image(where, image_dir, text_field(where, dict(step), "screenshot"))
-    box = step.get("sam2_bbox")
-    is_box = isinstance(box, list) and len(box) == 4 and all(type(side) in (int, float) for side in box)
-    boxes = {2: pixel_box(REL1000, screen_of(where, image), box)} if is_box else {}
+    box = only_box(where, image, REL1000, step.get("sam2_bbox") or None)
     return step_of(
         *(where, image, lambda screen: _actions(screen, text_of(step.get("action")), step.get("info"))),
         scale=REL1000,
         thought=text_of(step.get("low_level_instruction")),
-        boxes=boxes,
-        element=2 if boxes else None,
+        **box,
     )
 
 

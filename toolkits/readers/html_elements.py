@@ -1,6 +1,7 @@
 """Elements of a stored page by their `backend_node_id`, in the page's order, as an accessibility tree names them; no
 script of the page runs and nothing is loaded."""
 
+import contextlib
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ _ROLES = {
 _INPUTS = dict.fromkeys(("submit", "button", "reset", "image"), "button") | {"checkbox": "checkbox", "radio": "radio"}
 _NAMES = ("aria_label", "aria-label", "placeholder", "alt", "title", "text_value", "value", "label", "name")
 _LONGEST_NAME, _DEEPEST = 80, 20
+_MOST_CHARS = 2_000_000  # of a page
 
 
 @dataclass
@@ -39,7 +41,8 @@ class Element:
 def elements_of(page: str, wanted: Collection[str]) -> list[Element]:
     """Those whose nodes are wanted; those that the page does not have come last, without a name."""
     reader = _Reader(frozenset(wanted))
-    reader.feed(page)
+    with contextlib.suppress(AssertionError):  # of some broken declarations; what was read before stays
+        reader.feed(page[:_MOST_CHARS])
     found = {element.node for element in reader.found}
     missing = [Element(node, "generic", {}, 0) for node in dict.fromkeys(wanted) if node not in found]
     return reader.found + missing
