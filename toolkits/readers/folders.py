@@ -84,7 +84,7 @@ def write_folder(where: str, out_dir: Path, read: ForeignTrajectory) -> None:
     try:
         for number, step in enumerate(read.steps, start=1):
             tree, reply, url, feedback = map(writable, (step.tree, step.reply, step.url, step.feedback))
-            writer.write_observation(number, tree, None, _png(f"{where}, step {number}", step.image))
+            writer.write_observation(number, tree, None, png_of(f"{where}, step {number}", step.image))
             kept = {"feedback": feedback, "shown": step.shown, "actions": step.actions}
             writer.add_step(TrajectoryStep(number, url=url, reply=reply, **kept), tree)
         answer = None if read.answer is None else writable(read.answer)
@@ -114,7 +114,7 @@ def _verdict(where: str, rewards: Sequence[Any]) -> Verdict:
     return Verdict.SUCCESS if sum(found) > 0 else Verdict.FAILURE
 
 
-def _png(where: str, image: Path | bytes | None) -> bytes:
+def png_of(where: str, image: Path | bytes | None) -> bytes:
     if image is None:
         return _blank()
     content = image.read_bytes() if isinstance(image, Path) else image

@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from common.tables import markdown_table
 from toolkits.readers.agentlab import import_agentlab
+from toolkits.readers.atif import import_atif
 from toolkits.readers.browser_use import import_browser_use
 from toolkits.readers.digirl import import_digirl, read_digirl
 from toolkits.readers.folders import Tries
@@ -43,6 +45,7 @@ class Format:
 
 
 FORMATS: dict[str, Format] = {
+    "atif": Format("Harbor's Agent Trajectory Interchange Format, files or folders", None, import_atif),
     "openwebvoyager_tar": Format("OpenWebVoyager's `openwebvoyager-*.tar`", read_released_tar),
     "pae": Format("PAE's `*_trajectories.pt`", None, import_pae),
     "digirl": Format("DigiRL's `*.pt` trajectory lists", read_digirl, import_digirl),
@@ -62,10 +65,5 @@ FORMATS: dict[str, Format] = {
 
 def table() -> str:
     """All of them, as the help of the command shows them."""
-    rows = [("format", "from", "to"), *((name, one.what, one.gives) for name, one in FORMATS.items())]
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    lines = [
-        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in rows
-    ]
-    rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
-    return "\n".join([lines[0], rule, *lines[1:]])
+    rows = [(name, one.what, one.gives) for name, one in FORMATS.items()]
+    return markdown_table([("format", "from", "to"), *rows])
