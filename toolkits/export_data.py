@@ -46,6 +46,8 @@ class Config(Checked):
     """Folders of their images."""
     shard_dir: str = ""
     """Samples to write, in place of `--json_files`: a shard folder."""
+    split: Literal["train", "val"] = "train"
+    """Which samples of the shard folder: those to train on, or those held out."""
     name: str = "elcano"
     """What the data set is called where the format has a place for it."""
     license: str = ""
@@ -65,7 +67,7 @@ def main(config: Config) -> None:
         if found.trajectory:
             count = _write_trajectories(config, folder, left_out)
         else:
-            counted = _Counted(_samples(config))
+            counted = _Counted(_samples(config, left_out))
             source = config.shard_dir or ", ".join(config.json_files)
             options = Options(config.name, config.license, source, config.max_samples_per_file)
             found.samples(iter(counted), folder, options, left_out)
@@ -87,9 +89,9 @@ def _write_trajectories(config: Config, folder: Path, left_out: LeftOut) -> int:
     return count
 
 
-def _samples(config: Config) -> Iterator[ExportSample]:
+def _samples(config: Config, left_out: LeftOut) -> Iterator[ExportSample]:
     if config.shard_dir:
-        return of_shards(Path(config.shard_dir))
+        return of_shards(Path(config.shard_dir), config.split, left_out)
     if not config.image_dirs:
         raise UserError("--image_dirs is missing: the folders of the samples' images")
     return of_files([Path(file) for file in config.json_files], [Path(folder) for folder in config.image_dirs])

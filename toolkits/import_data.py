@@ -17,12 +17,12 @@ toolkits/readers/features.py.
 
 import dataclasses
 import functools
-import json
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from runpy import run_path
-from typing import Any, Literal
+from typing import Literal
 
 try:
     from common import cli
@@ -30,12 +30,11 @@ except ModuleNotFoundError as missing:  # not the python of the virtual environm
     sys.exit(run_path(str(Path(__file__).resolve().parents[1] / "common" / "not_installed.py"))["say"](missing))
 
 from common.errors import UserError
-from common.files import write_atomic
 from toolkits.readers.digirl import read_digirl
 from toolkits.readers.features import Kept, check_kept, write_candidates, write_features
 from toolkits.readers.folders import Tries
 from toolkits.readers.formats import FORMATS, table
-from toolkits.shards.sample_records import check_record
+from toolkits.shards.sample_records import check_record, encode_record, write_list
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,22 +81,28 @@ def to_samples(config: Config) -> int:
     """Write the sample file; returns the number of samples."""
     if not config.save_json_file:
         raise UserError(f"--save_json_file is missing; {config.format} gives samples")
-    records: dict[str, dict[str, Any]] = {}
     kept = Kept(config.wanted)
+    target = Path(config.save_json_file)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return write_list(target, _records(config, kept))
+
+
+def _records(config: Config, kept: Kept) -> Iterator[bytes]:
+    """All samples, encoded; the files of what is kept beside them are written once the last was good."""
+    known: set[str] = set()
     reader = FORMATS[config.format].samples
     if reader is read_digirl:
         reader = functools.partial(read_digirl, kept=kept)
     for file in config.input_files:
         for record in reader(Path(file), Path(config.image_dir), config.round_id):
             check_record(file, record)
-            if record["id"] in records:
+            if record["id"] in known:
                 raise UserError(f"{file}: sample {record['id']} occurs twice")
-            records[record["id"]] = record
-    if not records:
+            known.add(record["id"])
+            yield encode_record(record)
+    if not known:
         raise UserError(f"{', '.join(config.input_files)}: no samples")
     _write_kept(config, kept)
-    write_atomic(Path(config.save_json_file), json.dumps(list(records.values()), indent=2))
-    return len(records)
 
 
 def _write_kept(config: Config, kept: Kept) -> None:

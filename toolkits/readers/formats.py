@@ -13,6 +13,7 @@ from common.tables import markdown_table
 from toolkits.readers.agentlab import import_agentlab
 from toolkits.readers.atif import import_atif
 from toolkits.readers.browser_use import import_browser_use
+from toolkits.readers.conversations_file import read_conversations
 from toolkits.readers.digirl import import_digirl, read_digirl
 from toolkits.readers.folders import Tries
 from toolkits.readers.llava import read_llava
@@ -51,6 +52,9 @@ FORMATS: dict[str, Format] = {
     "digirl": Format("DigiRL's `*.pt` trajectory lists", read_digirl, import_digirl),
     "digiq": Format("Digi-Q's `*.pt` trajectory lists", read_digirl, import_digirl),
     "webrl": Format("WebRL's processed steps, `*.pt`", read_webrl),
+    "messages": Format("OpenAI's messages, JSON or JSON lines", read_conversations),
+    "ms_swift": Format("ms-swift's JSON or JSON lines", read_conversations),
+    "llama_factory": Format("LLaMA-Factory's JSON or JSON lines, or `dataset_info.json`", read_conversations),
     "llava": Format("LLaVA's or ShareGPT's JSON and JSON lines", read_llava),
     "webdataset": Format("plain webdataset tars, `.tgz` too", read_webdataset),
     "webrl_traces": Format("WebRL's rollouts, `traces/*.jsonl`", None, import_webrl_traces),

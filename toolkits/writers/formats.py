@@ -10,6 +10,7 @@ from pathlib import Path
 
 from toolkits.readers.left_out import LeftOut
 from toolkits.writers.atif import write_atif
+from toolkits.writers.conversations import write_llama_factory, write_llava, write_messages, write_ms_swift
 from toolkits.writers.samples import ExportSample, Options
 
 WriteTrajectory = Callable[[Path, Path, LeftOut], None]
@@ -32,4 +33,8 @@ class OutFormat:
 
 OUT_FORMATS: dict[str, OutFormat] = {
     "atif": OutFormat("a folder each with `trajectory.json` and `images/`, for Harbor and NeMo", write_atif),
+    "messages": OutFormat("`train.jsonl` of OpenAI's messages, images as data URLs", None, write_messages),
+    "llava": OutFormat("`train.json` of LLaVA's and ShareGPT's, and `images/`", None, write_llava),
+    "ms_swift": OutFormat("`train.jsonl` of ms-swift's, and `images/`", None, write_ms_swift),
+    "llama_factory": OutFormat("`train.json`, `dataset_info.json` and `images/`", None, write_llama_factory),
 }

@@ -8,6 +8,7 @@ from typing import Any
 from common.errors import UserError
 from data.conversation import IMAGE
 from data.shard import RESERVED, image_type, read_manifest, read_shard
+from toolkits.readers.left_out import LeftOut
 from toolkits.readers.stream import stream_records
 from toolkits.shards.sample_records import ImageFolders, check_record
 
@@ -66,17 +67,19 @@ def of_files(files: Sequence[Path], folders: Sequence[Path]) -> Iterator[ExportS
             )
 
 
-def of_shards(folder: Path) -> Iterator[ExportSample]:
-    """Those of a shard folder, tar by tar; each has all its images under its own name.
+def of_shards(folder: Path, split: str, left_out: LeftOut) -> Iterator[ExportSample]:
+    """Those of a shard folder's split (`train` or `val`), tar by tar; each has all its images under its own name.
 
     Raises:
         UserError: naming the tar.
     """
     for entry in read_manifest(folder)["shards"]:
+        if entry.get("split", "train") != split:
+            left_out["held-out samples" if split == "train" else "samples for training"] += entry["nsamples"]
+            continue
         for sample in read_shard(folder / entry["url"]):
-            held_out = {"split": "val"} if entry.get("split") == "val" else {}
             images = [(f"{sample.key}.{n}.{image_type(image)}", image) for n, image in enumerate(sample.images)]
-            yield ExportSample(sample.id, sample.conversations, images, {**sample.extra, **held_out})
+            yield ExportSample(sample.id, sample.conversations, images, sample.extra)
 
 
 def split_at_marks(text: str) -> list[str | None]:
