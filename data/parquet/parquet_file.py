@@ -24,6 +24,7 @@ GROWTH = 128
 _MOST_LISTED = 200_000  # row groups, columns
 _LONGEST_TEXT = 2**26  # of a footer
 _BATCH = 20_000  # rows
+_ROWS_WITH_IMAGES = 16
 _PER_VALUE_IN_PYTHON, _PER_ROW_IN_PYTHON = 64, 200
 
 
@@ -55,6 +56,20 @@ def iter_batches(path: Path, columns: Sequence[str]) -> Iterator[pyarrow.RecordB
     """As `read_table`, some thousand rows at a time."""
     with _opened(path) as file:
         yield from _batches(path, file, columns, 0)
+
+
+def iter_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """All rows one by one, of columns of any kind but maps: images and conversations, nested and as bytes.
+
+    Raises:
+        UserError: no Parquet file, a damaged one, or one that is out of proportion to its size.
+    """
+    with _opened(path) as file:
+        names = [field.name for field in file.schema_arrow]
+        _check_size(path, names, 0)
+        for batch in file.iter_batches(_ROWS_WITH_IMAGES, columns=names, use_threads=False):
+            batch.validate(full=True)
+            yield from batch.to_pylist()
 
 
 def read_all(path: Path) -> list[dict[str, Any]]:
@@ -149,8 +164,10 @@ def _text_bytes(path: Path, texts: Mapping[str, Column]) -> Iterator[int]:
 
 
 def _expanded(column: pyarrow.Array) -> int:
-    while is_list(column.type):
-        column = column.flatten()
+    if types.is_struct(column.type):
+        return sum(map(_expanded, column.flatten()))
+    if is_list(column.type):
+        return _expanded(column.flatten())
     if not types.is_dictionary(column.type):
         return column.nbytes
     lengths = compute.binary_length(column.dictionary).take(column.indices)

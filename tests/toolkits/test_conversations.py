@@ -162,7 +162,7 @@ def test_what_no_sample_can_hold_is_counted(tmp_path: Path, entry: dict, said: s
 
 
 BAD = [
-    ({"messages": say("a", "b")[:1] + [{"role": "assistant", "content": "b", "weight": 0}]}, "weight 0"),
+    ({"messages": [*say("a", "b")[:1], {"role": "assistant", "content": "b", "weight": 0}]}, "weight 0"),
     ({"messages": say("<image>")}, "1 <image> marks but 0 images"),
     ({"messages": say("a", "<image>"), "images": ["0.png"]}, "in a reply"),
     ({"messages": say([part("../../etc/passwd")])}, "not in"),
@@ -172,7 +172,7 @@ BAD = [
     ({"messages": [{"role": "root", "content": "a"}]}, "root"),
     ({"messages": [3]}, "no objects"),
     ({"messages": say("a", 3)}, "neither text nor parts"),
-    ({"messages": say("a")[:1] + [{"role": "assistant", "tool_calls": [3]}]}, "without a name"),
+    ({"messages": [*say("a")[:1], {"role": "assistant", "tool_calls": [3]}]}, "without a name"),
     ({"history": [["a"]], "response": "b"}, "pairs"),
     ({"id": "../x", "messages": say([part(URL)])}, "plain name"),
     ({"question": "only"}, "neither turns"),

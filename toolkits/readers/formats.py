@@ -22,6 +22,7 @@ from toolkits.readers.online_mind2web import import_online_mind2web
 from toolkits.readers.openai_cua import import_openai_cua
 from toolkits.readers.pae import import_pae
 from toolkits.readers.released_tar import read_released_tar
+from toolkits.readers.rows import read_rows_file
 from toolkits.readers.visualwebarena import import_visualwebarena
 from toolkits.readers.webdataset_tar import read_webdataset
 from toolkits.readers.webrl import read_webrl
@@ -55,6 +56,8 @@ FORMATS: dict[str, Format] = {
     "messages": Format("OpenAI's messages, JSON or JSON lines", read_conversations),
     "ms_swift": Format("ms-swift's JSON or JSON lines", read_conversations),
     "llama_factory": Format("LLaMA-Factory's JSON or JSON lines, or `dataset_info.json`", read_conversations),
+    "hf": Format("Hugging Face data sets: folders, Parquet, `save_to_disk`", read_rows_file),
+    "verl": Format("verl's and EasyR1's Parquet", read_rows_file),
     "llava": Format("LLaVA's or ShareGPT's JSON and JSON lines", read_llava),
     "webdataset": Format("plain webdataset tars, `.tgz` too", read_webdataset),
     "webrl_traces": Format("WebRL's rollouts, `traces/*.jsonl`", None, import_webrl_traces),

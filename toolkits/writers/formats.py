@@ -11,6 +11,7 @@ from pathlib import Path
 from toolkits.readers.left_out import LeftOut
 from toolkits.writers.atif import write_atif
 from toolkits.writers.conversations import write_llama_factory, write_llava, write_messages, write_ms_swift
+from toolkits.writers.rows import write_hf, write_verl
 from toolkits.writers.samples import ExportSample, Options
 
 WriteTrajectory = Callable[[Path, Path, LeftOut], None]
@@ -37,4 +38,6 @@ OUT_FORMATS: dict[str, OutFormat] = {
     "llava": OutFormat("`train.json` of LLaVA's and ShareGPT's, and `images/`", None, write_llava),
     "ms_swift": OutFormat("`train.jsonl` of ms-swift's, and `images/`", None, write_ms_swift),
     "llama_factory": OutFormat("`train.json`, `dataset_info.json` and `images/`", None, write_llama_factory),
+    "hf": OutFormat("a data set in Parquet with its card, for Hugging Face's `datasets`", None, write_hf),
+    "verl": OutFormat("`train.parquet` for verl", None, write_verl),
 }
