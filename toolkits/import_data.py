@@ -17,7 +17,6 @@ toolkits/readers/features.py.
 
 import dataclasses
 import functools
-import json
 import shutil
 import sys
 from collections.abc import Iterator
@@ -31,16 +30,15 @@ except ModuleNotFoundError as missing:  # not the python of the virtual environm
     sys.exit(run_path(str(Path(__file__).resolve().parents[1] / "common" / "not_installed.py"))["say"](missing))
 
 from common.errors import UserError
-from common.files import write_atomic
 from data.action_spaces import action_space
 from toolkits.readers.digirl import read_digirl
 from toolkits.readers.episode_folders import Losses, write_episode
 from toolkits.readers.episode_samples import episode_samples
 from toolkits.readers.features import Kept, check_kept, write_candidates, write_features
 from toolkits.readers.folders import Tries
-from toolkits.readers.formats import FORMATS, ReadSamples, table
+from toolkits.readers.formats import FORMATS, table
 from toolkits.readers.research_sets import SETS
-from toolkits.shards.sample_records import check_record
+from toolkits.shards.sample_records import check_record, encode_record, write_list
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,39 +91,39 @@ def to_samples(config: Config) -> int:
     """Write the sample file; returns the number of samples."""
     if not config.save_json_file:
         raise UserError(f"--save_json_file is missing; {config.format} gives samples")
-    records: dict[str, dict[str, Any]] = {}
     kept = Kept(config.wanted)
-    reader = FORMATS[config.format].samples
-    if reader is read_digirl:
-        reader = functools.partial(read_digirl, kept=kept)
-    losses = Losses()
-    for file, found in _samples(config, reader, losses):
-        check_record(file, found)
-        if found["id"] in records:
-            raise UserError(f"{file}: sample {found['id']} occurs twice")
-        records[found["id"]] = found
-    losses.tell(config.save_json_file)
-    if not records:
+    target = Path(config.save_json_file)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return write_list(target, _records(config, kept))
+
+
+def _records(config: Config, kept: Kept) -> Iterator[bytes]:
+    """All samples, encoded; the files of what is kept beside them are written once the last was good."""
+    known: set[str] = set()
+    for file, record in _read(config, kept):
+        check_record(file, record)
+        if record["id"] in known:
+            raise UserError(f"{file}: sample {record['id']} occurs twice")
+        known.add(record["id"])
+        yield encode_record(record)
+    if not known:
         raise UserError(f"{', '.join(config.input_files)}: no samples")
     _write_kept(config, kept)
-    write_atomic(Path(config.save_json_file), json.dumps(list(records.values()), indent=2))
-    return len(records)
 
 
-def _samples(config: Config, reader: ReadSamples | None, losses: Losses) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(its file, a sample) of all files."""
-    if found := FORMATS[config.format].episodes:
-        episodes, image_dir = (
-            found.read(list(map(Path, config.input_files)), Path(config.image_dir)),
-            Path(config.image_dir),
-        )
-        space = action_space(config.action_space or found.space)
-        for one in episode_samples(config.format, episodes, space, image_dir, config.round_id, losses):
-            yield ", ".join(config.input_files), one
+def _read(config: Config, kept: Kept) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(where it stands, a sample) of all files."""
+    files, image_dir, found = list(map(Path, config.input_files)), Path(config.image_dir), FORMATS[config.format]
+    if found.episodes:
+        losses, space = Losses(), action_space(config.action_space or found.episodes.space)
+        episodes = found.episodes.read(files, image_dir)
+        for record in episode_samples(config.format, episodes, space, image_dir, config.round_id, losses):
+            yield config.format, record
+        losses.tell(config.save_json_file)
         return
-    for file in config.input_files:
-        for one in reader(Path(file), Path(config.image_dir), config.round_id):
-            yield file, one
+    reader = functools.partial(read_digirl, kept=kept) if found.samples is read_digirl else found.samples
+    for file in files:
+        yield from ((str(file), record) for record in reader(file, image_dir, config.round_id))
 
 
 def _write_kept(config: Config, kept: Kept) -> None:

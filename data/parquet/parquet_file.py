@@ -6,7 +6,7 @@ its texts, and has to be in proportion to the file.
 """
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ GROWTH = 128
 _MOST_LISTED = 200_000  # row groups, columns
 _LONGEST_TEXT = 2**26  # of a footer
 _BATCH = 20_000  # rows
-_ROWS_WITH_IMAGES = 4
+_ROWS_WITH_IMAGES = 16
 _PER_VALUE_IN_PYTHON, _PER_ROW_IN_PYTHON = 64, 200
 
 
@@ -58,19 +58,19 @@ def iter_batches(path: Path, columns: Sequence[str]) -> Iterator[pyarrow.RecordB
         yield from _batches(path, file, columns, 0)
 
 
-def iter_rows(path: Path, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Row by row, of bytes and of structs too: images, as `datasets` stores them ({"bytes", "path"}). What a few rows
-    take is held in memory.
+def iter_rows(path: Path, columns: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
+    """All rows one by one, of these columns or of all, of any kind but maps: images and conversations, nested and as
+    bytes. What a few rows take is held in memory.
 
     Raises:
-        UserError: as `read_table`, or a column is missing.
+        UserError: no Parquet file, a damaged one, one that is out of proportion to its size, or a column is missing.
     """
     with _opened(path) as file:
-        if missing := sorted({*columns} - {*file.schema_arrow.names}):
+        names = list(columns) or [field.name for field in file.schema_arrow]
+        if missing := sorted({*names} - {*file.schema_arrow.names}):
             raise UserError(f"{path}: has no column {missing[0]!r}")
-        _check_kinds(path, file, columns, _is_plain_or_bytes)
-        _check_left(path, path.stat().st_size, _left_of_pages(path, columns, 0, {}))
-        for batch in file.iter_batches(_ROWS_WITH_IMAGES, columns=list(columns), use_threads=False):
+        _check_size(path, names, 0, _ROWS_WITH_IMAGES)
+        for batch in file.iter_batches(_ROWS_WITH_IMAGES, columns=names, use_threads=False):
             batch.validate(full=True)
             yield from batch.to_pylist()
 
@@ -101,14 +101,6 @@ def _is_plain(kind: pyarrow.DataType) -> bool:
     return types.is_string(kind) or types.is_large_string(kind)
 
 
-def _is_plain_or_bytes(kind: pyarrow.DataType) -> bool:
-    if types.is_struct(kind):
-        return all(_is_plain_or_bytes(field.type) for field in kind)
-    if is_list(kind):
-        return _is_plain_or_bytes(kind.value_type)
-    return _is_plain(kind) or types.is_binary(kind) or types.is_large_binary(kind)
-
-
 @contextlib.contextmanager
 def _opened(path: Path, **options: Any) -> Iterator[parquet.ParquetFile]:
     limits = {"thrift_string_size_limit": _LONGEST_TEXT, "thrift_container_size_limit": _MOST_LISTED}
@@ -134,34 +126,20 @@ def _twice(names: Sequence[str]) -> str | None:
 def _batches(
     path: Path, file: parquet.ParquetFile, columns: Sequence[str], least_width: int
 ) -> Iterator[pyarrow.RecordBatch]:
-    _check_kinds(path, file, columns, _is_plain)
+    for name in columns:
+        kind = file.schema_arrow.field(name).type
+        if not _is_plain(kind):
+            raise UserError(f"{path}: column {name!r} holds {kind}; numbers, texts or lists of these are read")
     _check_size(path, columns, least_width)
     for batch in file.iter_batches(_BATCH, columns=list(columns), use_threads=False):
         batch.validate(full=True)
         yield batch
 
 
-def _check_kinds(
-    path: Path, file: parquet.ParquetFile, columns: Sequence[str], is_read: Callable[[pyarrow.DataType], bool]
-) -> None:
-    for name in columns:
-        kind = file.schema_arrow.field(name).type
-        if not is_read(kind):
-            raise UserError(f"{path}: column {name!r} holds {kind}; numbers, texts or lists of these are read")
-
-
-def _check_size(path: Path, columns: Sequence[str], least_width: int) -> None:
-    texts: dict[str, Column] = {}
-    left, size = _left_of_pages(path, columns, least_width, texts), path.stat().st_size
-    for num_bytes in _text_bytes(path, texts) if texts else ():
-        left -= num_bytes
-        _check_left(path, size, left)
-
-
-def _left_of_pages(path: Path, columns: Sequence[str], least_width: int, texts: dict[str, Column]) -> int:
-    """Of what may come of the file; `texts` receives the columns whose texts a dictionary holds."""
+def _check_size(path: Path, columns: Sequence[str], least_width: int, num_rows: int = _BATCH) -> None:
     size = path.stat().st_size
     left = FREE_BYTES + GROWTH * size
+    texts: dict[str, Column] = {}
     for column, page in pages_of(path, read_footer(path), columns):
         if page.encoding == DELTA_BYTE_ARRAY:
             raise UserError(f"{path}: column {column.path} is in an encoding that is not read (delta of texts)")
@@ -169,7 +147,9 @@ def _left_of_pages(path: Path, columns: Sequence[str], least_width: int, texts: 
         _check_left(path, size, left)
         if page.is_dictionary and column.physical_type == BYTE_ARRAY:
             texts[column.path] = column
-    return left
+    for num_bytes in _text_bytes(path, texts, num_rows) if texts else ():
+        left -= num_bytes
+        _check_left(path, size, left)
 
 
 def _check_left(path: Path, size: int, left: int) -> None:
@@ -177,18 +157,21 @@ def _check_left(path: Path, size: int, left: int) -> None:
         raise UserError(f"{path}: its {size} bytes would become more than {FREE_BYTES + GROWTH * size} in memory")
 
 
-def _text_bytes(path: Path, texts: Mapping[str, Column]) -> Iterator[int]:
-    """How long the texts are when each stands for itself: in the file a dictionary has them once."""
+def _text_bytes(path: Path, texts: Mapping[str, Column], num_rows: int) -> Iterator[int]:
+    """How long the texts are when each stands for itself, of so many rows at a time: in the file a dictionary has them
+    once."""
     with _opened(path, read_dictionary=list(texts)) as file:
         names = list(dict.fromkeys(column.name for column in texts.values()))
         for group in range(file.num_row_groups):  # each has a dictionary of its own
-            for batch in file.iter_batches(_BATCH, row_groups=[group], columns=names, use_threads=False):
+            for batch in file.iter_batches(num_rows, row_groups=[group], columns=names, use_threads=False):
                 yield sum(_expanded(column) for column in batch.columns)
 
 
 def _expanded(column: pyarrow.Array) -> int:
-    while is_list(column.type):
-        column = column.flatten()
+    if types.is_struct(column.type):
+        return sum(map(_expanded, column.flatten()))
+    if is_list(column.type):
+        return _expanded(column.flatten())
     if not types.is_dictionary(column.type):
         return column.nbytes
     lengths = compute.binary_length(column.dictionary).take(column.indices)

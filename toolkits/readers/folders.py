@@ -87,7 +87,7 @@ def write_folder(where: str, out_dir: Path, read: ForeignTrajectory) -> None:
     try:
         for number, step in enumerate(read.steps, start=1):
             tree, reply, url, feedback = map(writable, (step.tree, step.reply, step.url, step.feedback))
-            writer.write_observation(number, tree, None, _png(f"{where}, step {number}", step.image), step.boxes)
+            writer.write_observation(number, tree, None, png_of(f"{where}, step {number}", step.image), step.boxes)
             if step.html:
                 (writer.folder / f"html{number}.txt").write_text(writable(step.html), encoding="utf-8")
             kept = {"feedback": feedback, "shown": step.shown, "actions": step.actions}
@@ -119,7 +119,7 @@ def _verdict(where: str, rewards: Sequence[Any]) -> Verdict:
     return Verdict.SUCCESS if sum(found) > 0 else Verdict.FAILURE
 
 
-def _png(where: str, image: Path | bytes | None) -> bytes:
+def png_of(where: str, image: Path | bytes | None) -> bytes:
     if image is None:
         return _blank()
     content = image.read_bytes() if isinstance(image, Path) else image

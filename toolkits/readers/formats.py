@@ -10,8 +10,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from common.tables import markdown_table
 from toolkits.readers.agentlab import import_agentlab
+from toolkits.readers.atif import import_atif
 from toolkits.readers.browser_use import import_browser_use
+from toolkits.readers.conversations_file import read_conversations
 from toolkits.readers.digirl import import_digirl, read_digirl
 from toolkits.readers.folders import Tries
 from toolkits.readers.llava import read_llava
@@ -21,6 +24,7 @@ from toolkits.readers.openai_cua import import_openai_cua
 from toolkits.readers.pae import import_pae
 from toolkits.readers.released_tar import read_released_tar
 from toolkits.readers.research_sets import SETS, ResearchSet
+from toolkits.readers.rows import read_rows_file
 from toolkits.readers.visualwebarena import import_visualwebarena
 from toolkits.readers.webdataset_tar import read_webdataset
 from toolkits.readers.webrl import read_webrl
@@ -48,11 +52,17 @@ class Format:
 
 
 FORMATS: dict[str, Format] = {
+    "atif": Format("Harbor's Agent Trajectory Interchange Format, files or folders", None, import_atif),
     "openwebvoyager_tar": Format("OpenWebVoyager's `openwebvoyager-*.tar`", read_released_tar),
     "pae": Format("PAE's `*_trajectories.pt`", None, import_pae),
     "digirl": Format("DigiRL's `*.pt` trajectory lists", read_digirl, import_digirl),
     "digiq": Format("Digi-Q's `*.pt` trajectory lists", read_digirl, import_digirl),
     "webrl": Format("WebRL's processed steps, `*.pt`", read_webrl),
+    "messages": Format("OpenAI's messages, JSON or JSON lines", read_conversations),
+    "ms_swift": Format("ms-swift's JSON or JSON lines", read_conversations),
+    "llama_factory": Format("LLaMA-Factory's JSON or JSON lines, or `dataset_info.json`", read_conversations),
+    "hf": Format("Hugging Face data sets: folders, Parquet, `save_to_disk`", read_rows_file),
+    "verl": Format("verl's and EasyR1's Parquet", read_rows_file),
     "llava": Format("LLaVA's or ShareGPT's JSON and JSON lines", read_llava),
     "webdataset": Format("plain webdataset tars, `.tgz` too", read_webdataset),
     "webrl_traces": Format("WebRL's rollouts, `traces/*.jsonl`", None, import_webrl_traces),
@@ -68,10 +78,5 @@ FORMATS: dict[str, Format] = {
 
 def table() -> str:
     """All of them, as the help of the command shows them."""
-    rows = [("format", "from", "to"), *((name, one.what, one.gives) for name, one in FORMATS.items())]
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    lines = [
-        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in rows
-    ]
-    rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
-    return "\n".join([lines[0], rule, *lines[1:]])
+    rows = [(name, one.what, one.gives) for name, one in FORMATS.items()]
+    return markdown_table([("format", "from", "to"), *rows])

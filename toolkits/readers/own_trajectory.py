@@ -9,6 +9,7 @@ from typing import Any
 
 from common.errors import UserError
 from common.fields import check_fields
+from common.files import read_json
 from data.names import check_name
 from data.outcome import Outcome
 from data.task import task_from_json
@@ -30,13 +31,23 @@ def header(trajectory: Trajectory) -> dict[str, Any]:
         "answer": trajectory.answer,
         "reason": trajectory.reason,
         "provenance": trajectory.provenance,
+        "system_prompt": _system_prompt(trajectory.folder / "interact_messages.json"),
         "outcome": trajectory.outcome.to_json() if trajectory.outcome else None,
     }
 
 
+def _system_prompt(path: Path) -> str:
+    first = next(iter(read_json(path)), {}) if path.exists() else {}
+    return first.get("content", "") if isinstance(first, dict) and first.get("role") == "system" else ""
+
+
 def own_fields(step: TrajectoryStep, elsewhere: Sequence[str]) -> dict[str, Any]:
     """What the format holds nowhere else, where it says something."""
-    return {name: value for name, value in step.to_json().items() if name not in elsewhere and value not in ("", {}, 0)}
+    return {
+        name: value
+        for name, value in step.to_json().items()
+        if name not in elsewhere and value not in ("", {}, 0, None)
+    }
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,7 +57,7 @@ class OwnStep:
     fields: dict[str, Any]
     tree: str
     png: bytes
-    boxes: dict[int, list[float]] | None = None
+    boxes: dict[str, list[float]] | None = None
 
 
 def write_own(where: str, out_dir: Path, head: Mapping[str, Any], steps: Sequence[OwnStep]) -> None:
@@ -60,25 +71,33 @@ def write_own(where: str, out_dir: Path, head: Mapping[str, Any], steps: Sequenc
         answer, reason, provenance = head["answer"], head["reason"], dict(head["provenance"])
         outcome = Outcome.from_json(head["outcome"]) if head["outcome"] else None
         parsed = [TrajectoryStep(**{**step.fields, "number": n}) for n, step in enumerate(steps, start=1)]
+        boxes = [_boxes(step.boxes) for step in steps]
         for step in parsed:
             check_fields(f"{where}: step {step.number}", step)
-        texts = [answer or "", reason, *(step.tree for step in steps)]
+        prompt = head.get("system_prompt", "")
+        texts = [answer or "", reason, prompt, *(step.tree for step in steps)]
         if status not in _STATUSES or not all(isinstance(text, str) for text in texts) or not steps:
             raise TypeError("no such end")
         if run is not None and (type(run) is not int or run < 0):
             raise TypeError("a run that is no number")
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except UserError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise UserError(f"{where}: what stands under {KEY} is not a trajectory of ours ({error!r:.80})") from None
     check_name(f"{where}: its folder", folder_name(task.id, run))
     if (out_dir / folder_name(task.id, run)).exists():
         raise UserError(f"{where}: try {run} of task {task.id} occurs twice")
-    writer = TrajectoryWriter(out_dir / folder_name(task.id, run), task, provenance, "", run)
+    writer = TrajectoryWriter(out_dir / folder_name(task.id, run), task, provenance, prompt, run)
     try:
-        for step, read in zip(parsed, steps, strict=True):
-            writer.write_observation(step.number, read.tree, None, read.png, read.boxes)
+        for step, read, found in zip(parsed, steps, boxes, strict=True):
+            writer.write_observation(step.number, read.tree, None, read.png, found)
             writer.add_step(step, read.tree)
         writer.finish(status, answer, reason)
     finally:
         writer.close()
     if outcome:
         write_outcome(writer.folder, outcome)
+
+
+def _boxes(found: Mapping[str, Sequence[float]] | None) -> dict[int, list[int]]:
+    return {int(label): [round(float(side)) for side in box] for label, box in (found or {}).items()}

@@ -4,7 +4,7 @@ import base64
 import binascii
 import re
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote
 
@@ -55,11 +55,23 @@ def name_in(where: str, image_dir: Path, reference: Any, identifier: str, number
         return str(found.relative_to(image_dir))
     check_name(f"{where}: its id", identifier)
     try:
-        name = f"{identifier}.{number}.{image_type(found[:16])}"
+        kind = image_type(found[:16])
     except UserError as error:
         raise UserError(f"{where}: {error}") from None
-    write_atomic(image_dir / name, found, flush=False)
-    return name
+    named = PurePosixPath(reference["path"]).name if isinstance(reference, dict) and reference.get("path") else ""
+    for name in filter(None, (named, f"{identifier}.{number}.{kind}")):
+        check_name(f"{where}: its image", name)
+        if _is_free(image_dir / name, found):
+            return name
+    raise UserError(f"{where}: {image_dir / name} holds another picture; give this import its own --image_dir")
+
+
+def _is_free(path: Path, content: bytes) -> bool:
+    """Written there, or there already."""
+    if path.exists():
+        return path.is_file() and path.stat().st_size == len(content) and path.read_bytes() == content
+    write_atomic(path, content, flush=False)
+    return True
 
 
 def _decoded(where: str, url: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Records of a JSON file one by one, so that a file larger than memory can be read: JSON lines, a list, or one object."""
+"""Records of a JSON file one by one (JSON lines, a list, or one object), so that a file may be larger than memory."""
 
 import json
 from collections.abc import Iterator
