@@ -5,6 +5,7 @@ import json
 import os
 import pickle
 import struct
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -70,6 +71,40 @@ def net(**changed: Any) -> dict[str, Any]:
     return {"instruction": "x", "traj": [step]}
 
 
+CLICK = {"type": "before", "callId": "1", "method": "click", "params": {"selector": "a"}, "point": {"x": 1, "y": 2}}
+FRAME = {"type": "screencast-frame", "sha1": "a.jpeg", "width": 200, "height": 100, "timestamp": 0}
+
+
+def trace(folder: Path, events: str, members: dict[str, bytes]) -> str:
+    with zipfile.ZipFile(folder / "x.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("0-trace.trace", events)
+        for name, content in {"../../outside.txt": b"x", "/outside.txt": b"x", **members}.items():
+            archive.writestr(name, content)
+    return "x.zip"
+
+
+def damaged_zip(folder: Path) -> str:
+    name = trace(folder, json.dumps(CLICK) + "\n" + json.dumps(FRAME), {"resources/a.jpeg": png()})
+    content = bytearray((folder / name).read_bytes())
+    content[60:90] = bytes(30)
+    (folder / name).write_bytes(content)
+    return name
+
+
+def weblinx(folder: Path, replay: dict[str, Any]) -> str:
+    """Boxes that are none, too."""
+    pictures(folder, "demo/screenshots/a.png")
+    for name, content in (("pages/page-1-0.html", "<a data-webtasks-id=u>"), ("bboxes/bboxes-1.json", '{"u": [1, 2]}')):
+        (folder / "demo" / name).parent.mkdir()
+        (folder / "demo" / name).write_text(content)
+    asked = {"type": "chat", "speaker": "instructor", "utterance": "x"}
+    turns = replay["data"]
+    (folder / "demo" / "replay.json").write_text(
+        json.dumps({"data": [asked, *turns] if turns else turns} if isinstance(turns, list) else replay)
+    )
+    return "demo"
+
+
 def cases() -> Iterator[Case]:
     atlas = {"img_filename": "a.png", "instruction": "x", "bbox": [0, 0, 1, 1]}
     for path in ("../secret.png", "/etc/passwd", "a.png/../../secret.png", "\0", "x" * 5000, "..\\secret.png"):
@@ -133,6 +168,31 @@ def cases() -> Iterator[Case]:
         ("confirmed_task", 3),
     ):
         yield "multimodal_mind2web", lambda folder, name=name, value=value: table(folder, **{name: value})
+    for events, members in (
+        ("{", {}),
+        ('{"type": "before", "method": "click"}', {}),
+        (json.dumps(CLICK) + "\n" + json.dumps(FRAME), {}),
+        (json.dumps(CLICK) + "\n" + json.dumps(FRAME), {"resources/a.jpeg": bomb()}),
+        (json.dumps(CLICK) + "\n" + json.dumps(FRAME), {"resources/a.jpeg": pickle.dumps(Runs("ran"))}),
+        (json.dumps(CLICK) + "\n" + json.dumps({**FRAME, "sha1": "../../secret.png"}), {"resources/a.jpeg": png()}),
+        (json.dumps(CLICK) + "\n" + json.dumps({**FRAME, "width": "x"}), {"resources/a.jpeg": png()}),
+        (json.dumps({**CLICK, "point": {"x": "1", "y": 2}}) + "\n" + json.dumps(FRAME), {"resources/a.jpeg": png()}),
+        (json.dumps(CLICK) + "\n" + json.dumps(FRAME), {"resources/a.jpeg": bytes(2**28)}),
+        ("\n" * 2**28, {}),
+    ):
+        yield "playwright_trace", lambda folder, events=events, members=members: trace(folder, events, members)
+    yield "playwright_trace", lambda folder: written(folder, "PK\3\4", "x.zip")
+    yield "playwright_trace", lambda folder: damaged_zip(folder)
+    for changed in (
+        {"data": 3},
+        {"data": []},
+        {"data": [{"type": "browser", "state": {"screenshot": "../../secret.png"}}]},
+        {"data": [{"type": "browser", "state": {"screenshot": "/etc/passwd"}}]},
+        {"data": [{"type": "browser", "state": {"screenshot": "a.png", "page": "../../secret.png"}}]},
+        {"data": [{"type": "browser", "state": {"screenshot": "a.png"}, "action": {"intent": "click"}}]},
+        {"data": [{"type": "browser", "state": {"screenshot": "a.png", "page": "page-1-0.html"}}]},
+    ):
+        yield "weblinx", lambda folder, changed=changed: weblinx(folder, changed)
     yield "multimodal_mind2web", lambda folder: written(folder, "PAR1" * 9, "x.parquet")
     yield "multimodal_mind2web", lambda folder: written(folder, pickle.dumps([1], 0).decode(), "x.parquet")
     yield "uground", lambda folder: written(folder, "PAR1", "x.parquet")

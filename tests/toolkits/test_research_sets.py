@@ -84,6 +84,27 @@ EXPECTED: dict[str, dict[str, list[list[Action]]]] = {
     "gui_odyssey": {
         TASK: [click(50, 50, element=2), scroll(0, 60, [100, 80]), write("blue lamp"), answer("success")],
     },
+    "weblinx": {
+        TASK: [
+            write("blue lamp", [125, 30], replace=True, element=3),
+            click(50, 30, element=2),
+            scroll(0, 300),
+            scroll(0, -200),
+            [("GoTo", [], {"url": "http://shop.example/lamp"})],
+            [("OpenTab", [], {})],
+            answer("It costs 9.99."),
+        ],
+    },
+    "playwright_trace": {
+        TASK: [
+            click(50, 30),
+            write("blue lamp", [50, 30], replace=True),
+            [("Press", [], {"keys": ["Control", "A"]})],
+            [("ClickAt", [[10, 90]], {"button": "left", "count": 2})],
+            scroll(0, 120),
+            [("GoBack", [], {})],
+        ],
+    },
 }
 """By set and task: of each step that can be said, what was done. Written by hand from the fixtures."""
 TOLD = {
@@ -93,6 +114,8 @@ TOLD = {
     "os_atlas": "episodes without a step that can be said (1), steps of a point outside of its screenshot (1)",
     "agentnet": "steps of os.system (1), steps of pyautogui.keyDown (1)",
     "aitw": "steps of home (1)",
+    "weblinx": "steps of load that a click brought about (1), steps of paste (1)",
+    "playwright_trace": "steps of click that failed (1), steps of fill at a place that is not told (1)",
     "gui_odyssey": "steps of LONG_PRESS (1), steps of home (1)",
 }
 
@@ -107,7 +130,7 @@ def imported(name: str, folder: Path, space: str = "", target: str = "results") 
 
 @pytest.mark.parametrize("name", RESEARCH)
 def test_what_was_done_is_our_canonical_record(name: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    trajectories = imported(name, tmp_path / "set")
+    trajectories = imported(name, tmp_path / "set", "openwebrl" if name == "weblinx" else "")  # which opens addresses
     found: dict[str, list[list[Action]]] = {}
     for trajectory in sorted(trajectories, key=lambda one: one.run):
         steps = found.setdefault(trajectory.ques, [])

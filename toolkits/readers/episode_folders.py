@@ -87,7 +87,7 @@ def said_step(name: str, step: EpisodeStep, web: str, space: ActionSpace, losses
         tabs = (f"0, in front: {step.url}",) if step.url else ()
         shown = space.page_text(step.tree) if space.scale is None else screen_text(tabs)
     return ForeignStep(
-        *(step.tree, reply, step.image, step.url),
+        *(step.tree, reply, step.image, step.url, step.feedback),
         shown=shown,
         actions=canonical_records(name, step),
         boxes=step.boxes,

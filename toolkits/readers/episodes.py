@@ -35,6 +35,7 @@ class EpisodeStep:
         boxes: of the page's elements by label, [x, y, width, height] in pixels of the screenshot; their roles and names
             stand in `tree`, as accessibility trees have them.
         element: the label of the element that the actions are on, where the set says so.
+        feedback: what was told beside the page.
         unsaid: the kind of what no canonical action says; there are none then, and the step is left out.
     """
 
@@ -48,6 +49,7 @@ class EpisodeStep:
     element: int | None = None
     url: str = ""
     html: str = ""
+    feedback: str = ""
     unsaid: str = ""
 
 

@@ -1,5 +1,5 @@
-"""Elements of a stored page by their `backend_node_id`, in the page's order, as an accessibility tree names them; no
-script of the page runs and nothing is loaded."""
+"""Elements of a stored page by an attribute that numbers them, in the page's order, as an accessibility tree names
+them; no script of the page runs and nothing is loaded."""
 
 import contextlib
 import re
@@ -38,9 +38,9 @@ class Element:
         return " ".join((" ".join(self.words) or said).split())[:_LONGEST_NAME]
 
 
-def elements_of(page: str, wanted: Collection[str]) -> list[Element]:
-    """Those whose nodes are wanted; those that the page does not have come last, without a name."""
-    reader = _Reader(frozenset(wanted))
+def elements_of(page: str, wanted: Collection[str], key: str = "backend_node_id") -> list[Element]:
+    """Those whose nodes, by the attribute `key`, are wanted; those that the page does not have come last, unnamed."""
+    reader = _Reader(frozenset(wanted), key)
     with contextlib.suppress(AssertionError):  # of some broken declarations; what was read before stays
         reader.feed(page[:_MOST_CHARS])
     found = {element.node for element in reader.found}
@@ -57,8 +57,9 @@ def tree_of(title: str, elements: Sequence[Element]) -> str:
 
 
 class _Reader(HTMLParser):
-    def __init__(self, wanted: frozenset[str]):
+    def __init__(self, wanted: frozenset[str], key: str):
         super().__init__(convert_charrefs=True)
+        self._key = key
         self._wanted, self.found = wanted, list[Element]()
         self._open: list[tuple[str, Element | None]] = []
         self._around: list[Element] = []
@@ -66,7 +67,7 @@ class _Reader(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         attributes = {key: value or "" for key, value in attrs}
-        node = attributes.get("backend_node_id", "")
+        node = attributes.get(self._key, "")
         element = None
         if node in self._wanted and node not in self._seen:
             self._seen.add(node)

@@ -13,6 +13,8 @@ from toolkits.readers.episodes import Episode
 from toolkits.readers.grounding import read_os_atlas, read_screenspot, read_uground
 from toolkits.readers.gui_odyssey import read_gui_odyssey
 from toolkits.readers.multimodal_mind2web import read_multimodal_mind2web
+from toolkits.readers.playwright_trace import read_playwright_trace
+from toolkits.readers.weblinx import read_weblinx
 
 _AT_POINTS = "qwen_computer_use"
 
@@ -38,5 +40,7 @@ SETS: dict[str, ResearchSet] = {
     "screenspot": ResearchSet("ScreenSpot's JSON", read_screenspot, has_single_steps=True),
     "agentnet": ResearchSet("OpenCUA's AgentNet, JSON lines", read_agentnet),
     "aitw": ResearchSet("Android in the Wild: TFRecords, or SeeClick's JSON", read_aitw),
+    "weblinx": ResearchSet("WebLINX's demonstrations, folders", read_weblinx, NUMBERS),
+    "playwright_trace": ResearchSet("Playwright's traces, `trace.zip`", read_playwright_trace),
     "gui_odyssey": ResearchSet("GUI-Odyssey's `annotations/*.json`", read_gui_odyssey),
 }
