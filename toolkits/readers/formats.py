@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from common.tables import markdown_table
+from toolkits.readers.adp import import_adp
 from toolkits.readers.agentlab import import_agentlab
 from toolkits.readers.atif import import_atif
 from toolkits.readers.browser_use import import_browser_use
@@ -48,6 +49,7 @@ class Format:
 
 FORMATS: dict[str, Format] = {
     "atif": Format("Harbor's Agent Trajectory Interchange Format, files or folders", None, import_atif),
+    "adp": Format("neulab's Agent Data Protocol, JSON or JSON lines", None, import_adp),
     "openwebvoyager_tar": Format("OpenWebVoyager's `openwebvoyager-*.tar`", read_released_tar),
     "pae": Format("PAE's `*_trajectories.pt`", None, import_pae),
     "digirl": Format("DigiRL's `*.pt` trajectory lists", read_digirl, import_digirl),

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from toolkits.readers.left_out import LeftOut
+from toolkits.writers.adp import write_adp
 from toolkits.writers.atif import write_atif
 from toolkits.writers.conversations import write_llama_factory, write_llava, write_messages, write_ms_swift
 from toolkits.writers.rows import write_hf, write_verl
@@ -34,6 +35,7 @@ class OutFormat:
 
 OUT_FORMATS: dict[str, OutFormat] = {
     "atif": OutFormat("a folder each with `trajectory.json` and `images/`, for Harbor and NeMo", write_atif),
+    "adp": OutFormat("`trajectories.jsonl` of neulab's Agent Data Protocol, and `images/`", write_adp),
     "messages": OutFormat("`train.jsonl` of OpenAI's messages, images as data URLs", None, write_messages),
     "llava": OutFormat("`train.json` of LLaVA's and ShareGPT's, and `images/`", None, write_llava),
     "ms_swift": OutFormat("`train.jsonl` of ms-swift's, and `images/`", None, write_ms_swift),
