@@ -15,6 +15,7 @@ from tests.toolkits.trajectories import screenshot, write_trajectory
 
 WEB = {"class_": "web_observation", "html": None, "viewport_size": [32, 24]}
 SHOWN = {"class_": "image_observation", "annotations": None, "source": "environment"}
+URL = "http://shop.example/"
 FOREIGN = {
     "schema_version": "1.0.0",
     "id": "a1",

@@ -2,9 +2,9 @@
 
     {"schema_version", "id", "content": [observations and actions], "details"}
 
-Layout: neulab/agent-data-protocol, `schema/trajectory.py`, `schema/action/`, `schema/observation/`. Newer releases of that
-project are ATIF: toolkits/readers/atif.py. The first text of the user says the task, else `details.task_description`. An
-action is a step: a call as `<tool_call>{"name", "arguments"}</tool_call>`, code as a fenced block, after its description.
+Layout: neulab/agent-data-protocol, `schema/trajectory.py`, `schema/action/`, `schema/observation/`. Newer releases of
+that project are ATIF: toolkits/readers/atif.py. The first text of the user says the task, else `details`. An action is
+a step: a call as `<tool_call>{"name", "arguments"}</tool_call>`, code as a fenced block, after its description.
 Trajectories that export_data.py wrote come back as they were.
 """
 

@@ -16,6 +16,7 @@ from toolkits.readers.atif import import_atif
 from toolkits.readers.browser_use import import_browser_use
 from toolkits.readers.conversations_file import read_conversations
 from toolkits.readers.digirl import import_digirl, read_digirl
+from toolkits.readers.energon import read_energon
 from toolkits.readers.folders import Tries
 from toolkits.readers.llava import read_llava
 from toolkits.readers.mind2web import import_mind2web
@@ -61,7 +62,8 @@ FORMATS: dict[str, Format] = {
     "hf": Format("Hugging Face data sets: folders, Parquet, `save_to_disk`", read_rows_file),
     "verl": Format("verl's and EasyR1's Parquet", read_rows_file),
     "llava": Format("LLaVA's or ShareGPT's JSON and JSON lines", read_llava),
-    "webdataset": Format("plain webdataset tars, `.tgz` too", read_webdataset),
+    "webdataset": Format("plain webdataset tars, `.tgz` too, or folders of them", read_webdataset),
+    "energon": Format("Megatron-Energon's datasets, folders with `.nv-meta`", read_energon),
     "webrl_traces": Format("WebRL's rollouts, `traces/*.jsonl`", None, import_webrl_traces),
     "visualwebarena": Format("WebArena's and VisualWebArena's `render_*.html`", None, import_visualwebarena),
     "mind2web": Format("Mind2Web's JSON of demonstrations", None, import_mind2web),

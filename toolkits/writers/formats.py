@@ -14,6 +14,7 @@ from toolkits.writers.atif import write_atif
 from toolkits.writers.conversations import write_llama_factory, write_llava, write_messages, write_ms_swift
 from toolkits.writers.rows import write_hf, write_verl
 from toolkits.writers.samples import ExportSample, Options
+from toolkits.writers.tars import write_energon, write_webdataset
 
 WriteTrajectory = Callable[[Path, Path, LeftOut], None]
 WriteSamples = Callable[[Iterator[ExportSample], Path, Options, LeftOut], None]
@@ -42,4 +43,6 @@ OUT_FORMATS: dict[str, OutFormat] = {
     "llama_factory": OutFormat("`train.json`, `dataset_info.json` and `images/`", None, write_llama_factory),
     "hf": OutFormat("a data set in Parquet with its card, for Hugging Face's `datasets`", None, write_hf),
     "verl": OutFormat("`train.parquet` for verl", None, write_verl),
+    "webdataset": OutFormat("plain webdataset tars", None, write_webdataset),
+    "energon": OutFormat("a Megatron-Energon dataset with its index", None, write_energon),
 }
