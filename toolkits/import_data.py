@@ -1,18 +1,22 @@
 """Read other projects' data into ours, without running what their files say.
 
+    python toolkits/import_data.py --format atif --input_files jobs/run1 --result_dir runs/a
+    python toolkits/import_data.py --format hf --input_files dataset --image_dir images --save_json_file samples.json
+    python toolkits/import_data.py --format auto --input_files a.jsonl --image_dir data --save_json_file samples.json
     python toolkits/import_data.py --format digiq --input_files webshop.pt --image_dir images --save_json_file web.json
     python toolkits/import_data.py --format pae --input_files train_trajectories.pt --image_dir pae --result_dir runs/a
     python toolkits/import_data.py --format digiq --input_files webshop.pt --image_dir images --result_dir runs/b
     python toolkits/import_data.py --format digiq --input_files webshop.pt --image_dir images \
         --save_json_file web.json --features features.parquet --candidates candidates.parquet
 
-The formats are those of toolkits/readers/formats.py; `--help` shows their table.
+The formats are those of toolkits/readers/formats.py; `--help` shows their table. What samples or trajectories cannot
+hold is counted by kind and told in a line.
 
 Trajectories of WebVoyager and OpenWebVoyager and sample JSON need no import: they are ours. Samples go on to
 convert_to_tar_data.py, with `--image_dirs` as `--image_dir` here; rewards and returns travel with them. Trajectories go
-on to auto_eval.py where nobody judged them, to convert_trajectories_to_json.py, and open in `elcano view`. Output
-appears only when all input was good. What Digi-Q's files keep of features and other actions goes into files of its own:
-toolkits/readers/features.py.
+on to auto_eval.py where nobody judged them, to convert_trajectories_to_json.py, and open in `elcano view`. Samples and
+trajectories appear only when all input was good. What Digi-Q's files keep of features and other actions goes into files
+of its own: toolkits/readers/features.py.
 """
 
 import dataclasses
@@ -31,6 +35,7 @@ except ModuleNotFoundError as missing:  # not the python of the virtual environm
 
 from common.errors import UserError
 from data.action_spaces import action_space
+from toolkits.readers.detect import detect
 from toolkits.readers.digirl import read_digirl
 from toolkits.readers.episode_folders import Losses, write_episode
 from toolkits.readers.episode_samples import episode_samples
@@ -45,12 +50,12 @@ from toolkits.shards.sample_records import check_record, encode_record, write_li
 class Config:
     """Read other projects' data into ours."""
 
-    format: Literal[tuple(FORMATS)]  # type: ignore[valid-type]
-    """What the files are; see the table above."""
+    format: Literal["auto", *FORMATS]  # type: ignore[valid-type]
+    """What the files are; see the table above. `auto` looks at them."""
     input_files: tuple[str, ...]
-    """Files of that format; of agentlab and online_mind2web folders."""
+    """Files of that format, or folders where the table says so."""
     image_dir: str = "."
-    """The folder that holds their images; for `openwebvoyager_tar` and `webdataset`, where the tars' images go."""
+    """The folder that holds their images. Images within the files (tars, Parquet, data URLs) become files there."""
     save_json_file: str = ""
     """The sample file to write."""
     result_dir: str = ""
@@ -73,6 +78,7 @@ class Config:
 
 def main(config: Config) -> None:
     """Import, then say what was read."""
+    config = _with_format(config)
     if config.wanted and (config.format not in ("digirl", "digiq") or config.result_dir):
         flag = f"--{min(config.wanted)}"
         raise UserError(f"{flag} is of the samples of digirl and digiq; give it with --save_json_file and one of these")
@@ -85,6 +91,16 @@ def main(config: Config) -> None:
     else:
         count, target, what = to_samples(config), config.save_json_file, "samples"
     print(f"{target}: {count} {what}")
+
+
+def _with_format(config: Config) -> Config:
+    if config.format != "auto":
+        return config
+    found = {detect(Path(file)) for file in config.input_files}
+    if len(found) != 1:
+        raise UserError(f"--input_files are of several formats ({', '.join(sorted(found))}); import each by itself")
+    print(f"read as --format {min(found)}")
+    return dataclasses.replace(config, format=min(found))
 
 
 def to_samples(config: Config) -> int:

@@ -8,7 +8,7 @@ from data.trajectory import FINISHED
 from tests.toolkits.trajectories import screenshot, write_trajectory
 from toolkits import convert_to_tar_data, convert_trajectories_to_json, export_data, import_data
 
-ALL_OUT = ("messages", "llava", "ms_swift", "llama_factory")
+ALL_OUT = ("messages", "llava", "ms_swift", "llama_factory", "hf", "verl", "webdataset", "energon")
 
 
 def write_samples(folder: Path) -> tuple[Path, Path]:

@@ -15,17 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from toolkits.readers.folders import ForeignStep, ForeignTrajectory, Tries, png_of, write_folder
+from toolkits.readers.folders import ForeignTrajectory, Tries, png_of, write_folder
 from toolkits.readers.left_out import LeftOut
 from toolkits.readers.own_trajectory import KEY, OwnStep, write_own
 from toolkits.readers.references import image_behind, is_address
+from toolkits.readers.seen import ANSWER_FIELDS, ANSWERS, Seen
 from toolkits.readers.steps import objects_in, text_of
 from toolkits.readers.stream import stream_objects
 from toolkits.readers.tool_calls import tool_call
 
 _VERSION = "ATIF-v1."
-_ANSWERS = ("finish", "answer", "submit", "final_answer", "stop")
-_ANSWER_FIELDS = ("content", "answer", "message", "text")
 
 
 def import_atif(path: Path, image_dir: Path, out_dir: Path, tries: Tries) -> None:
@@ -45,29 +44,6 @@ def import_atif(path: Path, image_dir: Path, out_dir: Path, tries: Tries) -> Non
                 raise UserError(f"{where}: its schema_version {version!r:.40} is not one of {_VERSION}0 to 8")
             _write(where, trajectory, [file.parent, image_dir], out_dir, tries, left_out)
     left_out.tell(path)
-
-
-@dataclasses.dataclass
-class _Seen:
-    """What was shown since the agent last acted."""
-
-    texts: list[str] = dataclasses.field(default_factory=list)
-    image: Path | bytes | None = None
-    url: str = ""
-    tree: str | None = None
-
-    def add(self, content: Any, extra: Any, reader: "_Content") -> None:
-        text, image = reader.read(content)
-        web = extra.get("web") if isinstance(extra, dict) else None
-        web = web if isinstance(web, dict) else {}
-        self.url = text_of(web.get("url")) or self.url
-        self.tree = text_of(web.get("axtree")) or text_of(web.get("html")) or self.tree
-        self.texts += [text] if text else []
-        self.image = self.image if image is None else image
-
-    def next(self) -> "_Seen":
-        """A new step is shown the same picture and page until there is another."""
-        return _Seen([], self.image, self.url)
 
 
 @dataclasses.dataclass
@@ -107,7 +83,7 @@ def _write(
         write_own(where, out_dir, own, _own_steps(where, entries, folders, left_out))
         tries.add("atif", where, KEY)
         return
-    seen, steps, task, answer = _Seen(), [], "", None
+    seen, steps, task, answer = Seen(), [], "", None
     for number, entry in enumerate(entries, start=1):
         reader = _Content(f"{where}: step {number}", folders, left_out)
         source = entry.get("source")
@@ -118,17 +94,14 @@ def _write(
         elif source == "user" and not task:
             task, seen.image = reader.read(entry.get("message"))
         elif source == "user":
-            seen.add(entry.get("message"), entry.get("extra"), reader)
+            _show(seen, entry.get("message"), entry.get("extra"), reader)
         elif source == "agent":
             reply, answer = _reply(reader, entry, answer)
             if reply:
-                told = "\n".join(seen.texts)
-                tree, feedback = (told, "") if seen.tree is None else (seen.tree, told)
-                steps.append(ForeignStep(tree, reply, seen.image, seen.url, feedback))
-                seen = seen.next()
+                steps.append(seen.answered(reply))
             observation = entry.get("observation")
             for result in objects_in(f"{reader.where}: its results", (observation or {}).get("results", [])):
-                seen.add(result.get("content"), result.get("extra"), reader)
+                _show(seen, result.get("content"), result.get("extra"), reader)
         else:
             raise UserError(f"{reader.where}: its source is {source!r:.40}, none of system, user, agent")
     left_out["trajectories of sub-agents"] += len(trajectory.get("subagent_trajectories") or [])
@@ -137,6 +110,12 @@ def _write(
     web = next((step.url for step in steps if step.url), "") or "unknown"
     made, run = tries.add("atif", task or text_of(trajectory.get("session_id")) or Path(where).stem, web)
     write_folder(where, out_dir, ForeignTrajectory(made, run, name, steps, answer))
+
+
+def _show(seen: Seen, content: Any, extra: Any, reader: _Content) -> None:
+    text, image = reader.read(content)
+    web = _object(_object(extra).get("web"))
+    seen.add(text, image, text_of(web.get("url")), text_of(web.get("axtree")) or text_of(web.get("html")))
 
 
 def _object(value: Any) -> Mapping[str, Any]:
@@ -154,8 +133,8 @@ def _reply(reader: _Content, entry: Mapping[str, Any], answer: str | None) -> tu
         if not name or not isinstance(arguments, dict):
             raise UserError(f"{reader.where}: a tool call without function_name and arguments")
         calls.append(tool_call(name, arguments))
-        if name.lower() in _ANSWERS:
-            answer = next((text_of(arguments.get(key)) for key in _ANSWER_FIELDS if arguments.get(key)), "")
+        if name.lower() in ANSWERS:
+            answer = next((text_of(arguments.get(key)) for key in ANSWER_FIELDS if arguments.get(key)), "")
     if not calls and said:
         answer = said if entry.get("observation") is None else answer
     return "\n".join(filter(None, [f"<think>{thought}</think>" if thought else "", said, *calls])), answer

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from common.tables import markdown_table
+from toolkits.readers.adp import import_adp
 from toolkits.readers.agentlab import import_agentlab
 from toolkits.readers.atif import import_atif
 from toolkits.readers.browser_use import import_browser_use
 from toolkits.readers.conversations_file import read_conversations
 from toolkits.readers.digirl import import_digirl, read_digirl
+from toolkits.readers.energon import read_energon
 from toolkits.readers.folders import Tries
 from toolkits.readers.llava import read_llava
 from toolkits.readers.mind2web import import_mind2web
@@ -53,6 +55,7 @@ class Format:
 
 FORMATS: dict[str, Format] = {
     "atif": Format("Harbor's Agent Trajectory Interchange Format, files or folders", None, import_atif),
+    "adp": Format("neulab's Agent Data Protocol, JSON or JSON lines", None, import_adp),
     "openwebvoyager_tar": Format("OpenWebVoyager's `openwebvoyager-*.tar`", read_released_tar),
     "pae": Format("PAE's `*_trajectories.pt`", None, import_pae),
     "digirl": Format("DigiRL's `*.pt` trajectory lists", read_digirl, import_digirl),
@@ -64,7 +67,8 @@ FORMATS: dict[str, Format] = {
     "hf": Format("Hugging Face data sets: folders, Parquet, `save_to_disk`", read_rows_file),
     "verl": Format("verl's and EasyR1's Parquet", read_rows_file),
     "llava": Format("LLaVA's or ShareGPT's JSON and JSON lines", read_llava),
-    "webdataset": Format("plain webdataset tars, `.tgz` too", read_webdataset),
+    "webdataset": Format("plain webdataset tars, `.tgz` too, or folders of them", read_webdataset),
+    "energon": Format("Megatron-Energon's datasets, folders with `.nv-meta`", read_energon),
     "webrl_traces": Format("WebRL's rollouts, `traces/*.jsonl`", None, import_webrl_traces),
     "visualwebarena": Format("WebArena's and VisualWebArena's `render_*.html`", None, import_visualwebarena),
     "mind2web": Format("Mind2Web's JSON of demonstrations", None, import_mind2web),

@@ -59,11 +59,22 @@ def name_in(where: str, image_dir: Path, reference: Any, identifier: str, number
     except UserError as error:
         raise UserError(f"{where}: {error}") from None
     named = PurePosixPath(reference["path"]).name if isinstance(reference, dict) and reference.get("path") else ""
-    for name in filter(None, (named, f"{identifier}.{number}.{kind}")):
-        check_name(f"{where}: its image", name)
-        if _is_free(image_dir / name, found):
-            return name
-    raise UserError(f"{where}: {image_dir / name} holds another picture; give this import its own --image_dir")
+    if named and not (image_dir / named).is_dir():
+        check_name(f"{where}: its image", named)
+        if _is_free(image_dir / named, found):
+            return named
+    name = f"{identifier}.{number}.{kind}"
+    write_image(where, image_dir / name, found)
+    return name
+
+
+def write_image(where: str, path: Path, content: bytes) -> None:
+    """`UserError` where another picture has that name, which samples that were read before may show."""
+    if not _is_free(path, content):
+        raise UserError(
+            f"{where}: {path} holds another picture, of another sample with this id; give this import its own "
+            "--image_dir, or files with the same ids by the folder that they are in"
+        )
 
 
 def _is_free(path: Path, content: bytes) -> bool:

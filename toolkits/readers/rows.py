@@ -7,7 +7,6 @@ volcengine/verl `examples/data_preprocess/geo3k.py`, hiyouga/EasyR1 `verl/utils/
 """
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,11 +21,11 @@ from data.parquet.parquet_file import iter_rows
 from toolkits.readers.conversation import read_conversation
 from toolkits.readers.conversations_file import sample
 from toolkits.readers.left_out import LeftOut
+from toolkits.readers.splits import to_train_on
 from toolkits.readers.stream import stream_objects
 
 OWN = "elcano"
 """A column of ours: what else a sample has, as JSON."""
-_HELD_OUT = re.compile(r"(^|[^a-z])(test|val|valid|validation|dev|eval)([^a-z]|$)")
 _CAPTIONS = ("text", "caption")
 _ROWS_AT_ONCE = 16
 
@@ -41,9 +40,7 @@ def read_rows_file(path: Path, image_dir: Path, round_id: int) -> Iterator[dict[
     if path.is_dir():
         given = [file for pattern in ("*.parquet", "*.arrow", "metadata.jsonl") for file in sorted(path.rglob(pattern))]
         given = [file for file in given if not file.name.startswith("cache-")]
-        kept = [file for file in given if not _HELD_OUT.search(str(file.relative_to(path)).lower())]
-        left_out["files of other splits than train"] += len(given) - len(kept) if kept else 0
-        given = kept or given
+        given = to_train_on(path, given, left_out)
     if not given:
         raise UserError(f"{path}: no *.parquet, *.arrow or metadata.jsonl in this folder or below")
     for file in given:

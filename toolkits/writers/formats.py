@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from toolkits.readers.left_out import LeftOut
+from toolkits.writers.adp import write_adp
 from toolkits.writers.atif import write_atif
 from toolkits.writers.conversations import write_llama_factory, write_llava, write_messages, write_ms_swift
 from toolkits.writers.rows import write_hf, write_verl
 from toolkits.writers.samples import ExportSample, Options
+from toolkits.writers.tars import write_energon, write_webdataset
 
 WriteTrajectory = Callable[[Path, Path, LeftOut], None]
 WriteSamples = Callable[[Iterator[ExportSample], Path, Options, LeftOut], None]
@@ -34,10 +36,13 @@ class OutFormat:
 
 OUT_FORMATS: dict[str, OutFormat] = {
     "atif": OutFormat("a folder each with `trajectory.json` and `images/`, for Harbor and NeMo", write_atif),
+    "adp": OutFormat("`trajectories.jsonl` of neulab's Agent Data Protocol, and `images/`", write_adp),
     "messages": OutFormat("`train.jsonl` of OpenAI's messages, images as data URLs", None, write_messages),
     "llava": OutFormat("`train.json` of LLaVA's and ShareGPT's, and `images/`", None, write_llava),
     "ms_swift": OutFormat("`train.jsonl` of ms-swift's, and `images/`", None, write_ms_swift),
     "llama_factory": OutFormat("`train.json`, `dataset_info.json` and `images/`", None, write_llama_factory),
     "hf": OutFormat("a data set in Parquet with its card, for Hugging Face's `datasets`", None, write_hf),
     "verl": OutFormat("`train.parquet` for verl", None, write_verl),
+    "webdataset": OutFormat("plain webdataset tars", None, write_webdataset),
+    "energon": OutFormat("a Megatron-Energon dataset with its index", None, write_energon),
 }

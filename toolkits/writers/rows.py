@@ -4,9 +4,9 @@
     verl    train.parquet: data_source, prompt, images, ability, reward_model, extra_info
 
 Layouts: see toolkits/readers/rows.py. `messages` with `<image>` marks beside `images` is what LLaMA-Factory, ms-swift
-and TRL read, too. `elcano` is what else a sample has (rewards, ...), as JSON. Of a conversation verl gets the last reply
-as `ground_truth`, what stands before it as `prompt`. A data set goes to the Hub by its owner's own login:
-`hf upload NAME OUT --repo-type dataset`.
+and TRL read, too. `elcano` is what else a sample has (rewards, ...), as JSON. verl gets the last reply of a
+conversation as `ground_truth`, and what stands before it as `prompt`. A data set goes to the Hub by its owner's own
+login: `hf upload NAME OUT --repo-type dataset`.
 """
 
 import itertools
