@@ -15,6 +15,7 @@ from tests.toolkits.research_fixtures import RESEARCH, SIZE, TASK
 from toolkits import convert_action_space, import_data
 from toolkits import convert_to_tar_data as tar_tool
 from toolkits import convert_trajectories_to_json as samples_tool
+from toolkits.readers.detect import detect
 from training.samples.stored_sample import read_in_order
 
 Action = tuple[str, list[list[float]], dict[str, Any]]  # kind, points in pixels, the rest
@@ -249,3 +250,9 @@ def test_several_steps_are_no_sample(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="an episode of 6 steps; give --result_dir"):
         import_data.main(import_data.Config("aguvis", files, str(folder), str(tmp_path / "s.json")))
     assert not (tmp_path / "s.json").exists()
+
+
+@pytest.mark.parametrize("name", RESEARCH)
+def test_a_set_is_known_by_its_looks(name: str, tmp_path: Path) -> None:
+    for file in RESEARCH[name](tmp_path):
+        assert detect(tmp_path / file) == name

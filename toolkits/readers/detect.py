@@ -6,6 +6,7 @@ from typing import Any
 
 from common.errors import UserError
 from common.files import read_object
+from toolkits.readers.detect_sets import set_of_file, set_of_folder, set_of_record
 from toolkits.readers.steps import text_of
 from toolkits.readers.stream import stream_records
 
@@ -46,7 +47,7 @@ def detect(path: Path) -> str:
     if not path.exists():
         raise UserError(f"{path}: no such file or folder")
     if path.is_dir():
-        found = next((name for name, looks in _FOLDERS if looks(path)), None)
+        found = set_of_folder(path) or next((name for name, looks in _FOLDERS if looks(path)), None)
     elif path.name.startswith("openwebvoyager-"):
         found = "openwebvoyager_tar"
     elif path.name == "dataset_info.json":
@@ -54,9 +55,9 @@ def detect(path: Path) -> str:
     elif path.suffix in (".json", ".jsonl"):
         _, first = next(iter(stream_records(path)), ("", {}))
         first = first if isinstance(first, dict) else {}
-        found = next((name for name, looks in _RECORDS if looks(first)), None)
+        found = set_of_record(first) or next((name for name, looks in _RECORDS if looks(first)), None)
     else:
-        found = _ENDINGS.get(path.suffix)
+        found = set_of_file(path) or _ENDINGS.get(path.suffix)
     if found is None:
         raise UserError(f"{path}: of no format that shows; name it by --format (--help lists all)")
     return found
