@@ -17,6 +17,8 @@ from toolkits import convert_to_tar_data as tar_tool
 from toolkits import convert_trajectories_to_json as samples_tool
 from toolkits.readers.detect import detect
 from training.samples.stored_sample import read_in_order
+from viewer.answers import Answers
+from viewer.index import Index
 
 Action = tuple[str, list[list[float]], dict[str, Any]]  # kind, points in pixels, the rest
 
@@ -256,3 +258,14 @@ def test_several_steps_are_no_sample(tmp_path: Path) -> None:
 def test_a_set_is_known_by_its_looks(name: str, tmp_path: Path) -> None:
     for file in RESEARCH[name](tmp_path):
         assert detect(tmp_path / file) == name
+
+
+@pytest.mark.parametrize("name", ["multimodal_mind2web", "agentnet", "weblinx"])
+def test_people_see_it(name: str, tmp_path: Path) -> None:
+    """In words, and where it was done."""
+    [trajectory] = imported(name, tmp_path / "set")
+    index = Index((tmp_path / "results",), tmp_path / "index.sqlite")
+    index.refresh()
+    [run] = json.loads(Answers(index).answer("state", {}))["runs"]
+    shown = Answers(index).answer("trajectory", {"set": run["sets"][0], "name": trajectory.folder.name}).decode()
+    assert TASK in shown and all(one["kind"] in shown for step in trajectory.steps for one in step.actions)
