@@ -166,6 +166,9 @@ def cases() -> Iterator[Case]:
         ("target_action_index", "9" * 30),
         ("target_action_index", "-1"),
         ("confirmed_task", 3),
+        ("action_reprs", 5),
+        ("pos_candidates", 5),
+        ("neg_candidates", 5),
     ):
         yield "multimodal_mind2web", lambda folder, name=name, value=value: table(folder, **{name: value})
     for events, members in (

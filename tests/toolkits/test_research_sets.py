@@ -11,7 +11,7 @@ from data.action_spaces import action_space
 from data.screen import Screen
 from data.trajectory import Trajectory, list_trajectories, read_trajectory
 from data.turn_samples import samples_of
-from tests.toolkits.research_fixtures import RESEARCH, SIZE, TASK
+from tests.toolkits.research_fixtures import RESEARCH, SIZE, TASK, pictures
 from toolkits import convert_action_space, import_data
 from toolkits import convert_to_tar_data as tar_tool
 from toolkits import convert_trajectories_to_json as samples_tool
@@ -117,7 +117,7 @@ TOLD = {
     "os_atlas": "episodes without a step that can be said (1), steps of a point outside of its screenshot (1)",
     "agentnet": "steps of os.system (1), steps of pyautogui.keyDown (1)",
     "aitw": "steps of home (1)",
-    "weblinx": "steps of load that a click brought about (1), steps of paste (1)",
+    "weblinx": "steps of load that a click brought about (1), steps of paste (1), words of the navigator before the end (1)",
     "playwright_trace": "steps of click that failed (1), steps of fill at a place that is not told (1)",
     "gui_odyssey": "steps of LONG_PRESS (1), steps of home (1)",
 }
@@ -269,3 +269,15 @@ def test_people_see_it(name: str, tmp_path: Path) -> None:
     [run] = json.loads(Answers(index).answer("state", {}))["runs"]
     shown = Answers(index).answer("trajectory", {"set": run["sets"][0], "name": trajectory.folder.name}).decode()
     assert TASK in shown and all(one["kind"] in shown for step in trajectory.steps for one in step.actions)
+
+
+def test_what_came_before_a_step_is_told(tmp_path: Path) -> None:
+    """Steps of AGUVIS whose images have no numbers are episodes of their own."""
+    pictures(tmp_path, "uid.png")
+    asked = f"<image>\nInstruction: {TASK}\n\nPrevious actions:\nStep 1: Open the shop."
+    turns = [{"from": "human", "value": asked}, {"from": "gpt", "value": "pyautogui.click(x=0.5, y=0.5)"}]
+    (tmp_path / "x.json").write_text(json.dumps([{"image": "uid.png", "conversations": turns}]))
+    results = str(tmp_path / "results")
+    import_data.main(import_data.Config("aguvis", (str(tmp_path / "x.json"),), str(tmp_path), result_dir=results))
+    [folder] = list_trajectories(results)
+    assert read_trajectory(folder).steps[0].feedback == "Previous actions:\nStep 1: Open the shop."

@@ -3,9 +3,11 @@
 Layout: the loader and `src/aguvis/constants.py` of xlang-ai/aguvis. Stage 1 pairs what to find with a call, any number
 of pairs on a screenshot (in `seeclick_mi` on as many), and gives an episode of one step for each. A record of stage 2
 is a step: `Instruction:` and `Previous actions:`, then what the agent thought (to `all`) and its call (to `os`); those
-whose images are numbered alike are an episode. GUI-Actor's JSON, with a `bbox_gt` beside the call, is read as well.
+whose images are numbered alike are an episode, and what came before its first one is feedback. GUI-Actor's JSON, with
+a `bbox_gt` beside the call, is read as well.
 """
 
+import dataclasses
 import itertools
 import re
 from collections.abc import Iterator, Sequence
@@ -48,7 +50,15 @@ def read_aguvis(paths: Sequence[Path], image_dir: Path) -> Iterator[Episode]:
             read = [
                 _step(where, turns, image_dir / find_image(where, image_dir, name)) for _, where, name, turns in steps
             ]
+            read[0] = dataclasses.replace(read[0], feedback=_before(steps[0][3]))
             yield Episode(steps[0][1], task, head, read)
+
+
+def _before(turns: list[Turn]) -> str:
+    """What was done before the first step that is there, as its question lists it."""
+    asked = next(text_of(turn.get("value")) for turn in turns if _is_human(turn))
+    done = asked.partition("Previous actions:")[2].strip()
+    return "" if done.rstrip(".;").lower() in ("", "none") else f"Previous actions:\n{done}"
 
 
 def _names(where: str, image: Any) -> list[str]:

@@ -3,7 +3,7 @@
 import dataclasses
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +38,9 @@ class Losses:
         """Said, and not quite what the set says."""
         self._changed[kind] += 1
 
-    def episode(self, missing: int, is_empty: bool) -> None:
-        """How many steps the set numbers and does not hold; whether none could be said."""
-        if missing:
-            self._episodes["steps that the set counts and these files do not hold"] += missing
+    def episode(self, lost: Mapping[str, int], is_empty: bool) -> None:
+        """What no step of it holds; whether none could be said."""
+        self._episodes.update(lost)
         if is_empty:
             self._episodes["episodes without a step that can be said"] += 1
 
@@ -60,7 +59,7 @@ def write_episode(name: str, episode: Episode, space: ActionSpace, out_dir: Path
         UserError: naming episode and step.
     """
     steps = [step for one in episode.steps if (step := said_step(name, one, episode.web, space, losses))]
-    losses.episode(episode.missing, not steps)
+    losses.episode(episode.lost, not steps)
     if not steps:
         return
     task, run = tries.add(name, episode.ques, episode.web)

@@ -55,15 +55,15 @@ class EpisodeStep:
 
 @dataclasses.dataclass(frozen=True)
 class Episode:
-    """One task, step by step; `web` is where it is done, `succeeded` None where nobody said so. `missing` steps are
-    those that the set numbers and does not hold."""
+    """One task, step by step; `web` is where it is done, `succeeded` None where nobody said so. `lost` is what the set
+    tells and no step holds: how much of each kind."""
 
     where: str
     ques: str
     web: str
     steps: Sequence[EpisodeStep]
     succeeded: bool | None = True
-    missing: int = 0
+    lost: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
 Act = Callable[[Screen], Sequence[AnyAction]]

@@ -34,11 +34,13 @@ def read_multimodal_mind2web(paths: Sequence[Path], image_dir: Path) -> Iterator
     """
     from data.parquet.parquet_file import iter_batches, iter_rows  # imported here: pyarrow takes a second
 
-    names = (name for path in paths for batch in iter_batches(path, ["annotation_id"]) for name in batch[0].to_pylist())
-    left, begun = collections.Counter(names), collections.defaultdict(list)
+    left, begun = collections.Counter[str](), collections.defaultdict(list)
+    for path in paths:
+        for batch in iter_batches(path, ["annotation_id"]):
+            left.update(map(str, batch[0].to_pylist()))
     for path in paths:
         for place, row in enumerate(iter_rows(path, _COLUMNS), start=1):
-            name, where = row["annotation_id"], f"{path}: row {place}"
+            name, where = str(row["annotation_id"]), f"{path}: row {place}"
             begun[name].append((_index(where, row), where, row))
             left[name] -= 1
             if not left[name]:
@@ -56,19 +58,19 @@ def _episode(rows: list[tuple[int, str, Row]]) -> Episode:
     rows.sort(key=lambda one: one[0])
     _, where, first = rows[0]
     steps = [_step(place, row, index) for index, place, row in rows]
-    missing = max(0, len(first["action_reprs"] or ()) - len(rows))
-    return Episode(
-        where, text_field(where, dict(first), "confirmed_task"), text_of(first["website"]), steps, True, missing
-    )
+    missing = len(_listed(where, first, "action_reprs")) - len(rows)
+    lost = {"steps that the set counts and these files do not hold": missing} if missing > 0 else {}
+    ques = text_field(where, dict(first), "confirmed_task")
+    return Episode(where, ques, text_of(first["website"]), steps, lost=lost)
 
 
 def _step(where: str, row: Row, index: int) -> EpisodeStep:
-    image, said = row["screenshot"], row["action_reprs"] or ()
+    image, said = row["screenshot"], _listed(where, row, "action_reprs")
     content = image.get("bytes") if isinstance(image, dict) else image
     if not isinstance(content, bytes):
         raise UserError(f"{where}: its screenshot holds no bytes")
-    wanted = [_candidate(where, one) for one in row["pos_candidates"] or ()]
-    others = [_candidate(where, one) for one in row["neg_candidates"] or ()]
+    wanted = [_candidate(where, one) for one in _listed(where, row, "pos_candidates")]
+    others = [_candidate(where, one) for one in _listed(where, row, "neg_candidates")]
     page = text_of(row["cleaned_html"])
     elements = elements_of(page, [node for node, box, _ in (*wanted, *others) if box])
     labels = {element.node: label for label, element in enumerate(elements, start=2)}
@@ -84,6 +86,13 @@ def _step(where: str, row: Row, index: int) -> EpisodeStep:
         element=labels.get(target[0]) if target else None,
         html=page,
     )
+
+
+def _listed(where: str, row: Row, name: str) -> list[Any]:
+    found = row[name]
+    if not isinstance(found, list | None):
+        raise UserError(f"{where}: its {name} are no list")
+    return found or []
 
 
 def _candidate(where: str, said: Any) -> tuple[str, list[float] | None, bool]:

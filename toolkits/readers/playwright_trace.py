@@ -28,6 +28,8 @@ _ACTS = frozenset(
     "keyboardType keyboardInsertText keyboardPress dragAndDrop setInputFiles goForward reload mouseDown mouseUp "
     "keyboardDown keyboardUp".split()
 )
+_TOLD = ("context-options", "screencast-frame", "before", "input", "after")
+"""Types of events that tell of actions: the others, such as snapshots of the page, are most of a trace."""
 Call = Mapping[str, Any]
 
 
@@ -55,7 +57,7 @@ class _Trace:
     def __init__(self, path: Path, archive: zipfile.ZipFile):
         self.path, self._archive = path, archive
         self._members = {entry.filename: entry for entry in archive.infolist()}
-        self._known: dict[str, Point] = {}  # where elements are, by the selectors that were clicked
+        self._last: tuple[str, Point | None] = ("", None)  # the selector that a call acted on last, and where that was
         traces = sorted(name for name in self._members if name.endswith(".trace"))
         events = [event for name in traces for event in self._events(name)]
         self._failed = {text_of(one.get("callId")) for one in events if one.get("type") == "after" and one.get("error")}
@@ -66,7 +68,6 @@ class _Trace:
             (one for one in events if one.get("type") == "screencast-frame"), key=lambda one: _time(one, "timestamp")
         )[:_MOST_FRAMES]
         self._times = [_time(one, "timestamp") for one in self._frames]
-        self._focus = ""  # the selector that a call acted on last
         self._calls = [one for one in events if one.get("type") == "before" and one.get("method") in _ACTS]
 
     def episode(self) -> Episode:
@@ -102,10 +103,9 @@ class _Trace:
         at = point_at(scale, screen, place["x"], place["y"]) if place else None
         if at is None and method.startswith("mouse") and "x" in params:
             at = point_at(scale, screen, params["x"], params["y"])
-        at = at or self._known.get(selector)
-        if selector and at:
-            self._known[selector] = at
-        focus, self._focus = self._focus, selector if at else self._focus
+        is_again = selector == self._last[0]  # it is where it was, and has the focus
+        at = at or (self._last[1] if selector and is_again else None)
+        self._last = selector, at
         match method:
             case "click" | "dblclick" | "tap" | "check" | "uncheck" | "mouseClick" if at:
                 count = 2 if method == "dblclick" else number(params.get("clickCount", 1))
@@ -123,7 +123,7 @@ class _Trace:
                 return [Write(next(text for key in _OPTION if (text := text_of(option.get(key)))), at)]
             case "type" | "keyboardType" | "keyboardInsertText" if at or not selector:
                 return [Write(_text(params, "text"), at)]
-            case "press" | "keyboardPress" if not selector or selector == focus:
+            case "press" | "keyboardPress" if not selector or (is_again and at):
                 return [pressed(_text(params, "key").split("+") if params["key"] != "+" else ["+"])]
             case "mouseWheel":
                 return [ScrollAt(number(params.get("deltaX", 0)), number(params.get("deltaY", 0)))]
@@ -139,7 +139,7 @@ class _Trace:
                 event = parse_json(line)
             except ValueError:
                 raise UserError(f"{self.path}: {name}: line {count} is no JSON") from None
-            if isinstance(event, dict):
+            if isinstance(event, dict) and event.get("type") in _TOLD:
                 yield event
 
     def _resource(self, where: str, frame: Mapping[str, Any]) -> bytes:

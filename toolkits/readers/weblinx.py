@@ -6,6 +6,7 @@ action is the task, and what was said later is feedback; the navigator's last wo
 be used, and the one that was, are numbered.
 """
 
+import collections
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -46,23 +47,27 @@ class _Demonstration:
         asked: list[str] = []
         told: list[str] = []
         steps: list[EpisodeStep] = []
-        last = ""
+        last, lost = "", collections.Counter[str]()
         for count, turn in enumerate(self.turns, start=1):
             where, said = f"{self.where}: turn {count}", text_of(turn.get("utterance")).strip()
             if turn.get("type") == "chat" and turn.get("speaker") == "navigator":
+                lost["words of the navigator before the end"] += bool(said and last)
                 last = said or last
             elif turn.get("type") == "chat":
                 (told if steps else asked).append(said)
             elif _object(turn, "state").get("screenshot"):
                 steps.append(self._step(where, turn, "\n".join(told)))
+                lost["words of the navigator before the end"] += bool(last)
                 told, last = [], ""
+            else:
+                lost["turns without a screenshot"] += 1
         if last and steps:
             end = dataclasses.replace(steps[-1], actions=(Answer(last),), element=None, unsaid="", thought="")
             steps.append(dataclasses.replace(end, feedback="\n".join(told)))
         first = next((step.url for step in steps if step.url), "") or "unknown"
         if not any(asked):
             raise UserError(f"{self.where}: nobody asks for anything")
-        return Episode(str(self.where), "\n".join(filter(None, asked)), first, steps)
+        return Episode(str(self.where), "\n".join(filter(None, asked)), first, steps, lost=lost)
 
     def _step(self, where: str, turn: Turn, told: str) -> EpisodeStep:
         state, arguments = _object(turn, "state"), _object(_object(turn, "action"), "arguments")
