@@ -15,11 +15,7 @@ def write_samples(folder: Path) -> tuple[Path, Path]:
     """(sample file, folder of images) of judged trajectories, whose samples have rewards and share screenshots."""
     for number in range(2):
         write_trajectory(folder / "results", f"Shop--{number}", run=number, status=FINISHED)
-    config = convert_trajectories_to_json.Config(
-        str(folder / "results"), str(folder / "images"), str(folder / "samples.json"), num_workers=1
-    )
-    convert_trajectories_to_json.main(config)
-    return folder / "samples.json", folder / "images"
+    return samples_of(folder / "results", folder)
 
 
 def export(kind: str, samples: Path, images: Path, out: Path, **options: Any) -> Path:
@@ -52,3 +48,12 @@ def pictures(folder: Path, *names: str) -> None:
     for number, name in enumerate(names):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(screenshot(number))
+
+
+def samples_of(results: Path, folder: Path) -> tuple[Path, Path]:
+    """As `write_samples`, of trajectories that are there."""
+    config = convert_trajectories_to_json.Config(
+        str(results), str(folder / "images"), str(folder / "samples.json"), num_workers=1
+    )
+    convert_trajectories_to_json.main(config)
+    return folder / "samples.json", folder / "images"

@@ -12,7 +12,7 @@ from common.errors import UserError
 from common.files import read_object
 from toolkits.readers.conversation import Told, read_conversation
 from toolkits.readers.left_out import LeftOut
-from toolkits.readers.references import is_address, name_in
+from toolkits.readers.references import is_address, name_in, names_told
 from toolkits.readers.steps import record
 from toolkits.readers.stream import stream_objects
 
@@ -68,7 +68,8 @@ def sample(
     if any(is_address(image) for image in told.images):
         left_out["samples with images at an address"] += 1
         return
-    images = [name_in(where, image_dir, image, name, number) for number, image in enumerate(told.images)]
+    named = zip(told.images, names_told(told.extra, len(told.images)), strict=True)
+    images = [name_in(where, image_dir, image, name, n, called) for n, (image, called) in enumerate(named)]
     yield record(name, images, told.turns, told.extra)
 
 

@@ -15,6 +15,8 @@ from data.names import check_name
 from data.shard import image_type
 from toolkits.readers.steps import find_image
 
+NAMES = "image_names"
+"""A field of records that hold their images as bytes, so that those which show the same picture share it again."""
 _ADDRESS = re.compile(r"(?!file:)[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
 
@@ -47,25 +49,38 @@ def image_behind(where: str, reference: Any, folders: Sequence[Path]) -> Path | 
     return folders[-1] / find_image(where, folders[-1], name)
 
 
-def name_in(where: str, image_dir: Path, reference: Any, identifier: str, number: int) -> str:
-    """What a sample calls its image: the path of a file in `image_dir`; an image in the record becomes a file there,
-    `<id>.<number>.png`."""
+def name_in(where: str, image_dir: Path, reference: Any, identifier: str, number: int, named: str = "") -> str:
+    """What a sample calls its image: the path of a file in `image_dir`. An image in the record becomes a file there, by
+    the name that it had (`named`, or its `path`), else `<id>.<number>.png`."""
     found = image_behind(where, reference, [image_dir])
     if isinstance(found, Path):
         return str(found.relative_to(image_dir))
+    if isinstance(reference, dict) and isinstance(reference.get("path"), str):
+        named = named or reference["path"]
+    return keep_image(where, image_dir, found, identifier, number, named)
+
+
+def keep_image(where: str, image_dir: Path, content: bytes, identifier: str, number: int, named: str = "") -> str:
+    """Write an image; returns its name. Of `named` the folders are left out, so samples share a picture by its name."""
     check_name(f"{where}: its id", identifier)
     try:
-        kind = image_type(found[:16])
+        kind = image_type(content[:16])
     except UserError as error:
         raise UserError(f"{where}: {error}") from None
-    named = PurePosixPath(reference["path"]).name if isinstance(reference, dict) and reference.get("path") else ""
-    if named and not (image_dir / named).is_dir():
-        check_name(f"{where}: its image", named)
-        if _is_free(image_dir / named, found):
-            return named
+    if own := PurePosixPath(named.replace("\\", "/")).name:
+        check_name(f"{where}: its image", own)
+        if _is_free(image_dir / own, content):
+            return own
     name = f"{identifier}.{number}.{kind}"
-    write_image(where, image_dir / name, found)
+    write_image(where, image_dir / name, content)
     return name
+
+
+def names_told(extra: dict[str, Any], num_images: int) -> list[str]:
+    """What export_data.py says that the images of a record were called, taken out of it; "" where nobody says."""
+    names = extra.pop(NAMES, None)
+    is_whole = isinstance(names, list) and len(names) == num_images and all(isinstance(name, str) for name in names)
+    return names if is_whole else [""] * num_images
 
 
 def write_image(where: str, path: Path, content: bytes) -> None:

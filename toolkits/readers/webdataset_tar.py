@@ -13,6 +13,7 @@ import re
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from itertools import count, repeat
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -24,7 +25,7 @@ from data.shard import image_type
 from data.tar import Member, scan
 from toolkits.readers.conversation import read_conversation
 from toolkits.readers.left_out import LeftOut
-from toolkits.readers.references import write_image
+from toolkits.readers.references import keep_image, names_told
 from toolkits.readers.splits import to_train_on
 from toolkits.readers.steps import record
 
@@ -38,6 +39,8 @@ _PIECE = 2**20
 
 
 class _Read(NamedTuple):
+    """`images` of the record are what they were called, or ""."""
+
     record: dict[str, Any]
     images: list[Member]
 
@@ -73,9 +76,12 @@ def read_tar(
         named = [(f"{path}: sample {key!r}", key, parts) for key, parts in groups.items()]
         read = [_sample(where, prefix + key, parts, file, left_out, fields or _fields) for where, key, parts in named]
         for sample in filter(None, read):
-            for name, member in zip(sample.record["images"], sample.images, strict=True):
-                write_image(f"{path}: sample {sample.record['id']!r}", image_dir / name, _content(file, member))
-            yield sample.record
+            where, names = f"{path}: sample {sample.record['id']!r}", sample.record["images"]
+            contents = [_content(file, member) for member in sample.images]
+            kept = [
+                keep_image(where, image_dir, *one) for one in zip(contents, repeat(sample.record["id"]), count(), names)
+            ]
+            yield {**sample.record, "images": kept}
 
 
 @contextlib.contextmanager
@@ -170,9 +176,11 @@ def _sample(
     identifier = str(entry.get("id", key)).replace("/", "_")
     check_name(f"{where}: its id", identifier)
     try:
-        names = [f"{identifier}.{n}.{image_type(_head(file, image))}" for n, image in enumerate(told.images)]
+        for image in told.images:
+            image_type(_head(file, image))
     except UserError as error:
         raise UserError(f"{where}: {error}") from None
+    names = names_told(told.extra, len(told.images))
     return _Read(record(identifier, names, told.turns, told.extra), told.images)
 
 

@@ -20,6 +20,7 @@ from typing import Any
 from common.files import write_json
 from data.shard import image_type
 from toolkits.readers.left_out import LeftOut
+from toolkits.readers.references import NAMES
 from toolkits.shards.sample_records import encode_record, write_list
 from toolkits.writers.files import place
 from toolkits.writers.samples import ExportSample, Options, split_at_marks
@@ -71,7 +72,8 @@ def _as_messages(sample: ExportSample) -> dict[str, Any]:
                 _image(next(images)) if one is None else {"type": "text", "text": one} for one in pieces
             ]
         messages.append(message)
-    return {**sample.extra, "id": sample.id, "messages": messages}
+    names = {NAMES: [name for name, _ in sample.images]} if sample.images else {}
+    return {**sample.extra, **names, "id": sample.id, "messages": messages}
 
 
 def _image(content: bytes) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from data.shard import Sample, write_shards
 from toolkits.readers.left_out import LeftOut
+from toolkits.readers.references import NAMES
 from toolkits.shards.energon_index import write_energon_index
 from toolkits.writers.samples import ExportSample, Options
 
@@ -25,6 +26,12 @@ def write_energon(samples: Iterator[ExportSample], out_dir: Path, options: Optio
 
 def _write(samples: Iterator[ExportSample], out_dir: Path, options: Options) -> list[str]:
     """The names of the tars."""
-    ours = (Sample(one.id, one.conversations, [image for _, image in one.images], one.extra) for one in samples)
-    manifest = write_shards(out_dir, ours, options.max_samples_per_file, {"exported_from": options.source})
+    manifest = write_shards(
+        out_dir, map(_as_sample, samples), options.max_samples_per_file, {"exported_from": options.source}
+    )
     return [shard["url"] for shard in manifest["shards"]]
+
+
+def _as_sample(one: ExportSample) -> Sample:
+    names = {NAMES: [name for name, _ in one.images]} if one.images else {}
+    return Sample(one.id, one.conversations, [image for _, image in one.images], {**one.extra, **names})
