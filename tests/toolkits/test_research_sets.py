@@ -1,6 +1,7 @@
 """The field's sets of demonstrations become canonical actions, which any action space says; what none can is told."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,13 @@ from data.action_spaces import action_space
 from data.screen import Screen
 from data.trajectory import Trajectory, list_trajectories, read_trajectory
 from data.turn_samples import samples_of
+from tests.tiny import build_policy, qwen3_vl
 from tests.toolkits.research_fixtures import RESEARCH, SIZE, TASK, pictures
+from tests.training.conftest import train
 from toolkits import convert_action_space, import_data
 from toolkits import convert_to_tar_data as tar_tool
 from toolkits import convert_trajectories_to_json as samples_tool
+from toolkits.model_checkpoints_convertor import convert
 from toolkits.readers.detect import detect
 from training.samples.stored_sample import read_in_order
 from viewer.answers import Answers
@@ -117,7 +121,7 @@ TOLD = {
     "os_atlas": "episodes without a step that can be said (1), steps of a point outside of its screenshot (1)",
     "agentnet": "steps of os.system (1), steps of pyautogui.keyDown (1)",
     "aitw": "steps of home (1)",
-    "weblinx": "steps of load that a click brought about (1), steps of paste (1), words of the navigator before the end (1)",
+    "weblinx": "load that a click brought about (1), steps of paste (1), words of the navigator before the end (1)",
     "playwright_trace": "steps of click that failed (1), steps of fill at a place that is not told (1)",
     "gui_odyssey": "steps of LONG_PRESS (1), steps of home (1)",
 }
@@ -133,7 +137,8 @@ def imported(name: str, folder: Path, space: str = "", target: str = "results") 
 
 @pytest.mark.parametrize("name", RESEARCH)
 def test_what_was_done_is_our_canonical_record(name: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    trajectories = imported(name, tmp_path / "set", "openwebrl" if name == "weblinx" else "")  # which opens addresses
+    space = "openwebrl" if name == "weblinx" else ""  # which opens addresses
+    trajectories = imported(name, tmp_path / "set", space)
     found: dict[str, list[list[Action]]] = {}
     for trajectory in sorted(trajectories, key=lambda one: one.run):
         steps = found.setdefault(trajectory.ques, [])
@@ -215,20 +220,44 @@ def test_an_imported_set_can_be_said_anew(tmp_path: Path, capsys: pytest.Capture
     assert at == [pytest.approx(point, abs=1) for point in ([50, 20], [120, 20], [50, 90])]
 
 
-@pytest.mark.parametrize(
-    ("name", "space"), [("multimodal_mind2web", "webvoyager"), ("android_control", "qwen_computer_use")]
-)
-def test_training_reads_it(name: str, space: str, tmp_path: Path) -> None:
-    """Through samples and shards; the loss is on the replies of the space."""
-    trajectories = imported(name, tmp_path / "set", space)
-    given = {"result_dir": str(tmp_path / "results"), "image_dir": str(tmp_path / "images"), "num_workers": 1}
-    samples_tool.main(samples_tool.Config(**given, save_json_file=str(tmp_path / "s.json"), only_success=True))
-    tars = {"json_files": (str(tmp_path / "s.json"),), "image_dirs": (str(tmp_path / "images"),), "num_workers": 1}
-    tar_tool.main(tar_tool.Config(**tars, save_dir=str(tmp_path / "shards")))
-    found = list(read_in_order(tmp_path / "shards"))
+def shards_of(name: str, space: str, folder: Path) -> tuple[Path, list[Trajectory]]:
+    """Imported, made into samples and packed, as a user does it."""
+    trajectories = imported(name, folder / "set", space)
+    given = {"result_dir": str(folder / "results"), "image_dir": str(folder / "images"), "num_workers": 1}
+    samples_tool.main(samples_tool.Config(**given, save_json_file=str(folder / "s.json"), only_success=True))
+    tars = {"json_files": (str(folder / "s.json"),), "image_dirs": (str(folder / "images"),), "num_workers": 1}
+    tar_tool.main(tar_tool.Config(**tars, save_dir=str(folder / "shards")))
+    return folder / "shards", trajectories
+
+
+BY_NUMBERS, AT_POINTS = ("multimodal_mind2web", "webvoyager"), ("android_control", "qwen_computer_use")
+
+
+@pytest.mark.parametrize(("name", "space"), [BY_NUMBERS, AT_POINTS])
+def test_shards_hold_the_replies_of_the_space(name: str, space: str, tmp_path: Path) -> None:
+    """Each with its screenshots."""
+    shards, trajectories = shards_of(name, space, tmp_path)
+    found = list(read_in_order(shards))
     replies = {step.reply for trajectory in trajectories for step in trajectory.steps}
     assert {one.fields["conversations"][-1]["value"] for one in found} == replies and len(found) == len(replies)
     assert all(one.find_images() for one in found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("set_and_space", "model", "build"),
+    [(BY_NUMBERS, "idefics2", build_policy), (AT_POINTS, "qwen3_vl", qwen3_vl.build_policy)],
+)
+def test_a_policy_is_trained_on_a_set(
+    set_and_space: tuple[str, str], model: str, build: Callable[[Path], Path], tmp_path: Path
+) -> None:
+    """A tiny one, by the scripts that users type: what it is shown it learns."""
+    shards, _ = shards_of(*set_and_space, tmp_path)
+    megatron = tmp_path / "megatron"
+    convert.main(convert.Config(direction="hf2mg", load_path=build(tmp_path / "hf"), save_path=megatron))
+    options = {"tp": 1, "batch_size": 1, "global_batch_size": 3, "train_iters": 6, "lr": 1e-3, "lr_warmup_iters": 1}
+    losses = train(model, shards, megatron, tmp_path / "run", **options)
+    assert len(losses) == 6 and losses[-1] < losses[0]
 
 
 @pytest.mark.parametrize("name", ["os_atlas", "uground", "screenspot"])
