@@ -97,3 +97,10 @@ def _as_lines(table: Table, width: int) -> Iterator[str]:
             if cell:
                 line = f"{line}, {pair}" if line else f"  {pair}"
         yield from filter(None, (line, *(f"  {cell}" for cell in row[last:])))
+
+
+def markdown_table(rows: Sequence[Sequence[str]]) -> str:
+    """As text with bars, the first row above a rule."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["| " + " | ".join(map(str.ljust, row, widths)) + " |" for row in rows]
+    return "\n".join([lines[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *lines[1:]])

@@ -70,7 +70,7 @@ class Scale:
 
     def label(self, screen: Screen) -> str:
         """Its name, with its size where that depends on the screenshot."""
-        return self.name if self is REL1000 else "{}({},{})".format(self.name, *self.size(screen))
+        return self.name if self in (REL1, REL1000) else "{}({},{})".format(self.name, *self.size(screen))
 
 
 def resized(width: int, height: int) -> Size:
@@ -86,6 +86,8 @@ def resized(width: int, height: int) -> Size:
 
 
 REL1000 = Scale("rel1000", lambda screen: (1000, 1000))
+REL1 = Scale("rel1", lambda screen: (1, 1))
+PX = Scale("px", lambda screen: screen.screenshot)
 PX_RESIZED = Scale("px_resized", lambda screen: resized(*screen.screenshot))
 
 

@@ -47,7 +47,7 @@ from data.outcome import Verdict
 from data.trajectory import MAX_STEPS, Trajectory, is_complete, list_trajectories, read_trajectory
 from data.turn_samples import image_name, samples_of
 from data.whole_trajectory import join_steps
-from toolkits.shards.sample_records import encode_record
+from toolkits.shards.sample_records import encode_record, write_list
 from toolkits.trajectories.tree_tokens import TreeCutter
 
 _CHUNK = 8  # trajectories handed to a worker at a time
@@ -140,7 +140,7 @@ def main(config: Config) -> None:
                 fields = {name: getattr(done, name) for name in own}
                 spool.add(done.name, done.state, fields, done.samples)
             _check_judges(config, [spool.entries[folder.name] for folder in folders])
-            _write_list(target, spool.sorted_records())
+            write_list(target, spool.sorted_records())
         except UserError:
             spool.remove()
             raise
@@ -271,21 +271,6 @@ def state_of(folder: Path) -> list[list[Any]]:
                 stat = entry.stat()
                 files.append([entry.name, stat.st_size, stat.st_mtime_ns])
     return sorted(files)
-
-
-def _write_list(path: Path, records: Iterable[bytes]) -> None:
-    """A JSON list of already indented records, written beside `path` and moved there."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with open(temporary, "wb") as file:
-            separator = b"[\n  "
-            for record in records:
-                file.write(separator + record)
-                separator = b",\n  "
-            file.write(b"[]" if separator[:1] == b"[" else b"\n]")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _check_judges(config: Config, entries: Iterable[dict[str, Any]]) -> None:

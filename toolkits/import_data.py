@@ -1,40 +1,29 @@
 """Read other projects' data into ours, without running what their files say.
 
+    python toolkits/import_data.py --format atif --input_files jobs/run1 --result_dir runs/a
+    python toolkits/import_data.py --format hf --input_files dataset --image_dir images --save_json_file samples.json
+    python toolkits/import_data.py --format auto --input_files a.jsonl --image_dir data --save_json_file samples.json
     python toolkits/import_data.py --format digiq --input_files webshop.pt --image_dir images --save_json_file web.json
     python toolkits/import_data.py --format pae --input_files train_trajectories.pt --image_dir pae --result_dir runs/a
     python toolkits/import_data.py --format digiq --input_files webshop.pt --image_dir images --result_dir runs/b
     python toolkits/import_data.py --format digiq --input_files webshop.pt --image_dir images \
         --save_json_file web.json --features features.parquet --candidates candidates.parquet
 
-| format             | from                                                        | to           |
-|--------------------|-------------------------------------------------------------|--------------|
-| openwebvoyager_tar | OpenWebVoyager's `openwebvoyager-*.tar`                     | samples      |
-| pae                | PAE's `*_trajectories.pt`                                   | trajectories |
-| digirl, digiq      | DigiRL's and Digi-Q's `*.pt` trajectory lists               | either       |
-| webrl              | WebRL's processed steps, `*.pt`                             | samples      |
-| llava              | LLaVA's or ShareGPT's JSON and JSON lines                   | samples      |
-| webdataset         | plain webdataset tars, `.tgz` too                           | samples      |
-| webrl_traces       | WebRL's rollouts, `traces/*.jsonl`                          | trajectories |
-| visualwebarena     | WebArena's and VisualWebArena's `render_*.html`             | trajectories |
-| mind2web           | Mind2Web's JSON of demonstrations                           | trajectories |
-| online_mind2web    | Online-Mind2Web's result folders                            | trajectories |
-| agentlab           | AgentLab's experiment folders                               | trajectories |
-| browser_use        | browser-use's histories, JSON                               | trajectories |
-| openai_cua         | items of OpenAI's computer use, JSON or JSON lines          | trajectories |
+The formats are those of toolkits/readers/formats.py; `--help` shows their table. What samples or trajectories cannot
+hold is counted by kind and told in a line.
 
 Trajectories of WebVoyager and OpenWebVoyager and sample JSON need no import: they are ours. Samples go on to
 convert_to_tar_data.py, with `--image_dirs` as `--image_dir` here; rewards and returns travel with them. Trajectories go
-on to auto_eval.py where nobody judged them, to convert_trajectories_to_json.py, and open in `elcano view`. Output
-appears only when all input was good. What Digi-Q's files keep of features and other actions goes into files of its own:
-toolkits/readers/features.py.
+on to auto_eval.py where nobody judged them, to convert_trajectories_to_json.py, and open in `elcano view`. Samples and
+trajectories appear only when all input was good. What Digi-Q's files keep of features and other actions goes into files
+of its own: toolkits/readers/features.py.
 """
 
 import dataclasses
 import functools
-import json
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from runpy import run_path
 from typing import Any, Literal
@@ -45,74 +34,28 @@ except ModuleNotFoundError as missing:  # not the python of the virtual environm
     sys.exit(run_path(str(Path(__file__).resolve().parents[1] / "common" / "not_installed.py"))["say"](missing))
 
 from common.errors import UserError
-from common.files import write_atomic
-from toolkits.readers.agentlab import import_agentlab
-from toolkits.readers.browser_use import import_browser_use
-from toolkits.readers.digirl import import_digirl, read_digirl
+from data.action_spaces import action_space
+from toolkits.readers.detect import detect
+from toolkits.readers.digirl import read_digirl
+from toolkits.readers.episode_folders import Losses, write_episode
+from toolkits.readers.episode_samples import episode_samples
 from toolkits.readers.features import Kept, check_kept, write_candidates, write_features
 from toolkits.readers.folders import Tries
-from toolkits.readers.llava import read_llava
-from toolkits.readers.mind2web import import_mind2web
-from toolkits.readers.online_mind2web import import_online_mind2web
-from toolkits.readers.openai_cua import import_openai_cua
-from toolkits.readers.pae import import_pae
-from toolkits.readers.released_tar import read_released_tar
-from toolkits.readers.visualwebarena import import_visualwebarena
-from toolkits.readers.webdataset_tar import read_webdataset
-from toolkits.readers.webrl import read_webrl
-from toolkits.readers.webrl_traces import import_webrl_traces
-from toolkits.shards.sample_records import check_record
-
-_READERS: dict[str, Callable[[Path, Path, int], Iterator[dict[str, Any]]]] = {
-    "openwebvoyager_tar": read_released_tar,
-    "digirl": read_digirl,
-    "digiq": read_digirl,
-    "webrl": read_webrl,
-    "llava": read_llava,
-    "webdataset": read_webdataset,
-}
-
-
-_FOLDERS: dict[str, Callable[[Path, Path, Path, Tries], None]] = {
-    "pae": import_pae,
-    "digirl": import_digirl,
-    "digiq": import_digirl,
-    "webrl_traces": import_webrl_traces,
-    "visualwebarena": import_visualwebarena,
-    "mind2web": import_mind2web,
-    "online_mind2web": import_online_mind2web,
-    "agentlab": import_agentlab,
-    "browser_use": import_browser_use,
-    "openai_cua": import_openai_cua,
-}
-_Format = Literal[
-    "openwebvoyager_tar",
-    "pae",
-    "digirl",
-    "digiq",
-    "webrl",
-    "llava",
-    "webdataset",
-    "webrl_traces",
-    "visualwebarena",
-    "mind2web",
-    "online_mind2web",
-    "agentlab",
-    "browser_use",
-    "openai_cua",
-]
+from toolkits.readers.formats import FORMATS, table
+from toolkits.readers.research_sets import SETS
+from toolkits.shards.sample_records import check_record, encode_record, write_list
 
 
 @dataclasses.dataclass(frozen=True)
 class Config:
     """Read other projects' data into ours."""
 
-    format: _Format
-    """What the files are; see the table above."""
+    format: Literal["auto", *FORMATS]  # type: ignore[valid-type]
+    """What the files are; see the table above. `auto` looks at them."""
     input_files: tuple[str, ...]
-    """Files of that format; of agentlab and online_mind2web folders."""
+    """Files of that format, or folders where the table says so."""
     image_dir: str = "."
-    """The folder that holds their images; for `openwebvoyager_tar` and `webdataset`, where the tars' images go."""
+    """The folder that holds their images. Images within the files (tars, Parquet, data URLs) become files there."""
     save_json_file: str = ""
     """The sample file to write."""
     result_dir: str = ""
@@ -123,6 +66,9 @@ class Config:
     """The Parquet file to write of the other actions that samples of `digiq` have; none: they stay in `action_list`."""
     round_id: int = 1
     """Written into the ids of samples that have none."""
+    action_space: str = ""
+    """How the actions of demonstrations are said; empty: by numbers where a set numbers its elements, else as
+    `qwen_computer_use` has them."""
 
     @property
     def wanted(self) -> frozenset[str]:
@@ -132,36 +78,68 @@ class Config:
 
 def main(config: Config) -> None:
     """Import, then say what was read."""
+    config = _with_format(config)
     if config.wanted and (config.format not in ("digirl", "digiq") or config.result_dir):
         flag = f"--{min(config.wanted)}"
         raise UserError(f"{flag} is of the samples of digirl and digiq; give it with --save_json_file and one of these")
-    if config.format not in _READERS or (config.format in _FOLDERS and config.result_dir):
+    found = FORMATS[config.format]
+    if config.action_space and not found.episodes:
+        raise UserError(f"--action_space is of {', '.join(SETS)}; convert_action_space.py says other trajectories anew")
+    single = found.episodes and found.episodes.has_single_steps and not config.result_dir
+    if not single and (not found.samples or (found.trajectories and config.result_dir)):
         count, target, what = to_trajectories(config), config.result_dir, "trajectories"
     else:
         count, target, what = to_samples(config), config.save_json_file, "samples"
     print(f"{target}: {count} {what}")
 
 
+def _with_format(config: Config) -> Config:
+    if config.format != "auto":
+        return config
+    found = {detect(Path(file)) for file in config.input_files}
+    if len(found) != 1:
+        raise UserError(f"--input_files are of several formats ({', '.join(sorted(found))}); import each by itself")
+    print(f"read as --format {min(found)}")
+    return dataclasses.replace(config, format=min(found))
+
+
 def to_samples(config: Config) -> int:
     """Write the sample file; returns the number of samples."""
     if not config.save_json_file:
         raise UserError(f"--save_json_file is missing; {config.format} gives samples")
-    records: dict[str, dict[str, Any]] = {}
     kept = Kept(config.wanted)
-    reader = _READERS[config.format]
-    if reader is read_digirl:
-        reader = functools.partial(read_digirl, kept=kept)
-    for file in config.input_files:
-        for record in reader(Path(file), Path(config.image_dir), config.round_id):
-            check_record(file, record)
-            if record["id"] in records:
-                raise UserError(f"{file}: sample {record['id']} occurs twice")
-            records[record["id"]] = record
-    if not records:
+    target = Path(config.save_json_file)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return write_list(target, _records(config, kept))
+
+
+def _records(config: Config, kept: Kept) -> Iterator[bytes]:
+    """All samples, encoded; the files of what is kept beside them are written once the last was good."""
+    known: set[str] = set()
+    for file, record in _read(config, kept):
+        check_record(file, record)
+        if record["id"] in known:
+            raise UserError(f"{file}: sample {record['id']} occurs twice")
+        known.add(record["id"])
+        yield encode_record(record)
+    if not known:
         raise UserError(f"{', '.join(config.input_files)}: no samples")
     _write_kept(config, kept)
-    write_atomic(Path(config.save_json_file), json.dumps(list(records.values()), indent=2))
-    return len(records)
+
+
+def _read(config: Config, kept: Kept) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(where it stands, a sample) of all files."""
+    files, image_dir, found = list(map(Path, config.input_files)), Path(config.image_dir), FORMATS[config.format]
+    if found.episodes:
+        losses, space = Losses(), action_space(config.action_space or found.episodes.space)
+        episodes = found.episodes.read(files, image_dir)
+        for record in episode_samples(config.format, episodes, space, image_dir, config.round_id, losses):
+            yield config.format, record
+        losses.tell(config.save_json_file)
+        return
+    reader = functools.partial(read_digirl, kept=kept) if found.samples is read_digirl else found.samples
+    for file in files:
+        yield from ((str(file), record) for record in reader(file, image_dir, config.round_id))
 
 
 def _write_kept(config: Config, kept: Kept) -> None:
@@ -189,8 +167,7 @@ def to_trajectories(config: Config) -> int:
     temporary.mkdir(parents=True)
     try:
         tries = Tries()
-        for file in config.input_files:
-            _FOLDERS[config.format](Path(file), Path(config.image_dir), temporary, tries)
+        _write_trajectories(config, temporary, tries)
         if not tries.count:
             raise UserError(f"{', '.join(config.input_files)}: no trajectories")
         shutil.rmtree(target, ignore_errors=True)
@@ -200,5 +177,17 @@ def to_trajectories(config: Config) -> int:
     return tries.count
 
 
+def _write_trajectories(config: Config, out_dir: Path, tries: Tries) -> None:
+    files, image_dir, found = list(map(Path, config.input_files)), Path(config.image_dir), FORMATS[config.format]
+    if found.episodes is None:
+        for file in files:
+            found.trajectories(file, image_dir, out_dir, tries)
+        return
+    losses, space = Losses(), action_space(config.action_space or found.episodes.space)
+    for episode in found.episodes.read(files, image_dir):
+        write_episode(config.format, episode, space, out_dir, tries, losses)
+    losses.tell(config.result_dir)
+
+
 if __name__ == "__main__":
-    cli.run(Config, main, description=__doc__)
+    cli.run(Config, main, description=f"{__doc__}\n{table()}")

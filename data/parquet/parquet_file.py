@@ -24,6 +24,7 @@ GROWTH = 128
 _MOST_LISTED = 200_000  # row groups, columns
 _LONGEST_TEXT = 2**26  # of a footer
 _BATCH = 20_000  # rows
+_ROWS_WITH_IMAGES = 16
 _PER_VALUE_IN_PYTHON, _PER_ROW_IN_PYTHON = 64, 200
 
 
@@ -55,6 +56,23 @@ def iter_batches(path: Path, columns: Sequence[str]) -> Iterator[pyarrow.RecordB
     """As `read_table`, some thousand rows at a time."""
     with _opened(path) as file:
         yield from _batches(path, file, columns, 0)
+
+
+def iter_rows(path: Path, columns: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
+    """All rows one by one, of these columns or of all, of any kind but maps: images and conversations, nested and as
+    bytes. What a few rows take is held in memory.
+
+    Raises:
+        UserError: no Parquet file, a damaged one, one that is out of proportion to its size, or a column is missing.
+    """
+    with _opened(path) as file:
+        names = list(columns) or [field.name for field in file.schema_arrow]
+        if missing := sorted({*names} - {*file.schema_arrow.names}):
+            raise UserError(f"{path}: has no column {missing[0]!r}")
+        _check_size(path, names, 0, _ROWS_WITH_IMAGES)
+        for batch in file.iter_batches(_ROWS_WITH_IMAGES, columns=names, use_threads=False):
+            batch.validate(full=True)
+            yield from batch.to_pylist()
 
 
 def read_all(path: Path) -> list[dict[str, Any]]:
@@ -118,7 +136,7 @@ def _batches(
         yield batch
 
 
-def _check_size(path: Path, columns: Sequence[str], least_width: int) -> None:
+def _check_size(path: Path, columns: Sequence[str], least_width: int, num_rows: int = _BATCH) -> None:
     size = path.stat().st_size
     left = FREE_BYTES + GROWTH * size
     texts: dict[str, Column] = {}
@@ -129,7 +147,7 @@ def _check_size(path: Path, columns: Sequence[str], least_width: int) -> None:
         _check_left(path, size, left)
         if page.is_dictionary and column.physical_type == BYTE_ARRAY:
             texts[column.path] = column
-    for num_bytes in _text_bytes(path, texts) if texts else ():
+    for num_bytes in _text_bytes(path, texts, num_rows) if texts else ():
         left -= num_bytes
         _check_left(path, size, left)
 
@@ -139,18 +157,21 @@ def _check_left(path: Path, size: int, left: int) -> None:
         raise UserError(f"{path}: its {size} bytes would become more than {FREE_BYTES + GROWTH * size} in memory")
 
 
-def _text_bytes(path: Path, texts: Mapping[str, Column]) -> Iterator[int]:
-    """How long the texts are when each stands for itself: in the file a dictionary has them once."""
+def _text_bytes(path: Path, texts: Mapping[str, Column], num_rows: int) -> Iterator[int]:
+    """How long the texts are when each stands for itself, of so many rows at a time: in the file a dictionary has them
+    once."""
     with _opened(path, read_dictionary=list(texts)) as file:
         names = list(dict.fromkeys(column.name for column in texts.values()))
         for group in range(file.num_row_groups):  # each has a dictionary of its own
-            for batch in file.iter_batches(_BATCH, row_groups=[group], columns=names, use_threads=False):
+            for batch in file.iter_batches(num_rows, row_groups=[group], columns=names, use_threads=False):
                 yield sum(_expanded(column) for column in batch.columns)
 
 
 def _expanded(column: pyarrow.Array) -> int:
-    while is_list(column.type):
-        column = column.flatten()
+    if types.is_struct(column.type):
+        return sum(map(_expanded, column.flatten()))
+    if is_list(column.type):
+        return _expanded(column.flatten())
     if not types.is_dictionary(column.type):
         return column.nbytes
     lengths = compute.call_function("binary_length", [column.dictionary]).take(column.indices)

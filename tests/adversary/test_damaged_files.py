@@ -12,10 +12,12 @@ import pytest
 from common.errors import UserError
 from common.terminal import error_line
 from tests.adversary.damage import damaged, hostile
+from tests.adversary.interchange_specimens import INTERCHANGE
 from tests.adversary.refusals import StillReadingError, limits
-from tests.adversary.specimens import SPECIMENS
+from tests.adversary.specimens import SPECIMENS as OF_ROOMS
 
 MOST_BYTES = 300 * 2**20
+SPECIMENS = OF_ROOMS | INTERCHANGE
 NAMES = list(SPECIMENS)
 
 

@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,8 @@ from toolkits.readers.torch_file import plain
 @dataclasses.dataclass(frozen=True)
 class ForeignStep:
     """What stood where a tree stands, what the agent said, and the screenshot before it: a file, its bytes, or None
-    where there is none, for which a blank picture stands. `shown` and `actions` as `TrajectoryStep` has them."""
+    where there is none, for which a blank picture stands. `shown` and `actions` as `TrajectoryStep` has them; `boxes`
+    by label, and the page's `html`, are kept beside it, the latter as a text that no browser runs."""
 
     tree: str
     reply: str
@@ -33,6 +34,8 @@ class ForeignStep:
     feedback: str = ""
     shown: str | None = None
     actions: list[dict[str, Any]] | None = None
+    boxes: Mapping[int, Sequence[float]] | None = None
+    html: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,7 +87,9 @@ def write_folder(where: str, out_dir: Path, read: ForeignTrajectory) -> None:
     try:
         for number, step in enumerate(read.steps, start=1):
             tree, reply, url, feedback = map(writable, (step.tree, step.reply, step.url, step.feedback))
-            writer.write_observation(number, tree, None, _png(f"{where}, step {number}", step.image))
+            writer.write_observation(number, tree, None, png_of(f"{where}, step {number}", step.image), step.boxes)
+            if step.html:
+                (writer.folder / f"html{number}.txt").write_text(writable(step.html), encoding="utf-8")
             kept: dict[str, Any] = {"feedback": feedback, "shown": step.shown, "actions": step.actions}
             writer.add_step(TrajectoryStep(number, url=url, reply=reply, **kept), tree)
         answer = None if read.answer is None else writable(read.answer)
@@ -114,7 +119,7 @@ def _verdict(where: str, rewards: Sequence[Any]) -> Verdict:
     return Verdict.SUCCESS if sum(found) > 0 else Verdict.FAILURE
 
 
-def _png(where: str, image: Path | bytes | None) -> bytes:
+def png_of(where: str, image: Path | bytes | None) -> bytes:
     if image is None:
         return _blank()
     content = image.read_bytes() if isinstance(image, Path) else image

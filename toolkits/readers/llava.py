@@ -1,7 +1,8 @@
 """LLaVA's and ShareGPT's JSON (a list, one object a line, or one object), as samples.
 
 Read are `image` or `images`, `conversations` ({"from", "value"}) or `messages` ({"role", "content"}), and `id` where
-there is one. A system turn opens the first user turn; images that no `<image>` stands for come first.
+there is one; what else stands there is carried along. A system turn opens the first user turn; images that no `<image>`
+stands for come first.
 """
 
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from typing import Any
 from common.errors import UserError
 from common.files import read_records
 from data.conversation import IMAGE
+from data.shard import RESERVED
 from toolkits.readers.steps import find_image, record
 
 _SENDERS = {"human": "human", "user": "human", "gpt": "gpt", "assistant": "gpt", "model": "gpt", "system": "system"}
@@ -21,6 +23,7 @@ _OF_TURNS = (
     *("weight", "loss", "train", "trainable", "loss_mask", "loss_scale"),
 )
 """Fields of other formats that samples here cannot hold. What ignores them learns other words than are meant."""
+_SAID = (*RESERVED, *_OF_SAMPLES, "image", "messages")
 _SAYS_NOTHING = (None, "", [], {})
 
 
@@ -35,7 +38,8 @@ def read_llava(path: Path, image_dir: Path, round_id: int) -> Iterator[dict[str,
         if not isinstance(images, list) or not all(isinstance(name, str) for name in images):
             raise UserError(f"{where}: its images are not names")
         turns = marked_turns(where, entry, len(images))
-        yield record(identifier, [find_image(where, image_dir, name) for name in images], turns, {})
+        rest = {name: value for name, value in entry.items() if name not in _SAID and value not in _SAYS_NOTHING}
+        yield record(identifier, [find_image(where, image_dir, name) for name in images], turns, rest)
 
 
 def marked_turns(where: str, entry: dict[str, Any], num_images: int) -> list[str]:

@@ -44,6 +44,21 @@ def encode_record(record: Record) -> bytes:
     return _indented(record, "  ").encode()
 
 
+def write_list(path: Path, records: Iterable[bytes]) -> int:
+    """A JSON list of `encode_record`'s records, written beside `path` and moved there; returns how many there are."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    count = 0
+    try:
+        with open(temporary, "wb") as file:
+            for count, record in enumerate(records, start=1):
+                file.write((b"[\n  " if count == 1 else b",\n  ") + record)
+            file.write(b"\n]" if count else b"[]")
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return count
+
+
 def _indented(value: Any, margin: str) -> str:
     if isinstance(value, str):
         return _quoted(value)

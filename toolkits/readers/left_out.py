@@ -1,0 +1,16 @@
+"""What a conversion cannot hold: counted by kind, and told in one line."""
+
+import collections
+import sys
+
+from common.terminal import printable
+
+
+class LeftOut(collections.Counter[str]):
+    """`left_out["images at an address"] += 1`; whoever made it calls `tell` once all was converted."""
+
+    def tell(self, where: object) -> None:
+        """One line on the standard error output, or none."""
+        kinds = ", ".join(f"{kind} ({count})" for kind, count in sorted(self.items()) if count)
+        if kinds:
+            print(printable(f"{where}: left out: {kinds}"), file=sys.stderr)

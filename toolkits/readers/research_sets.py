@@ -1,0 +1,46 @@
+"""The field's sets of demonstrations, whose readers give episodes of canonical actions (readers/episodes.py)."""
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from data.action_spaces import NUMBERS
+from toolkits.readers.agentnet import read_agentnet
+from toolkits.readers.aguvis import read_aguvis
+from toolkits.readers.aitw import read_aitw
+from toolkits.readers.android_control import read_android_control
+from toolkits.readers.episodes import Episode
+from toolkits.readers.grounding import read_os_atlas, read_screenspot, read_uground
+from toolkits.readers.gui_odyssey import read_gui_odyssey
+from toolkits.readers.multimodal_mind2web import read_multimodal_mind2web
+from toolkits.readers.playwright_trace import read_playwright_trace
+from toolkits.readers.weblinx import read_weblinx
+
+_AT_POINTS = "qwen_computer_use"
+
+
+@dataclasses.dataclass(frozen=True)
+class ResearchSet:
+    """What stands in its files, who reads them (all at once, with the folder of their images), and in which action
+    space its actions are said unless another is asked for."""
+
+    what: str
+    read: Callable[[Sequence[Path], Path], Iterator[Episode]]
+    space: str = _AT_POINTS
+    has_single_steps: bool = False
+    """Of which a sample can be made without a trajectory."""
+
+
+SETS: dict[str, ResearchSet] = {
+    "multimodal_mind2web": ResearchSet("Multimodal-Mind2Web's Parquet", read_multimodal_mind2web, NUMBERS),
+    "aguvis": ResearchSet("AGUVIS' stages 1 and 2, GUI-Actor's JSON", read_aguvis, has_single_steps=True),
+    "android_control": ResearchSet("AndroidControl's TFRecords, or JSON of them", read_android_control),
+    "os_atlas": ResearchSet("OS-Atlas' grounding, JSON", read_os_atlas, has_single_steps=True),
+    "uground": ResearchSet("UGround's Parquet, or JSON of it", read_uground, has_single_steps=True),
+    "screenspot": ResearchSet("ScreenSpot's JSON", read_screenspot, has_single_steps=True),
+    "agentnet": ResearchSet("OpenCUA's AgentNet, JSON lines", read_agentnet),
+    "aitw": ResearchSet("Android in the Wild: TFRecords, or SeeClick's JSON", read_aitw),
+    "weblinx": ResearchSet("WebLINX's demonstrations, folders", read_weblinx, NUMBERS),
+    "playwright_trace": ResearchSet("Playwright's traces, `trace.zip`", read_playwright_trace),
+    "gui_odyssey": ResearchSet("GUI-Odyssey's `annotations/*.json`", read_gui_odyssey),
+}
