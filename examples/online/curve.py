@@ -5,7 +5,6 @@ A point is a version of the weights: the tries that it learned from or that were
 """
 
 import dataclasses
-import itertools
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -61,6 +60,7 @@ def main(config: Config) -> None:
     from matplotlib import pyplot
 
     runs = [read_points(Path(run)) for run in config.runs]
+    runs = [run[: min(map(len, runs))] for run in runs]  # versions that all of them have
     figure, places = pyplot.subplots(1, 2, figsize=(10, 4.2), dpi=150, sharey=True)
     for axes, name, where in zip(places, ("tries", "minutes"), (_tries, _minutes), strict=True):
         _draw(axes, runs, where)
@@ -90,8 +90,7 @@ def _draw(axes: Any, runs: Sequence[Sequence[Point]], where: Callable[[Point], f
         axes.plot(
             [where(each) for each in run], [100 * each.solved / each.tries for each in run], color="#9cc3c8", lw=1
         )
-    rows = list(itertools.zip_longest(*runs))
-    versions = [[point for point in row if point is not None] for row in rows]
+    versions = list(zip(*runs, strict=True))
     tries = [sum(point.tries for point in row) for row in versions]
     shares = [sum(point.solved for point in row) / count for row, count in zip(versions, tries, strict=True)]
     bounds = [wilson(share, count) for share, count in zip(shares, tries, strict=True)]
