@@ -26,7 +26,7 @@ from common.tables import markdown_table
 from data.trajectory import is_complete, list_trajectories
 from toolkits.readers.left_out import LeftOut
 from toolkits.writers.files import new_folder
-from toolkits.writers.formats import OUT_FORMATS
+from toolkits.writers.formats import OUT_FORMATS, WriteSamples, WriteTrajectory
 from toolkits.writers.samples import ExportSample, Options, of_files, of_shards
 
 
@@ -34,7 +34,7 @@ from toolkits.writers.samples import ExportSample, Options, of_files, of_shards
 class Config(Checked):
     """Write our data in the formats that others read."""
 
-    format: Literal[tuple(OUT_FORMATS)]  # type: ignore[valid-type]
+    format: Literal[tuple(OUT_FORMATS)]  # pyright: ignore[reportInvalidTypeForm]  # the flag's values are the table's names
     """What to write; see the table above."""
     out_dir: str
     """The folder to make."""
@@ -64,29 +64,33 @@ def main(config: Config) -> None:
     if sum(map(bool, given)) != 1 or bool(config.result_dir) != bool(found.trajectory):
         raise UserError(f"{config.format} is written of {found.takes}: give {' or '.join(wanted)}, and one of these")
     with new_folder(Path(config.out_dir)) as folder:
+        count = 0
         if found.trajectory:
-            count = _write_trajectories(config, folder, left_out)
-        else:
-            counted = _Counted(_samples(config, left_out))
-            source = config.shard_dir or ", ".join(config.json_files)
-            options = Options(config.name, config.license, source, config.max_samples_per_file)
-            found.samples(iter(counted), folder, options, left_out)
-            count = counted.count
+            count = _write_trajectories(found.trajectory, config, folder, left_out)
+        if found.samples:
+            count = _write_samples(found.samples, config, folder, left_out)
         if not count:
             raise UserError(f"{config.result_dir or config.shard_dir or config.json_files[0]}: no {found.takes}")
     left_out.tell(config.out_dir)
     print(f"{config.out_dir}: {count} {found.takes}")
 
 
-def _write_trajectories(config: Config, folder: Path, left_out: LeftOut) -> int:
+def _write_trajectories(write: WriteTrajectory, config: Config, folder: Path, left_out: LeftOut) -> int:
     count = 0
     for trajectory in list_trajectories(config.result_dir):
         if not is_complete(trajectory):
             left_out["unfinished trajectories"] += 1
             continue
-        OUT_FORMATS[config.format].trajectory(trajectory, folder, left_out)
+        write(trajectory, folder, left_out)
         count += 1
     return count
+
+
+def _write_samples(write: WriteSamples, config: Config, folder: Path, left_out: LeftOut) -> int:
+    counted = _Counted(_samples(config, left_out))
+    source = config.shard_dir or ", ".join(config.json_files)
+    write(iter(counted), folder, Options(config.name, config.license, source, config.max_samples_per_file), left_out)
+    return counted.count
 
 
 def _samples(config: Config, left_out: LeftOut) -> Iterator[ExportSample]:

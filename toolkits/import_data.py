@@ -50,7 +50,7 @@ from toolkits.shards.sample_records import check_record, encode_record, write_li
 class Config:
     """Read other projects' data into ours."""
 
-    format: Literal["auto", *FORMATS]  # type: ignore[valid-type]
+    format: Literal["auto", *FORMATS]  # pyright: ignore[reportInvalidTypeForm]  # the flag's values are the table's names
     """What the files are; see the table above. `auto` looks at them."""
     input_files: tuple[str, ...]
     """Files of that format, or folders where the table says so."""
@@ -136,10 +136,10 @@ def _read(config: Config, kept: Kept) -> Iterator[tuple[str, dict[str, Any]]]:
         for record in episode_samples(config.format, episodes, space, image_dir, config.round_id, losses):
             yield config.format, record
         losses.tell(config.save_json_file)
-        return
-    reader = functools.partial(read_digirl, kept=kept) if found.samples is read_digirl else found.samples
-    for file in files:
-        yield from ((str(file), record) for record in reader(file, image_dir, config.round_id))
+    elif found.samples:
+        reader = functools.partial(read_digirl, kept=kept) if found.samples is read_digirl else found.samples
+        for file in files:
+            yield from ((str(file), record) for record in reader(file, image_dir, config.round_id))
 
 
 def _write_kept(config: Config, kept: Kept) -> None:
@@ -179,14 +179,14 @@ def to_trajectories(config: Config) -> int:
 
 def _write_trajectories(config: Config, out_dir: Path, tries: Tries) -> None:
     files, image_dir, found = list(map(Path, config.input_files)), Path(config.image_dir), FORMATS[config.format]
-    if found.episodes is None:
+    if found.episodes:
+        losses, space = Losses(), action_space(config.action_space or found.episodes.space)
+        for episode in found.episodes.read(files, image_dir):
+            write_episode(config.format, episode, space, out_dir, tries, losses)
+        losses.tell(config.result_dir)
+    elif found.trajectories:
         for file in files:
             found.trajectories(file, image_dir, out_dir, tries)
-        return
-    losses, space = Losses(), action_space(config.action_space or found.episodes.space)
-    for episode in found.episodes.read(files, image_dir):
-        write_episode(config.format, episode, space, out_dir, tries, losses)
-    losses.tell(config.result_dir)
 
 
 if __name__ == "__main__":

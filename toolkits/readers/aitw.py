@@ -120,7 +120,8 @@ def _actions(screen: Screen, kind: Any, touch: Any, lift: Any, typed: Any) -> li
             return [Press(("Enter",))]
         case 10 | 11:
             return [Answer("success" if kind == _COMPLETE else "failure")]
-    raise UnsaidError("home" if kind == _HOME else f"action type {text_of(kind) or kind}")
+        case _:
+            raise UnsaidError("home" if kind == _HOME else f"action type {text_of(kind) or kind}")
 
 
 def _episode(where: str, goal: str, steps: list[EpisodeStep]) -> Episode:

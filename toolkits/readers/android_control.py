@@ -104,7 +104,8 @@ def _actions(screen: Screen, action: Mapping[str, Any]) -> list[AnyAction]:
             return [Press(("Enter",))]
         case "wait":
             return [Wait()]
-    raise UnsaidError(str(action["action_type"]))
+        case _:
+            raise UnsaidError(str(action["action_type"]))
 
 
 def _text(action: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from common.errors import UserError
-from toolkits.readers.tfrecord import fields
+from toolkits.readers.tfrecord import bytes_of, fields
 
 _ROLES = {
     "EditText": "textbox",
@@ -24,6 +24,7 @@ _ROLES = {
     "CheckBox": "checkbox",
 }
 _MOST, _LONGEST = 2000, 80  # elements of a screen, characters of a name
+Message = Mapping[int, int | bytes]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,18 +42,16 @@ def page_of(where: str, forest: Any) -> AndroidPage:
         nodes = [node for window in _all(forest, 1) for tree in _all(window, 11) for node in _all(tree, 1)]
         for node in nodes[:_MOST]:
             found = dict(fields(node))
-            name = next(
-                (text for key in (7, 4, 5) if (text := found.get(key, b"").decode(errors="replace").strip())), ""
-            )
-            sides = dict(fields(found.get(2, b"")))
-            left, top, right, bottom = (_signed(sides.get(side, 0)) for side in (1, 2, 3, 4))
+            name = next((text for key in (7, 4, 5) if (text := _text(found, key).strip())), "")
+            sides = dict(fields(bytes_of(found.get(2, b""))))
+            left, top, right, bottom = (_signed(_number(sides, side)) for side in (1, 2, 3, 4))
             is_shown = found.get(23, 0) and right > left and bottom > top
             if is_shown and (name or found.get(14) or found.get(15)):
                 label = len(boxes) + 2
                 boxes[label] = [left, top, right - left, bottom - top]
-                depth = 1 + min(found.get(27, 0), 20)
+                depth = 1 + min(_number(found, 27), 20)
                 words = " ".join(name.split())[:_LONGEST]
-                lines.append("\t" * depth + f"[{label}] {_role(found.get(3, b'').decode(errors='replace'))} {words!r}")
+                lines.append("\t" * depth + f"[{label}] {_role(_text(found, 3))} {words!r}")
     except (ValueError, IndexError, TypeError, AttributeError):
         raise UserError(f"{where}: an accessibility tree is none") from None
     return AndroidPage("\n".join(lines), boxes) if boxes else AndroidPage()
@@ -62,7 +61,18 @@ def _all(message: bytes, wanted: int) -> list[bytes]:
     return [content for number, content in fields(message) if number == wanted and isinstance(content, bytes)]
 
 
-def _signed(number: Any) -> int:
+def _text(message: Message, key: int) -> str:
+    return bytes_of(message.get(key, b"")).decode(errors="replace")
+
+
+def _number(message: Message, key: int) -> int:
+    value = message.get(key, 0)
+    if isinstance(value, bytes):
+        raise ValueError("no number")
+    return value
+
+
+def _signed(number: int) -> int:
     return number - 2**64 if number >= 2**63 else number
 
 

@@ -64,8 +64,10 @@ def write_episode(name: str, episode: Episode, space: ActionSpace, out_dir: Path
         return
     task, run = tries.add(name, episode.ques, episode.web)
     answers = [action.content for step in episode.steps for action in step.actions if isinstance(action, Answer)]
-    verdict = {True: Verdict.SUCCESS, False: Verdict.FAILURE}.get(episode.succeeded)
-    outcome = Outcome(verdict, "as the set says", judge=name) if verdict else None
+    outcome = None
+    if episode.succeeded is not None:
+        verdict = Verdict.SUCCESS if episode.succeeded else Verdict.FAILURE
+        outcome = Outcome(verdict, "as the set says", judge=name)
     answer = answers[-1] if answers else ""  # what people showed ends where they were done
     trajectory = ForeignTrajectory(task, run, name, steps, answer, outcome, space.name)
     write_folder(episode.where, out_dir, trajectory)
@@ -138,7 +140,8 @@ def _on_element(action: AnyAction, page: Page, element: int | None) -> AnyAction
             return Type(page.label(at) if element is None else element, content)
         case ScrollAt(0, down, at) if at is not None and not _lies_in(page, at):
             return Scroll(None, "down" if down > 0 else "up")
-    return to_number(action, page)
+        case _:
+            return to_number(action, page)
 
 
 def _lies_in(page: Page, at: Point) -> bool:

@@ -16,7 +16,7 @@ from data.action import ActionError
 from data.images import opened, size_of
 from data.keys import press
 from data.point_action import AnyAction, ScrollAt
-from data.screen import PX, Point, Scale, Screen
+from data.screen import PX, Point, Scale, Screen, Size
 
 OUTSIDE = "a point outside of its screenshot"
 _NO_KEY = "a key that browsers do not have"
@@ -125,6 +125,11 @@ def only_box(where: str, image: Path | bytes, scale: Scale, box: Any) -> dict[st
         raise UserError(f"{where}: its box is not four numbers") from None
     sides = (left / across * width, top / down * height)
     return {"boxes": {2: [*sides, (right - left) / across * width, (bottom - top) / down * height]}, "element": 2}
+
+
+def size_told(width: Any, height: Any) -> Size | None:
+    """Of a screen, as a set tells it; None where it does not."""
+    return (width, height) if type(width) is type(height) is int and width > 0 and height > 0 else None
 
 
 def swipe(start: Point, end: Point) -> ScrollAt:

@@ -67,4 +67,5 @@ def _actions(screen: Screen, kind: str, info: Any) -> list[AnyAction]:
             if not isinstance(info, str):
                 raise TypeError("a text that is none")
             return [Write(info)]
-    raise UnsaidError(kind)
+        case _:
+            raise UnsaidError(kind)

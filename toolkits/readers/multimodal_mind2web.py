@@ -141,4 +141,5 @@ def _actions(screen: Screen, operation: Row, target: tuple[str, list[float] | No
             return [Write(value, at, replace=True)]
         case "SELECT":
             return [Write(value, at)]
-    raise UnsaidError(json.dumps(kind))
+        case _:
+            raise UnsaidError(json.dumps(kind))

@@ -16,9 +16,9 @@ from common.errors import UserError
 from common.files import parse_json
 from common.safe_pickle import ZIP_DAMAGE
 from data.action import GoBack
-from data.point_action import AnyAction, ClickAt, GoTo, HoverAt, ScrollAt, Write
+from data.point_action import AnyAction, Button, ClickAt, GoTo, HoverAt, ScrollAt, Write
 from data.screen import Point, Scale, Screen
-from toolkits.readers.episodes import Episode, EpisodeStep, UnsaidError, number, point_at, pressed, step_of
+from toolkits.readers.episodes import Episode, EpisodeStep, UnsaidError, number, point_at, pressed, size_told, step_of
 from toolkits.readers.steps import objects_in, text_of
 
 _LARGEST = 128 * 2**20  # bytes of a member, unpacked
@@ -85,8 +85,8 @@ class _Trace:
         if not self._frames:
             raise UserError(f"{self.path}: holds no frames; record it with screenshots=True")
         frame = self._frames[max(0, before - 1)]
-        size = frame.get("width"), frame.get("height")
-        if not all(type(side) is int and side > 0 for side in size):
+        size = size_told(frame.get("width"), frame.get("height"))
+        if size is None:
             raise UserError(f"{where}: its frame has no size")
         scale = Scale("px_css", lambda screen: size)
         said = text_of(call.get("apiName")) or text_of(call.get("method"))
@@ -111,9 +111,7 @@ class _Trace:
                 count = 2 if method == "dblclick" else number(params.get("clickCount", 1))
                 if params.get("modifiers") or count not in (1, 2, 3):
                     raise UnsaidError(f"{method} with other keys or counts")
-                return [
-                    ClickAt(at, {"right": "right", "middle": "middle"}.get(params.get("button"), "left"), int(count))
-                ]
+                return [ClickAt(at, _BUTTONS.get(params.get("button"), "left"), int(count))]
             case "hover" | "mouseMove" if at:
                 return [HoverAt(at)]
             case "fill" if at:
@@ -131,7 +129,8 @@ class _Trace:
                 return [GoTo(_text(params, "url"))]
             case "goBack":
                 return [GoBack()]
-        raise UnsaidError(f"{method} at a place that is not told" if selector else method)
+            case _:
+                raise UnsaidError(f"{method} at a place that is not told" if selector else method)
 
     def _events(self, name: str) -> Iterator[dict[str, Any]]:
         for count, line in enumerate(self._read(name).splitlines(), start=1):
@@ -158,6 +157,7 @@ class _Trace:
         return content
 
 
+_BUTTONS: Mapping[str | None, Button] = {"right": "right", "middle": "middle"}
 _OPTION = ("valueOrLabel", "label", "value")
 
 
@@ -174,4 +174,4 @@ def _text(params: Mapping[str, Any], name: str) -> str:
 
 def _time(event: Mapping[str, Any], name: str) -> float:
     value = event.get(name)
-    return value if type(value) in (int, float) else 0.0
+    return value if type(value) is int or type(value) is float else 0.0

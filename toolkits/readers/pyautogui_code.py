@@ -39,7 +39,7 @@ def actions_in(code: str, screen: Screen) -> list[AnyAction]:
             done = _FUNCTIONS[kind](mouse, _Arguments(name, arguments, named))
         except (KeyError, TypeError, IndexError):
             raise UnsaidError(f"{name} with other arguments") from None
-        if done and isinstance(done[0], DragAt) and actions[-1:] == [HoverAt(done[0].start)]:
+        if done and isinstance(drag := done[0], DragAt) and drag.start and actions[-1:] == [HoverAt(drag.start)]:
             actions.pop()  # a drag begins with this
         actions += done
     if not actions:

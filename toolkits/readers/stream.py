@@ -11,7 +11,7 @@ from common.files import parse_json, read_records
 
 _PIECE = 2**20
 _DECODER = json.JSONDecoder()
-_SPACE = re.compile(r"\s*")
+_SPACE = re.compile(r"\s+")
 _END = object()
 
 
@@ -89,17 +89,22 @@ def _items(path: Path, begun: str, file: TextIO) -> Iterator[tuple[str, Any]]:
 
 def _next(buffer: str, at: int, number: int, at_end: bool) -> tuple[Any, int]:
     """(the next record or `_END`, where it ends); `ValueError` where the buffer does not hold it whole."""
-    at = _SPACE.match(buffer, at).end()
+    at = _after_space(buffer, at)
     if buffer.startswith("]", at):
         return _END, at + 1
     if number:
         if not buffer.startswith(",", at):
             raise ValueError("a comma or the list's end is missing")
-        at = _SPACE.match(buffer, at + 1).end()
+        at = _after_space(buffer, at + 1)
     value, end = _DECODER.raw_decode(buffer, at)
     if end == len(buffer) and not at_end:  # of a number there may be more
         raise ValueError
     return value, end
+
+
+def _after_space(buffer: str, at: int) -> int:
+    found = _SPACE.match(buffer, at)
+    return found.end() if found else at
 
 
 def _parse(line: str, where: str) -> Any:

@@ -8,11 +8,11 @@ The checksums of records (CRC-32C, masked) are not computed; gzip has its own.
 """
 
 import gzip
+import io
 import struct
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
 
 from common.errors import UserError
 
@@ -43,12 +43,12 @@ def read_examples(path: Path) -> Iterator[tuple[str, dict[str, Feature]]]:
 def texts(where: str, features: dict[str, Feature], name: str) -> list[str]:
     """A list of texts; `UserError` where it is none."""
     try:
-        return [one.decode() for one in features.get(name, [])]  # type: ignore[union-attr]
-    except (AttributeError, UnicodeDecodeError):
+        return [bytes_of(one).decode() for one in features.get(name, [])]
+    except ValueError:
         raise UserError(f"{where}: its {name} is not text") from None
 
 
-def _records(file: BinaryIO) -> Iterator[bytes]:
+def _records(file: io.BufferedIOBase) -> Iterator[bytes]:
     while head := file.read(12):
         length = struct.unpack("<Q", head[:8])[0] if len(head) == 12 else LARGEST + 1
         if length > LARGEST:
@@ -63,9 +63,9 @@ def example(record: bytes) -> dict[str, Feature]:
     """ValueError or IndexError where it is none."""
     features: dict[str, Feature] = {}
     for number, content in fields(record):
-        for inner, entry in fields(_sub(content)) if number == 1 else ():
+        for inner, entry in fields(bytes_of(content)) if number == 1 else ():
             if inner == 1:
-                name, value = _entry(_sub(entry))
+                name, value = _entry(bytes_of(entry))
                 features[name] = value
     return features
 
@@ -89,33 +89,34 @@ def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
         position += size
 
 
+def bytes_of(value: float | bytes) -> bytes:
+    """ValueError where it is none."""
+    if not isinstance(value, bytes):
+        raise ValueError("a number where a message should be")
+    return value
+
+
 def _entry(entry: bytes) -> tuple[str, Feature]:
     name, value = "", list[int]()
     for number, content in fields(entry):
         if number == 1:
-            name = _sub(content).decode()
+            name = bytes_of(content).decode()
         elif number == 2:
-            value = _feature(_sub(content))  # type: ignore[assignment]
+            value = _feature(bytes_of(content))
     return name, value
 
 
 def _feature(feature: bytes) -> Feature:
     for kind, content in fields(feature):
-        values = [value for number, value in fields(_sub(content)) if number == 1]
+        values = [value for number, value in fields(bytes_of(content)) if number == 1]
         if kind == 1:
-            return [_sub(value) for value in values]
+            return [bytes_of(value) for value in values]
         if kind == 2:
-            packed = b"".join(map(_sub, values))
+            packed = b"".join(map(bytes_of, values))
             return list(struct.unpack(f"<{len(packed) // 4}f", packed))
         if kind == 3:
             return [number for value in values for number in ([value] if isinstance(value, int) else _varints(value))]
     return []
-
-
-def _sub(value: int | bytes) -> bytes:
-    if isinstance(value, int):
-        raise ValueError("a number where a message should be")
-    return value
 
 
 def _varints(packed: bytes) -> Iterator[int]:

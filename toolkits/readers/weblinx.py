@@ -17,7 +17,7 @@ from common.files import read_json, read_object
 from data.action import Answer
 from data.point_action import AnyAction, ClickAt, CloseTab, GoTo, HoverAt, OpenTab, ScrollAt, Write
 from data.screen import Point, Scale, Screen
-from toolkits.readers.episodes import Episode, EpisodeStep, UnsaidError, number, point_at, screen_of, step_of
+from toolkits.readers.episodes import Episode, EpisodeStep, UnsaidError, number, point_at, screen_of, size_told, step_of
 from toolkits.readers.html_elements import elements_of, tree_of
 from toolkits.readers.steps import find_image, objects_in, text_of
 
@@ -74,8 +74,7 @@ class _Demonstration:
         metadata, element = _object(arguments, "metadata"), _object(arguments, "element")
         image = self._file(where, "screenshots", state.get("screenshot"))
         screen = screen_of(where, image)
-        sides = metadata.get("viewportWidth"), metadata.get("viewportHeight")
-        size = sides if all(type(side) is int and side > 0 for side in sides) else screen.screenshot
+        size = size_told(metadata.get("viewportWidth"), metadata.get("viewportHeight")) or screen.screenshot
         scale = Scale("px_css", lambda _: size)
         page = text_of(state.get("page"))
         html = self._file(where, "pages", page).read_text(encoding="utf-8", errors="replace") if page else ""
@@ -157,7 +156,8 @@ class _Demonstration:
                 if not right and not down:
                     raise UnsaidError("scroll that moves nothing")
                 return [ScrollAt(right, 0) if abs(right) > abs(down) else ScrollAt(0, down)]
-        raise UnsaidError(kind)
+            case _:
+                raise UnsaidError(kind)
 
 
 def _object(value: Mapping[str, Any], name: str) -> dict[str, Any]:

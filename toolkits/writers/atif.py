@@ -50,9 +50,11 @@ def to_atif(trajectory: Trajectory) -> dict[str, Any]:
     if head["system_prompt"]:
         steps.append({"source": "system", "message": head["system_prompt"]})
     shown = [_page(trajectory, index) for index in range(len(trajectory.steps))]
-    first = {"content": trajectory.ques, "extra": None} if not shown else shown[0]
-    opening = [{"type": "text", "text": trajectory.ques}, *(first["content"] if shown else [])]
-    steps.append({"source": "user", "message": opening} | ({"extra": first["extra"]} if shown else {}))
+    opening = [{"type": "text", "text": trajectory.ques}]
+    steps.append({"source": "user", "message": opening})
+    if shown:
+        opening += shown[0]["content"]
+        steps[-1]["extra"] = shown[0]["extra"]
     for index, step in enumerate(trajectory.steps):
         steps.append(_agent_step(step, shown[index + 1] if index + 1 < len(shown) else None))
     policy = str(trajectory.provenance.get("policy") or trajectory.provenance.get("model") or KEY)

@@ -64,14 +64,13 @@ def _write_lines(path: Path, samples: Iterator[ExportSample], render: Callable[[
 
 def _as_messages(sample: ExportSample) -> dict[str, Any]:
     images = iter(sample.contents())
-    messages = []
+    messages: list[dict[str, Any]] = []
     for message in sample.messages():
-        pieces = split_at_marks(message["content"]) if message["role"] == "user" else [message["content"]]
+        content: str | list[dict[str, Any]] = message["content"]
+        pieces = split_at_marks(content) if message["role"] == "user" else []
         if None in pieces:
-            message["content"] = [
-                _image(next(images)) if one is None else {"type": "text", "text": one} for one in pieces
-            ]
-        messages.append(message)
+            content = [_image(next(images)) if one is None else {"type": "text", "text": one} for one in pieces]
+        messages.append({"role": message["role"], "content": content})
     names = {NAMES: [name for name, _ in sample.images]} if sample.images else {}
     return {**sample.extra, **names, "id": sample.id, "messages": messages}
 

@@ -81,7 +81,7 @@ def write_hf(samples: Iterator[ExportSample], out_dir: Path, options: Options, l
         counts["samples"] += num_rows
         counts["images"] += num_images
         counts["files"] += 1
-    head = {"pretty_name": options.name, "tags": ["agents", "gui", "web"]}
+    head: dict[str, Any] = {"pretty_name": options.name, "tags": ["agents", "gui", "web"]}
     head |= {"license": options.license} if options.license else {}
     head["configs"] = [{"config_name": "default", "data_files": [{"split": "train", "path": "data/train-*.parquet"}]}]
     lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in head.items()]  # JSON is YAML

@@ -78,7 +78,7 @@ def of_shards(folder: Path, split: str, left_out: LeftOut) -> Iterator[ExportSam
             left_out["held-out samples" if split == "train" else "samples for training"] += entry["nsamples"]
             continue
         for sample in read_shard(folder / entry["url"]):
-            images = [(f"{sample.key}.{n}.{image_type(image)}", image) for n, image in enumerate(sample.images)]
+            images = [(f"{sample.key}.{n}.{image_type(image)}", image) for n, image in enumerate(sample.read_images())]
             yield ExportSample(sample.id, sample.conversations, images, sample.extra)
 
 
