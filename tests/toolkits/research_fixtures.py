@@ -189,7 +189,8 @@ def android_control(folder: Path) -> list[str]:
                 screenshot_heights=[SIZE[1]] * (len(actions) + 1),
                 actions=[json.dumps(action) for action in actions],
                 step_instructions=said,
-            )
+            ),
+            example(episode_id=[8], goal=["Nothing."], screenshots=[png()]),
         ],
     )
     pictures(folder, "7_0.png", "7_1.png")

@@ -117,7 +117,7 @@ EXPECTED: dict[str, dict[str, list[list[Action]]]] = {
 TOLD = {
     "multimodal_mind2web": "steps of HoverAt (1), steps that the set counts and these files do not hold (2)",
     "aguvis": "steps of mobile.open_app (1)",
-    "android_control": "steps of long_press (1), steps of open_app (1)",
+    "android_control": "episodes without a step that can be said (1), steps of long_press (1), steps of open_app (1)",
     "os_atlas": "episodes without a step that can be said (1), steps of a point outside of its screenshot (1)",
     "agentnet": "steps of os.system (1), steps of pyautogui.keyDown (1)",
     "aitw": "steps of home (1)",

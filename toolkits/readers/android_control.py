@@ -3,7 +3,7 @@
 Fields as its README lists them. JSON with the same fields is read as well; `screenshots` are then names of files. What
 an action was done for (`step_instructions`) is its thought. The accessibility trees (serialized forests of
 android_env/proto/a11y) give the numbered elements and their boxes. The last screenshot shows the end, where nothing is
-done.
+done. Some of its episodes have no action, and are left out.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -70,8 +70,8 @@ def _episode(
     said: Sequence[str],
     pages: Sequence[AndroidPage],
 ) -> Episode:
-    if not isinstance(goal, str) or not goal or not actions or len(images) < len(actions):
-        raise UserError(f"{where}: a goal, actions, and a screenshot before each of them are not all there")
+    if not isinstance(goal, str) or not goal or len(images) < len(actions):
+        raise UserError(f"{where}: a goal, and a screenshot before each action, are not all there")
     steps = []
     for number, action in enumerate(actions):
         page = pages[number] if number < len(pages) else AndroidPage()

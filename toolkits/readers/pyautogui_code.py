@@ -27,15 +27,19 @@ def actions_in(code: str, screen: Screen) -> list[AnyAction]:
     """What the calls do, in order.
 
     Raises:
-        UnsaidError: one is no call with plain arguments, or of a function that no canonical action says.
+        UnsaidError: one is no call with plain arguments, or of a function that no canonical action says; that much of
+            these sets was written by models is no reason to refuse the rest.
     """
     mouse, actions = _Mouse(screen), []
     for name, arguments, named in _calls(code):
         kind = name.removeprefix("pyautogui.")
         if kind not in _FUNCTIONS:
             raise UnsaidError(name if name.replace(".", "").replace("_", "").isalnum() else _NO_CALLS)
-        done = _FUNCTIONS[kind](mouse, _Arguments(name, arguments, named))
-        if isinstance(done[0], DragAt) and actions[-1:] == [HoverAt(done[0].start)]:
+        try:
+            done = _FUNCTIONS[kind](mouse, _Arguments(name, arguments, named))
+        except (KeyError, TypeError, IndexError):
+            raise UnsaidError(f"{name} with other arguments") from None
+        if done and isinstance(done[0], DragAt) and actions[-1:] == [HoverAt(done[0].start)]:
             actions.pop()  # a drag begins with this
         actions += done
     if not actions:
