@@ -70,7 +70,7 @@ def write_own(where: str, out_dir: Path, head: Mapping[str, Any], steps: Sequenc
         task, run, status = task_from_json(head["task"], where), head["run"], head["status"]
         answer, reason, provenance = head["answer"], head["reason"], dict(head["provenance"])
         outcome = Outcome.from_json(head["outcome"]) if head["outcome"] else None
-        parsed = [TrajectoryStep(**{**step.fields, "number": n}) for n, step in enumerate(steps, start=1)]
+        parsed = [TrajectoryStep(**{"url": "", **step.fields, "number": n}) for n, step in enumerate(steps, start=1)]
         boxes = [_boxes(step.boxes) for step in steps]
         for step in parsed:
             check_fields(f"{where}: step {step.number}", step)

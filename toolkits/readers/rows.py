@@ -11,13 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow
-from pyarrow import ipc
-
 from common.errors import UserError
 from common.files import parse_json
 from common.terminal import in_short
-from data.parquet.parquet_file import iter_rows
 from toolkits.readers.conversation import read_conversation
 from toolkits.readers.conversations_file import sample
 from toolkits.readers.left_out import LeftOut
@@ -58,10 +54,15 @@ def _rows(file: Path) -> Iterator[dict[str, Any]]:
         return _arrow_rows(file)
     if file.suffix == ".jsonl":
         return ({**row, "image": row.get("file_name")} for _, row in stream_objects(file))
+    from data.parquet.parquet_file import iter_rows  # imported here, as below: pyarrow takes a second
+
     return iter_rows(file)
 
 
 def _arrow_rows(file: Path) -> Iterator[dict[str, Any]]:
+    import pyarrow
+    from pyarrow import ipc
+
     try:
         with pyarrow.OSFile(str(file)) as source, ipc.open_stream(source) as reader:
             for batch in reader:

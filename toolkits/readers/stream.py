@@ -1,6 +1,7 @@
 """Records of a JSON file one by one (JSON lines, a list, or one object), so that a file may be larger than memory."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO
@@ -10,6 +11,8 @@ from common.files import parse_json, read_records
 
 _PIECE = 2**20
 _DECODER = json.JSONDecoder()
+_SPACE = re.compile(r"\s*")
+_END = object()
 
 
 def stream_records(path: Path) -> Iterator[tuple[str, Any]]:
@@ -62,28 +65,41 @@ def _first_line(file: TextIO) -> str:
 
 
 def _items(path: Path, begun: str, file: TextIO) -> Iterator[tuple[str, Any]]:
-    buffer, number, at_end = begun.lstrip()[1:], 0, False
+    """Those of a list, of which `begun` was read."""
+    buffer, at, number, at_end = begun, begun.index("[") + 1, 0, False
     while True:
-        buffer = buffer.lstrip()
-        if buffer[:1] == "," and number:
-            buffer = buffer[1:].lstrip()
-        if buffer[:1] == "]" or (at_end and not buffer):
-            break
         try:
-            value, end = _DECODER.raw_decode(buffer)
+            value, at = _next(buffer, at, number, at_end)
         except RecursionError:
             raise UserError(f"{path}: record {number + 1}: not valid JSON (nested too deeply)") from None
         except ValueError as error:
             if at_end:
                 raise UserError(f"{path}: record {number + 1}: not valid JSON ({error})") from None
-            more = file.read(max(_PIECE, len(buffer)))  # twice as much, so that a long record is not parsed often
-            at_end = not more
-            buffer += more
+            rest = buffer[at:]
+            more = file.read(max(_PIECE, len(rest)))  # twice as much, so that a long record is not parsed often
+            buffer, at, at_end = rest + more, 0, not more
             continue
-        buffer, number = buffer[end:], number + 1
+        if value is _END:
+            break
+        number += 1
         yield f"{path}: record {number}", value
-    if buffer[:1] != "]" or buffer[1:].strip() or file.read().strip():
-        raise UserError(f"{path}: not valid JSON (the list does not end, or something follows it)")
+    if buffer[at:].strip() or file.read().strip():
+        raise UserError(f"{path}: not valid JSON (something follows the list)")
+
+
+def _next(buffer: str, at: int, number: int, at_end: bool) -> tuple[Any, int]:
+    """(the next record or `_END`, where it ends); `ValueError` where the buffer does not hold it whole."""
+    at = _SPACE.match(buffer, at).end()
+    if buffer.startswith("]", at):
+        return _END, at + 1
+    if number:
+        if not buffer.startswith(",", at):
+            raise ValueError("a comma or the list's end is missing")
+        at = _SPACE.match(buffer, at + 1).end()
+    value, end = _DECODER.raw_decode(buffer, at)
+    if end == len(buffer) and not at_end:  # of a number there may be more
+        raise ValueError
+    return value, end
 
 
 def _parse(line: str, where: str) -> Any:

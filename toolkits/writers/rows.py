@@ -13,36 +13,18 @@ import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-
-import pyarrow
-from pyarrow import parquet
+from typing import TYPE_CHECKING, Any
 
 from data.conversation import IMAGE
 from toolkits.readers.left_out import LeftOut
 from toolkits.readers.rows import OWN
 from toolkits.writers.samples import ExportSample, Options
 
-_TURNS = pyarrow.list_(pyarrow.struct({"role": pyarrow.string(), "content": pyarrow.string()}))
-_IMAGES = pyarrow.list_(pyarrow.struct({"bytes": pyarrow.binary(), "path": pyarrow.string()}))
+if TYPE_CHECKING:
+    import pyarrow
+
 _TEXT = {"dtype": "string", "_type": "Value"}
 _FEATURES = {"id": _TEXT, "images": [{"_type": "Image"}], "messages": [{"role": _TEXT, "content": _TEXT}], OWN: _TEXT}
-_HF = pyarrow.schema(
-    {"id": pyarrow.string(), "images": _IMAGES, "messages": _TURNS, OWN: pyarrow.string()},
-    {"huggingface": json.dumps({"info": {"features": _FEATURES}})},
-)
-_VERL = pyarrow.schema(
-    {
-        "data_source": pyarrow.string(),
-        "prompt": _TURNS,
-        "images": _IMAGES,
-        "ability": pyarrow.string(),
-        "reward_model": pyarrow.struct({"style": pyarrow.string(), "ground_truth": pyarrow.string()}),
-        "extra_info": pyarrow.struct(
-            {"index": pyarrow.int64(), "split": pyarrow.string(), "id": pyarrow.string(), OWN: pyarrow.string()}
-        ),
-    }
-)
 _ROWS_OF_A_GROUP = 32
 _CARD = """\
 ---
@@ -77,7 +59,7 @@ def write_hf(samples: Iterator[ExportSample], out_dir: Path, options: Options, l
             break
         rest = itertools.islice(samples, options.max_samples_per_file - 1)
         rows = map(_hf_row, itertools.chain(part, rest))
-        num_rows, num_images = _write(out_dir / "data" / f"train-{number:05d}.parquet", _HF, rows)
+        num_rows, num_images = _write(out_dir / "data" / f"train-{number:05d}.parquet", _hf(), rows)
         counts["samples"] += num_rows
         counts["images"] += num_images
         counts["files"] += 1
@@ -93,11 +75,52 @@ def write_hf(samples: Iterator[ExportSample], out_dir: Path, options: Options, l
 def write_verl(samples: Iterator[ExportSample], out_dir: Path, options: Options, left_out: LeftOut) -> None:
     """A file for `data.train_files`."""
     rows = (_verl_row(number, sample, options) for number, sample in enumerate(samples))
-    _write(out_dir / "train.parquet", _VERL, rows)
+    _write(out_dir / "train.parquet", _verl(), rows)
 
 
-def _write(path: Path, schema: pyarrow.Schema, rows: Iterator[dict[str, Any]]) -> tuple[int, int]:
+def _hf() -> "pyarrow.Schema":
+    import pyarrow  # imported here, as below: it takes a second, and other formats do without
+
+    text = pyarrow.string()
+    features = {"huggingface": json.dumps({"info": {"features": _FEATURES}})}
+    return pyarrow.schema({"id": text, "images": _images_kind(), "messages": _turns_kind(), OWN: text}, features)
+
+
+def _verl() -> "pyarrow.Schema":
+    import pyarrow
+
+    text = pyarrow.string()
+    told = {"index": pyarrow.int64(), "split": text, "id": text, OWN: text}
+    return pyarrow.schema(
+        {
+            "data_source": text,
+            "prompt": _turns_kind(),
+            "images": _images_kind(),
+            "ability": text,
+            "reward_model": pyarrow.struct({"style": text, "ground_truth": text}),
+            "extra_info": pyarrow.struct(told),
+        }
+    )
+
+
+def _turns_kind() -> "pyarrow.DataType":
+    import pyarrow
+
+    return pyarrow.list_(pyarrow.struct({"role": pyarrow.string(), "content": pyarrow.string()}))
+
+
+def _images_kind() -> "pyarrow.DataType":
+    """As `datasets` stores images."""
+    import pyarrow
+
+    return pyarrow.list_(pyarrow.struct({"bytes": pyarrow.binary(), "path": pyarrow.string()}))
+
+
+def _write(path: Path, schema: "pyarrow.Schema", rows: Iterator[dict[str, Any]]) -> tuple[int, int]:
     """Numbers of rows and images, of which few are in memory at a time."""
+    import pyarrow
+    from pyarrow import parquet
+
     num_rows = num_images = 0
     with parquet.ParquetWriter(path, schema, use_dictionary=False, compression="zstd") as writer:
         while group := list(itertools.islice(rows, _ROWS_OF_A_GROUP)):
