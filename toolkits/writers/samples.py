@@ -32,7 +32,7 @@ class ExportSample:
 
     id: str
     conversations: list[dict[str, str]]
-    images: list[tuple[str, Path | bytes]]
+    images: Sequence[tuple[str, Path | bytes]]
     extra: dict[str, Any]
 
     def messages(self) -> list[dict[str, str]]:
