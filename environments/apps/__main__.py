@@ -10,6 +10,7 @@ They lie in ELCANO_APPS, by default a folder of your cache. Agents reach them wi
 
 import asyncio
 import dataclasses
+import signal
 import sys
 import tempfile
 import time
@@ -110,6 +111,7 @@ def _list(command: List) -> int:
 def _start(command: Start) -> int:
     app = make_app(command.name)
     app.check_installed()
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # in good order
     asyncio.run(_serve(app, command.port))
     return 0
 
@@ -119,7 +121,7 @@ async def _serve(app: Application, port: int) -> None:
         server = Server(app, Path(folder) / app.name)
         await server.start(port)
         cookies = "; ".join(f"{name}={value}" for name, value in app.module("start").COOKIES.items())
-        print(f"{app.title} on http://127.0.0.1:{server.port}/", flush=True)
+        print(f"{app.title} on {app.address(f'http://127.0.0.1:{server.port}')}", flush=True)
         print(f"log in by the cookie {cookies}" if cookies else "nobody needs to log in", flush=True)
         try:
             while server.alive:

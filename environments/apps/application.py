@@ -4,13 +4,14 @@ A folder `environments/apps/<name>/` holds these modules, each with these names:
 
     install.py    TITLE, VERSION, LICENSE, PACKAGES; install(program)
     seed.py       CONTENT (files that decide what it holds); build(program, state)
-    start.py      COOKIES; command(program, state, port) -> the server's command line
+    start.py      COOKIES, START (a path); command(program, state, port, address) -> the server's command line
     snapshot.py   restore(seed, state): put a running server's state back
     check.py      records(state) -> what it holds, as flat dicts; place(url) -> what a page is about
     tasks.py      TEMPLATES
     solvers.py    SOLVERS, one for each template
 
-`program` is the folder of the installed packages, `seed` the state that every episode begins with.
+`program` is the folder of the installed packages, `seed` the state that every episode begins with. `address` is where
+browsers find the start page, which may be through a router at another port.
 """
 
 import hashlib
@@ -29,6 +30,7 @@ from typing import Any
 from common.errors import UserError
 from common.files import locked, read_json, write_json
 from environments.apps.changes import digest
+from environments.apps.clock import BUILT
 
 HERE = Path(__file__).parent
 Record = dict[str, Any]
@@ -85,7 +87,11 @@ class Application:
     def seed(self) -> Path:
         """The state that every episode begins with."""
         content = [(HERE / self.name / name).read_bytes() for name in self.module("seed").CONTENT]
-        return home() / self.name / f"seed-{_short(self.program.name.encode(), *content)}"
+        return home() / self.name / f"seed-{_short(self.program.name.encode(), BUILT.encode(), *content)}"
+
+    def address(self, origin: str) -> str:
+        """Of its start page."""
+        return f"{origin}{self.module('start').START}"
 
     @property
     def logs(self) -> Path:

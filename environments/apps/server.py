@@ -11,12 +11,13 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from common.errors import UserError
 from common.processes import die_with_parent, free_port
 from environments.apps.application import Application
 from environments.apps.changes import changes
-from environments.apps.clock import environment
+from environments.apps.clock import BEGIN, environment
 
 READY_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 5.0
@@ -32,8 +33,8 @@ class Server:
         self._process: subprocess.Popen[bytes] | None = None
         self.log = Path()
 
-    async def start(self, port: int = 0) -> None:
-        """Until it answers.
+    async def start(self, port: int = 0, origin: str = "") -> None:
+        """Until it answers. `origin` is where browsers find it, if not at its port of this machine.
 
         Raises:
             UserError: it does not; the message is the last line of its log.
@@ -41,13 +42,14 @@ class Server:
         begin = time.monotonic()
         await asyncio.to_thread(shutil.copytree, self.app.seed / "state", self.state)
         self.port = free_port(port)
+        self._address = self.app.address(origin or f"http://127.0.0.1:{self.port}")
         self.log = _new_log(self.app)
         with open(self.log, "wb") as log:
             # not in a thread: Linux ends a child with the thread that it came from
             self._process = subprocess.Popen(
-                self.app.module("start").command(self.app.program, self.state, self.port),
+                self.app.module("start").command(self.app.program, self.state, self.port, self._address),
                 cwd=self.state,
-                env=environment(self.app.program, HOME=str(self.state.parent)),
+                env=environment(self.app.program, BEGIN, HOME=str(self.state.parent)),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -85,7 +87,8 @@ class Server:
         shutil.rmtree(self.state.parent, ignore_errors=True)
 
     def _answers(self) -> bool:
-        request = urllib.request.Request(f"http://127.0.0.1:{self.port}/", headers={"Host": self.app.host})
+        url = self.app.address(f"http://127.0.0.1:{self.port}")
+        request = urllib.request.Request(url, headers={"Host": urlsplit(self._address).netloc})
         try:
             opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
             return opener.open(request, timeout=10).status == 200

@@ -14,9 +14,13 @@ from environments.faults import PageError
 
 
 class Servers:
-    """As many of each application as there are episodes in it at the same time. Use as `with`; none outlives it."""
+    """As many of each application as there are episodes in it at the same time. Use as `with`; none outlives it.
 
-    def __init__(self) -> None:
+    Browsers find them at `port` of the application's host.
+    """
+
+    def __init__(self, port: int) -> None:
+        self._port = port
         self._idle: dict[str, list[Server]] = {}
         self._all: list[Server] = []
         self._folder = tempfile.TemporaryDirectory(prefix="elcano-apps-", ignore_cleanup_errors=True)
@@ -45,7 +49,7 @@ class Servers:
         self._all.append(server)
         try:
             async with self._starting:
-                await server.start()
+                await server.start(origin=f"http://{app.host}:{self._port}")
         except UserError as error:
             self._drop(server)
             raise PageError(str(error)) from None

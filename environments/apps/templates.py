@@ -58,7 +58,7 @@ def make_task(app: Application, name: str, number: int, state: State) -> Task:
     return Task(
         id=f"{app.name}.{name}--{number}",
         ques=template.wordings[number % len(template.wordings)].format(**instance.slots) + CLOSING,
-        web=f"http://{app.host}:{SITES_PORT}/",
+        web=app.address(f"http://{app.host}:{SITES_PORT}"),
         web_name=app.title,
         domain=template.family,
         eval=instance.eval,

@@ -66,7 +66,7 @@ class World(Websites):
 
     @contextlib.asynccontextmanager
     async def environments(self, tasks: Sequence[Task], num_sessions: int) -> AsyncIterator[Open]:
-        with Gate(self._policy(tasks)) as gate, Servers() as servers:
+        with Gate(self._policy(tasks)) as gate, Servers(self._port) as servers:
             async with Router(self._port) as router, self.browser.fleet(num_sessions, gate.flags()) as fleet:
 
                 async def open_environment(session: int, downloads: Path) -> Environment:

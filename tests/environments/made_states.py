@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from environments.apps.roundup import content as roundup
 from environments.apps.trac import content as trac
 
 
@@ -19,4 +20,11 @@ def _trac() -> list[dict[str, Any]]:
     return records
 
 
-MADE_STATES = {"trac": _trac()}
+def _roundup() -> list[dict[str, Any]]:
+    unset = {"keywords": "", "dependencies": "", "superseder": "", "retired": 0}
+    return [
+        {"kind": "bug", "id": number, **fields, **unset} for number, fields in enumerate(roundup.make().bugs, start=1)
+    ]
+
+
+MADE_STATES = {"roundup": _roundup(), "trac": _trac()}

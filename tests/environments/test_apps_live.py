@@ -22,7 +22,10 @@ from tests.conftest import ROOT
 from tests.environments.made_states import MADE_STATES
 
 pytestmark = pytest.mark.slow
-DISTURBANCES = {"trac": ("db/trac.db", "DELETE FROM milestone")}
+DISTURBANCES = {
+    "roundup": ("db/db", "UPDATE _bug SET _title = 'x' WHERE id = 3"),
+    "trac": ("db/trac.db", "DELETE FROM milestone"),
+}
 
 
 @pytest.fixture(params=app_names())
@@ -42,10 +45,10 @@ def test_a_second_build_holds_the_same_and_what_the_made_state_says(app: Applica
 
 def test_servers_share_nothing_are_put_back_and_leave_nothing(app: Application) -> None:
     def get(server: Server) -> str:
-        return urllib.request.urlopen(f"http://127.0.0.1:{server.port}/", timeout=20).read().decode()
+        return urllib.request.urlopen(app.address(f"http://127.0.0.1:{server.port}"), timeout=20).read().decode()
 
     async def play() -> list[int]:
-        with Servers() as servers:
+        with Servers(7070) as servers:
             one, other = await servers.take(app), await servers.take(app)
             assert one.port != other.port and max(one.ready_s, other.ready_s) < 10
             disturb(app, one)

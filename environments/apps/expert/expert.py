@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from common.stand_in import text_of
 from environments.apps.application import app_names, make_app
 from environments.apps.expert.rules import Situation
 from environments.apps.templates import parse
@@ -23,7 +24,7 @@ def reply(messages: Sequence[dict[str, Any]]) -> str:
     else:
         raise NotUnderstoodError(f"the expert knows only the applications' tasks, not {ques!r}")
     past = tuple(str(message["content"]) for message in messages if message["role"] == "assistant")
-    now = Situation(read_page(messages), past)
+    now = Situation(read_page(messages), past, text_of(messages[-1]).partition("RootWebArea")[0])
     move = app.module("solvers").SOLVERS[name](**slots)(now)
     if move is None:
         raise NotUnderstoodError(f"nothing on the page {now.title!r} leads on towards: {ques}")

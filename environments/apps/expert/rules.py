@@ -25,10 +25,11 @@ class Move:
 
 @dataclass(frozen=True)
 class Situation:
-    """The page, and the expert's earlier replies."""
+    """The page, the expert's earlier replies, and what it is told of the last one beside the page."""
 
     page: Page
     past: tuple[str, ...]
+    told: str = ""
 
     @property
     def title(self) -> str:
@@ -113,13 +114,12 @@ def in_turn(*steps: Rule) -> Rule:
 
 
 def scroll(now: Situation) -> Move:
-    """Look further down, and where that was done in vain further up."""
-    looked = 0
-    for reply in reversed(now.past):
-        if "Action: Scroll" not in reply:
-            break
-        looked += 1
-    return scroll_up(now) if looked % 8 >= 4 else Move("What I need is further down.", "Scroll [WINDOW]; down")
+    """Look further down, to the end; then further up."""
+    went_up = bool(now.past) and now.past[-1].endswith("Scroll [WINDOW]; up")
+    at_end, at_top = (f"cannot be scrolled further {way}" in now.told for way in ("down", "up"))
+    if at_end or (went_up and not at_top):
+        return scroll_up(now)
+    return Move("What I need is further down.", "Scroll [WINDOW]; down")
 
 
 def scroll_up(now: Situation) -> Move:

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 from common.errors import UserError
-from environments.apps.clock import environment
+from environments.apps.clock import BUILT, environment
 from environments.apps.installing import python_of
 from environments.apps.trac import content
 from environments.apps.trac.start import COOKIES
@@ -30,7 +30,7 @@ def build(program: Path, state: Path) -> None:
         UserError: one of Trac's own commands failed.
     """
     shutil.rmtree(state, ignore_errors=True)
-    python, where = str(python_of(program)), environment(program)
+    python, where = str(python_of(program)), environment(program, BUILT)
     admin = "import sys; from trac.admin.console import run; sys.exit(run(sys.argv[1:]))"
     _run([python, "-c", admin, str(state), "initenv", "Ferry Services", "sqlite:db/trac.db"], where)
     _configure(state / "conf" / "trac.ini")
