@@ -86,7 +86,11 @@ def run_online(recipe: OnlineRecipe, run_dir: Path) -> None:
         words = python("", **where, **checkpoint, **recipe.training)[2:]
         return Command([*recipe.trainer, *words], run_dir / "logs" / "trainer.log")
 
-    programs = [Program("server", server, f"{url}/health"), Program("pool", pool), Program("trainer", trainer)]
+    programs = [
+        Program("server", server, f"{url}/health"),
+        Program("pool", pool, is_begun_again_when_refused=True),
+        Program("trainer", trainer),
+    ]
     try:
         for program in programs:
             program.start()
@@ -98,11 +102,13 @@ def run_online(recipe: OnlineRecipe, run_dir: Path) -> None:
 
 @dataclasses.dataclass
 class Program:
-    """One of the three. `health`: the address of one that others wait for."""
+    """One of the three. `health`: the address of one that others wait for. `is_begun_again_when_refused`: what it gave
+    up on after a while may be there again, such as websites that somebody else stopped."""
 
     name: str
     command: Callable[[], Command]
     health: str = ""
+    is_begun_again_when_refused: bool = False
     _process: subprocess.Popen | None = None
     _begun_at: float = 0.0
     _next_at: float = 0.0
@@ -128,9 +134,9 @@ class Program:
         if code == 0:
             return True
         words = last_words(self.command().log)
-        if code == REFUSED:
-            raise UserError(f"the {self.name}: {words}")
         is_young = now - self._begun_at < _YOUNG_S
+        if code == REFUSED and (is_young or not self.is_begun_again_when_refused):
+            raise UserError(f"the {self.name}: {words}")
         self._num_young = self._num_young + 1 if is_young else 0
         if self._num_young >= _MOST_YOUNG:
             raise UserError(f"the {self.name} ended {_MOST_YOUNG} times soon after its start, at last with: {words}")

@@ -62,6 +62,23 @@ def test_what_is_refused_is_not_tried_again(tmp_path: Path) -> None:
         wait_until(program.look, timeout_s=60)
 
 
+def test_what_a_pool_gives_up_on_later_may_be_there_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = [
+        sys.executable,
+        "-c",
+        "import sys; print('error: nobody serves the websites', file=sys.stderr); sys.exit(2)",
+    ]
+    program = Program("pool", lambda: Command(words, tmp_path / "pool.log"), is_begun_again_when_refused=True)
+    monkeypatch.setattr("elcano.online._YOUNG_S", 0)
+    program.start()
+    first = program._process
+    wait_until(lambda: program.look() or program._process is None, timeout_s=60)
+    wait_until(lambda: program.look() or program._process not in (None, first), timeout_s=60)
+    monkeypatch.setattr("elcano.online._YOUNG_S", 3600)
+    with pytest.raises(UserError, match=r"the pool: .*nobody serves the websites"):
+        wait_until(program.look, timeout_s=60)
+
+
 def groups(run: OnlineRun) -> list[int]:
     return [number for number, path in run.groups().items() if read_group(path)]
 
