@@ -91,7 +91,7 @@ def test_its_expert_solves_every_template_through_the_collector(app: Application
     address = re.search(r"http://\S+", expert.stdout.readline())[0]
     command = [sys.executable, "collection/run.py", "--env", "apps", "--env_tasks", app.name, "--headless"]
     command += ["--api_base", address, "--api_model", "expert", "--text_only", "--env_seeds", "1"]
-    command += ["--max_iter", "20", "--output_dir", str(tmp_path)]
+    command += ["--max_iter", "20", "--num_sessions", "2", "--output_dir", str(tmp_path)]
     finished = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1500)
     assert finished.returncode == 0, finished.stderr
     outcomes = {path.parent.name: json.loads(path.read_text()) for path in tmp_path.glob("task*/outcome.json")}
