@@ -1,7 +1,8 @@
 """Whether an answer and a final state are what a task's ground truth asks. Pure functions.
 
-`eval` follows WebArena. `string_match` knows `exact_match` (one value) and `must_include` (a list of values, each found
-as a whole: `24.50` is not in `124.50`); `site_state` compares our sites' state. All types named must hold.
+`eval` follows WebArena. `string_match` knows `exact_match` (one value), `must_include` (a list of values, each found
+as a whole: `24.50` is not in `124.50`) and `must_exclude` (a list of which none is found, so that who names everything
+has answered nothing); `site_state` compares our sites' state. All types named must hold.
 """
 
 import re
@@ -42,6 +43,8 @@ def check_answer(task: Task, answer: str) -> str:
             held = said == normalize(expected)
         elif kind == "must_include":
             held = all(includes(said, normalize(value)) for value in expected)
+        elif kind == "must_exclude":
+            held = not any(includes(said, normalize(value)) for value in expected)
         else:
             raise UserError(f"task {task.id}: the oracle does not know the reference answer {kind!r}")
         if not held:

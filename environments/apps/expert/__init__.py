@@ -1,0 +1,1 @@
+"""The scripted expert on real applications: it reads what an agent reads, and does what people do there."""

@@ -1,0 +1,35 @@
+"""The scripted expert behind the OpenAI protocol: python environments/apps/expert/server.py --port 7092
+
+It answers POST /v1/chat/completions and GET /v1/models, for tasks of the applications only.
+"""
+
+import dataclasses
+import sys
+from pathlib import Path
+from runpy import run_path
+
+try:
+    from common import cli
+except ModuleNotFoundError as missing:  # not the python of the virtual environment
+    sys.exit(run_path(str(Path(__file__).resolve().parents[3] / "common" / "not_installed.py"))["say"](missing))
+
+from common.limits import Checked, Port
+from common.stand_in import create_app, serve
+from environments.apps.expert.expert import reply
+
+
+@dataclasses.dataclass(frozen=True)
+class Config(Checked):
+    """Serve the scripted expert."""
+
+    port: Port = 7092
+    """Port to listen on; 0 picks a free one."""
+
+
+def main(config: Config) -> None:
+    """Serve until stopped."""
+    serve(create_app("expert", lambda messages, seed: reply(messages)), config.port)
+
+
+if __name__ == "__main__":
+    cli.run(Config, main, description=__doc__)

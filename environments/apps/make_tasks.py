@@ -1,0 +1,72 @@
+"""Task files of the applications: python -m environments.apps.make_tasks --output_dir DIR
+
+train.jsonl holds the templates to learn from, test_known.jsonl the same templates with seeds of their own, and
+test.jsonl templates that no other file has. Nobody is asked for the same thing twice. The same applications give the
+same files; the hash of each is printed.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated
+
+from common import cli
+from common.files import file_digest
+from common.limits import Checked, at_least
+from data.task import Task, write_tasks
+from environments.apps.application import Application, chosen_apps
+from environments.apps.templates import Split, State, make_task, parse
+
+FILES: dict[str, tuple[Split, int]] = {"train": ("train", 0), "test_known": ("train", 200_000), "test": ("test", 0)}
+"""By the name of a file: which templates, and the first seed."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Config(Checked):
+    """Write the task files of what is installed."""
+
+    output_dir: Path
+    """Folder of the files."""
+    apps: tuple[str, ...] = ()
+    """Applications; none: all."""
+    tasks_per_template: Annotated[int, at_least(1)] = 20
+    """At most; of some templates there are fewer that differ."""
+
+
+def main(config: Config) -> None:
+    """Write all files."""
+    for name in FILES:
+        tasks = [task for app in chosen_apps(config.apps) for task in tasks_of(app, name, config.tasks_per_template)]
+        path = config.output_dir / f"{name}.jsonl"
+        write_tasks(path, tasks)
+        templates = {task.id.partition("--")[0] for task in tasks}
+        print(f"{path}: {len(tasks)} tasks of {len(templates)} templates, sha256 {file_digest(path, 'sha256')[:16]}")
+
+
+def tasks_of(app: Application, name: str, number: int) -> Iterator[Task]:
+    """An application's tasks in the file of this name."""
+    split, first = FILES[name]
+    state = State(app.seed_records)
+    asked: set[str] = set()
+    if name == "test_known":
+        asked = {_key(app, task) for task in tasks_of(app, "train", number)}
+    for template, about in app.module("tasks").TEMPLATES.items():
+        if about.split == split:
+            drawn = (make_task(app, template, seed, state) for seed in range(first, first + number))
+            yield from _new(app, drawn, asked)
+
+
+def _new(app: Application, tasks: Iterable[Task], asked: set[str]) -> Iterator[Task]:
+    for task in tasks:
+        if (key := _key(app, task)) not in asked:
+            asked.add(key)
+            yield task
+
+
+def _key(app: Application, task: Task) -> str:
+    """The same for what is asked in other words."""
+    return str(parse(app.module("tasks").TEMPLATES, task.ques))
+
+
+if __name__ == "__main__":
+    cli.run(Config, main, description=__doc__)

@@ -1,0 +1,1 @@
+"""Roundup, in its responsive skin: bugs, tasks and milestones."""

@@ -1,0 +1,55 @@
+"""A new Roundup with our content (`content.py`)."""
+
+import dataclasses
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+from common.errors import UserError
+from environments.apps.clock import BUILT, environment
+from environments.apps.installing import python_of
+from environments.apps.roundup import content
+from environments.apps.roundup.start import COOKIES
+
+CONTENT = ("content.py", "fill.py", "seed.py")
+_SETTINGS = {
+    "tracker_name": "Observatory",
+    "tracker_web": "http://127.0.0.1/",  # start.py puts the real one in its place
+    "mail_domain": "example.org",
+    "admin_email": "admin@example.org",
+    "mail_debug": "mail.log",  # nothing is sent
+    "web_secret_key": "A" * 43 + "=",
+    "web_registration_delay": "0",
+}
+
+
+def build(program: Path, state: Path) -> None:
+    """At `state`, which is not there yet.
+
+    Raises:
+        UserError: Roundup's own programs failed.
+    """
+    shutil.rmtree(state, ignore_errors=True)
+    state.mkdir(parents=True)
+    given = {
+        **dataclasses.asdict(content.make()),
+        "people": content.PEOPLE,
+        "agent": content.AGENT,
+        "cookie": next(iter(COOKIES.values())),
+        "secret": "nobody logs in by this",
+        "settings": _SETTINGS,
+    }
+    fill, template = Path(__file__).with_name("fill.py"), program / "share" / "roundup" / "templates" / "responsive"
+    command = [str(python_of(program)), str(fill), str(state), str(template)]
+    done = subprocess.run(
+        command,
+        env=environment(program, BUILT),
+        input=json.dumps(given),
+        capture_output=True,
+        text=True,
+        cwd=state.parent,
+    )
+    if done.returncode:
+        words = (done.stderr or done.stdout).strip().splitlines() or ["no output"]
+        raise UserError(f"Roundup could not be filled: {words[-1]}")

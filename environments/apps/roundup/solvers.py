@@ -1,0 +1,192 @@
+"""How somebody who knows Roundup does what is asked there, page by page. Its menus have no names, but labels before."""
+
+import re
+from collections.abc import Callable
+
+from environments.apps.expert.rules import (
+    Move,
+    Rule,
+    Situation,
+    answer,
+    click,
+    clicked,
+    done,
+    first,
+    give_up,
+    in_turn,
+    on,
+    scroll,
+    when,
+    write,
+)
+from environments.sites.expert.reading import Element
+
+SUBMITTED = "I should click 'Submit Changes'."
+LISTED = "I should click 'Bugs'."
+ASSIGNEE = "Assigned To"
+
+
+def find_bug(title: str) -> Rule:
+    """On the way to the bug of this title."""
+    return first(on("List of bugs", click(re.escape(title)), *_look_through()), click("Bugs"), scroll)
+
+
+def _look_through() -> tuple[Rule, ...]:
+    """Through the list of all bugs to its end, and no further."""
+    start = when(lambda now: not now.said(LISTED), click("Bugs"))
+    at_end = when(lambda now: "cannot be scrolled further down" in now.told, give_up("There is no such bug."))
+    return start, at_end, scroll
+
+
+def on_bug(title: str, *rules: Rule) -> Rule:
+    return on(rf"Bug \d+: {re.escape(title)} - ", *rules)
+
+
+def menu(now: Situation, label: str) -> list[Element]:
+    """The options after this label."""
+    options: list[Element] = []
+    elements = iter(now.page.elements)
+    any(element.name == label and element.role in ("link", "StaticText") for element in elements)
+    for element in elements:
+        if element.role == "option":
+            options.append(element)
+        elif options:
+            break
+    return options
+
+
+def pick(label: str, option: str) -> Rule:
+    """Choose in the menu after this label."""
+
+    def apply(now: Situation) -> Move | None:
+        found = next((one for one in menu(now, label) if one.name == option), None)
+        return found and clicked(found)
+
+    return apply
+
+
+def chosen(now: Situation, label: str) -> str:
+    """What is chosen in the menu after this label, or ""."""
+    return next((option.name for option in menu(now, label) if option.selected), "")
+
+
+def tell_chosen(label: str) -> Rule:
+    def apply(now: Situation) -> Move | None:
+        value = chosen(now, label)
+        return Move(f"The page says '{label}: {value}'.", f"ANSWER; {value}") if value else scroll(now)
+
+    return apply
+
+
+def change(*steps: Rule) -> Rule:
+    return first(done(SUBMITTED), in_turn(*steps, click("Submit Changes")))
+
+
+def _edit(title: str, *steps: Rule) -> Rule:
+    return first(on_bug(title, change(*steps)), find_bug(title))
+
+
+def _look_up(title: str, label: str) -> Rule:
+    return first(on_bug(title, tell_chosen(label)), find_bug(title))
+
+
+def _reporter(title: str) -> Rule:
+    def tell(now: Situation) -> Move | None:
+        names = [element.name.strip() for element in now.page.elements]
+        if "Created on" not in names:
+            return None
+        value = names[names.index("by", names.index("Created on")) + 1]
+        return Move(f"The page says 'by {value}'.", f"ANSWER; {value}")
+
+    return first(on_bug(title, tell, scroll), find_bug(title))
+
+
+def _report(title: str, type: str, severity: str, component: str) -> Rule:
+    written = when(lambda now: now.said(f"I should type '{title}'"), answer("done"))
+    fields = pick("Type", type), pick("Severity", severity), pick("Components", component)
+    return first(written, on("New Bug", in_turn(*fields, write("Title", title))), click("Create New"))
+
+
+def _rename(title: str, new: str) -> Rule:
+    written = when(lambda now: now.said(f"I should type '{new}'"), answer("done"))
+    return first(written, on_bug(title, write("Title", new)), find_bug(title))
+
+
+def _rows(now: Situation) -> list[tuple[str, Element | None, set[str]]]:
+    """(number, link, what stands in the other cells) of each bug in the list."""
+    rows: list[tuple[str, Element | None, set[str]]] = []
+    cells = [element for element in now.page.elements if element.role in ("cell", "link")]
+    for place, element in enumerate(cells):
+        if element.role == "cell" and re.fullmatch(r"\d+", element.name) and place:
+            rows.append((element.name, None, {cells[place - 1].name}))
+        elif rows and element.role == "cell":
+            rows[-1][2].add(element.name)
+        elif rows and rows[-1][1] is None:
+            rows[-1] = (rows[-1][0], element, rows[-1][2])
+    return rows
+
+
+def _the_one(wanted: set[str], rule: Callable[[str, Element], Rule]) -> Rule:
+    def apply(now: Situation) -> Move | None:
+        for number, link, cells in _rows(now):
+            if wanted <= cells and link is not None and now.said(LISTED):
+                return rule(number, link)(now)
+        return None
+
+    return first(on("List of bugs", apply, *_look_through()), click("Bugs"), scroll)
+
+
+def _assign_the_one(severity: str, component: str, status: str, person: str) -> Rule:
+    wanted = {severity, component, status}
+    return first(
+        on(r"Bug \d+: ", change(pick(ASSIGNEE, person))),
+        _the_one(wanted, lambda number, link: lambda now: clicked(link)),
+    )
+
+
+def _copy(label: str) -> Callable[[str, str], Rule]:
+    """The value of one bug into another one."""
+
+    def solver(title: str, other: str) -> Rule:
+        def note(now: Situation) -> Move | None:
+            value = chosen(now, label)
+            move = click("Bugs")(now)
+            return move and Move(f"The page says '{label}: {value}'. {move.reason}", move.action) if value else None
+
+        def copy(now: Situation) -> Move | None:
+            value = now.recalled(rf"The page says '{label}: (.+?)'")
+            return _edit(title, pick(label, value))(now) if value else None
+
+        return first(copy, on_bug(other, note, scroll), find_bug(other))
+
+    return solver
+
+
+def _no_such_person(title: str, person: str) -> Rule:
+    def lacks(now: Situation) -> bool:
+        return bool(menu(now, ASSIGNEE)) and person not in [option.name for option in menu(now, ASSIGNEE)]
+
+    return first(on_bug(title, when(lacks, give_up("There is no such person.")), scroll), find_bug(title))
+
+
+SOLVERS: dict[str, Callable[..., Rule]] = {
+    "bug-assignee": lambda title: _look_up(title, ASSIGNEE),
+    "bug-severity": lambda title: _look_up(title, "Severity"),
+    "bug-reporter": _reporter,
+    "bug-resolution": lambda title: _look_up(title, "Resolution"),
+    "open-bug": lambda title: first(on_bug(title, answer("done")), find_bug(title)),
+    "report-bug": _report,
+    "set-severity": lambda title, value: _edit(title, pick("Severity", value)),
+    "set-priority": lambda title, value: _edit(title, pick("Priority", value)),
+    "assign-bug": lambda title, value: _edit(title, pick(ASSIGNEE, value)),
+    "close-bug": lambda title, resolution: _edit(title, pick("Status", "closed"), pick("Resolution", resolution)),
+    "rename-bug": _rename,
+    "find-the-one": lambda severity, component, status: _the_one(
+        {severity, component, status}, lambda number, link: answer(number)
+    ),
+    "assign-the-one": _assign_the_one,
+    "copy-assignee": _copy(ASSIGNEE),
+    "copy-severity": _copy("Severity"),
+    "no-such-person": _no_such_person,
+    "no-such-bug": lambda title, value: _edit(title, pick("Priority", value)),
+}

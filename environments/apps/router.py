@@ -1,0 +1,83 @@
+"""One address for all servers of an application: each browser session is led to its own by a cookie.
+
+`http://trac.localhost:7070/` is the same address in every prompt and on every machine. Whoever has no cookie of ours is
+led nowhere, so that no agent reaches the server of another.
+"""
+
+import asyncio
+import contextlib
+import re
+import secrets
+from typing import Any, Self
+
+from common.processes import listen
+
+COOKIE = "elcano_server"
+MAX_HEAD = 64 << 10
+PIECE = 64 << 10
+IDLE_S = 120.0
+_OURS = re.compile(rb"(?i)(?:; *)?\b" + COOKIE.encode() + rb"=([0-9a-f]+)")
+_HEADER = re.compile(rb"(?im)^(?:connection|keep-alive|proxy-connection):[^\r]*\r\n")
+_NOWHERE = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+_NO_ANSWER = b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+
+class Router:
+    """Use as `async with`."""
+
+    def __init__(self, port: int):
+        self._port, self._ports = port, dict[str, int]()
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._serve, sock=listen(self._port), limit=MAX_HEAD)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.close()
+
+    def lead(self, host: str, port: int) -> tuple[str, dict[str, Any]]:
+        """(a key, the cookie that leads a browser from `host` to this port)."""
+        key = secrets.token_hex(16)
+        self._ports[key] = port
+        return key, {"name": COOKIE, "value": key, "domain": host, "path": "/", "httpOnly": True}
+
+    def forget(self, key: str) -> None:
+        """Lead nobody there any more."""
+        self._ports.pop(key, None)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One request a connection: the next one may come from somebody else."""
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
+            try:
+                head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), IDLE_S)
+                await self._pass_on(head, reader, writer)
+            finally:
+                writer.close()
+
+    async def _pass_on(self, head: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        found = _OURS.search(head)
+        port = self._ports.get(found[1].decode()) if found else None
+        if port is None:
+            writer.write(_NOWHERE)
+            return
+        try:
+            server_reader, server_writer = await asyncio.open_connection("127.0.0.1", port)
+        except OSError:
+            writer.write(_NO_ANSWER)
+            return
+        try:
+            first, _, rest = _OURS.sub(b"", _HEADER.sub(b"", head)).partition(b"\r\n")
+            rest = re.sub(rb"(?im)^cookie: *(?:; *)?(\r\n)?", lambda cut: b"" if cut[1] else b"Cookie: ", rest)
+            server_writer.write(first + b"\r\nConnection: close\r\n" + rest)
+            sending = asyncio.create_task(_copy(reader, server_writer))
+            await _copy(server_reader, writer)
+            sending.cancel()
+        finally:
+            server_writer.close()
+
+
+async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(OSError):
+        while piece := await asyncio.wait_for(source.read(PIECE), IDLE_S):
+            target.write(piece)
+            await target.drain()

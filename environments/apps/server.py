@@ -1,0 +1,109 @@
+"""A running application: its process group, its state, its log."""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from common.errors import UserError
+from common.processes import die_with_parent, free_port
+from environments.apps.application import Application
+from environments.apps.changes import changes
+from environments.apps.clock import BEGIN, environment
+
+READY_TIMEOUT_S = 60.0
+STOP_TIMEOUT_S = 5.0
+MAX_LOGS = 40  # files
+
+
+class Server:
+    """Begins as the seed. It listens on 127.0.0.1 alone, and dies with us."""
+
+    def __init__(self, app: Application, folder: Path):
+        self.app, self.state, self.port = app, folder / "state", 0
+        self.ready_s = 0.0
+        self._process: subprocess.Popen[bytes] | None = None
+        self.log = Path()
+
+    async def start(self, port: int = 0, origin: str = "") -> None:
+        """Until it answers. `origin` is where browsers find it, if not at its port of this machine.
+
+        Raises:
+            UserError: it does not; the message is the last line of its log.
+        """
+        begin = time.monotonic()
+        await asyncio.to_thread(shutil.copytree, self.app.seed / "state", self.state)
+        self.port = free_port(port)
+        self._address = self.app.address(origin or f"http://127.0.0.1:{self.port}")
+        self.log = _new_log(self.app)
+        with open(self.log, "wb") as log:
+            # not in a thread: Linux ends a child with the thread that it came from
+            self._process = subprocess.Popen(
+                self.app.module("start").command(self.app.program, self.state, self.port, self._address),
+                cwd=self.state,
+                env=environment(self.app.program, BEGIN, HOME=str(self.state.parent)),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=die_with_parent,
+            )
+        while not await asyncio.to_thread(self._answers):
+            if self._process.poll() is not None or time.monotonic() - begin > READY_TIMEOUT_S:
+                self.stop()
+                raise UserError(f"{self.app.title} did not start: {_last_line(self.log)} (its log: {self.log})")
+            await asyncio.sleep(0.1)
+        self.ready_s = time.monotonic() - begin
+
+    @property
+    def alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def changes(self) -> dict[str, list[dict[str, Any]]]:
+        """What was added and removed since the seed."""
+        return changes(self.app.seed_records, self.app.records(self.state))
+
+    def restore(self) -> bool:
+        """Put the state of the running server back; whether it is the seed's again."""
+        self.app.module("snapshot").restore(self.app.seed / "state", self.state)
+        return not any(self.changes().values())
+
+    def stop(self) -> None:
+        """End its process group, and remove its state."""
+        if self._process is not None:
+            for kind, timeout_s in ((signal.SIGTERM, STOP_TIMEOUT_S), (signal.SIGKILL, None)):
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(self._process.pid, kind)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._process.wait(timeout_s)
+        shutil.rmtree(self.state.parent, ignore_errors=True)
+
+    def _answers(self) -> bool:
+        url = self.app.address(f"http://127.0.0.1:{self.port}")
+        request = urllib.request.Request(url, headers={"Host": urlsplit(self._address).netloc})
+        try:
+            opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+            return opener.open(request, timeout=10).status == 200
+        except (OSError, urllib.error.URLError):
+            return False
+
+
+def _new_log(app: Application) -> Path:
+    """Its name begins with the time, so that the oldest ones, which go, come first."""
+    app.logs.mkdir(parents=True, exist_ok=True)
+    for old in sorted(app.logs.glob("*.log"))[: -MAX_LOGS + 1]:
+        old.unlink(missing_ok=True)
+    return app.logs / f"{time.time_ns()}-{os.getpid()}.log"
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(errors="replace").strip().splitlines()
+    return lines[-1] if lines else "it says nothing"

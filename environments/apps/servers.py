@@ -1,0 +1,69 @@
+"""Warm servers: an episode takes one for itself, and gives it back put back."""
+
+import asyncio
+import contextlib
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from common.errors import UserError
+from environments.apps.application import Application
+from environments.apps.server import Server
+from environments.faults import PageError
+
+
+class Servers:
+    """As many of each application as there are episodes in it at the same time. Use as `with`; none outlives it.
+
+    Browsers find them at `port` of the application's host.
+    """
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._idle: dict[str, list[Server]] = {}
+        self._all: list[Server] = []
+        self._folder = tempfile.TemporaryDirectory(prefix="elcano-apps-", ignore_cleanup_errors=True)
+        self._starting = asyncio.Lock()  # one after another: each takes a core while it starts
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None):
+        for server in self._all:
+            server.stop()
+        self._folder.cleanup()
+
+    async def take(self, app: Application) -> Server:
+        """One that is as the seed.
+
+        Raises:
+            PageError: none starts.
+        """
+        while idle := self._idle.setdefault(app.name, []):
+            server = idle.pop()
+            if server.alive and await asyncio.to_thread(self._restored, server):
+                return server
+            self._drop(server)
+        server = Server(app, Path(tempfile.mkdtemp(dir=self._folder.name)))
+        self._all.append(server)
+        try:
+            async with self._starting:
+                await server.start(origin=f"http://{app.host}:{self._port}")
+        except UserError as error:
+            self._drop(server)
+            raise PageError(str(error)) from None
+        return server
+
+    def give_back(self, server: Server) -> None:
+        """It is put back when it is taken next."""
+        self._idle[server.app.name].append(server)
+
+    def _restored(self, server: Server) -> bool:
+        with contextlib.suppress(Exception):  # an agent may have done anything to it; another one starts
+            return server.restore()
+        return False
+
+    def _drop(self, server: Server) -> None:
+        self._all.remove(server)
+        server.stop()

@@ -1,0 +1,118 @@
+"""Templates: what may be asked of an application's user, in several wordings, with ground truth from its state."""
+
+import functools
+import random
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from data.task import SITES_PORT, Task
+from environments.apps.application import Application, Record
+
+Family = Literal["answer", "open", "create", "edit", "constraints", "steps", "impossible"]
+Split = Literal["train", "test"]
+
+CLOSING = " If this cannot be done, answer N/A."
+"""Stands at the end of every task, so that it says nothing of whether the task can be done."""
+NOT_POSSIBLE = "N/A"
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One thing to ask: what fills a wording's slots, and the task's `eval`."""
+
+    slots: dict[str, str]
+    eval: dict[str, Any] = field(hash=False)
+
+
+class State:
+    """Records by their kind, in the order of the application."""
+
+    def __init__(self, records: list[Record]):
+        self._records = records
+
+    def of(self, kind: str) -> list[Record]:
+        return [record for record in self._records if record["kind"] == kind]
+
+
+@dataclass(frozen=True)
+class Template:
+    """Args:
+
+    wordings: each with the same slots in braces, whose values may be told apart again (`parse`).
+    draw: an instance from a state; the same for the same random generator.
+    split: those of `test` are held out.
+    """
+
+    family: Family
+    wordings: tuple[str, ...]
+    draw: Callable[[State, random.Random], Instance]
+    split: Split = "train"
+
+
+def make_task(app: Application, name: str, number: int, state: State) -> Task:
+    """The task of this number, always the same."""
+    template = app.module("tasks").TEMPLATES[name]
+    instance = template.draw(state, random.Random(f"{app.name} {name} {number}"))
+    return Task(
+        id=f"{app.name}.{name}--{number}",
+        ques=template.wordings[number % len(template.wordings)].format(**instance.slots) + CLOSING,
+        web=app.address(f"http://{app.host}:{SITES_PORT}"),
+        web_name=app.title,
+        domain=template.family,
+        eval=instance.eval,
+    )
+
+
+def parse(templates: Mapping[str, Template], ques: str) -> tuple[str, dict[str, str]] | None:
+    """(the template that is worded so, its slots), or None."""
+    asked = ques.strip().removesuffix(CLOSING.strip()).strip()
+    for name, template in templates.items():
+        for wording in template.wordings:
+            if match := _pattern(wording).fullmatch(asked):
+                return name, match.groupdict()
+    return None
+
+
+@functools.cache
+def _pattern(wording: str) -> re.Pattern[str]:
+    seen: set[str] = set()
+
+    def slot(found: re.Match[str]) -> str:
+        name = found[1]
+        again = name in seen
+        seen.add(name)
+        return f"(?P={name})" if again else rf"(?P<{name}>.+)"
+
+    return re.compile(re.sub(r"\\{(\w+)\\}", slot, re.escape(wording)))
+
+
+def says(value: str, others: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The answer holds this value, none of the `others` that it could have been, and nothing was changed."""
+    excluded = sorted({*others, NOT_POSSIBLE} - {value})
+    return {
+        "eval_types": ["string_match", "site_state"],
+        "reference_answers": {"must_include": [value], "must_exclude": excluded},
+        "site_state": {"added": [], "removed": []},
+    }
+
+
+def cannot() -> dict[str, Any]:
+    """The answer says that it cannot be done, and nothing was changed."""
+    return says(NOT_POSSIBLE)
+
+
+def leaves(added: list[Record], removed: list[Record] = ()) -> dict[str, Any]:  # type: ignore[assignment]
+    """These records are new, those are gone, and nothing else is otherwise."""
+    return {"eval_types": ["site_state"], "site_state": {"added": added, "removed": list(removed)}}
+
+
+def edits(record: Record, **new: str) -> dict[str, Any]:
+    """This record has these values now, and nothing else is otherwise."""
+    return leaves([record | new], [record])
+
+
+def shows(place: str) -> dict[str, Any]:
+    """The page in front is about this, and nothing was changed."""
+    return {"eval_types": ["site_state"], "site_state": {"place": place, "added": [], "removed": []}}

@@ -1,0 +1,1 @@
+"""Trac: tickets, a wiki, milestones and reports."""

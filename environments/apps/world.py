@@ -1,0 +1,147 @@
+"""Real applications: each template once with each seed, every episode in a server of its own that begins as the seed.
+
+python -m environments.apps install trac
+python collection/run.py --env apps --headless --api_localhost http://127.0.0.1:8080/predict
+"""
+
+import asyncio
+import contextlib
+import dataclasses
+from collections.abc import AsyncIterator, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from common.errors import UserError
+from common.processes import free_port
+from data.task import SITES_PORT, Task, move_sites, read_tasks
+from environments.apps.application import Application, app_names, make_app
+from environments.apps.router import Router
+from environments.apps.server import Server
+from environments.apps.servers import Servers
+from environments.apps.templates import State, make_task
+from environments.browser.config import BrowserConfig
+from environments.browser.environment import BrowserEnvironment
+from environments.browser.gate.gate import Gate
+from environments.browser.page.page import Page
+from environments.browser.storage_state import restore
+from environments.environment import Environment, Open
+from environments.websites import Websites
+
+
+@dataclasses.dataclass
+class World(Websites):
+    """Sessions share nothing: an episode has a server with a state of its own.
+
+    Args:
+        env_tasks: names such as trac or trac.close-ticket; none: all of what is installed.
+        env_seeds: what decides about whom and what a task is.
+        test_file: tasks that were written before, in the place of these.
+    """
+
+    env_tasks: tuple[str, ...] = ()
+    env_seeds: tuple[int, ...] = (0,)
+    test_file: Path | None = None
+
+    def __post_init__(self) -> None:
+        self._port = SITES_PORT
+
+    @property
+    def port(self) -> int:
+        return self._port
+
+    @contextlib.contextmanager
+    def serve(self) -> Iterator[str]:
+        self._port = free_port(SITES_PORT)
+        yield f"{', '.join(app.title for app in installed_apps())} on port {self._port} until the end"
+
+    async def tasks(self) -> list[Task]:
+        if self.test_file is not None:
+            return move_sites(read_tasks(self.test_file), self._port)
+        return move_sites(make_tasks(self.env_tasks, self.env_seeds), self._port)
+
+    def check(self, tasks: Sequence[Task]) -> None:
+        super().check(tasks)
+        for name in {task.id.partition(".")[0] for task in tasks}:
+            make_app(name).check_installed()
+
+    @contextlib.asynccontextmanager
+    async def environments(self, tasks: Sequence[Task], num_sessions: int) -> AsyncIterator[Open]:
+        with Gate(self._policy(tasks)) as gate, Servers(self._port) as servers:
+            async with Router(self._port) as router, self.browser.fleet(num_sessions, gate.flags()) as fleet:
+
+                async def open_environment(session: int, downloads: Path) -> Environment:
+                    return AppEnvironment(await fleet.open(session, downloads), self.browser, servers, router)
+
+                yield open_environment
+
+    @property
+    def judge(self) -> str:
+        return "oracle"
+
+
+class AppEnvironment(BrowserEnvironment):
+    """A page of an application, logged in, on a server that nobody else has."""
+
+    def __init__(self, page: Page, config: BrowserConfig, servers: Servers, router: Router):
+        super().__init__(page, config)
+        self._servers, self._router = servers, router
+        self._server: Server | None = None
+        self._key = ""
+
+    async def reset(self, task: Task, seed: int | None = None) -> None:
+        app = make_app(task.id.partition(".")[0])
+        self._server = await self._servers.take(app)
+        self._key, cookie = self._router.lead(app.host, self._server.port)
+        logins = [
+            {"name": name, "value": value, "domain": app.host, "path": "/"}
+            for name, value in app.module("start").COOKIES.items()
+        ]
+        await restore(self.page, {"cookies": [cookie, *logins]})
+        await super().reset(task, seed)
+
+    async def final_state(self) -> dict[str, Any]:
+        changes = await asyncio.to_thread(self._server.changes)
+        place = self._server.app.module("check").place(await self.page.address())
+        return {"final_state": {"place": place, **changes}}
+
+    async def close(self) -> None:
+        await super().close()
+        if self._server is not None:
+            self._router.forget(self._key)
+            self._servers.give_back(self._server)
+            self._server = None
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        digests = {app.name: app.digest for app in installed_apps()}
+        return {**super().provenance, "applications": digests}
+
+
+def installed_apps() -> list[Application]:
+    """Those of this machine.
+
+    Raises:
+        UserError: there are none.
+    """
+    apps = [app for app in map(make_app, app_names()) if app.installed]
+    if not apps:
+        raise UserError("no application is installed: python -m environments.apps install")
+    return apps
+
+
+def make_tasks(names: Sequence[str], seeds: Sequence[int]) -> list[Task]:
+    """Each template with each seed; `names` are of applications or of templates.
+
+    Raises:
+        UserError: there is no such name, or its application is not installed.
+    """
+    tasks = []
+    for name in names or [app.name for app in installed_apps()]:
+        app_name, _, template = name.partition(".")
+        app = make_app(app_name)
+        templates = app.module("tasks").TEMPLATES
+        if template and template not in templates:
+            raise UserError(f"{app_name} has no template {template!r}; it has {', '.join(templates)}")
+        state = State(app.seed_records)
+        tasks += [make_task(app, one, seed, state) for one in ([template] if template else templates) for seed in seeds]
+    return tasks

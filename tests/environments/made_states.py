@@ -1,0 +1,30 @@
+"""States of applications as they begin, made without the applications: what our content says of them."""
+
+from typing import Any
+
+from environments.apps.roundup import content as roundup
+from environments.apps.trac import content as trac
+
+
+def _trac() -> list[dict[str, Any]]:
+    made, records = trac.make(), []
+    for number, fields in enumerate(made.tickets, start=1):
+        ticket = {"kind": "ticket", "id": number, **fields}
+        del ticket["day"]
+        records.append(ticket)
+        if ticket["status"] == "closed":
+            records.append({"kind": "comment", "ticket": number, "author": ticket["owner"], "text": "Done."})
+    for name, text in made.pages.items():
+        records.append({"kind": "page", "name": name, "version": 1, "author": "bo", "text": text, "readonly": 0})
+    records += [{"kind": "component", "name": n, "owner": o, "description": ""} for n, o in made.components.items()]
+    return records
+
+
+def _roundup() -> list[dict[str, Any]]:
+    unset = {"keywords": "", "dependencies": "", "superseder": "", "retired": 0}
+    return [
+        {"kind": "bug", "id": number, **fields, **unset} for number, fields in enumerate(roundup.make().bugs, start=1)
+    ]
+
+
+MADE_STATES = {"roundup": _roundup(), "trac": _trac()}

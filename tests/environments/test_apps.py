@@ -1,0 +1,226 @@
+"""Applications without the applications: wordings, ground truth and checkers on made states, the router, the expert."""
+
+import asyncio
+import random
+import subprocess
+import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+
+import httpx
+import pytest
+
+from common.processes import free_port
+from data.action import parse_reply
+from data.conversation import StepText, build_chat
+from data.task import Task
+from environments.apps.application import app_names, make_app
+from environments.apps.changes import changes, digest
+from environments.apps.expert.expert import reply
+from environments.apps.router import COOKIE, Router
+from environments.apps.templates import NOT_POSSIBLE, State, make_task, parse
+from environments.ground_truth import find_fault
+from tests.conftest import ROOT
+from tests.environments.made_states import MADE_STATES
+
+TEMPLATES = [(name, template) for name in app_names() for template in make_app(name).module("tasks").TEMPLATES]
+SEEDS = range(3)
+
+
+def task_of(app: str, template: str, seed: int) -> Task:
+    return make_task(make_app(app), template, seed, State(MADE_STATES[app]))
+
+
+def fault(app: str, task: Task, answer: str, place: str, after: list[dict[str, Any]]) -> str:
+    return find_fault(task, answer, {"place": place, **changes(MADE_STATES[app], after)})
+
+
+def right_end(app: str, task: Task) -> tuple[str, str, list[dict[str, Any]]]:
+    """The answer, place and records of who did what was asked."""
+    wanted = task.eval["site_state"]
+    after = [record for record in MADE_STATES[app] if record not in wanted["removed"]] + wanted["added"]
+    [answer] = task.eval.get("reference_answers", {}).get("must_include", ["done"])
+    return answer, wanted.get("place", "/"), after
+
+
+def wrong_ends(app: str, task: Task) -> dict[str, tuple[str, str, list[dict[str, Any]]]]:
+    """Ends that look right at first sight."""
+    answer, place, after = right_end(app, task)
+    before, wanted = MADE_STATES[app], task.eval["site_state"]
+    other = next(record for record in before if record not in wanted["removed"])
+    ends = {
+        "something else changed too": (answer, place, [*after, {**other, "changed": "too"}]),
+        "something else is gone": (answer, place, [record for record in after if record is not other]),
+    }
+    if "reference_answers" in task.eval:
+        truth = task.eval["reference_answers"]
+        ends["no answer"] = ("", place, after)
+        ends["another answer"] = ("done", place, after)
+        ends["part of it"] = (answer[:-1], place, after)
+        if truth["must_exclude"]:
+            ends["all that there is"] = (" ".join([answer, *truth["must_exclude"]]), place, after)
+            ends["cannot be done"] = (NOT_POSSIBLE, place, after)
+    elif "place" in wanted:
+        ends["nothing done"] = (answer, "/", after)
+        ends["a page below"] = (answer, place + "0", after)
+        ends["a page above"] = (answer, place.rpartition("/")[0], after)
+    else:
+        added, removed = wanted["added"], wanted["removed"]
+        ends["nothing done"] = (answer, place, before)
+        ends["done twice"] = (answer, place, [*after, added[0]])
+        ends["undone again, and more"] = (answer, place, [*before, added[0]] if removed else before[1:])
+        changed = _changed_values(added[0], removed[0] if removed else {})
+        ends["another value"] = (answer, place, [changed if record is added[0] else record for record in after])
+        if removed:
+            same = [record for record in before if record["kind"] == removed[0]["kind"] and record != removed[0]]
+            new = {name: value for name, value in added[0].items() if value != removed[0].get(name)}
+            moved = [{**record, **new} if record is same[0] else record for record in before]
+            ends["in the wrong place"] = (answer, place, moved)
+        else:
+            renamed = {name: f"{value}0" if isinstance(value, str) else value for name, value in added[0].items()}
+            ends["in the wrong place"] = (answer, place, [*before, {**renamed, "kind": added[0]["kind"]}])
+    return ends
+
+
+def _changed_values(record: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
+    name = next(
+        name for name, value in record.items() if isinstance(value, str) and value != old.get(name) and name != "kind"
+    )
+    return {**record, name: f"not {record[name]}"}
+
+
+@pytest.mark.parametrize(("app", "template"), TEMPLATES)
+def test_checkers_take_the_right_end_and_refuse_wrong_ones(app: str, template: str) -> None:
+    for seed in SEEDS:
+        task = task_of(app, template, seed)
+        assert not fault(app, task, *right_end(app, task))
+        ends = wrong_ends(app, task)
+        assert len(ends) >= 5
+        for name, end in ends.items():
+            assert fault(app, task, *end), f"{task.ques}: {name}"
+
+
+@pytest.mark.parametrize(("app", "template"), TEMPLATES)
+def test_what_was_asked_can_be_told_from_the_words(app: str, template: str) -> None:
+    """Of several wordings, and without quotation marks."""
+    templates = make_app(app).module("tasks").TEMPLATES
+    for seed in range(30):
+        task = task_of(app, template, seed)
+        instance = templates[template].draw(State(MADE_STATES[app]), random.Random(f"{app} {template} {seed}"))
+        assert parse(templates, task.ques) == (template, instance.slots)
+        assert '"' not in task.ques and "'" not in task.ques.replace("'s ", "s ")
+    assert len(templates[template].wordings) >= 2
+
+
+@pytest.mark.parametrize("app", app_names())
+def test_every_application_has_enough_templates_of_every_family(app: str) -> None:
+    tasks, solvers = make_app(app).module("tasks").TEMPLATES, make_app(app).module("solvers").SOLVERS
+    families = {template.family for template in tasks.values()}
+    assert len(tasks) >= 12 and tasks.keys() == solvers.keys()
+    assert families == {"answer", "open", "create", "edit", "constraints", "steps", "impossible"}
+    assert 3 <= sum(template.split == "test" for template in tasks.values()) <= len(tasks) // 3
+
+
+def test_the_same_tasks_come_of_the_same_state() -> None:
+    for app, template in TEMPLATES:
+        tasks = [task_of(app, template, seed) for seed in range(20)]
+        assert tasks == [task_of(app, template, seed) for seed in range(20)]
+        assert len({task.ques for task in tasks}) >= 5
+
+
+def test_changes_are_records_and_their_order_means_nothing() -> None:
+    before = [{"kind": "a", "n": 1}, {"kind": "a", "n": 1}, {"kind": "b", "n": 2}]
+    after = [{"n": 2, "kind": "b"}, {"kind": "a", "n": 1}, {"kind": "c", "n": 3}]
+    assert changes(before, after) == {"added": [{"kind": "c", "n": 3}], "removed": [{"kind": "a", "n": 1}]}
+    assert digest(before) == digest(before[::-1]) != digest(after)
+
+
+class _Echo(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        said = f"{self.server.name} {self.path} {self.headers.get('Cookie')} {self.headers['Host']} ".encode() + body
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(said)))
+        self.end_headers()
+        self.wfile.write(said)
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+def test_the_router_leads_each_session_to_its_own_server() -> None:
+    servers = [ThreadingHTTPServer(("127.0.0.1", 0), _Echo) for _ in range(2)]
+    for number, server in enumerate(servers):
+        server.name = f"server{number}"
+        Thread(target=server.serve_forever, daemon=True).start()
+    port = free_port()
+
+    async def ask(client: httpx.AsyncClient, cookie: str) -> tuple[int, str]:
+        headers = {"cookie": cookie, "host": "trac.localhost"} if cookie else {"host": "trac.localhost"}
+        answer = await client.post(f"http://127.0.0.1:{port}/page?x=1", content=b"body" * 50_000, headers=headers)
+        return answer.status_code, answer.text.replace("body" * 50_000, "BODY")
+
+    async def play() -> None:
+        async with Router(port) as router, httpx.AsyncClient(trust_env=False) as client:
+            keys = [router.lead("trac.localhost", server.server_address[1]) for server in servers]
+            for number, (key, cookie) in enumerate(keys):
+                assert cookie["domain"] == "trac.localhost" and cookie["httpOnly"]
+                expected = f"server{number} /page?x=1 a=1; b=2 trac.localhost BODY"
+                for sent in (f"{COOKIE}={key}; a=1; b=2", f"a=1; {COOKIE}={key}; b=2", f"a=1; b=2; {COOKIE}={key}"):
+                    assert await ask(client, sent) == (200, expected)
+                assert "None trac.localhost" in (await ask(client, f"{COOKIE}={key}"))[1]
+            for nobody in ("", "a=1", f"{COOKIE}={'0' * 32}"):
+                assert (await ask(client, nobody))[0] == 403
+            router.forget(keys[0][0])
+            assert (await ask(client, f"{COOKIE}={keys[0][0]}"))[0] == 403
+
+    asyncio.run(play())
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def ask_expert(ques: str, tree: str, *past: str) -> str:
+    steps = [StepText("[1] RootWebArea 'x'", reply=reply) for reply in past] + [StepText(tree)]
+    return reply(build_chat("", ques, "http://trac.localhost:7070/", steps, last_n=1))
+
+
+OWNER = "Who is responsible for the ticket Map view in fog? If this cannot be done, answer N/A."
+MOVE = "Change the priority of the ticket Map view in fog to minor. If this cannot be done, answer N/A."
+TICKET = "[1] RootWebArea '#7 (Map view in fog) – Ferry Services'\n\t[2] link 'Modify'\n"
+FORM = TICKET + "\t[3] combobox 'Priority:'\n\t[4] button 'Submit changes'\n"
+
+
+@pytest.mark.parametrize(
+    ("ques", "tree", "past", "action"),
+    [
+        (OWNER, "[1] RootWebArea 'Ferry Services'\n\t[2] link 'SEARCH'", (), "Click [2]"),
+        (OWNER, "[1] RootWebArea 'Search – Ferry Services'\n\t[2] textbox 'Search'", (), "Type [2]; Map view in fog"),
+        (OWNER, TICKET + "\t[3] rowheader 'Owned by:'\n\t[4] cell 'chen'", (), "ANSWER; chen"),
+        (MOVE, TICKET, (), "Click [2]"),
+        (MOVE, FORM, ("Step 1 of 3: x",), "Type [3]; minor"),
+        (MOVE, FORM, ("Step 1 of 3: x", "Step 2 of 3: x"), "Click [4]"),
+        (MOVE, TICKET, ("Step 1 of 3: x", "Step 2 of 3: x"), "Scroll [WINDOW]; down"),
+        (MOVE, TICKET, ("Step 3 of 3: I should click 'Submit changes'.",), "ANSWER; done"),
+    ],
+)
+def test_the_expert_reads_what_an_agent_reads(ques: str, tree: str, past: tuple[str, ...], action: str) -> None:
+    said = ask_expert(ques, tree, *(f"Thought: {words}\n\nAction: Wait" for words in past))
+    assert said.endswith(f"Action: {action}") and parse_reply(said).action
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["start", "nothing"], "there is no application 'nothing'; known are"),
+        (["start", "trac"], "Trac is not installed: python -m environments.apps install trac"),
+        (["check"], "no application is installed: python -m environments.apps install"),
+        (["start", "trac", "--port", "70000"], "--port must be 0 to 65535"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(words: list[str], said: str, tmp_path) -> None:
+    command = [sys.executable, "-m", "environments.apps", *words]
+    home = {"PATH": "/usr/bin:/bin", "ELCANO_APPS": str(tmp_path)}
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, env=home)
+    assert done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1

@@ -1,0 +1,99 @@
+"""The applications themselves, where they are installed: their seeds, their servers, and every template solved."""
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from environments.apps.application import Application, app_names, make_app
+from environments.apps.changes import digest
+from environments.apps.server import Server
+from environments.apps.servers import Servers
+from tests.conftest import ROOT
+from tests.environments.made_states import MADE_STATES
+
+pytestmark = pytest.mark.slow
+DISTURBANCES = {
+    "roundup": ("db/db", "UPDATE _bug SET _title = 'x' WHERE id = 3"),
+    "trac": ("db/trac.db", "DELETE FROM milestone"),
+}
+
+
+@pytest.fixture(params=app_names())
+def app(request: pytest.FixtureRequest) -> Application:
+    """Each of them that is installed."""
+    made = make_app(request.param)
+    if not made.installed:
+        pytest.skip(f"not installed: python -m environments.apps install {made.name}")
+    return made
+
+
+def test_a_second_build_holds_the_same_and_what_the_made_state_says(app: Application, tmp_path: Path) -> None:
+    app.build_state(tmp_path / "state")
+    assert digest(app.records(tmp_path / "state")) == app.digest
+    assert [record for record in MADE_STATES[app.name] if record not in app.seed_records] == []
+
+
+def test_servers_share_nothing_are_put_back_and_leave_nothing(app: Application) -> None:
+    def get(server: Server) -> str:
+        return urllib.request.urlopen(app.address(f"http://127.0.0.1:{server.port}"), timeout=20).read().decode()
+
+    async def play() -> list[int]:
+        with Servers(7070) as servers:
+            one, other = await servers.take(app), await servers.take(app)
+            assert one.port != other.port
+            disturb(app, one)
+            assert any(one.changes().values()) and not any(other.changes().values())
+            assert "</html>" in get(other)
+            servers.give_back(one)
+            again = await servers.take(app)
+            assert again is one
+            assert not any(again.changes().values()) and "</html>" in get(again)
+            one._process.kill()
+            one._process.wait()
+            servers.give_back(one)
+            assert (await servers.take(app)).port != one.port  # a dead one is not lent
+            return [server._process.pid for server in servers._all]
+
+    for pid in asyncio.run(play()):
+        wait_until_gone(pid)
+
+
+def wait_until_gone(group: int) -> None:
+    """A child that served a request is killed with its server, and reaped by another process a moment later."""
+    deadline = time.monotonic() + 20
+    with contextlib.suppress(ProcessLookupError):
+        while True:
+            os.killpg(group, 0)
+            assert time.monotonic() < deadline, f"processes of {group} are left"
+            time.sleep(0.1)
+
+
+def disturb(app: Application, server: Server) -> None:
+    """Change something behind its back."""
+    database, command = DISTURBANCES[app.name]
+    with contextlib.closing(sqlite3.connect(server.state / database)) as connection, connection:
+        connection.execute(command)
+
+
+@pytest.mark.timeout(1600)
+def test_its_expert_solves_every_template_through_the_collector(app: Application, spawn, tmp_path: Path) -> None:
+    expert = spawn("environments/apps/expert/server.py", "--port", 0, stdout=subprocess.PIPE)
+    address = re.search(r"http://\S+", expert.stdout.readline())[0]
+    command = [sys.executable, "collection/run.py", "--env", "apps", "--env_tasks", app.name, "--headless"]
+    command += ["--api_base", address, "--api_model", "expert", "--text_only", "--env_seeds", "1"]
+    command += ["--max_iter", "20", "--num_sessions", "2", "--output_dir", str(tmp_path)]
+    finished = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1500)
+    assert finished.returncode == 0, finished.stderr
+    outcomes = {path.parent.name: json.loads(path.read_text()) for path in tmp_path.glob("task*/outcome.json")}
+    assert len(outcomes) == len(app.module("tasks").TEMPLATES)
+    assert [name for name, outcome in outcomes.items() if outcome["verdict"] != "success"] == []
