@@ -100,6 +100,7 @@ class AppEnvironment(BrowserEnvironment):
         await super().reset(task, seed)
 
     async def final_state(self) -> dict[str, Any]:
+        assert self._server is not None  # an episode has one from its reset on
         changes = await asyncio.to_thread(self._server.changes)
         place = self._server.app.module("check").place(await self.page.address())
         return {"final_state": {"place": place, **changes}}

@@ -146,7 +146,7 @@ def tell(pattern: str) -> Rule:
     def apply(now: Situation) -> Move | None:
         found = (re.search(pattern, element.name, re.IGNORECASE) for element in now.page.elements)
         value = next((match[1] for match in found if match), None)
-        return value and Move(f"The page says '{value}'.", f"ANSWER; {value}")
+        return Move(f"The page says '{value}'.", f"ANSWER; {value}") if value else None
 
     return apply
 
@@ -156,7 +156,7 @@ def tell_after(label: str, role: str = "cell") -> Rule:
 
     def apply(now: Situation) -> Move | None:
         value = after(now, label, role)
-        return value and Move(f"The page says '{label} {value}'.", f"ANSWER; {value}")
+        return Move(f"The page says '{label} {value}'.", f"ANSWER; {value}") if value else None
 
     return apply
 

@@ -62,7 +62,7 @@ class Content:
 def make(seed: int = 0) -> Content:
     """The same for the same seed."""
     rng = random.Random(f"trac {seed}")
-    owners = dict(zip(COMPONENTS, rng.choices(PEOPLE[1:], k=len(COMPONENTS)), strict=True))
+    owners: dict[str, str] = dict(zip(COMPONENTS, rng.choices(PEOPLE[1:], k=len(COMPONENTS)), strict=True))
     return Content(_tickets(rng, owners), _pages(rng, owners), _milestones(), owners)
 
 

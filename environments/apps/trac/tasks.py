@@ -88,7 +88,7 @@ def _ship(state: State, rng: random.Random) -> tuple[str, str, str]:
 
 def _capacity(state: State, rng: random.Random) -> Instance:
     ship, _, text = _ship(state, rng)
-    built, people, cars = re.search(r"built in (\d+) and carries (\d+) passengers and (\d+) cars", text).groups()
+    [(built, people, cars)] = re.findall(r"built in (\d+) and carries (\d+) passengers and (\d+) cars", text)
     return Instance({"ship": ship}, says(people, (built, cars)))
 
 
@@ -188,14 +188,14 @@ def _raise_the_one(state: State, rng: random.Random) -> Instance:
 
 def _on_call(state: State, rng: random.Random) -> Instance:
     [page] = [page for page in state.of("page") if page["name"] == "ProjectTeam"]
-    person = re.search(r"On call this month: (\w+)\.", page["text"])[1]
+    [person] = re.findall(r"On call this month: (\w+)\.", page["text"])
     ticket = rng.choice([one for one in open_tickets(state) if one["owner"] != person])
     return Instance({"number": str(ticket["id"])}, edits(ticket, owner=person, status="assigned"))
 
 
 def _captain(state: State, rng: random.Random) -> Instance:
     ship, _, text = _ship(state, rng)
-    captain = re.search(r"Captain: (.+)", text)[1].strip()
+    [captain] = (found.strip() for found in re.findall(r"Captain: (.+)", text))
     component = _other(rng, values(state, "component"), min(values(state, "component")))
     ticket = _new_ticket(state, summary=captain, component=component)
     return Instance({"ship": ship, "component": component}, leaves([ticket]))
