@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import difflib
 import io
+import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -18,6 +19,10 @@ import tyro
 from common.errors import UserError
 from common.fields import kinds_of
 from common.switch import is_switch
+
+STARTED_AS = "ELCANO_STARTED_AS"
+"""The variable by which a console script names itself to the command that takes its place."""
+_SCRIPT = os.environ.pop(STARTED_AS, "")  # not for the commands that this one starts
 
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 _CELL = re.compile(r"^[│|]\s(.*?)\s*[│|]$")
@@ -42,7 +47,8 @@ def read(
     told = io.StringIO()
     try:
         with contextlib.redirect_stderr(told):
-            return tyro.cli(kind, args=_plain(kind, words), prog=program, description=description, use_underscores=True)
+            words, program = _plain(kind, words), program or _SCRIPT or None
+            return tyro.cli(kind, args=words, prog=program, description=description, use_underscores=True)
     except SystemExit as ended:
         if not ended.code:
             raise
@@ -62,6 +68,8 @@ def as_typed(message: str, words: Sequence[str]) -> str:
 
 
 def _started() -> str:
+    if _SCRIPT:
+        return _SCRIPT
     path = Path(sys.argv[0])
     return path.parent.name if path.name == "__main__.py" else path.name
 

@@ -7,8 +7,11 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import NoReturn
 
+STARTED_AS = "ELCANO_STARTED_AS"
+"""As common/command_line.py has it, which needs tyro."""
 _NEEDS = {"collect": "selenium", "serve": "torch", "train": "megatron", "": "tyro"}
 """A package that each of pyproject.toml's extras brings."""
 
@@ -20,7 +23,8 @@ def _command(module: str, extra: str = "") -> Callable[[], NoReturn]:
         if importlib.util.find_spec(_NEEDS[extra]) is None:
             print(f"error: {_NEEDS[extra]} is not installed; pip install 'elcano[{extra}]'", file=sys.stderr)
             sys.exit(2)
-        os.execv(sys.executable, [sys.executable, "-m", module, *sys.argv[1:]])
+        named = {**os.environ, STARTED_AS: Path(sys.argv[0]).name}
+        os.execve(sys.executable, [sys.executable, "-m", module, *sys.argv[1:]], named)
 
     return start
 
