@@ -10,7 +10,7 @@ they are not converted again.
 import dataclasses
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from runpy import run_path
 from typing import Any
@@ -29,6 +29,7 @@ from data.tar import list_tars
 from toolkits import convert_to_tar_data
 from toolkits.readers.energon import samples_of_dataset
 from toolkits.readers.left_out import LeftOut
+from toolkits.readers.released_tar import is_released, read_released_tar
 from toolkits.readers.webdataset_tar import samples_of_tars
 from toolkits.shards.sample_records import encode_once, write_list
 
@@ -87,14 +88,27 @@ class _Found:
     def __init__(self, folder: Path, image_dir: Path) -> None:
         self.folder, self.image_dir = folder, image_dir
         self.left_out, self.num_images, self.num_tars = LeftOut(), 0, len(list_tars(folder))
-        self.kind = "energon" if (folder / ENERGON).is_file() else "webdataset"
+        self.kind, self._read = _kind(folder)
 
     def records(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """(the folder, a record) one by one."""
-        read = samples_of_dataset if self.kind == "energon" else samples_of_tars
-        for record in read(self.folder, self.image_dir, self.left_out):
+        for record in self._read(self.folder, self.image_dir, self.left_out):
             self.num_images += len(record["images"])
             yield str(self.folder), record
+
+
+def _kind(folder: Path) -> tuple[str, Callable[[Path, Path, LeftOut], Iterator[dict[str, Any]]]]:
+    """Whose tars these are, and who reads them."""
+    if (folder / ENERGON).is_file():
+        return "energon", samples_of_dataset
+    if all(is_released(tar) for tar in list_tars(folder)):
+        return "OpenWebVoyager", _released
+    return "webdataset", samples_of_tars
+
+
+def _released(folder: Path, image_dir: Path, left_out: LeftOut) -> Iterator[dict[str, Any]]:
+    for tar in list_tars(folder):
+        yield from read_released_tar(tar, image_dir, 1)
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ from data.legacy import read_legacy_tar
 from data.shard import Sample, read_manifest, read_shard, shares_images, task_of
 from data.whole_trajectory import split_steps
 from toolkits.convert_foreign_tars import convert
+from toolkits.readers.released_tar import is_released
 
 _TILE = (256, 192)
 _CAPTION = 42
@@ -170,7 +171,7 @@ def list_shards(folder: Path, verify: bool) -> list[tuple[Path, int]]:
 def read_samples(shards: list[tuple[Path, int]]) -> Iterator[Sample]:
     """Every sample of every tar, whichever layout it has."""
     for path, _ in shards:
-        yield from (read_legacy_tar if path.name.startswith("openwebvoyager") else read_shard)(path)
+        yield from (read_legacy_tar if is_released(path) else read_shard)(path)
 
 
 def draw_tile(sample: Sample) -> Image.Image:

@@ -7,10 +7,11 @@ import pytest
 
 from common.errors import UserError
 from data.foreign_tars import is_foreign, shards_of
-from data.shard import read_manifest
+from data.legacy import LegacyWriter
+from data.shard import Sample, read_manifest
 from tests.toolkits.interchange import shards, take_in
 from tests.toolkits.test_tars_of_others import energon
-from tests.toolkits.test_webdataset_tars import SAYS, picture, write
+from tests.toolkits.test_webdataset_tars import SAYS, TURNS, picture, write
 from toolkits import inspect_shards
 from toolkits.convert_foreign_tars import Config, convert, main
 
@@ -47,9 +48,7 @@ def test_a_line_says_what_was_found_and_the_same_tars_are_not_read_again(
     assert again != made and read_manifest(again)["num_samples"] == 3  # what was made before is no data
 
 
-def test_a_folder_of_others_own_is_left_alone(
-    tars: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_of_others_own_is_left_alone(tars: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that cannot be written, and one whose `.elcano` leads elsewhere."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "elsewhere").mkdir()
@@ -65,6 +64,16 @@ def test_energon_and_inspection(tmp_path: Path, capsys: pytest.CaptureFixture[st
     inspect_shards.main(inspect_shards.Config(str(energon(tmp_path / "set"))))
     told = capsys.readouterr().out
     assert "2 samples with 2 images in 3 energon tars; left out: tars of other splits than train (1)" in told
+
+
+def test_openwebvoyagers_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    writer = LegacyWriter(tmp_path / "openwebvoyager-000000.tar")
+    writer.add(
+        Sample("Shop--1", [{**TURNS["conversations"][0], "value": "<image>"}, TURNS["conversations"][1]], [picture()])
+    )
+    writer.close()
+    convert(tmp_path)
+    assert "1 samples with 1 images in 1 OpenWebVoyager tars; read as" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -89,7 +98,7 @@ def test_what_is_wrong_is_told_and_leaves_nothing(
 
 def test_a_damaged_tar(tars: Path) -> None:
     (tars / "one.tar").write_bytes((tars / "one.tar").read_bytes()[:1500])
-    with pytest.raises(UserError, match="one.tar: .*cut off"):
+    with pytest.raises(UserError, match=r"one\.tar: .*cut off"):
         convert(tars)
 
 
