@@ -17,6 +17,7 @@ from data.tar import list_tars
 ENERGON = Path(".nv-meta", "dataset.yaml")
 _FORMAT = 1
 _OWN = ".elcano"
+_MANIFEST = "manifest.json"
 _NOTE = "made_of.json"
 
 
@@ -49,8 +50,11 @@ class MadeOf:
 
 
 def is_foreign(folder: Path) -> bool:
-    """Whether there are tars, but no manifest of ours."""
-    return folder.is_dir() and not (folder / "manifest.json").exists() and bool(list_tars(folder))
+    """Whether there are tars in it or below, but no manifest of ours there or beside one of them."""
+    if not folder.is_dir() or (folder / _MANIFEST).exists():
+        return False
+    places = {tar.parent for tar in list_tars(folder)}
+    return bool(places) and not any((place / _MANIFEST).exists() for place in places)
 
 
 def shards_of(folder: Path) -> Path:

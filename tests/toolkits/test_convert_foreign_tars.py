@@ -104,5 +104,6 @@ def test_a_damaged_tar(tars: Path) -> None:
 
 def test_ours_are_not_foreign(tars: Path) -> None:
     assert is_foreign(tars) and not is_foreign(shards_of(tars)) and not is_foreign(convert(tars))
+    assert not is_foreign(convert(tars).parent) and not is_foreign(tars / "nowhere")
     with pytest.raises(UserError, match="no folder of webdataset tars that others made"):
         main(Config(str(convert(tars))))
