@@ -90,6 +90,11 @@ def make_folder(path: Path, what: str) -> None:
         raise UserError(f"{what} {path} cannot be made ({error.strerror}); give a folder that can be written") from None
 
 
+def user_cache() -> Path:
+    """This user's folder for what can be made again; it need not be there."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "elcano"
+
+
 def link_tree(source: Path, target: Path) -> None:
     """All files of a folder in another one, in place of what is there: hard links, or copies on another file system."""
     shutil.rmtree(target, ignore_errors=True)

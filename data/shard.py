@@ -20,7 +20,7 @@ from common.errors import UserError
 from common.files import file_digest, read_json, write_json
 from data.conversation import IMAGE
 from data.names import check_name
-from data.tar import Member, TarWriter, scan
+from data.tar import Member, TarWriter, list_tars, scan
 
 FORMAT_VERSION = 3  # 1 never shared images, 2 always did; both had `sha256` instead of `xxh128`
 IMAGE_TYPES = ("png", "jpg", "webp")
@@ -239,8 +239,7 @@ def read_manifest(folder: str | Path, verify: bool = False) -> dict[str, Any]:
 
 
 def _of_others(folder: Path) -> str:
-    has_tars = any(any(folder.glob(f"*.{ending}")) for ending in ("tar", "tgz", "tar.gz"))
-    return ", after toolkits/import_data.py --format webdataset took in its tars" if has_tars else ""
+    return ", or of tars that others made with toolkits/convert_foreign_tars.py" if list_tars(folder) else ""
 
 
 def read_shard(path: str | Path) -> Iterator[Sample]:

@@ -12,6 +12,7 @@ import xxhash
 
 from common.errors import UserError
 
+_ENDINGS = ("tar", "tgz", "tar.gz")
 _BLOCK = tarfile.BLOCKSIZE
 _END = bytes(_BLOCK)
 _MAX_HEADER_BYTES = 2**20  # of a long name or a PAX header, which are read into memory
@@ -97,6 +98,12 @@ def _tarfile_header(name: str, size: int) -> bytes:
 def _checksum(header: bytes) -> int:
     """Of a member's header, its own field read as spaces."""
     return sum(header) - sum(header[148:156]) + 8 * ord(" ")
+
+
+def list_tars(folder: Path) -> list[Path]:
+    """Those in `folder` and below, packed ones too, in order; what is hidden is not its owner's data."""
+    found = (file for ending in _ENDINGS for file in folder.rglob(f"*.{ending}"))
+    return sorted(file for file in found if not any(part[0] == "." for part in file.relative_to(folder).parts))
 
 
 def scan(path: str | Path) -> list[Member]:

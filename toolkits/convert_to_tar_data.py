@@ -90,8 +90,18 @@ class Shard:
 
 
 def main(config: Config) -> None:
-    """Read, check, shuffle, write beside the target, rename."""
+    """Pack, then say what was written."""
     config = with_published_paths(config)
+    manifest = pack(config)
+    shards = manifest["shards"]
+    num_bytes = sum(entry["bytes"] for entry in shards)
+    held_out = f" and {manifest['num_validation_samples']} held out" if "num_validation_samples" in manifest else ""
+    told = f"{manifest['num_samples']} samples{held_out} in {len(shards)} shards, {num_bytes / 1e6:.1f} MB"
+    print(f"{Path(config.save_dir)}: {told}")
+
+
+def pack(config: Config) -> dict[str, Any]:
+    """Read, check, shuffle, write beside the target, rename; returns the manifest."""
     check(config)
     samples = read_samples([Path(file) for file in config.json_files], [Path(folder) for folder in config.image_dirs])
     if (config.candidates or config.legacy) and (whole := next((s.id for s in samples if EARLIER in s.extra), None)):
@@ -114,15 +124,12 @@ def main(config: Config) -> None:
         try:
             work = functools.partial(write_shard, folder=temporary, config=config)
             written = list(run_parallel(work, shards, config.num_workers, "shards"))
-            entries = [entry for entry, _ in written]
             manifest = finish(temporary, written, config)
             replace_folder(temporary, target)
         except UserError:
             shutil.rmtree(temporary, ignore_errors=True)
             raise
-    num_bytes = sum(entry["bytes"] for entry in entries)
-    held_out = f" and {manifest['num_validation_samples']} held out" if "num_validation_samples" in manifest else ""
-    print(f"{target}: {manifest['num_samples']} samples{held_out} in {len(entries)} shards, {num_bytes / 1e6:.1f} MB")
+    return manifest
 
 
 def with_published_paths(config: Config) -> Config:

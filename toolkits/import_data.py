@@ -43,7 +43,7 @@ from toolkits.readers.features import Kept, check_kept, write_candidates, write_
 from toolkits.readers.folders import Tries
 from toolkits.readers.formats import FORMATS, table
 from toolkits.readers.research_sets import SETS
-from toolkits.shards.sample_records import check_record, encode_record, write_list
+from toolkits.shards.sample_records import encode_once, write_list
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,15 +115,7 @@ def to_samples(config: Config) -> int:
 
 def _records(config: Config, kept: Kept) -> Iterator[bytes]:
     """All samples, encoded; the files of what is kept beside them are written once the last was good."""
-    known: set[str] = set()
-    for file, record in _read(config, kept):
-        check_record(file, record)
-        if record["id"] in known:
-            raise UserError(f"{file}: sample {record['id']} occurs twice")
-        known.add(record["id"])
-        yield encode_record(record)
-    if not known:
-        raise UserError(f"{', '.join(config.input_files)}: no samples")
+    yield from encode_once(", ".join(config.input_files), _read(config, kept))
     _write_kept(config, kept)
 
 

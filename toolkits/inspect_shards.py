@@ -23,10 +23,13 @@ from common.errors import UserError
 from common.files import read_json, write_json
 from common.tables import Table, print_table
 from data.action import ActionError, parse_reply
+from data.foreign_tars import is_foreign
 from data.images import opened, size_of, to_rgb
 from data.legacy import read_legacy_tar
 from data.shard import Sample, read_manifest, read_shard, shares_images, task_of
 from data.whole_trajectory import split_steps
+from toolkits.convert_foreign_tars import convert
+from toolkits.readers.released_tar import is_released
 
 _TILE = (256, 192)
 _CAPTION = 42
@@ -40,7 +43,7 @@ class Config:
     """Show and verify a shard folder."""
 
     shard_dir: str
-    """A folder made by convert_to_tar_data.py, or one of OpenWebVoyager's."""
+    """A folder made by convert_to_tar_data.py, one of OpenWebVoyager's, or others' webdataset tars."""
     contact_sheet: str = ""
     """A PNG to write: one screenshot each of samples spread over the folder, with what the agent did."""
     num_tiles: int = 24
@@ -125,6 +128,8 @@ def _size(sample_id: str, image: bytes) -> tuple[int, int]:
 def main(config: Config) -> None:
     """Read all samples, print the report, draw the contact sheet."""
     folder = Path(config.shard_dir)
+    if is_foreign(folder) and not (folder / "shardlist.json").exists():
+        folder = convert(folder)
     shards = list_shards(folder, config.verify)
     total = sum(count for _, count in shards)
     every = max(1, total // max(1, config.num_tiles))
@@ -166,7 +171,7 @@ def list_shards(folder: Path, verify: bool) -> list[tuple[Path, int]]:
 def read_samples(shards: list[tuple[Path, int]]) -> Iterator[Sample]:
     """Every sample of every tar, whichever layout it has."""
     for path, _ in shards:
-        yield from (read_legacy_tar if path.name.startswith("openwebvoyager") else read_shard)(path)
+        yield from (read_legacy_tar if is_released(path) else read_shard)(path)
 
 
 def draw_tile(sample: Sample) -> Image.Image:

@@ -40,7 +40,8 @@ class Places:
     """Where a run reads and writes."""
 
     dataset_path: Path
-    """Folder of webdataset shards, made by toolkits/convert_to_tar_data.py."""
+    """Folder of webdataset shards, made by toolkits/convert_to_tar_data.py, or of others' webdataset tars, or an
+    energon dataset."""
     pretrain_checkpoint_path: Path
     """Megatron checkpoint to start from: converted by hf2mg.sh, or the checkpoint folder of another run."""
     output_basepath: Path = Path("output")

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
+from common.files import user_cache
 from data.outcome import Verdict
 from data.trajectory import AGREEMENT
 from viewer.heads import Head, bare_head, folded, read_head, read_verdict, shortened
@@ -267,8 +268,7 @@ class Index:
 def _opened(file: Path | None) -> tuple[sqlite3.Connection, Path]:
     """The index on disk; where that cannot be, a temporary file of SQLite's own that goes with this process."""
     if file is None:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        file = base / "elcano" / f"viewer-{_VERSION}.sqlite"
+        file = user_cache() / f"viewer-{_VERSION}.sqlite"
     for place in (file, ""):
         with contextlib.suppress(OSError, sqlite3.Error):
             if place:

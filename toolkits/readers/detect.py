@@ -7,6 +7,7 @@ from typing import Any
 from common.errors import UserError
 from common.files import read_object
 from toolkits.readers.detect_sets import set_of_file, set_of_folder, set_of_record
+from toolkits.readers.released_tar import is_released
 from toolkits.readers.steps import text_of
 from toolkits.readers.stream import stream_records
 
@@ -48,7 +49,7 @@ def detect(path: Path) -> str:
         raise UserError(f"{path}: no such file or folder")
     if path.is_dir():
         found = set_of_folder(path) or next((name for name, looks in _FOLDERS if looks(path)), None)
-    elif path.name.startswith("openwebvoyager-"):
+    elif is_released(path):
         found = "openwebvoyager_tar"
     elif path.name == "dataset_info.json":
         found = "llama_factory"

@@ -40,10 +40,17 @@ def read_energon(path: Path, image_dir: Path, round_id: int) -> Iterator[dict[st
     Raises:
         UserError: naming the file and the sample.
     """
+    left_out = LeftOut()
+    yield from samples_of_dataset(path, image_dir, left_out)
+    left_out.tell(path)
+
+
+def samples_of_dataset(path: Path, image_dir: Path, left_out: LeftOut) -> Iterator[dict[str, Any]]:
+    """As `read_energon`, which tells what `left_out` counts."""
     meta = path / _META
     described = _read_yaml(meta / "dataset.yaml")
     split = _read_yaml(meta / "split.yaml")
-    parts, left_out = split.get("split_parts"), LeftOut()
+    parts = split.get("split_parts")
     if not isinstance(parts, dict) or not isinstance(parts.get("train"), list):
         raise UserError(f"{meta / 'split.yaml'}: lists no split_parts for train")
     excluded = [name for name in split.get("exclude") or [] if isinstance(name, str)]
@@ -56,7 +63,6 @@ def read_energon(path: Path, image_dir: Path, round_id: int) -> Iterator[dict[st
         if name not in excluded:
             tar = path / name
             yield from _without(excluded, tar, read_tar(tar, image_dir, f"{Path(name).stem}--", left_out, fields))
-    left_out.tell(path)
 
 
 def _without(excluded: Sequence[str], tar: Path, samples: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:

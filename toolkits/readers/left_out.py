@@ -9,8 +9,10 @@ from common.terminal import printable
 class LeftOut(collections.Counter[str]):
     """`left_out["images at an address"] += 1`; whoever made it calls `tell` once all was converted."""
 
+    def __str__(self) -> str:
+        return ", ".join(f"{kind} ({count})" for kind, count in sorted(self.items()) if count)
+
     def tell(self, where: object) -> None:
         """One line on the standard error output, or none."""
-        kinds = ", ".join(f"{kind} ({count})" for kind, count in sorted(self.items()) if count)
-        if kinds:
+        if kinds := str(self):
             print(printable(f"{where}: left out: {kinds}"), file=sys.stderr)

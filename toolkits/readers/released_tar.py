@@ -11,6 +11,11 @@ from data.legacy import read_legacy_tar
 from data.shard import Sample, image_type
 
 
+def is_released(tar: Path) -> bool:
+    """By its name."""
+    return tar.name.startswith("openwebvoyager-")
+
+
 def read_released_tar(path: Path, image_dir: Path, round_id: int) -> Iterator[dict[str, Any]]:
     """One sample each. The file is read twice: memory does not grow with it, and nothing is written of a bad one.
 

@@ -22,7 +22,7 @@ from common.files import decode_text, parse_json
 from data.conversation import IMAGE
 from data.names import check_name
 from data.shard import image_type
-from data.tar import Member, scan
+from data.tar import Member, list_tars, scan
 from toolkits.readers.conversation import read_conversation
 from toolkits.readers.left_out import LeftOut
 from toolkits.readers.references import keep_image, names_told
@@ -31,7 +31,6 @@ from toolkits.readers.steps import record
 
 _IMAGES, _TEXTS = ("png", "jpg", "jpeg", "webp"), ("txt", "text", "caption")
 _KNOWN = (*_IMAGES, *_TEXTS, "json")
-_TARS = ("tar", "tgz", "tar.gz")
 _LAST_KIND = re.compile(r"(\.\d{1,9}|\.caption|\.image)?\.[^.]*$", re.IGNORECASE)
 _MAX_MEMBER_BYTES = 256 * 2**20
 _MAX_UNPACKED = 2**34
@@ -56,15 +55,17 @@ def read_webdataset(path: Path, image_dir: Path, round_id: int) -> Iterator[dict
         UserError: naming the tar and the sample.
     """
     left_out = LeftOut()
-    tars = [path]
-    if path.is_dir():
-        tars = sorted(file for ending in _TARS for file in path.rglob(f"*.{ending}"))
-        tars = to_train_on(path, tars, left_out)
+    yield from samples_of_tars(path, image_dir, left_out)
+    left_out.tell(path)
+
+
+def samples_of_tars(path: Path, image_dir: Path, left_out: LeftOut) -> Iterator[dict[str, Any]]:
+    """As `read_webdataset`, which tells what `left_out` counts."""
+    tars = to_train_on(path, list_tars(path), left_out) if path.is_dir() else [path]
     if not tars:
         raise UserError(f"{path}: no tar in this folder or below")
     for tar in tars:
         yield from read_tar(tar, image_dir, f"{tar.name.partition('.')[0]}--" if len(tars) > 1 else "", left_out)
-    left_out.tell(path)
 
 
 def read_tar(

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -42,6 +42,23 @@ def encode_record(record: Record) -> bytes:
     """A record as it stands in a sample file, indented as published: `json.dumps(..., indent=2)`, whose encoder is slow
     with an indent."""
     return _indented(record, "  ").encode()
+
+
+def encode_once(where: str, records: Iterable[tuple[str, Record]]) -> Iterator[bytes]:
+    """`encode_record` of each (file that it stands in, record) of `where`.
+
+    Raises:
+        UserError: a record is none, an id occurs twice, or there is no record at all.
+    """
+    known: set[str] = set()
+    for file, record in records:
+        check_record(file, record)
+        if record["id"] in known:
+            raise UserError(f"{file}: sample {record['id']} occurs twice")
+        known.add(record["id"])
+        yield encode_record(record)
+    if not known:
+        raise UserError(f"{where}: no samples")
 
 
 def write_list(path: Path, records: Iterable[bytes]) -> int:

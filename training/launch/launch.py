@@ -4,6 +4,7 @@ What can be known to fail is refused here, within seconds, before any rank start
 The exit code is that of the rank that failed first, 143 for a run that SIGTERM stopped.
 """
 
+import dataclasses
 import importlib.util
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from training.batches.columns import ColumnJoin
 from training.config import Config, script_of
 from training.launch import torchrun
 from training.launch.devices import Ranks, plan_ranks
+from training.launch.foreign_tars import shards_to_read
 from training.launch.survey import Reading, check_samples
 from training.loop.stop import EXIT_CODE
 from training.memory.per_gpu import config_folder, print_plan
@@ -35,6 +37,7 @@ def main(config: Config) -> int:
         check_sizes(config, config.num_gpus or config.layout.model_ranks * max(1, config.dp))
         print_plan(config)
         return 0
+    config = dataclasses.replace(config, dataset_path=shards_to_read(config.dataset_path))
     ranks = ranks_of(config)
     check(config, ranks.per_host * config.host_num)
     if is_complete(config):
@@ -52,7 +55,8 @@ def main(config: Config) -> int:
     told = f"{num_samples} samples, {config.global_batch_size} a step, {steps} steps"
     print(f"{told}: {passes:.3g} passes over them{fewer}", flush=True)
     hosts = torchrun.Hosts(config.host_num, config.index, config.chief_ip, config.master_port)
-    exit_code = torchrun.start("training.launch.worker", ranks.per_host, hosts)
+    read = ("--dataset_path", str(config.dataset_path))
+    exit_code = torchrun.start("training.launch.worker", ranks.per_host, hosts, read)
     if exit_code or is_complete(config):
         return exit_code
     print(f"{config.checkpoint_path}: stopped before its end; the same command continues it")

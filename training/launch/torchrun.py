@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import TypeVar
 
@@ -36,8 +36,9 @@ class Hosts:
     port: int = 6501
 
 
-def start(module: str, num_processes: int, hosts: Hosts) -> int:
-    """Run `python -m module` with this process's own flags on every rank; returns the exit code.
+def start(module: str, num_processes: int, hosts: Hosts, flags: Sequence[str] = ()) -> int:
+    """Run `python -m module` with this process's own flags, and `flags`, which win, on every rank; returns the exit
+    code.
 
     2 for a `UserError` of a rank, which is printed; that of the rank that failed first otherwise.
     """
@@ -51,7 +52,7 @@ def start(module: str, num_processes: int, hosts: Hosts) -> int:
     os.environ[_LAUNCHER] = str(os.getpid())
     signal.signal(signal.SIGTERM, _pass_to_ranks)
     try:
-        run(get_args_parser().parse_args(_arguments(module, num_processes, hosts)))
+        run(get_args_parser().parse_args([*_arguments(module, num_processes, hosts), *flags]))
     except ChildFailedError as error:
         return _report(error)
     return 0

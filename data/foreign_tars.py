@@ -1,0 +1,71 @@
+"""Webdataset tars that others made: where the shards that training reads in their place lie, and what was found.
+
+toolkits/convert_foreign_tars.py makes these shards once; the trainer's launcher asks for them. They lie in the folder's
+own `.elcano`, or where that cannot be written in the user's cache, by the names, sizes and times of the tars.
+"""
+
+import dataclasses
+import hashlib
+import json
+import os
+from pathlib import Path
+
+from common.errors import UserError
+from common.files import read_json, user_cache, write_json
+from data.tar import list_tars
+
+ENERGON = Path(".nv-meta", "dataset.yaml")
+_FORMAT = 1
+_OWN = ".elcano"
+_MANIFEST = "manifest.json"
+_NOTE = "made_of.json"
+
+
+@dataclasses.dataclass(frozen=True)
+class MadeOf:
+    """What shards were made of; the last that is written of them. `left_out`: counted by kind, in words."""
+
+    kind: str
+    num_tars: int
+    num_samples: int
+    num_images: int
+    left_out: str
+
+    def write(self, shards: Path) -> None:
+        write_json(shards / _NOTE, dataclasses.asdict(self))
+
+    @staticmethod
+    def read(shards: Path) -> "MadeOf | None":
+        """None where they were not made, or not all."""
+        try:
+            return MadeOf(**read_json(shards / _NOTE))
+        except (UserError, OSError, TypeError):
+            return None
+
+    def line(self, folder: Path, shards: Path) -> str:
+        """For the user."""
+        left_out = f"; left out: {self.left_out}" if self.left_out else ""
+        found = f"{self.num_samples} samples with {self.num_images} images in {self.num_tars} {self.kind} tars"
+        return f"{folder}: {found}{left_out}; read as {shards}"
+
+
+def is_foreign(folder: Path) -> bool:
+    """Whether there are tars in it or below, but no manifest of ours there or beside one of them."""
+    if not folder.is_dir() or (folder / _MANIFEST).exists():
+        return False
+    places = {tar.parent for tar in list_tars(folder)}
+    return bool(places) and not any((place / _MANIFEST).exists() for place in places)
+
+
+def shards_of(folder: Path) -> Path:
+    """The place of the shards of a foreign folder, whether they are there or not."""
+    files = [*list_tars(folder), *sorted((folder / ENERGON).parent.glob("*.yaml"))]
+    states = [(str(file.relative_to(folder)), (stat := file.stat()).st_size, stat.st_mtime_ns) for file in files]
+    own = folder / _OWN / _digest([_FORMAT, states])
+    if not own.parent.is_symlink() and ((own / _NOTE).exists() or os.access(folder, os.W_OK)):
+        return own
+    return user_cache() / "shards" / _digest([own.name, str(folder.resolve())])
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:16]

@@ -1,0 +1,115 @@
+"""Make shards of webdataset tars that others made, or of an energon dataset, once.
+
+    python toolkits/convert_foreign_tars.py --tar_dir tars
+
+Training does it by itself: `DATASET_PATH=tars bash training/train.sh`. The tars are checked and converted as
+import_data.py and convert_to_tar_data.py do it, into the folder that the last line names. While they are the same tars
+they are not converted again.
+"""
+
+import dataclasses
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from runpy import run_path
+from typing import Any
+
+try:
+    from common import cli
+except ModuleNotFoundError as missing:  # not the python of the virtual environment
+    sys.exit(run_path(str(Path(__file__).resolve().parents[1] / "common" / "not_installed.py"))["say"](missing))
+
+from common.errors import UserError
+from common.files import locked
+from common.full_disk import writing_to
+from common.terminal import printable
+from data.foreign_tars import ENERGON, MadeOf, is_foreign, shards_of
+from data.tar import list_tars
+from toolkits import convert_to_tar_data
+from toolkits.readers.energon import samples_of_dataset
+from toolkits.readers.left_out import LeftOut
+from toolkits.readers.released_tar import is_released, read_released_tar
+from toolkits.readers.webdataset_tar import samples_of_tars
+from toolkits.shards.sample_records import encode_once, write_list
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """Make shards of webdataset tars that others made."""
+
+    tar_dir: str
+    """The folder of tars, or an energon dataset."""
+
+
+def main(config: Config) -> None:
+    """Convert; `UserError` where there is nothing to convert."""
+    folder = Path(config.tar_dir)
+    if not is_foreign(folder):
+        raise UserError(f"--tar_dir {folder}: no folder of webdataset tars that others made")
+    convert(folder)
+
+
+def convert(folder: Path) -> Path:
+    """The shards of a foreign folder, made unless they are there; says in a line what was found.
+
+    Raises:
+        UserError: naming tar and sample, when a tar is damaged, a sample is none or occurs twice, or there is none.
+    """
+    shards = shards_of(folder)
+    made_of = MadeOf.read(shards)
+    if made_of is None:
+        with writing_to(shards), locked(shards):
+            made_of = MadeOf.read(shards) or _convert(folder, shards)
+    print(printable(made_of.line(folder, shards)), flush=True)
+    return shards
+
+
+def _convert(folder: Path, shards: Path) -> MadeOf:
+    """Images become files for as long as it takes."""
+    work = shards.with_name(f".{shards.name}.samples")
+    shutil.rmtree(work, ignore_errors=True)  # of a run that was killed
+    (work / "images").mkdir(parents=True)
+    try:
+        found = _Found(folder, work / "images")
+        write_list(work / "samples.json", encode_once(str(folder), found.records()))
+        files, folders = (str(work / "samples.json"),), (str(work / "images"),)
+        num_samples = convert_to_tar_data.pack(convert_to_tar_data.Config(files, folders, str(shards)))["num_samples"]
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    made_of = MadeOf(found.kind, found.num_tars, num_samples, found.num_images, str(found.left_out))
+    made_of.write(shards)
+    return made_of
+
+
+class _Found:
+    """The samples of a foreign folder, read once, and counts of what they have."""
+
+    def __init__(self, folder: Path, image_dir: Path) -> None:
+        self.folder, self.image_dir = folder, image_dir
+        self.left_out, self.num_images, self.num_tars = LeftOut(), 0, len(list_tars(folder))
+        self.kind, self._read = _kind(folder)
+
+    def records(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """(the folder, a record) one by one."""
+        for record in self._read(self.folder, self.image_dir, self.left_out):
+            self.num_images += len(record["images"])
+            yield str(self.folder), record
+
+
+def _kind(folder: Path) -> tuple[str, Callable[[Path, Path, LeftOut], Iterator[dict[str, Any]]]]:
+    """Whose tars these are, and who reads them."""
+    if (folder / ENERGON).is_file():
+        return "energon", samples_of_dataset
+    if all(is_released(tar) for tar in list_tars(folder)):
+        return "OpenWebVoyager", _released
+    return "webdataset", samples_of_tars
+
+
+def _released(folder: Path, image_dir: Path, left_out: LeftOut) -> Iterator[dict[str, Any]]:
+    for tar in list_tars(folder):
+        yield from read_released_tar(tar, image_dir, 1)
+
+
+if __name__ == "__main__":
+    cli.run(Config, main, description=__doc__)
