@@ -63,6 +63,7 @@ def main(config: Config) -> None:
     from training.online.publish import WeightsPublisher
 
     kind, folder = named("llama"), config.work_dir / "published"
+    shutil.rmtree(folder, ignore_errors=True)  # what a stopped run left
     folder.mkdir(parents=True)
     write_json(folder / "config.json", {**_LLAMA_8B, "num_hidden_layers": config.num_layers})
     hf = kind.read_config(folder)
@@ -73,7 +74,7 @@ def main(config: Config) -> None:
     run = OnlineRun(folder / "run")
     publisher = WeightsPublisher([model], kind, hf, run, keep=2, lora=None)
     publisher.publish(0, folder)
-    source, content = run.version(0), torch.randint(256, (_num_bytes(run.version(0)),), dtype=torch.uint8)
+    source, content = run.version(0), _noise(_num_bytes(run.version(0)))
     works: dict[str, tuple[Path, Callable[[Path], None]]] = {
         "published": (run.version(1), lambda _: publisher.publish(1, folder)),
         "copied": (folder / "copy", lambda target: shutil.copytree(source, target)),
@@ -108,6 +109,12 @@ def _load(folder: Path, device: str) -> float:
     if device == "cuda":
         torch.cuda.synchronize()
     return time.monotonic() - began
+
+
+def _noise(num_bytes: int) -> torch.Tensor:
+    """[num_bytes] that do not compress, drawn once and repeated: drawing 8 GB takes half a minute."""
+    drawn = torch.randint(256, (min(num_bytes, 2**26),), dtype=torch.uint8)
+    return drawn.repeat(-(-num_bytes // len(drawn)))[:num_bytes]
 
 
 def _num_bytes(folder: Path) -> int:

@@ -46,6 +46,9 @@ def main(config: Config) -> int:
     report = {"at": time.strftime("%Y-%m-%d"), "commit": _commit(), "rehearsal": config.cpu, "host": host.describe()}
     path, end = config.output_dir / "gpu.json", time.monotonic() + config.budget_s
     done = _passed_before(path, report)
+    for line in chosen:
+        if line.has_lost(config):
+            done.pop(line.name, None)
     _say_plan(report, chosen, done)
     results: dict[str, Result] = dict(done)
     for line in chosen:
@@ -124,8 +127,10 @@ def _passed_before(path: Path, report: dict[str, Any]) -> dict[str, Result]:
 
 
 def _commit() -> str:
-    done = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
-    return done.stdout.strip()
+    with contextlib.suppress(FileNotFoundError):  # a machine without git
+        done = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
+        return done.stdout.strip()
+    return ""
 
 
 def _words(flags: dict[str, Any]) -> list[str]:

@@ -42,6 +42,11 @@ class Line:
         folder = config.output_dir.absolute()
         return folder / self.name / "gpu.json" if self.has_folder else folder / f"{self.name}.json"
 
+    def has_lost(self, config: Config) -> bool:
+        """Whether what it made in memory for other lines is gone, as on a fresh machine."""
+        made = self.arguments(config).get("folder")
+        return made is not None and not Path(made).exists()
+
 
 def lines() -> list[Line]:
     """In their order."""
@@ -68,6 +73,7 @@ def lines() -> list[Line]:
         ),
         Line("reload", 45, "tests.server.soak", _soak({}), _soak_summary),
         Line("out_of_memory", 45, "tests.server.soak", _soak({"starve_every": 40}), _soak_summary),
+        Line("publishing_8b", 60, "benchmarks.online_publish", _publishing, _publishing_summary),
         Line("critic_features_qwen3_vl_8b", 45, train, _scoring("qwen3-vl-8b", packed, "features"), _scoring_summary),
         Line("policy_8b", 60, "tests.gpu.policy", _policy("qwen3-vl-8b"), _policy_summary),
         Line("candidates_qwen3_vl_8b", 90, "tests.gpu.candidates", _candidates, _candidates_summary),
@@ -79,7 +85,7 @@ def lines() -> list[Line]:
             _training_summary,
         ),
         Line("small_critic", 30, "tests.gpu.small_critic", _small_critic, _small_critic_summary),
-        Line("publishing_8b", 60, "benchmarks.online_publish", _publishing, _publishing_summary),
+        Line("training_padded", 60, train, _training("qwen3-vl-4b", padded, freeze_vision=False), _training_summary),
         Line(
             "transformers_compiled", 75, baseline, _baseline("qwen3-vl-4b", few | {"compile": True}), _training_summary
         ),
@@ -90,7 +96,6 @@ def lines() -> list[Line]:
             _serving("16x4000", "ours_without_caches"),
             _serving_summary,
         ),
-        Line("training_padded", 60, train, _training("qwen3-vl-4b", padded, freeze_vision=False), _training_summary),
     ]
 
 

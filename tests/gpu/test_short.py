@@ -49,6 +49,14 @@ def test_what_failed_runs_again_and_what_passed_does_not(monkeypatch: pytest.Mon
     assert code == 0 and again["good"] == found["good"] and again["bad"]["summary"] == "2!"
 
 
+def test_weights_that_a_fresh_machine_lacks_are_made_again(tmp_path: Path) -> None:
+    policy = next(one for one in short.lines() if one.name == "policy")
+    config = Config(cpu=True, output_dir=tmp_path, scratch=tmp_path)
+    assert policy.has_lost(config) and not line("good", "1").has_lost(config)
+    Path(policy.arguments(config)["folder"]).mkdir(parents=True)
+    assert not policy.has_lost(config)
+
+
 @pytest.mark.parametrize("changed", ["commit", "host"])
 def test_figures_of_another_commit_or_machine_are_not_kept(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, changed: str

@@ -77,7 +77,7 @@ def assert_same(actual: torch.Tensor, expected: torch.Tensor, tensors: list[torc
 
 def flash_for_lengths(query: Any, key: Any, value: Any, q_ends: Any, k_ends: Any, *longest: int, **options: Any) -> Any:
     """What `varlen_attn` says it computes: the window counts from a sequence's last query at its last key."""
-    assert options["enable_gqa"] == (query.size(1) != key.size(1))
+    assert options.get("enable_gqa", False) == (query.size(1) != key.size(1))
     assert longest == tuple(int(ends.diff().max()) for ends in (q_ends, k_ends))
     left, right = options["window_size"]
     assert right == 0
@@ -183,3 +183,19 @@ def test_what_is_kept_grows_with_the_length_and_not_with_its_square(make: Any, w
         return bytes_kept
 
     assert kept(1024) < 5 * kept(256)
+
+
+def test_a_kernel_that_knows_no_groups(make: Callable[..., CausalAttention], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attention, "varlen_attn", flash_for_lengths)
+    monkeypatch.setattr(attention, "_KNOWS_GROUPS", False)  # as of torch 2.11
+    tensors = inputs(75)
+    assert_same(make(20, varlen=True)(*tensors, None), plain(*tensors, (75,), 20), tensors)
+
+
+@pytest.mark.parametrize("window", [None, 20])
+def test_the_installed_kernel_takes_what_it_is_given(make: Callable[..., CausalAttention], window: int | None) -> None:
+    """Its meta function, forward and backward: shapes and options, without a GPU."""
+    tensors = [tensor.detach().to("meta", torch.bfloat16).requires_grad_() for tensor in inputs(75, batch=2)]
+    output = make(window, varlen=True)(*tensors, None)
+    assert output.shape == (75, 2, HEADS * DIM)
+    assert [one.shape for one in torch.autograd.grad(output.sum(), tensors)] == [one.shape for one in tensors]

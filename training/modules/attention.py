@@ -8,6 +8,7 @@ sees, serves all blocks. What no kernel of the GPU takes `kernels.check_attentio
 
 import contextlib
 import functools
+import inspect
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -26,6 +27,7 @@ from training.modules.packed import PackedSamples
 BLOCK = 512
 """Queries that share a mask."""
 _ALIGNMENT = 16  # keys: GPU kernels refuse masks whose rows do not start at multiples of it
+_KNOWS_GROUPS = "enable_gqa" in inspect.signature(varlen_attn).parameters  # torch 2.13 does, 2.11 does not
 _WITHOUT_MATH = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.CUDNN_ATTENTION]
 
 
@@ -80,6 +82,9 @@ class CausalAttention(MegatronModule):
     ) -> torch.Tensor:
         """Every block of every row is a sequence; the kernel puts the last query beside the last key."""
         batch, seen = query.size(1), [self._seen(block) for block in held]
+        grouped: dict[str, Any] = {"enable_gqa": query.size(2) != key.size(2)} if _KNOWS_GROUPS else {}
+        if not _KNOWS_GROUPS:
+            key, value = _for_each_head(query, key, value)
         num_queries = tuple(block.length for block in held for _ in range(batch))
         num_keys = tuple(keys.stop - keys.start for keys in seen for _ in range(batch))
         longest = max(num_keys)
@@ -94,7 +99,7 @@ class CausalAttention(MegatronModule):
             longest,
             scale=self.scale,
             window_size=(window - 1, 0),
-            enable_gqa=query.size(2) != key.size(2),
+            **grouped,
         )
         assert isinstance(output, torch.Tensor)
         parts = output.split([block.length * batch for block in held])
@@ -106,7 +111,7 @@ class CausalAttention(MegatronModule):
         """With scaled dot products; on a GPU they raise rather than take PyTorch's plain formula."""
         grouped, on_gpu = query.size(2) != key.size(2), torch.cuda.is_available()
         if grouped and on_gpu:  # the memory-efficient kernel has no groups
-            key, value = (tensor.repeat_interleave(query.size(2) // key.size(2), dim=2) for tensor in (key, value))
+            key, value = _for_each_head(query, key, value)
         query, key, value = (tensor.permute(1, 2, 0, 3) for tensor in (query, key, value))  # [b, heads, s, d]
         most = self.window + BLOCK - 1 if self.window else max(block.position + block.length for block in held)
         band = _Band(-(-most // BLOCK) * BLOCK, self.window)
@@ -147,6 +152,12 @@ def _joined(parts: list[torch.Tensor]) -> torch.Tensor:
 def _aligned(seen: slice, first: int) -> slice:
     """A multiple of `_ALIGNMENT` keys, where there are as many from `first` on; the mask covers the additional ones."""
     return slice(max(first, seen.start - (seen.start - seen.stop) % _ALIGNMENT), seen.stop)
+
+
+def _for_each_head(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Keys and values [s, b, kv_heads, d] -> [s, b, heads, d], for kernels that know no groups."""
+    groups = query.size(2) // key.size(2)
+    return key.repeat_interleave(groups, dim=2), value.repeat_interleave(groups, dim=2)
 
 
 def _rows(tensor: torch.Tensor, positions: Iterable[slice]) -> torch.Tensor:
