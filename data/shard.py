@@ -256,7 +256,7 @@ def read_shard(path: str | Path) -> Iterator[Sample]:
         if match is None:
             raise UserError(
                 f"{path}: unexpected member {member.name!r}, so no tar of Elcano's (<id>.0.png, <id>.json); "
-                "toolkits/import_data.py --format webdataset takes in others'"
+                "make it one of Elcano's with toolkits/convert_foreign_tars.py"
             )
         matches.append((match, member))
     with open(path, "rb") as file:

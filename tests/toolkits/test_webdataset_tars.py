@@ -126,5 +126,5 @@ def test_a_cut_pack_is_one_line(tmp_path: Path) -> None:
 def test_readers_of_our_shards_say_which_command_takes_others(tmp_path: Path) -> None:
     tar = write(tmp_path / "a.tar", GOOD["upper case"])
     for read in (lambda: list(read_shard(tar)), lambda: read_manifest(tmp_path)):
-        with pytest.raises(UserError, match=r"import_data\.py --format webdataset"):
+        with pytest.raises(UserError, match=r"toolkits/convert_foreign_tars\.py"):
             read()
