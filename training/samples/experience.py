@@ -10,7 +10,7 @@ import numpy as np
 
 from common.errors import UserError
 from data.columns import ColumnFiles, digest_of
-from data.rewarded_step import RewardedStep
+from data.rewarded_step import RewardedStep, round_of
 from training.samples.stored_sample import read_in_order
 
 
@@ -20,6 +20,7 @@ class RewardedTrajectory:
 
     keys [n]: the samples' ids. steps [n], candidates [n]: which step a sample is of, and 0 for the action that was
     taken there. rewards [h]. outcome: r_T, of the whole. columns: [n] by name. digests [n]: of what the samples say.
+    round: which it was made in; -1: that of its id.
     """
 
     id: str
@@ -32,6 +33,11 @@ class RewardedTrajectory:
     outcome: float
     columns: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
     digests: tuple[str, ...] = ()
+    round: int = -1
+
+    def __post_init__(self) -> None:
+        if self.round < 0:
+            object.__setattr__(self, "round", round_of(self.id))
 
     def __getitem__(self, name: str) -> np.ndarray:
         """[n]: a column."""
