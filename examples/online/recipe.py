@@ -15,11 +15,17 @@ _GROUPS = {"filtered_bc": {"group_size": 6, "groups_per_step": 4}, "grpo": {"gro
 _LEARNING = {
     "filtered_bc": {"lr": 2e-4, "global_batch_size": 8},
     "grpo": {"lr": 1e-4, "global_batch_size": 16, "algorithm_options": "normalizer=trajectory"},
+    "pae": {"lr": 1e-4, "global_batch_size": 16, "replay_groups": 24},
+    "digirl": {
+        **{"lr": 1e-4, "global_batch_size": 16, "replay_groups": 12, "critic": "monte_carlo"},
+        "algorithm_options": "quantile=0.5,horizon=8",
+    },
+    "webrl": {"lr": 1e-4, "global_batch_size": 16, "critic": "monte_carlo"},
 }
 
 
 def online() -> OnlineRecipe:
-    """Filtered BC; ALGORITHM=grpo in the environment for GRPO. SEED: of the rollouts and of the trainer."""
+    """Filtered BC; ALGORITHM in the environment for another one. SEED: of the rollouts and of the trainer."""
     algorithm, seed = os.environ.get("ALGORITHM") or "filtered_bc", int(os.environ.get("SEED") or 0)
     groups, learning = _GROUPS.get(algorithm, _GROUPS["grpo"]), _LEARNING.get(algorithm, _LEARNING["grpo"])
     return OnlineRecipe(
