@@ -25,8 +25,10 @@ _LEARNING = {
 
 
 def online() -> OnlineRecipe:
-    """Filtered BC; ALGORITHM in the environment for another one. SEED: of the rollouts and of the trainer."""
+    """Filtered BC; ALGORITHM in the environment for another one. SEED: of the rollouts and of the trainer. MAX_LAG=0:
+    nobody browses on while the trainer learns."""
     algorithm, seed = os.environ.get("ALGORITHM") or "filtered_bc", int(os.environ.get("SEED") or 0)
+    max_lag = int(os.environ.get("MAX_LAG") or 2)
     groups, learning = _GROUPS.get(algorithm, _GROUPS["grpo"]), _LEARNING.get(algorithm, _LEARNING["grpo"])
     return OnlineRecipe(
         policy=Path(os.environ.get("WARM_START") or "runs/online/warm_start/IL/policy").resolve(),
@@ -35,11 +37,11 @@ def online() -> OnlineRecipe:
         serving=ServerConfig(max_new_tokens=128),
         collection={
             **groups,
-            **{"max_lag": 2, "temperature": 0.8, "top_k": 0, "seed": seed},
+            **{"max_lag": max_lag, "temperature": 0.8, "top_k": 0, "seed": seed},
             **{"max_iter": 8, "max_attached_imgs": 1, "num_sessions": 12},
         },
         training={
-            **{"algorithm": algorithm, "groups_per_step": groups["groups_per_step"], "max_lag": 2, "seed": seed},
+            **{"algorithm": algorithm, "groups_per_step": groups["groups_per_step"], "max_lag": max_lag, "seed": seed},
             **learning,
             **{"batch_size": 2, "adam_beta2": 0.95},
             **{"tp": 1, "dp": 1, "pr": "fp32", "ac": "none", "seq_len": 4096, "image_num": 1, "num_workers": 0},
