@@ -74,12 +74,13 @@ class Critic:
         return [{name: parts[name][number] for name in parts} for number in range(len(trajectories))]
 
     def _read(self, groups: Sequence[Tries]) -> None:
-        """Features of the steps that are not read yet; those of steps that are gone are forgotten."""
+        """Features of the steps that are not read yet; those of steps that are gone are forgotten. Group by group, so
+        that they are the same to the bit when a run goes on after a kill."""
         states = {key: state for group in groups for key, state in group.states.items()}
         self._features = {key: value for key, value in self._features.items() if key in states}
-        unread = [state for key, state in states.items() if key not in self._features]
-        if self.dealer.told(len(unread)):
-            given = unread if self.dealer.is_first else None
+        unread = [group for group in groups if not group.states.keys() <= self._features.keys()]
+        for number in range(self.dealer.told(len(unread))):
+            given = list(unread[number].states.values()) if self.dealer.is_first else None
             self._features |= self.dealer.outputs([self.chunk], given, self.seq_len)
 
     def _fitting(self, version: int, keys: Sequence[str], num_features: int) -> Fitting:
