@@ -57,7 +57,7 @@ class ColumnMaker:
         losses = self.token_losses(list(samples.values()) or None) if self._asks_policy else {}
         values = self.critic.values(groups, rounds[-1] if groups else 0) if self.critic else None
         trajectories = [
-            dataclasses.replace(one, round=number)
+            dataclasses.replace(one, learned_at=number)
             for group, number in zip(groups, rounds, strict=True)
             for one in group.trajectories
         ]

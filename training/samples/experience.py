@@ -20,7 +20,7 @@ class RewardedTrajectory:
 
     keys [n]: the samples' ids. steps [n], candidates [n]: which step a sample is of, and 0 for the action that was
     taken there. rewards [h]. outcome: r_T, of the whole. columns: [n] by name. digests [n]: of what the samples say.
-    round: which it was made in; -1: that of its id.
+    learned_at: the version of an online run that first learned of it; None in rounds.
     """
 
     id: str
@@ -33,11 +33,7 @@ class RewardedTrajectory:
     outcome: float
     columns: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
     digests: tuple[str, ...] = ()
-    round: int = -1
-
-    def __post_init__(self) -> None:
-        if self.round < 0:
-            object.__setattr__(self, "round", round_of(self.id))
+    learned_at: int | None = None
 
     def __getitem__(self, name: str) -> np.ndarray:
         """[n]: a column."""
@@ -47,6 +43,11 @@ class RewardedTrajectory:
     def earned(self) -> np.ndarray:
         """[n]: the reward of each sample's step."""
         return self.rewards[self.steps - self.steps[0]]
+
+    @property
+    def round(self) -> int:
+        """Which it was made in: the newest one's are new."""
+        return round_of(self.id) if self.learned_at is None else self.learned_at
 
     @property
     def num_steps(self) -> int:
