@@ -53,7 +53,7 @@ def main() -> int:
 
 def _disturb(asked: argparse.Namespace, run: OnlineRun, drawn: random.Random) -> tuple[collections.Counter[str], int]:
     killed: collections.Counter[str] = collections.Counter()
-    command = [sys.executable, "-m", "elcano", "online", str(asked.recipe), "--output_dir", str(asked.output_dir)]
+    command = [sys.executable, "-m", "elcano.cli", "online", str(asked.recipe), "--output_dir", str(asked.output_dir)]
     process, starts = subprocess.Popen(command, start_new_session=True), 1
     next_at = time.monotonic() + 60
     seen: list[int] = []
