@@ -20,7 +20,7 @@ from common.fields import check_fields
 from common.files import parse_json, read_object, write_json
 from data.trajectory import folder_name
 
-Fate = Literal["learned", "no spread", "invalid", "too old"]
+Fate = Literal["learned", "no spread", "no gain", "invalid", "too old"]
 """What became of a group. All but `learned` are dropped: they free their place, and another group is begun."""
 
 _GROUP = re.compile(r"group(\d{6,})")

@@ -17,7 +17,7 @@ from models.family import Family
 from models.images import ImageEncoder
 from models.processor import describe, load_processor, mark_as_trained, splitting_remark, to_stderr, write_chat_template
 from models.registry import family
-from models.tokens.encoding import ConversationEncoder
+from models.tokens.encoding import ConversationEncoder, Reads
 from training import layout
 from training.algorithms.algorithm import Algorithm
 from training.batches.collate import Collator, OptimizerStep, Place
@@ -117,9 +117,11 @@ def report_kernels(model: Chunks) -> None:
         print(*kernels.report(unwrap(model)[0].kernels), sep="\n", flush=True)
 
 
-def build_encoder(config: Config, processor: Any, image_encoder: ImageEncoder) -> ConversationEncoder:
-    """How a conversation becomes tokens."""
-    return ConversationEncoder(processor, image_encoder, config.seq_len, config.image_num, config.reads)
+def build_encoder(
+    config: Config, processor: Any, image_encoder: ImageEncoder, reads: Reads | None = None
+) -> ConversationEncoder:
+    """How a conversation becomes tokens; `reads`: which of them are marked, where it is not what training predicts."""
+    return ConversationEncoder(processor, image_encoder, config.seq_len, config.image_num, reads or config.reads)
 
 
 def build_cost_model(config: Config, kind: Family, hf: Any, encoder: ConversationEncoder) -> CostModel:

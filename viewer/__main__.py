@@ -26,8 +26,9 @@ from viewer.answers import Answers
 from viewer.app import create_app
 from viewer.export import export_runs, export_trajectory
 from viewer.index import Index
-from viewer.opened import IN_TRAJECTORIES, is_file
+from viewer.opened import IN_TRAJECTORIES
 from viewer.options import ViewConfig
+from viewer.reading import is_file
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _EVERYWHERE = ("0.0.0.0", "::", "")  # not addresses that another machine could open

@@ -12,8 +12,9 @@ from viewer.compare import compare_sets
 from viewer.detail import read_detail
 from viewer.index import Index
 from viewer.live import wall
-from viewer.opened import OpenedRun, TrajectorySet, read
+from viewer.opened import OpenedRun, TrajectorySet
 from viewer.prompt import read_prompt
+from viewer.reading import read
 from viewer.runs import curves, run_page, written
 from viewer.thoughts import Thoughts
 from viewer.thumbnail import thumbnail

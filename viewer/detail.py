@@ -25,7 +25,8 @@ from viewer.heads import (
     released_outcome,
     shortened,
 )
-from viewer.opened import TrajectorySet, plain_folders, read
+from viewer.opened import TrajectorySet
+from viewer.reading import plain_folders, read
 from viewer.released import is_released, read_released
 from viewer.repeat import commands
 from viewer.thoughts import Thoughts

@@ -12,7 +12,7 @@ from common.files import parse_json
 from data.outcome import Outcome, Verdict
 from data.task import family_of_task, site_name
 from data.trajectory import outcome_by_end, split_folder_name
-from viewer.opened import read
+from viewer.reading import read
 from viewer.released import is_released, read_released
 
 UNFINISHED = "unfinished"  # under way, or interrupted

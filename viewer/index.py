@@ -22,16 +22,8 @@ from common.files import user_cache
 from data.outcome import Verdict
 from data.trajectory import AGREEMENT
 from viewer.heads import Head, bare_head, folded, read_head, read_verdict, shortened
-from viewer.opened import (
-    OpenedRun,
-    TrajectorySet,
-    check_roots,
-    discover,
-    is_folder,
-    is_plain,
-    plain_folders,
-    trajectory_folders,
-)
+from viewer.opened import OpenedRun, TrajectorySet, check_roots, discover, trajectory_folders
+from viewer.reading import is_folder, is_plain, plain_folders
 
 _FIELDS = [field.name for field in dataclasses.fields(Head)]
 _SHOWN = [name for name in _FIELDS if name != "text"]
@@ -163,8 +155,10 @@ class Index:
             )
             places = {folder: place for place, folder in enumerate(folders)}
             table["set"] = [places[folder] for folder in table["set"]]
-            sets = [one.key for one in run.sets]
-            made = json.dumps({"columns": table, "sets": sets, "num_unread": self.num_unread}).encode()
+            sets, rounds = [one.key for one in run.sets], [one.round for one in run.sets]
+            made = json.dumps(
+                {"columns": table, "sets": sets, "rounds": rounds, "num_unread": self.num_unread}
+            ).encode()
             self._cached = {key: made}
             return made
         return kept

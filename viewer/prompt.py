@@ -10,7 +10,7 @@ from data.conversation import StepText, build_chat, build_conversation
 from data.observation import shown
 from viewer.detail import read_folder, read_tree
 from viewer.heads import as_number, as_object, as_text
-from viewer.opened import read
+from viewer.reading import read
 
 
 def read_prompt(folder: Path, number: int) -> list[dict[str, str]]:

@@ -8,7 +8,7 @@ from common.errors import UserError
 from common.files import decode_text, parse_json
 from common.terminal import in_short
 from data.trajectory import parse_messages, released_end, released_verdict
-from viewer.opened import read
+from viewer.reading import read
 
 
 def is_released(folder: Path) -> bool:

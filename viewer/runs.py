@@ -12,14 +12,15 @@ from common.significance import wilson
 from data.trajectory import FINISHED
 from viewer.heads import UNPROVEN, Head, as_number, as_object, as_text, is_number, numbers, read_object, shortened
 from viewer.index import Index
-from viewer.opened import OpenedRun, TrajectorySet, inner_folder, plain_folders, read
+from viewer.opened import OpenedRun, TrajectorySet
+from viewer.reading import inner_folder, plain_folders, read
 
 _MAX_TRIES = 5
 _MAX_FAMILIES = 200
 _MAX_POINTS = 400  # of a curve
 _MAX_CURVES = 40
 _METRICS_BYTES = 128 * 2**20
-_NOT_CURVES = {"iteration", "flops", "num_tokens", "step_seconds"}
+_NOT_CURVES = {"iteration", "version", "flops", "num_tokens", "step_seconds"}
 _AT_WORK_S = 60.0
 
 
@@ -31,7 +32,11 @@ def run_page(index: Index, run: OpenedRun, now: float) -> dict[str, Any]:
     return {
         "key": run.key,
         "rounds": [_round(found) for found in _list(summary.get("rounds"))[:100]],
-        "sets": [{"key": one.key, "name": one.name, **count(heads), "judging": _judging(one)} for one, heads in sets],
+        "sets": [
+            {"key": one.key, "name": one.name, **count(heads), "judging": _judging(one)}
+            for one, heads in ([] if run.rounds else sets)
+        ],
+        "versions": _by_version(sets) if run.rounds else [],
         "families": _by_family([(one.key, heads) for one, heads in sets if one.name.endswith("test")]),
         "stages": _stages(run),
         "faults": faults.most_common(20),
@@ -75,6 +80,32 @@ def count(heads: Sequence[Head]) -> dict[str, Any]:
     return counted
 
 
+def _by_version(sets: Sequence[tuple[TrajectorySet, Sequence[Head]]]) -> list[dict[str, Any]]:
+    """Of an online run: what came of the groups that each version was learned of, dropped ones and those under way
+    last. Each try counts: tries of one task are alike, which intervals do not know."""
+    heads: dict[str, list[Head]] = defaultdict(list)
+    groups: Counter[str] = Counter()
+    for one, those in sets:
+        heads[one.round] += those
+        groups[one.round] += 1
+    order = sorted(heads, key=lambda name: (not name.startswith("version"), len(name), name))
+    return [{"name": name, "groups": groups[name], **_tries(heads[name])} for name in order]
+
+
+def _tries(heads: Sequence[Head]) -> dict[str, Any]:
+    judged = [head for head in heads if head.outcome not in UNPROVEN]
+    solved = sum(head.outcome == "success" for head in judged)
+    share = solved / len(judged) if judged else None
+    return {
+        "outcomes": dict(Counter(head.outcome for head in heads)),
+        "num_tries": len(judged),
+        "num_solved": solved,
+        "rate": share,
+        "interval": wilson(share, len(judged)) if share is not None else None,
+        "mean_steps": round(sum(head.steps for head in judged) / len(judged), 1) if judged else None,
+    }
+
+
 def _by_family(tests: Sequence[tuple[str, Sequence[Head]]]) -> dict[str, dict[str, list[int]]]:
     """{family: {set: [solved, judged]}} of trajectories that prove something."""
     found: dict[str, dict[str, list[int]]] = defaultdict(dict)
@@ -99,24 +130,27 @@ def written(run: OpenedRun) -> str:
 
 
 def curves(run: OpenedRun) -> list[dict[str, Any]]:
-    """From the `metrics.jsonl` of its rounds' trainers: {"name", "curves": {metric: [[iteration, value], ...]}}; a
-    value that is NaN or too large to draw is null."""
+    """From the `metrics.jsonl` of its rounds' trainers, or of an online run's: {"name", "along", "curves": {metric:
+    [[iteration or version, value], ...]}}; a value that is NaN or too large to draw is null."""
     found = []
     for round, log in _logs(run):
         with contextlib.suppress(UserError):
             if content := read(log, "metrics.jsonl", _METRICS_BYTES):
-                found.append({"name": f"{round.name}/{log.name}", "curves": _curves(content)})
+                along = "version" if round == run.path else "iteration"
+                found.append({"name": f"{round.name}/{log.name}", "along": along, "curves": _curves(content, along)})
     return found
 
 
 def _logs(run: OpenedRun) -> Iterator[tuple[Path, Path]]:
-    """(round, folder of a trainer's log)."""
+    """(round, folder of a trainer's log); of an online run (its own folder, the log)."""
+    if online := inner_folder(run.path, "trainer", "log", "online"):
+        yield run.path, online
     for round in plain_folders(run.path):
         if logs := inner_folder(round, "training", "log"):
             yield from ((round, log) for log in plain_folders(logs))
 
 
-def _curves(content: bytes) -> dict[str, list[list[float | None]]]:
+def _curves(content: bytes, along: str) -> dict[str, list[list[float | None]]]:
     points: dict[str, list[list[float | None]]] = defaultdict(list)
     lines = content.split(b"\n")[:-1]
     places = range(len(lines))
@@ -124,7 +158,7 @@ def _curves(content: bytes) -> dict[str, list[list[float | None]]]:
     for at in sorted({*places[:: max(1, len(lines) // _MAX_POINTS)], *places[-1:], *odd[:1], *odd[-1:]}):
         with contextlib.suppress(ValueError):
             step = as_object(parse_json(lines[at]))
-            if (iteration := as_number(step.get("iteration"))) is None:
+            if (iteration := as_number(step.get(along))) is None:
                 continue
             tokens, seconds = as_number(step.get("num_tokens")), as_number(step.get("step_seconds"))
             if tokens and seconds:

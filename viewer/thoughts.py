@@ -9,7 +9,7 @@ from typing import Any
 
 from data.turn_samples import sample_head
 from viewer.heads import LARGEST, as_number
-from viewer.opened import inner_folder
+from viewer.reading import inner_folder
 
 COLUMNS, CANDIDATES = "columns", "candidates.parquet"
 _ID = re.compile(r"(.+)--r\d\d--step(\d+)(?:--c(\d+))?")

@@ -15,12 +15,20 @@ _GROUPS = {"filtered_bc": {"group_size": 6, "groups_per_step": 4}, "grpo": {"gro
 _LEARNING = {
     "filtered_bc": {"lr": 2e-4, "global_batch_size": 8},
     "grpo": {"lr": 1e-4, "global_batch_size": 16, "algorithm_options": "normalizer=trajectory"},
+    "pae": {"lr": 1e-4, "global_batch_size": 16, "replay_groups": 24},
+    "digirl": {
+        **{"lr": 1e-4, "global_batch_size": 16, "replay_groups": 12, "critic": "monte_carlo"},
+        "algorithm_options": "quantile=0.5,horizon=8",
+    },
+    "webrl": {"lr": 1e-4, "global_batch_size": 16, "critic": "monte_carlo"},
 }
 
 
 def online() -> OnlineRecipe:
-    """Filtered BC; ALGORITHM=grpo in the environment for GRPO. SEED: of the rollouts and of the trainer."""
+    """Filtered BC; ALGORITHM in the environment for another one. SEED: of the rollouts and of the trainer. MAX_LAG=0:
+    nobody browses on while the trainer learns."""
     algorithm, seed = os.environ.get("ALGORITHM") or "filtered_bc", int(os.environ.get("SEED") or 0)
+    max_lag = int(os.environ.get("MAX_LAG") or 2)
     groups, learning = _GROUPS.get(algorithm, _GROUPS["grpo"]), _LEARNING.get(algorithm, _LEARNING["grpo"])
     return OnlineRecipe(
         policy=Path(os.environ.get("WARM_START") or "runs/online/warm_start/IL/policy").resolve(),
@@ -29,11 +37,11 @@ def online() -> OnlineRecipe:
         serving=ServerConfig(max_new_tokens=128),
         collection={
             **groups,
-            **{"max_lag": 2, "temperature": 0.8, "top_k": 0, "seed": seed},
+            **{"max_lag": max_lag, "temperature": 0.8, "top_k": 0, "seed": seed},
             **{"max_iter": 8, "max_attached_imgs": 1, "num_sessions": 12},
         },
         training={
-            **{"algorithm": algorithm, "groups_per_step": groups["groups_per_step"], "max_lag": 2, "seed": seed},
+            **{"algorithm": algorithm, "groups_per_step": groups["groups_per_step"], "max_lag": max_lag, "seed": seed},
             **learning,
             **{"batch_size": 2, "adam_beta2": 0.95},
             **{"tp": 1, "dp": 1, "pr": "fp32", "ac": "none", "seq_len": 4096, "image_num": 1, "num_workers": 0},

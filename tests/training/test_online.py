@@ -181,6 +181,45 @@ def test_filtered_bc_waits_for_a_straggler_and_ends_when_asked(recorded: Path, m
     assert fates == {1: "learned", NO_SPREAD: "no spread", 3: "learned"}
 
 
+@pytest.mark.parametrize(
+    ("algorithm", "options"),
+    [
+        ("grpo", {"algorithm_options": "ratio=decoupled"}),
+        pytest.param("pae", {"replay_groups": 4, "ppo_epochs": 2}, marks=pytest.mark.slow),
+        ("digirl", {"critic": "monte_carlo", "critic_folds": 2, "critic_iters": 20, "algorithm_options": "quantile=0"}),
+        pytest.param("digirl", {"algorithm_options": "quantile=0"}, marks=pytest.mark.slow),
+        pytest.param("webrl", {"critic": "td", "critic_iters": 20}, marks=pytest.mark.slow),
+    ],
+    ids=["decoupled grpo", "pae", "digirl, a critic", "digirl", "webrl, td"],
+)
+def test_every_algorithm_learns_from_groups_as_they_come(
+    algorithm: str, options: dict[str, object], recorded: Path, megatron: Path, tmp_path: Path
+) -> None:
+    folder = copy_of(recorded, tmp_path / "run")
+    Trainer(folder, megatron, algorithm=algorithm, num_versions=2, **options).finish()
+    lines = metrics(folder)
+    assert list(lines) == [1, 2] and all(line["samples"] > 0 and line["grad_norm"] > 0 for line in lines.values())
+    assert lines[1]["logprob_difference"] < 2e-3
+
+
+def test_what_is_replayed_is_the_same_after_a_kill(recorded: Path, megatron: Path, tmp_path: Path) -> None:
+    """WebRL, with all that an algorithm can ask for: earlier groups, their perplexity, a critic, a reference."""
+    webrl = {
+        **{"algorithm": "webrl", "replay_groups": 4, "critic": "monte_carlo", "critic_folds": 2, "critic_iters": 20},
+        **{"algorithm_options": "replay=2,window_low=0,window_high=1e9", "num_versions": 3},
+    }
+    whole, killed = (copy_of(recorded, tmp_path / name) for name in ("whole", "killed"))
+    Trainer(whole, megatron, **webrl).finish()
+    trainer = Trainer(killed, megatron, **webrl)
+    trainer.wait_for("version 2 |")
+    trainer.kill()
+    Trainer(killed, megatron, **webrl).finish()
+    assert [line["losses"] for line in metrics(killed).values()] == [line["losses"] for line in metrics(whole).values()]
+    own = [sum(line["samples"] for line in metrics(whole).values()), OnlineRun(whole)]
+    steps = sum(len(path.read_text().splitlines()) for path in own[1].trajectories.glob("group*/*/steps.jsonl"))
+    assert own[0] > steps / 2  # some are learned again
+
+
 def test_rollouts_of_another_policy_are_refused_in_one_line(recorded: Path, megatron: Path, tmp_path: Path) -> None:
     folder = copy_of(recorded, tmp_path / "run")
     for steps in folder.glob("trajectories/*/*/steps.jsonl"):
@@ -196,8 +235,10 @@ def test_rollouts_of_another_policy_are_refused_in_one_line(recorded: Path, mega
 def test_what_cannot_be_learned_online_is_refused_before_ranks_start(recorded: Path, megatron: Path) -> None:
     output = Trainer(recorded, megatron, lora_rank=4, freeze_vision="false").finish(2)
     assert "LORA_RANK: adapters alone are published" in output
-    output = Trainer(recorded, megatron, algorithm="digirl").finish(2)
-    assert "not learned online yet" in output
+    output = Trainer(recorded, megatron, algorithm="digiq").finish(2)
+    assert "is not learned online" in output
+    output = Trainer(recorded, megatron, algorithm="digirl", critic="td").finish(2)
+    assert "asks for instruction_value, which CRITIC=td does not make" in output
 
 
 @pytest.mark.parametrize(

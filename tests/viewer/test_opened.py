@@ -14,7 +14,8 @@ from tests.toolkits.trajectories import write_trajectory
 from tests.viewer.conftest import Opened
 from viewer.answers import Answers
 from viewer.index import Index
-from viewer.opened import discover, read
+from viewer.opened import discover
+from viewer.reading import read
 
 
 def state(answers: Answers) -> dict[str, Any]:

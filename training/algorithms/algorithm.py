@@ -141,6 +141,12 @@ class Algorithm(Checked, abc.ABC):
         """Whether steps may have candidate actions beside the one that was taken."""
         return False
 
+    def why_dropped(self, outcomes: Sequence[float]) -> str:
+        """Why a group of tries of one task with these outcomes teaches nothing, so that online another one takes its
+        place; empty where it teaches. By default several tries that all came to the same teach nothing."""
+        alike = len(outcomes) > 1 and max(outcomes) == min(outcomes)
+        return f"all of {len(outcomes)} outcomes are {outcomes[0]:g}" if alike else ""
+
     @property
     def makes_columns(self) -> bool:
         """Whether it learns from rewards, by way of `columns`."""

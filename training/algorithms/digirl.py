@@ -54,6 +54,9 @@ class DigiRl(WeightedSft):
     def sources(self) -> tuple[str, ...]:
         return ("value_1", "value_2", *(["instruction_value"] if self.curriculum == "instruction" else []))
 
+    def why_dropped(self, outcomes: Sequence[float]) -> str:
+        return ""  # a critic learns from failures, too
+
     def columns(self, trajectories: Sequence[RewardedTrajectory]) -> list[dict[str, np.ndarray]]:
         outcomes = np.array([trajectory.outcome for trajectory in trajectories])
         scores = outcomes

@@ -19,7 +19,6 @@ import numpy as np
 from common.errors import UserError
 from common.limits import above, at_least, between
 from common.seeds import derive_seed
-from data.rewarded_step import round_of
 from training.algorithms.weighted_sft import WeightedSft
 from training.samples.experience import RewardedTrajectory, by_task
 
@@ -35,6 +34,9 @@ class Pae(WeightedSft):
     seed: Annotated[int, at_least(0)] = 0
     """Of the draws of all rounds."""
 
+    def why_dropped(self, outcomes: Sequence[float]) -> str:
+        return "" if max(outcomes) > 0 else f"none of {len(outcomes)} tries succeeded"
+
     def columns(self, trajectories: Sequence[RewardedTrajectory]) -> list[dict[str, np.ndarray]]:
         kept = np.zeros(len(trajectories), bool)
         for numbers in by_task(trajectories):
@@ -43,7 +45,7 @@ class Pae(WeightedSft):
             kept[numbers] = shortest_successes(lengths, outcomes, self.shortest)
         if not kept.any():
             raise UserError(f"none of {len(kept)} trajectories succeeded; there is nothing to imitate")
-        newest = max(round_of(trajectory.id) for trajectory in trajectories)
+        newest = max(trajectory.round for trajectory in trajectories)
         drawn = draw(np.flatnonzero(kept), self.trajectories, derive_seed(self.seed, "pae", newest))
         return [
             {"weight": np.full(trajectory.num_steps, float(number in drawn))}

@@ -36,7 +36,7 @@ from torch.nn.functional import smooth_l1_loss
 
 from common.errors import UserError
 from common.limits import above, at_least, between
-from data.rewarded_step import discounted_returns, round_of
+from data.rewarded_step import discounted_returns
 from training.algorithms.algorithm import Algorithm, BatchColumns, Mode, Needs, Number, PredictedTokens
 from training.samples.estimators import td_errors
 from training.samples.experience import RewardedTrajectory
@@ -72,6 +72,9 @@ class WebRl(Algorithm):
     def sources(self) -> tuple[str, ...]:
         return ("value_1", "value_2", *(("perplexity",) if self.replay else ()))
 
+    def why_dropped(self, outcomes: Sequence[float]) -> str:
+        return ""  # an advantage is to what a critic expected
+
     def columns(self, trajectories: Sequence[RewardedTrajectory]) -> list[dict[str, np.ndarray]]:
         found = [{"advantage": self._advantage(trajectory)} for trajectory in trajectories]
         if self.replay:
@@ -83,7 +86,7 @@ class WebRl(Algorithm):
         return found
 
     def _weights(self, trajectories: Sequence[RewardedTrajectory]) -> list[np.ndarray]:
-        rounds = np.array([round_of(trajectory.id) for trajectory in trajectories])
+        rounds = np.array([trajectory.round for trajectory in trajectories])
         is_new = rounds == rounds.max()
         inside, chosen = [], set()
         for trajectory, new in zip(trajectories, is_new, strict=True):

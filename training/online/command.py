@@ -17,6 +17,7 @@ with unsearched():
     from training.launch.launch import check_model, check_sizes, ranks_of
     from training.loop.stop import EXIT_CODE
     from training.modules.trainable import check_adapters
+    from training.online.columns import check_online
     from training.online.config import OnlineConfig
 
 _PROGRAM = "train_online.sh"
@@ -35,6 +36,7 @@ def main(arguments: list[str]) -> int:
         raise UserError(f"{weights}: is a critic, not a policy; give the policy's checkpoint")
     check_model(training, training.hf_files)
     check_adapters(weights, training.trainable.lora)
+    check_online(training.build_algorithm(), config.critic)
     check_sizes(training, ranks.per_host * config.host_num)
     _check_began(config)
     make_folder(config.run_dir / "trainer", "the folder of checkpoints")

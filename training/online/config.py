@@ -30,7 +30,16 @@ class OnlineConfig(TrainingOptions):
     """The policy's servers, as the collector names them (http://localhost:8080/predict): they are asked to take each
     version in. None: weights are only published."""
     algorithm: str = "grpo"
-    """grpo or filtered_bc, or the module path of your own that makes its columns of rewards alone."""
+    """grpo, filtered_bc, pae, digirl or webrl, or the module path of your own that makes its columns of rewards."""
+    replay_groups: Annotated[int, at_least(0)] = 0
+    """The groups learned last that the algorithm is given again beside the new ones (PAE's buffer, WebRL's replay)."""
+    critic: Literal["none", "monte_carlo", "td"] = "none"
+    """Whose values an algorithm reads: a small critic's, fitted to all these groups for each version; none: the mean
+    outcome of the group's other tries."""
+    critic_folds: Annotated[int, at_least(1)] = 5
+    """Critics, each of which judges the tries that it was fitted without."""
+    critic_iters: Annotated[int, at_least(1)] = 300
+    """Their optimizer steps."""
     groups_per_step: Annotated[int, at_least(1)] = 8
     """Groups that a version of the weights learns from; the collector's is the same."""
     ppo_epochs: Annotated[int, at_least(1)] = 1
@@ -72,6 +81,8 @@ class OnlineConfig(TrainingOptions):
 
     def check_together(self) -> None:
         super().check_together()
+        if self.critic != "none" and self.vpp > 1:
+            raise UserError("CRITIC: its frozen model has one chunk a stage; leave VPP out")
         if self.lora_rank and False in (self.freeze_vision, self.freeze_connector):
             raise UserError("LORA_RANK: adapters alone are published; leave FREEZE_VISION and FREEZE_CONNECTOR out")
 

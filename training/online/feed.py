@@ -1,21 +1,17 @@
-"""From the run's folder to optimizer steps: the first rank chooses, reads and tokenizes, all ranks get their share."""
+"""From the run's folder to optimizer steps: the first rank chooses and reads groups, all ranks get their share."""
 
 import dataclasses
-import json
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from torch import distributed
-
-from training.batches.collate import Collator, OptimizerStep, Share, TokenizedSample
-from training.batches.feed import PATIENCE, Replica
-from training.batches.packing import deal_out
-from training.batches.share_bytes import from_bytes, to_bytes
+from training.batches.collate import OptimizerStep, Share, TokenizedSample
+from training.online.columns import ColumnMaker
 from training.online.config import OnlineConfig
+from training.online.dealing import Dealer
 from training.online.fates import Fates
-from training.online.group import DroppedGroupError, GroupReader, LearnableGroup, known_logprobs
+from training.online.group import DroppedGroupError, GroupReader, Tries, known_logprobs
 from training.online.window import takeable
 
 
@@ -34,12 +30,13 @@ class GroupSource:
 
     def __init__(self, config: OnlineConfig, reader: GroupReader, fates: Fates) -> None:
         self.config, self.reader, self.fates = config, reader, fates
-        self._ready: dict[int, LearnableGroup] = {}
+        self._ready: dict[int, Tries] = {}
+        self._learned: dict[int, Tries] = {}
         self.dropped: dict[str, int] = {}
         self.rewards: list[float] = []  # of all rollouts that were read since the last step
         self.num_waiting = 0
 
-    def take(self, version: int, wait: Callable[[], bool]) -> list[LearnableGroup]:
+    def take(self, version: int, wait: Callable[[], bool]) -> list[Tries]:
         """The next groups for weights at `version`; `wait` is called between looks, and its False ends them all."""
         self._drop_old(version)
         while len(self._ready) < self.config.groups_per_step:
@@ -71,6 +68,30 @@ class GroupSource:
             self.rewards += group.rewards
             self._drop_old(version)
 
+    def replayed(self) -> list[Tries]:
+        """The groups that were learned last, at most `replay_groups`, oldest first."""
+        learned = [(version, number) for number, (version, fate) in self.fates.known.items() if fate == "learned"]
+        wanted = [number for _, number in sorted(learned)][-self.config.replay_groups or len(learned) :]
+        self._learned = {number: self._learned.get(number) or self._again(number) for number in wanted}
+        return list(self._learned.values())
+
+    def learned_at(self, group: Tries) -> int:
+        """The version that learned one of `replayed`."""
+        return self.fates.known[group.number][0]
+
+    def give_up(self, version: int, groups: Sequence[Tries]) -> None:
+        """`groups`, which were taken, leave nothing to learn."""
+        for group in groups:
+            self._drop(version, group.number, DroppedGroupError("no gain", "no step is left to learn"))
+
+    def keep(self, groups: Sequence[Tries]) -> None:
+        """`groups` are learned now."""
+        if self.config.replay_groups:
+            self._learned |= {group.number: group for group in groups}
+
+    def _again(self, number: int) -> Tries:
+        return self.reader.read(self.config.run.group(number))
+
     def _drop_old(self, version: int) -> None:
         for number, group in list(self._ready.items()):
             if version - group.versions[0] > self.config.oldest:
@@ -81,72 +102,69 @@ class GroupSource:
     def _drop(self, version: int, number: int, dropped: DroppedGroupError) -> None:
         self.fates.add(number, version, dropped.fate)
         self.dropped[dropped.fate] = self.dropped.get(dropped.fate, 0) + 1
-        if dropped.fate != "no spread":
+        if dropped.fate not in ("no spread", "no gain"):
             print(f"group {number}: {dropped.fate}: {dropped.why}", flush=True)
 
 
 class LiveFeed:
     """Every rank takes together."""
 
-    def __init__(self, config: OnlineConfig, source: GroupSource | None, collator: Collator) -> None:
-        """`source`: on the first rank. A collective."""
-        self.config, self.source, self.collator = config, source, collator
-        ranks = list(range(distributed.get_world_size()))
-        group = distributed.new_group(ranks, timeout=PATIENCE, backend="gloo") if len(ranks) > 1 else None
-        self.ranks = Replica(ranks, group)
+    def __init__(self, config: OnlineConfig, source: GroupSource | None, dealer: Dealer, maker: ColumnMaker) -> None:
+        """`source`: on the first rank."""
+        self.config, self.source, self.dealer, self.maker = config, source, dealer, maker
 
     def take(self, version: int, wait: Callable[[], bool]) -> Batch | None:
         """What weights at `version` learn from; None when the first rank was told to stop."""
-        began, groups, figures = time.monotonic(), [], None
-        if self.source:
-            groups = self.source.take(version, wait)
-            figures = groups and self._figures(self.source, groups, version, time.monotonic() - began)
-        figures = self._told(figures)
-        if not figures:
-            return None
-        steps, compared = self._deal(groups, version) if self.source else ([None] * figures["steps"], None)
-        own = [OptimizerStep(self.collator.collate(share.samples), share.keys) for share in map(self._own, steps)]
-        return Batch(own, self._own(compared), figures)
+        began = time.monotonic()
+        while True:
+            groups = self.source.take(version, wait) if self.source else []
+            if not self.dealer.told(bool(groups)):
+                return None
+            samples = self._learnable(version, groups)
+            figures = self._figures(self.source, groups, samples, version) if self.source else None
+            figures = self.dealer.told(figures)
+            if figures["samples"]:
+                break
+            if self.source:
+                self.source.give_up(version, groups)
+        figures["wait_s"] = time.monotonic() - began
+        steps, compared = self._deal(groups, samples, version) if self.source else ([None] * figures["steps"], None)
+        shares = [self.dealer.own(step) for step in steps]
+        collate = self.dealer.collator.collate
+        own = [OptimizerStep(collate(share.samples), share.keys) for share in shares]
+        return Batch(own, self.dealer.own(compared), figures)
+
+    def _learnable(self, version: int, groups: list[Tries]) -> list[TokenizedSample]:
+        """On the first rank; the others help to compute columns."""
+        if not self.source:
+            return self.maker.make([], [], [])
+        replayed = self.source.replayed() if self.config.replay_groups else []
+        rounds = [*map(self.source.learned_at, replayed), *[version] * len(groups)]
+        samples = self.maker.make(replayed, groups, rounds)
+        if samples:
+            self.source.keep(groups)
+        return samples
 
     def _deal(
-        self, groups: Sequence[LearnableGroup], version: int
+        self, groups: Sequence[Tries], samples: list[TokenizedSample], version: int
     ) -> tuple[list[list[TokenizedSample]], list[TokenizedSample]]:
-        """The samples of each optimizer step, in an order that the seed and the version draw; and those to compare."""
-        samples = [sample for group in groups for sample in group.samples]
+        """The samples of each optimizer step, in an order that the seed and the version draw; and those to compare,
+        of the new groups alone."""
         steps = []
         for epoch in range(self.config.ppo_epochs):
             order = random.Random(f"{self.config.seed} {version} {epoch}").sample(samples, len(samples))
             steps += list(_cut(order, self.config.global_batch_size))
-        known = [sample for sample in samples if known_logprobs(sample) is not None]
+        new = {key for group in groups for key in group.samples}
+        known = [sample for sample in samples if sample.key in new and known_logprobs(sample) is not None]
         every = max(1, len(known) // (self.config.compared_samples or len(known) or 1))
         return steps, known[::every][: self.config.compared_samples or None]
 
-    def _own(self, samples: list[TokenizedSample] | None) -> Share:
-        """This replica's share of `samples`, which the first rank gives."""
-        place, shares = self.collator.place, [[]] * self.collator.place.data_size
-        if samples is not None:
-            costs = [float(len(sample.ids)) for sample in samples]
-            shares = deal_out(costs, place.data_size, same_count=not self.config.packing)
-        own = Share([], [])
-        for replica, indices in enumerate(shares):
-            share = None
-            if samples is not None:
-                share = to_bytes(Share([one.key for one in samples], [samples[index] for index in indices]))
-            content = self.ranks.broadcast(share)
-            if replica == place.data_rank:
-                own = from_bytes(content)
-                assert own is not None
-        return own
-
-    def _told(self, figures: Any) -> dict[str, Any]:
-        """What the first rank says."""
-        return json.loads(self.ranks.broadcast(json.dumps(figures).encode() if self.source else None))
-
     def _figures(
-        self, source: GroupSource, groups: Sequence[LearnableGroup], version: int, waited_s: float
+        self, source: GroupSource, groups: Sequence[Tries], samples: Sequence[TokenizedSample], version: int
     ) -> dict[str, Any]:
-        samples = [sample for group in groups for sample in group.samples]
-        known = [logprobs for sample in samples if (logprobs := known_logprobs(sample)) is not None]
+        new = {key for group in groups for key in group.samples}
+        said = [known_logprobs(sample) for sample in samples if sample.key in new]
+        known = [logprobs for logprobs in said if logprobs is not None]
         num_tokens, rewards = sum(map(len, known)), source.rewards
         lags = [version - group.versions[0] for group in groups]
         assert max(lags) <= self.config.oldest, (lags, self.config.oldest)
@@ -162,9 +180,9 @@ class LiveFeed:
             "entropy": -sum(float(each.sum()) for each in known) / num_tokens if num_tokens else 0.0,
             "waiting_groups": source.num_waiting,
             "dropped": dict(source.dropped),
-            "wait_s": waited_s,
         }
-        source.rewards, source.dropped = [], {}
+        if samples:
+            source.rewards, source.dropped = [], {}
         return figures
 
 

@@ -1,4 +1,4 @@
-"""A complete group as what is learned from it: samples with the tokens that were sampled, and their columns."""
+"""A complete group as what may be learned from it: its tries, and their steps with the tokens that were sampled."""
 
 import dataclasses
 import statistics
@@ -17,23 +17,28 @@ from models.tokens.encoding import ConversationEncoder
 from models.tokens.sampled import SampledReply
 from training.algorithms.algorithm import Algorithm
 from training.batches.collate import TokenizedSample
-from training.batches.columns import ColumnJoin
+from training.batches.columns import BEHAVIOR
 from training.batches.tokenize_sample import tokenize
 from training.samples.experience import RewardedTrajectory, as_trajectory
 from training.samples.pictures import FilePart
 
 
 @dataclasses.dataclass(frozen=True)
-class LearnableGroup:
-    """`rewards`: of the rollouts that have one. `versions`: the lowest and the highest that replied. `samples` are
-    learned at the temperature that each was drawn at: at 1, imitating what was drawn below it would sharpen the policy
-    from version to version, whatever the rewards. Those that weigh nothing are not among them."""
+class Tries:
+    """The judged rollouts of a group. `versions`: the lowest and the highest that replied. `samples`: of all steps, by
+    id, at the temperature that each was drawn at: at 1, imitating what was drawn below it would sharpen the policy from
+    version to version, whatever the rewards. `states`: the same steps as a critic reads them, where there is one."""
 
     number: int
     task_id: str
-    rewards: list[float]
     versions: tuple[int, int]
-    samples: list[TokenizedSample]
+    trajectories: list[RewardedTrajectory]
+    samples: dict[str, TokenizedSample]
+    states: dict[str, TokenizedSample]
+
+    @property
+    def rewards(self) -> list[float]:
+        return [one.outcome for one in self.trajectories]
 
     @property
     def success(self) -> float:
@@ -50,17 +55,14 @@ class DroppedGroupError(Exception):
 
 
 class GroupReader:
-    """Reads groups for one algorithm."""
+    """Reads groups for one algorithm; `state_encoder` marks the tokens that a critic reads."""
 
-    def __init__(self, algorithm: Algorithm, encoder: ConversationEncoder) -> None:
-        """`UserError` for an algorithm that asks for more than rewards."""
-        needed = set(algorithm.needs.per_token) - {"behavior_logprobs"} or set(algorithm.sources)
-        if not algorithm.makes_columns or needed or algorithm.value_heads:
-            asked = f" (it asks for {', '.join(sorted(needed))})" if needed else ""
-            raise UserError(f"{type(algorithm).__name__}: not learned online yet{asked}; take grpo or filtered_bc")
-        self.algorithm, self.encoder, self.join = algorithm, encoder, ColumnJoin(algorithm)
+    def __init__(
+        self, algorithm: Algorithm, encoder: ConversationEncoder, state_encoder: ConversationEncoder | None = None
+    ) -> None:
+        self.algorithm, self.encoder, self.state_encoder = algorithm, encoder, state_encoder
 
-    def read(self, folder: Path) -> LearnableGroup:
+    def read(self, folder: Path) -> Tries:
         """The complete group in `folder`.
 
         Raises:
@@ -71,47 +73,35 @@ class GroupReader:
             assert group is not None, folder
             tries = [read_trajectory(folder / name) for name in group.folder_names()]
             judged = [one for one in tries if one.outcome is not None and one.outcome.verdict.solved is not None]
-            samples = {one.run: _samples(one, group.group) for one in judged}
-            trajectories = [_rewarded(own) for own in samples.values()]
+            steps = [_steps(one, group.group) for one in judged]
+            trajectories = [_rewarded(own) for own in steps]
         except UserError as error:
             raise DroppedGroupError("invalid", str(error)) from None
         rewards = [one.outcome for one in trajectories]
         if not rewards:
             raise DroppedGroupError("invalid", "a fault ended every rollout, or nobody judged it")
-        if len(rewards) > 1 and max(rewards) == min(rewards):
-            raise DroppedGroupError("no spread", f"all of {len(rewards)} outcomes are {rewards[0]:g}", rewards)
+        if why := self.algorithm.why_dropped(rewards):
+            raise DroppedGroupError("no spread", why, rewards)
+        everything = [step for own in steps for step in own]
         try:
-            columns = self.algorithm.columns(trajectories)
-        except UserError as error:
-            raise DroppedGroupError("no spread", str(error), rewards) from None
-        kept = []
-        for own, made in zip(samples.values(), columns, strict=True):
-            for index, (fields, images) in enumerate(own):
-                fields |= {name: float(values[index]) for name, values in made.items()}
-                if fields.get("weight", 1.0) > 0:
-                    kept.append((fields, images))
-        try:
-            tokens = [self._tokenize(fields, images) for fields, images in kept]
+            samples = {fields["id"]: self._sample(fields, images) for fields, images in everything}
+            states = {fields["id"]: self._state(fields, images) for fields, images in everything if self.state_encoder}
         except UserError as error:
             raise DroppedGroupError("invalid", str(error), rewards) from None
-        return LearnableGroup(group.group, group.task_id, rewards, (group.versions[0], group.versions[1]), tokens)
+        versions = (group.versions[0], group.versions[1])
+        return Tries(group.group, group.task_id, versions, trajectories, samples, states)
 
-    def _tokenize(self, fields: dict[str, Any], images: list[FilePart]) -> TokenizedSample:
-        if self.join.reads_behavior:
-            self._check_drawn(fields)
-        return tokenize(self.encoder, fields["id"], fields, images, self.join, at_drawn=True)
+    def _sample(self, fields: dict[str, Any], images: list[FilePart]) -> TokenizedSample:
+        if BEHAVIOR in self.algorithm.needs.per_token:
+            _check_drawn(fields)
+        sample = tokenize(self.encoder, fields["id"], fields, images, at_drawn=True)
+        if BEHAVIOR in self.algorithm.needs.per_token and known_logprobs(sample) is None:
+            raise UserError(f"sample {sample.key}: not each of its tokens has a log-probability")
+        return sample
 
-    def _check_drawn(self, fields: dict[str, Any]) -> None:
-        sampled = SampledReply.of(fields)
-        if sampled is None or sampled.logprobs is None:
-            raise UserError(
-                f"sample {fields['id']}: has no log-probabilities; let the collector ask Elcano's server with the "
-                "prompt that samples have (--prompt trained)"
-            )
-        if sampled.cut_off:
-            raise UserError(
-                f"sample {fields['id']}: was drawn among the likeliest tokens only; give the collector --top_k 0"
-            )
+    def _state(self, fields: dict[str, Any], images: list[FilePart]) -> TokenizedSample:
+        assert self.state_encoder is not None
+        return tokenize(self.state_encoder, fields["id"], fields, images)
 
 
 def known_logprobs(sample: TokenizedSample) -> torch.Tensor | None:
@@ -122,7 +112,20 @@ def known_logprobs(sample: TokenizedSample) -> torch.Tensor | None:
     return found if found.isfinite().all() else None
 
 
-def _samples(trajectory: Trajectory, group: int) -> list[tuple[dict[str, Any], list[FilePart]]]:
+def _check_drawn(fields: dict[str, Any]) -> None:
+    sampled = SampledReply.of(fields)
+    if sampled is None or sampled.logprobs is None:
+        raise UserError(
+            f"sample {fields['id']}: has no log-probabilities; let the collector ask Elcano's server with the "
+            "prompt that samples have (--prompt trained)"
+        )
+    if sampled.cut_off:
+        raise UserError(
+            f"sample {fields['id']}: was drawn among the likeliest tokens only; give the collector --top_k 0"
+        )
+
+
+def _steps(trajectory: Trajectory, group: int) -> list[tuple[dict[str, Any], list[FilePart]]]:
     """(json member, its images) of each step; the group's number takes the round's place in their ids."""
     asked = trajectory.provenance
     last_n = 0 if asked.get("text_only") else int(asked.get("max_attached_imgs") or 0)

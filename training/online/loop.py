@@ -15,15 +15,19 @@ from models.family import Family
 from models.processor import load_processor
 from models.registry import family
 from training import layout
+from training.batches.collate import TokenizedSample
 from training.batches.pixel_queue import PixelQueue
 from training.checkpoints import checkpoint
+from training.critics.feature_networks import Target
 from training.loop.clock import Clock
 from training.loop.metrics import StepMetrics
 from training.loop.optimization import Guard, build_optimizer, build_scheduler
 from training.loop.parallel import Chunks, build_model, finish_param_sync, unwrap
 from training.loop.stop import Stop
 from training.loop.vision_meter import VisionMeter
+from training.online.columns import ColumnMaker
 from training.online.config import OnlineConfig
+from training.online.dealing import Dealer
 from training.online.exactness import Difference, compare
 from training.online.fates import Fates
 from training.online.feed import Batch, GroupSource, LiveFeed
@@ -31,6 +35,7 @@ from training.online.group import GroupReader
 from training.online.publish import WeightsPublisher
 from training.online.report import OnlineReporter
 from training.online.server_link import ServerLink
+from training.online.values import Critic, CriticOptions
 from training.train import adapter_record, build_collator, build_encoder, report_kernels, start_or_resume, train_step
 
 _PAUSE_S = 0.5
@@ -83,7 +88,7 @@ class Trainer:
         )
         self.reporter = OnlineReporter(self.training)
         source = GroupSource(config, self.reader, self.fates) if self.is_first else None
-        self.feed = LiveFeed(config, source, self.collator)
+        self.feed = LiveFeed(config, source, self.dealer, self.maker)
         self.clock = Clock(VisionMeter(unwrap(self.model)[0].vision_modules(), self.kind.vision_side(self.hf)))
 
     def _build(self) -> None:
@@ -98,7 +103,18 @@ class Trainer:
         processor = load_processor(hf_files)
         image_encoder = self.kind.image_encoder(processor, self.hf)
         self.collator = build_collator(config, image_encoder, PixelQueue(config.num_workers))
-        self.reader = GroupReader(self.algorithm, build_encoder(config, processor, image_encoder))
+        encoder = build_encoder(config, processor, image_encoder)
+        self.dealer, critic, state_encoder = Dealer(self.collator, not config.packing), None, None
+        if self.config.critic != "none":
+            critic = Critic(config, self.kind, self.hf, self.dealer, self._critic_options(self.config.critic))
+            state_encoder = build_encoder(config, processor, image_encoder, reads="state_and_action")
+        self.maker = ColumnMaker(self.algorithm, self._token_losses, critic)
+        self.reader = GroupReader(self.algorithm, encoder, state_encoder)
+
+    def _critic_options(self, target: Target) -> CriticOptions:
+        config = self.config
+        folder = config.run_dir / "trainer" / "critic"
+        return CriticOptions(target, config.critic_folds, config.critic_iters, config.seed, folder)
 
     @property
     def is_complete(self) -> bool:
@@ -116,6 +132,10 @@ class Trainer:
             return self.config.run.version_of(weights_version) == self.version
 
         return compare(self.model, self.collator, batch.compared, self.config.seq_len, is_same)
+
+    def _token_losses(self, samples: list[TokenizedSample] | None) -> dict[str, torch.Tensor]:
+        """Of the first rank's `samples`, as the policy is. A collective."""
+        return self.dealer.outputs(self.model, samples, self.config.seq_len)
 
     def learn(self, batch: Batch) -> list[StepMetrics]:
         """All optimizer steps of a batch. A collective."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from common.errors import UserError
 from data.columns import ColumnFiles, digest_of
-from data.rewarded_step import RewardedStep
+from data.rewarded_step import RewardedStep, round_of
 from training.samples.stored_sample import read_in_order
 
 
@@ -20,6 +20,7 @@ class RewardedTrajectory:
 
     keys [n]: the samples' ids. steps [n], candidates [n]: which step a sample is of, and 0 for the action that was
     taken there. rewards [h]. outcome: r_T, of the whole. columns: [n] by name. digests [n]: of what the samples say.
+    learned_at: the version of an online run that first learned of it; None in rounds.
     """
 
     id: str
@@ -32,6 +33,7 @@ class RewardedTrajectory:
     outcome: float
     columns: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
     digests: tuple[str, ...] = ()
+    learned_at: int | None = None
 
     def __getitem__(self, name: str) -> np.ndarray:
         """[n]: a column."""
@@ -41,6 +43,11 @@ class RewardedTrajectory:
     def earned(self) -> np.ndarray:
         """[n]: the reward of each sample's step."""
         return self.rewards[self.steps - self.steps[0]]
+
+    @property
+    def round(self) -> int:
+        """Which it was made in: the newest one's are new."""
+        return round_of(self.id) if self.learned_at is None else self.learned_at
 
     @property
     def num_steps(self) -> int:

@@ -116,12 +116,11 @@ export async function rowsPage(key, query) {
 async function allRows(key) {
   const { generation } = await load("state");
   if (kept.key !== key || kept.generation !== generation) {
-    const { columns, sets, num_unread: unread } = await load("rows", { run: key });
+    const { columns, sets, rounds, num_unread: unread } = await load("rows", { run: key });
     const names = Object.keys(columns);
     const rows = columns.id.map((_, at) => Object.fromEntries(names.map((name) => [name, columns[name][at]])));
     for (const row of rows) {
-      row.set = sets[row.set];
-      row.round = row.set.slice(key.length + 1).split("/").slice(0, -1).join("/");
+      [row.set, row.round] = [sets[row.set], rounds[row.set]];
     }
     kept = { key, generation, unread, rows, thoughts: kept.key === key ? kept.thoughts : {} };
     kept.filled = fill(key, kept);

@@ -19,13 +19,22 @@ export async function runPage(key) {
     run.num_unread > 0 && h("p", { class: "hint", role: "status" }, `${run.num_unread} trajectories are still being read; what stands below is of the others`),
     run.num_left_out > 0 && h("p", { class: "problem" }, `${run.num_left_out} folders are left out: their names are not plain text`),
     tested.length > 0 && h("section", {}, h("h2", {}, "Success on the test tasks"), h("div", { class: "wide" }, rates(tested)), roundTable(run.rounds)),
-    h("section", {}, h("h2", {}, "Sets of trajectories"), setTable(key, run.sets), compareForm(isExported ? run.sets.filter(isTest) : run.sets, others)),
+    run.versions.length > 0 && h("section", {}, h("h2", {}, "What each version was learned of"), versionTable(key, run.versions)),
+    run.sets.length > 0 && h("section", {}, h("h2", {}, "Sets of trajectories"), setTable(key, run.sets), compareForm(isExported ? run.sets.filter(isTest) : run.sets, others)),
     Object.keys(run.families).length > 1 && h("section", {}, h("h2", {}, "Tests by task family"), familyTable(key, run)),
     run.faults.length > 0 && h("section", {}, h("h2", {}, "Faults by kind"), table("What ended trajectories that prove nothing", ["kind", "trajectories"], run.faults)),
     run.stages.length > 0 && h("section", {}, h("h2", {}, "Time by stage, of the last sitting"), stages(run.stages)),
-    trained.length > 0 && h("section", {}, h("h2", {}, "Training"), trained.map(({ name, curves }) => [
-      h("h3", {}, [...new Set(name.split("/"))].join("/")), h("div", { class: "curves" }, Object.entries(curves).map(([metric, points]) => curve(metric, points, "iteration")))])),
+    trained.length > 0 && h("section", {}, h("h2", {}, "Training"), trained.map(({ name, along, curves }) => [
+      h("h3", {}, [...new Set(name.split("/"))].join("/")), h("div", { class: "curves" }, Object.entries(curves).map(([metric, points]) => curve(metric, points, along, along === "version" ? (at) => roundLink(key, `version ${at}`) : null)))])),
   ];
+}
+
+const roundLink = (key, round, rest = "") => `${link("rows", key)}?round=${encodeURIComponent(round)}${rest}`;
+
+function versionTable(key, versions) {
+  const rows = versions.map((one) => [h("a", { href: roundLink(key, one.name) }, one.name), one.groups, one.num_tries, percent(one.rate) || "-", one.interval?.map(percent).join(" to "),
+    Object.entries(one.outcomes).sort().map(([outcome, count]) => h("a", { class: "tally", href: roundLink(key, one.name, `&outcome=${outcome}`) }, badge(outcome), ` ${count} `)), one.mean_steps]);
+  return table("By try; tries of one task are alike, so intervals are too narrow. Groups that taught nothing were dropped", ["", "groups", "tries", "share", "95 %", "trajectories", "steps"], rows);
 }
 
 function roundTable(rounds) {

@@ -1,0 +1,34 @@
+"""An online run as its page shows it: a round of trajectories for each version of the weights that was learned of them.
+
+state/learned.jsonl    what became of each group, and at which version
+"""
+
+import contextlib
+from pathlib import Path
+
+from common.errors import UserError
+from common.files import parse_json
+from viewer.heads import as_number, as_object, as_text
+from viewer.reading import inner_folder, read
+
+_MAX_BYTES = 64 * 2**20
+
+
+def rounds_of(run: Path) -> dict[str, str]:
+    """By the name of a group's folder: the version that was learned of it, or why it was dropped; a group that is not
+    there is under way. Empty for a run that learns in rounds."""
+    state, found = inner_folder(run, "state"), {}
+    with contextlib.suppress(UserError):
+        for line in (read(state, "learned.jsonl", _MAX_BYTES) or b"").split(b"\n")[:-1] if state else ():
+            with contextlib.suppress(ValueError):
+                said = as_object(parse_json(line))
+                group, version, fate = as_number(said.get("group")), as_number(said.get("version")), said.get("fate")
+                if group is not None and version is not None:
+                    told = version_name(int(version) + 1) if fate == "learned" else f"dropped, {as_text(fate)}"
+                    found[f"group{int(group):06d}"] = told
+    return found
+
+
+def version_name(version: int) -> str:
+    """Of the round of what a version was learned of."""
+    return f"version {version}"
