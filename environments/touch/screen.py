@@ -1,6 +1,7 @@
 """A touch screen: what a phone's screen shows and takes, whether Chromium draws it or a device does.
 
-`environments/touch/` shows one in Chromium. The daemon of `environments/android/` offers any of them over adb's protocol.
+`environments/touch/` shows one in Chromium. The daemon of `environments/android/` offers any of them over adb's
+protocol.
 """
 
 from collections.abc import Sequence
