@@ -1,0 +1,110 @@
+"""A device's shell by adbutils, without blocking: each call in a thread, with a time in which it must be over."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from environments.faults import DeviceError
+
+Result = TypeVar("Result")
+TIMEOUT_S = 20.0
+MAX_CALLS = 128  # at the same time, of all devices
+
+
+@dataclass(frozen=True)
+class Output:
+    """Of a command: its exit code and what it said."""
+
+    code: int
+    out: bytes
+    err: bytes
+
+    @property
+    def text(self) -> str:
+        """Both, for people."""
+        return (self.out + self.err).decode(errors="replace").strip()
+
+
+class Adb:
+    """What a server of adb knows. Its methods raise DeviceError where a device does not answer."""
+
+    def __init__(self, host: str, port: int):
+        from adbutils import AdbClient  # optional: elcano[android]
+
+        self._client = AdbClient(host=host, port=port)
+        self._threads = ThreadPoolExecutor(MAX_CALLS, thread_name_prefix="adb")
+
+    async def shell(self, serial: str, command: str, timeout_s: float = TIMEOUT_S) -> Output:
+        """Run a command line."""
+
+        def run() -> Any:
+            device = self._client.device(serial)
+            return device.shell2(command, timeout=timeout_s, encoding=None, v2=True)
+
+        result = await self._call(serial, run, timeout_s)
+        return Output(result.returncode, result.stdout, result.stderr)
+
+    async def done(self, serial: str, command: str, timeout_s: float = TIMEOUT_S) -> bytes:
+        """The standard output of a command line that must succeed."""
+        output = await self.shell(serial, command, timeout_s)
+        if output.code:
+            raise DeviceError(f"{serial}: {command.split()[0]} failed ({output.code}): {output.text[-200:]}")
+        return output.out
+
+    async def connect(self, serial: str, timeout_s: float = TIMEOUT_S) -> None:
+        """Make the server reach a device by its HOST:PORT."""
+        said = await self._call(serial, lambda: self._client.connect(serial, timeout=timeout_s), timeout_s)
+        if "connected to" not in said or "cannot" in said or "unable" in said or "failed" in said:
+            raise DeviceError(f"{serial}: {said}")
+
+    async def disconnect(self, serial: str) -> None:
+        """The opposite; never fails."""
+        with contextlib.suppress(DeviceError):
+            await self._call(serial, lambda: self._client.disconnect(serial), TIMEOUT_S)
+
+    async def devices(self) -> dict[str, str]:
+        """The state of each device, `device` where it can be used, by its serial."""
+        found = await self._call("adb", self._client.list, TIMEOUT_S)
+        return {info.serial: info.state for info in found}
+
+    async def hold(self, serial: str, command: str, ready: str) -> Callable[[], None]:
+        """Start a command line that goes on after it said `ready`, until what this gives is called, or we are gone."""
+
+        def run() -> Callable[[], None] | None:
+            connection = self._client.device(serial).open_shell(command)
+            connection.conn.settimeout(TIMEOUT_S)
+            said = b""
+            while more := connection.recv(4096):
+                said += more
+                if ready.encode() in said.splitlines():
+                    return connection.close
+            connection.close()
+            return None
+
+        held = await self._call(serial, run, TIMEOUT_S)
+        if held is None:
+            raise DeviceError(f"{serial}: in use by another run")
+        return held
+
+    def close(self) -> None:
+        """Wait for nobody."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _call(self, serial: str, run: Callable[[], Result], timeout_s: float) -> Result:
+        from adbutils.errors import AdbError
+
+        try:
+            future = asyncio.get_running_loop().run_in_executor(self._threads, run)
+            return await asyncio.wait_for(future, timeout_s + 5)  # the socket's own time is over before
+        except (AdbError, OSError, EOFError, ValueError, TimeoutError) as error:
+            raise DeviceError(f"{serial}: {str(error) or type(error).__name__}") from None
+
+
+def quoted(words: Sequence[str]) -> str:
+    """Words as a device's shell reads them."""
+    import shlex
+
+    return shlex.join(words)
