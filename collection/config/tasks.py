@@ -16,7 +16,7 @@ class TaskFlags(Checked):
     env: str = "sites"
     """The world, a folder of environments/. `sites`: the tasks of --test_file, on any websites, or the embedded ones.
     `miniwob`: tasks and websites of MiniWoB++. `apps`: those of installed applications. `webarena`: --test_file is one
-    of WebArena's."""
+    of WebArena's. `android`: those of --test_file on Android devices."""
     env_tasks: tuple[str, ...] = ()
     """Only these tasks of the world, by id; of `miniwob` and `apps` by name, such as click-test or trac. None: all."""
     env_seeds: tuple[int, ...] = (0,)

@@ -70,24 +70,21 @@ class Adb:
         found = await self._call("adb", self._client.list, TIMEOUT_S)
         return {info.serial: info.state for info in found}
 
-    async def hold(self, serial: str, command: str, ready: str) -> Callable[[], None]:
-        """Start a command line that goes on after it said `ready`, until what this gives is called, or we are gone."""
+    async def hold(self, serial: str, command: str, answers: Sequence[str]) -> tuple[Callable[[], None], str]:
+        """Start a command line that may go on after it said one of these lines; gives which, or "" where it ended
+        without, and what ends it. It ends with us, too."""
 
-        def run() -> Callable[[], None] | None:
+        def run() -> tuple[Callable[[], None], str]:
             connection = self._client.device(serial).open_shell(command)
             connection.conn.settimeout(TIMEOUT_S)
             said = b""
             while more := connection.recv(4096):
                 said += more
-                if ready.encode() in said.splitlines():
-                    return connection.close
-            connection.close()
-            return None
+                if found := set(said.decode(errors="replace").split()) & set(answers):
+                    return connection.close, found.pop()
+            return connection.close, ""
 
-        held = await self._call(serial, run, TIMEOUT_S)
-        if held is None:
-            raise DeviceError(f"{serial}: in use by another run")
-        return held
+        return await self._call(serial, run, TIMEOUT_S)
 
     def close(self) -> None:
         """Wait for nobody."""
@@ -101,10 +98,3 @@ class Adb:
             return await asyncio.wait_for(future, timeout_s + 5)  # the socket's own time is over before
         except (AdbError, OSError, EOFError, ValueError, TimeoutError) as error:
             raise DeviceError(f"{serial}: {str(error) or type(error).__name__}") from None
-
-
-def quoted(words: Sequence[str]) -> str:
-    """Words as a device's shell reads them."""
-    import shlex
-
-    return shlex.join(words)

@@ -101,7 +101,8 @@ class Session:
                 await self._screen.tap(*self._numbers(x, y))
             case ["swipe" | "draganddrop", x1, y1, x2, y2, *duration]:
                 ms = int(self._numbers(*duration)[0]) if duration else 300
-                await self._screen.swipe(*self._numbers(x1, y1, x2, y2), ms)
+                left, top, right, bottom = self._numbers(x1, y1, x2, y2)
+                await self._screen.swipe(left, top, right, bottom, ms)
             case ["text", text]:
                 if not text.isascii():
                     raise CommandError("java.lang.NullPointerException: no key event types this", 255)
