@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from data.point_action import AnyAction
 from data.task import Task
+from data.trajectory import FINAL_SCREEN
 from environments.android.acting import act
 from environments.android.device import AndroidDevice
 from environments.environment import Environment, Observation
@@ -81,9 +82,10 @@ class AndroidEnvironment(Environment):
             return await act(self._device, action, self._seen)
 
     async def final_state(self) -> dict[str, Any]:
-        """What is known of a device by itself: the app in front."""
+        """The app in front, for ground truth, and what the last action did to the screen, for judges."""
         with self._noting():
-            return {"final_state": {"front": await self._device.front()}}
+            png = base64.b64encode(await self._settled()).decode()
+            return {"final_state": {"front": await self._device.front()}, FINAL_SCREEN: {"png": png}}
 
     async def close(self) -> None:
         if not self._is_closed:

@@ -13,7 +13,7 @@ from common.errors import UserError
 from common.processes import die_with_parent, free_port
 
 PORT = 5037  # where servers are by default
-START_S = 15.0
+START_S = 60.0
 INSTALL = "pip install 'elcano[android]'"
 
 

@@ -4,6 +4,7 @@ import io
 
 from PIL import Image
 
+from environments.faults import BrowserError
 from environments.touch.screen import Element, Key
 
 SIZE = (412, 915)
@@ -23,6 +24,8 @@ class RecordingScreen:
         return SIZE
 
     async def screenshot(self) -> bytes:
+        if self.is_broken:
+            raise BrowserError("it crashed")
         picture = io.BytesIO()
         Image.new("RGB", SIZE, (len(self.done), 0, 99)).save(picture, "PNG")
         return picture.getvalue()

@@ -1,5 +1,6 @@
 """The commands of a device that clients of adb call, as they look from outside, on a touch screen."""
 
+import base64
 import functools
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -10,6 +11,7 @@ from environments.touch.screen import Key, TouchScreen
 
 MAX_FILE = 16 * 1024 * 1024
 MAX_FILES = 64
+KEYBOARD = "com.android.adbkeyboard/.AdbIME"  # types what no key event does
 DUMPED = "/sdcard/window_dump.xml"
 PROPERTIES = {
     "ro.product.model": "Touch screen",
@@ -78,6 +80,7 @@ class Session:
             "pm": self._pm,
             "rm": self._rm,
             "screencap": self._screencap,
+            "settings": self._settings,
             "true": self._true,
             "uiautomator": self._uiautomator,
             "wm": self._wm,
@@ -154,10 +157,24 @@ class Session:
         match arguments:
             case ["start" | "start-activity", *options]:
                 await self._start(_options(options), streams)
+            case ["broadcast", *options] if _options(options).get("-a") == "ADB_INPUT_B64":
+                await self._screen.type(self._decoded(_options(options).get("--es", ""), options[-1]))
+                await streams.out(b"Broadcast completed: result=0\n")
             case ["force-stop", package]:
                 self._check(package)  # an app in front of nobody does nothing here
             case _:
                 raise CommandError(f"Unknown command: {' '.join(arguments)}", 255)
+
+    def _decoded(self, name: str, text: str) -> str:
+        """What ADBKeyboard is told to type."""
+        try:
+            return base64.b64decode(text, validate=True).decode() if name == "msg" else ""
+        except ValueError:
+            raise CommandError("Error: no text in base64") from None
+
+    async def _settings(self, arguments: Sequence[str], streams: Streams) -> None:
+        known = list(arguments) == ["get", "secure", "default_input_method"]
+        await streams.out(f"{KEYBOARD if known else 'null'}\n".encode())
 
     async def _start(self, options: dict[str, str], streams: Streams) -> None:
         package = options.get("-n", "").partition("/")[0] or options.get("-p", "")
