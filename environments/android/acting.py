@@ -8,6 +8,7 @@ from data.point_action import AnyAction, ClickAt, DragAt, GoTo, Press, ScrollAt,
 from data.screen import Point
 from environments.android.device import AndroidDevice
 from environments.environment import Observation
+from environments.faults import PageError
 
 WAIT_S = 2.0
 LONG_PRESS_MS = 800
@@ -95,7 +96,10 @@ async def _(action: Press, device: AndroidDevice, seen: Observation) -> None:
 
 @_act.register
 async def _(action: GoTo, device: AndroidDevice, seen: Observation) -> None:
-    await device.view(action.url if "://" in action.url else f"https://{action.url}")
+    try:
+        await device.view(action.url if "://" in action.url else f"https://{action.url}")
+    except PageError as error:
+        raise failure(f"{error}.") from None
 
 
 @_act.register

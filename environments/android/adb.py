@@ -5,9 +5,12 @@ import contextlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from environments.faults import DeviceError
+
+if TYPE_CHECKING:
+    from adbutils import AdbDevice
 
 Result = TypeVar("Result")
 TIMEOUT_S = 20.0
@@ -35,14 +38,14 @@ class Adb:
         from adbutils import AdbClient  # optional: elcano[android]
 
         self._client = AdbClient(host=host, port=port)
+        self._devices: dict[str, AdbDevice] = {}
         self._threads = ThreadPoolExecutor(MAX_CALLS, thread_name_prefix="adb")
 
     async def shell(self, serial: str, command: str, timeout_s: float = TIMEOUT_S) -> Output:
         """Run a command line."""
 
         def run() -> Any:
-            device = self._client.device(serial)
-            return device.shell2(command, timeout=timeout_s, encoding=None, v2=True)
+            return self._device(serial).shell2(command, timeout=timeout_s, encoding=None, v2=True)
 
         result = await self._call(serial, run, timeout_s)
         return Output(result.returncode, result.stdout, result.stderr)
@@ -75,7 +78,7 @@ class Adb:
         without, and what ends it. It ends with us, too."""
 
         def run() -> tuple[Callable[[], None], str]:
-            connection = self._client.device(serial).open_shell(command)
+            connection = self._device(serial).open_shell(command)
             connection.conn.settimeout(TIMEOUT_S)
             said = b""
             while more := connection.recv(4096):
@@ -85,6 +88,10 @@ class Adb:
             return connection.close, ""
 
         return await self._call(serial, run, TIMEOUT_S)
+
+    def _device(self, serial: str) -> "AdbDevice":
+        """Kept, since it asks for its features once."""
+        return self._devices.setdefault(serial, self._client.device(serial))
 
     def close(self) -> None:
         """Wait for nobody."""

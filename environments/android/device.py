@@ -6,10 +6,11 @@ import re
 import shlex
 from collections.abc import Callable
 
+from common.errors import UserError
 from data.screen import png_size
 from environments.android.adb import Adb
 from environments.android.hierarchy import read_hierarchy
-from environments.faults import DeviceError
+from environments.faults import DeviceError, PageError
 from environments.touch.screen import Element, Key
 
 _PNG = b"\x89PNG\r\n\x1a\n"
@@ -88,20 +89,22 @@ class AndroidDevice:
         return found[1] if found else ""
 
     async def start(self, package: str) -> None:
-        """Bring an app to the front, as its icon does.
-
-        Raises:
-            DeviceError: there is no such app.
-        """
-        await self._do("monkey", "-p", package, "-c", "android.intent.category.LAUNCHER", "1")
+        """Bring an app to the front, as its icon does; PageError where there is none."""
+        await self._open(package, "monkey", "-p", package, "-c", "android.intent.category.LAUNCHER", "1")
 
     async def view(self, url: str) -> None:
-        """Open an address in the app that is for it."""
-        await self._do("am", "start", "-a", "android.intent.action.VIEW", "-d", url)
+        """Open an address in the app that is for it; PageError where there is none."""
+        await self._open(url, "am", "start", "-a", "android.intent.action.VIEW", "-d", url)
 
     async def clear(self, package: str) -> None:
-        """An app as it was when it was installed, and closed."""
-        await self._do("pm", "clear", package)
+        """An app as it was when it was installed, and closed.
+
+        Raises:
+            UserError: there is no such app.
+        """
+        said = await self._adb.shell(self.serial, shlex.join(("pm", "clear", package)))
+        if said.code or b"Failed" in said.out:
+            raise UserError(f"--clear_apps {package}: {self.serial} has no such app")
 
     async def properties(self, *names: str) -> list[str]:
         """Of its system."""
@@ -121,6 +124,11 @@ class AndroidDevice:
         if self._unlock is not None:
             self._unlock()
         self._unlock = None
+
+    async def _open(self, what: str, *words: str) -> None:
+        said = await self._adb.shell(self.serial, shlex.join(words))
+        if said.code or "Error" in said.text or "aborted" in said.text:  # some say so with exit code 0
+            raise PageError(f"{self.serial} cannot open {what}: {said.text[-200:]}")
 
     async def _do(self, *words: str) -> bytes:
         return await self._adb.done(self.serial, shlex.join(words))

@@ -141,12 +141,12 @@ class AdbShell:
 
     def connect(self) -> None:
         from adb_shell.auth.sign_pythonrsa import PythonRSASigner
-        from adb_shell.exceptions import AdbTimeoutError, DeviceAuthError
+        from adb_shell.exceptions import AdbTimeoutError, DeviceAuthError, TcpTimeoutException
 
         signer = PythonRSASigner.FromRSAKeyPath(str(self._home / ".android" / "adbkey"))
         try:
             self._device.connect([signer], auth_timeout_s=0.5)
-        except (AdbTimeoutError, DeviceAuthError) as error:
+        except (AdbTimeoutError, DeviceAuthError, TcpTimeoutException) as error:
             self._device.close()
             raise RefusedError(str(error)) from None
 

@@ -31,7 +31,7 @@ from environments.android.hierarchy import read_hierarchy, write_hierarchy
 from environments.android.task_sets import read_task_set
 from environments.android.world import World
 from environments.browser.chromium.reaper import Reaper
-from environments.faults import DeviceError
+from environments.faults import DeviceError, PageError
 from tests.conftest import ROOT
 from tests.environments.adb_clients import color, make_key, phone, server
 from tests.environments.recording_screen import SIZE, RecordingScreen
@@ -122,6 +122,24 @@ def test_an_episode_on_a_device(adb_server: str) -> None:
         ("key", "home"),
         ("key", "enter"),
     ]
+
+
+def test_an_app_that_is_not_there_is_no_fault_of_the_device(adb_server: str) -> None:
+    async def go(address: str) -> None:
+        async with opened(DeviceConfig((address,), adb_server)) as take:
+            for web in ("android://org.elcano.nothing", "android://org.elcano.clock"):
+                environment = await take()
+                missing = pytest.raises(PageError, match="nothing") if "nothing" in web else contextlib.nullcontext()
+                with missing:
+                    await environment.reset(Task("x", "x", web))
+                assert environment.dead_host is None
+                await environment.close()
+        async with opened(DeviceConfig((address,), adb_server, clear_apps=("org.elcano.nothing",))) as take:
+            with pytest.raises(UserError, match="no such app"):
+                await begun(take)
+
+    with phone(RecordingScreen()) as address:
+        asyncio.run(go(address))
 
 
 def test_devices_side_by_side_and_one_run_each(adb_server: str) -> None:
