@@ -45,6 +45,11 @@ class Websites(World):
         """Where its own websites answer on this machine."""
         return SITES_PORT
 
+    @property
+    def kind(self) -> "type[WebsiteEnvironment]":
+        """What its tasks are taken in."""
+        return WebsiteEnvironment
+
     def check(self, tasks: Sequence[Task]) -> None:
         check_programs(tasks)
         check_storage_states(tasks)
@@ -60,7 +65,7 @@ class Websites(World):
             async with self.browser.fleet(num_sessions, gate.flags()) as fleet:
 
                 async def open_environment(session: int, downloads: Path) -> Environment:
-                    return WebsiteEnvironment(await fleet.open(session, downloads), self.browser, gate)
+                    return self.kind(await fleet.open(session, downloads), self.browser, gate)
 
                 yield open_environment
 
