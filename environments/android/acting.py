@@ -4,6 +4,9 @@ import asyncio
 import functools
 
 from data.action import CANNOT_EXECUTE, ActionError, Answer, Click, Drag, GoBack, Restart, Scroll, Type, Wait
+from data.action_spaces.androidworld import APP
+from data.action_spaces.translate import SCROLLED
+from data.finger import scroll_by_finger
 from data.point_action import AnyAction, ClickAt, DragAt, GoTo, Press, ScrollAt, Write
 from data.screen import Point
 from environments.android.device import AndroidDevice
@@ -13,7 +16,6 @@ from environments.faults import PageError
 WAIT_S = 2.0
 LONG_PRESS_MS = 800
 SWIPE_MS = 300
-SCROLLED = 2 / 3  # of what is scrolled; a finger moves that far
 
 
 def failure(reason: str) -> ActionError:
@@ -61,7 +63,7 @@ async def _(action: ClickAt, device: AndroidDevice, seen: Observation) -> None:
         raise failure("A touch screen knows no middle button.")
     x, y = action.at.x, action.at.y
     if action.button == "right":  # what a long press opens stands for a context menu
-        return await device.swipe(x, y, x, y, LONG_PRESS_MS)
+        return await _act(DragAt(action.at, action.at), device, seen)
     for _ in range(action.count):
         await device.tap(x, y)
 
@@ -70,15 +72,14 @@ async def _(action: ClickAt, device: AndroidDevice, seen: Observation) -> None:
 async def _(action: DragAt, device: AndroidDevice, seen: Observation) -> None:
     if action.start is None:
         raise failure("A swipe needs a point where it begins.")
-    await device.swipe(action.start.x, action.start.y, action.end.x, action.end.y, SWIPE_MS)
+    is_long_press = (action.start.x, action.start.y) == (action.end.x, action.end.y)
+    ms = LONG_PRESS_MS if is_long_press else SWIPE_MS
+    await device.swipe(action.start.x, action.start.y, action.end.x, action.end.y, ms)
 
 
 @_act.register
 async def _(action: ScrollAt, device: AndroidDevice, seen: Observation) -> None:
-    at = action.at or seen.screen.center
-    width, height = seen.screen.viewport
-    end = (min(max(at.x - action.right, 1), width - 2), min(max(at.y - action.down, 1), height - 2))
-    await device.swipe(at.x, at.y, *end, SWIPE_MS)
+    await _act(scroll_by_finger(action.right, action.down, action.at, seen.screen.viewport), device, seen)
 
 
 @_act.register
@@ -96,6 +97,8 @@ async def _(action: Press, device: AndroidDevice, seen: Observation) -> None:
 
 @_act.register
 async def _(action: GoTo, device: AndroidDevice, seen: Observation) -> None:
+    if action.url.startswith(APP):
+        return await _start(device, action.url.removeprefix(APP))
     try:
         await device.view(action.url if "://" in action.url else f"https://{action.url}")
     except PageError as error:
@@ -127,15 +130,23 @@ async def _(action: Type, device: AndroidDevice, seen: Observation) -> None:
 
 @_act.register
 async def _(action: Scroll, device: AndroidDevice, seen: Observation) -> None:
-    _, _, _, height = (0, 0, *seen.screen.viewport) if action.label is None else _box(action.label, seen)
-    at = seen.screen.center if action.label is None else _center(action.label, seen)
-    way = height * SCROLLED / 2 * (1 if action.direction == "down" else -1)
-    await device.swipe(at.x, at.y + way, at.x, at.y - way, SWIPE_MS)
+    at = None if action.label is None else _center(action.label, seen)
+    height = seen.screen.viewport[1] if action.label is None else _box(action.label, seen)[3]
+    await _act(ScrollAt(0, height * SCROLLED * (1 if action.direction == "down" else -1), at), device, seen)
 
 
 @_act.register
 async def _(action: Drag, device: AndroidDevice, seen: Observation) -> None:
     await _act(DragAt(_center(action.label, seen), _center(action.target, seen)), device, seen)
+
+
+async def _start(device: AndroidDevice, name: str) -> None:
+    """An app by its package, or by its name where a package ends in it: Clock is com.google.android.deskclock."""
+    wanted, packages = name.lower().replace(" ", ""), await device.packages()
+    found = [package for package in packages if package.lower().endswith(wanted)]
+    if not wanted or not found:
+        raise failure(f"There is no app {name[:40]!r}.")
+    await device.start(min(found, key=len))
 
 
 async def _check_typed(device: AndroidDevice, text: str) -> None:

@@ -88,6 +88,11 @@ class AndroidDevice:
         found = _FOCUS.search(said.out.decode(errors="replace"))
         return found[1] if found else ""
 
+    async def packages(self) -> list[str]:
+        """Of all its apps."""
+        said = (await self._do("pm", "list", "packages")).decode(errors="replace")
+        return [line.removeprefix("package:").strip() for line in said.splitlines() if line.startswith("package:")]
+
     async def start(self, package: str) -> None:
         """Bring an app to the front, as its icon does; PageError where there is none."""
         await self._open(package, "monkey", "-p", package, "-c", "android.intent.category.LAUNCHER", "1")

@@ -18,7 +18,7 @@ import pytest
 from common.errors import UserError
 from common.processes import free_port
 from data.action import ActionError, Answer, Click, GoBack, Restart, Scroll, Type
-from data.point_action import ClickAt, DragAt, HoverAt, Press, ScrollAt, Write
+from data.point_action import ClickAt, DragAt, GoTo, HoverAt, Press, ScrollAt, Write
 from data.screen import Point
 from data.task import Task
 from environments.android import devices as devices_module
@@ -90,10 +90,18 @@ def test_an_episode_on_a_device(adb_server: str) -> None:
                 GoBack(),
                 Restart(),
                 Press(("Enter",)),
+                GoTo("app:Clock"),
+                GoTo("example.org"),
                 Answer("done"),
             ):
                 await environment.act(action)
-            for action in (HoverAt(Point(1, 1)), Press(("Control", "a")), Click(9), ClickAt(Point(1, 1), "middle")):
+            for action in (
+                HoverAt(Point(1, 1)),
+                Press(("Control", "a")),
+                Click(9),
+                ClickAt(Point(1, 1), "middle"),
+                GoTo("app:Maps"),
+            ):
                 with pytest.raises(ActionError):
                     await environment.act(action)
             kept = await environment.final_state()
@@ -108,7 +116,7 @@ def test_an_episode_on_a_device(adb_server: str) -> None:
         ("tap", 20, 30),
         ("swipe", 1, 2, 1, 2, 800),
         ("swipe", 5, 6, 7, 8, 300),
-        ("swipe", 206, 458, 206, 158, 300),
+        ("swipe", 206, 608, 206, 308, 300),
         ("tap", 9, 9),
         ("type", "a b%"),
         ("type", "s"),
@@ -121,6 +129,8 @@ def test_an_episode_on_a_device(adb_server: str) -> None:
         ("key", "back"),
         ("key", "home"),
         ("key", "enter"),
+        ("start", "org.elcano.clock"),
+        ("view", "https://example.org"),
     ]
 
 
