@@ -9,8 +9,8 @@ TOKEN = Path.home() / ".emulator_console_auth_token"
 TIMEOUT_S = 60.0
 
 
-async def load_snapshot(port: int, name: str, token_file: Path = TOKEN) -> None:
-    """The device is what it was when the snapshot was taken.
+async def load_snapshot(port: int, name: str, token_file: Path | None = None) -> None:
+    """The device is what it was when the snapshot was taken. `token_file` None: where emulators leave it.
 
     Raises:
         DeviceError: there is no console at this port, or it refuses.
@@ -20,7 +20,7 @@ async def load_snapshot(port: int, name: str, token_file: Path = TOKEN) -> None:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             try:
                 if "Authentication required" in await _answer(reader):
-                    token = await asyncio.to_thread(token_file.read_text)
+                    token = await asyncio.to_thread((token_file or TOKEN).read_text)
                     await _say(reader, writer, f"auth {token.strip()}")
                 await _say(reader, writer, f"avd snapshot load {name}")
             finally:

@@ -5,8 +5,10 @@ import base64
 import re
 import shlex
 from collections.abc import Callable
+from typing import Any
 
 from common.errors import UserError
+from common.files import parse_json
 from data.screen import png_size
 from environments.android.adb import Adb
 from environments.android.hierarchy import read_hierarchy
@@ -19,6 +21,7 @@ _DUMPED = "/sdcard/elcano.xml"
 _FOCUS = re.compile(r"mCurrentFocus=Window\{\S+ \S+ ([^\s/}]+)")
 _UNICODE_KEYBOARD = "com.android.adbkeyboard"
 DUMP_TIMEOUT_S = 30.0
+STATE = "content://org.elcano.state"
 LOCK = "exec 9>/data/local/tmp/elcano.lock; flock -n 9 && echo held && cat || echo taken"
 """Whoever holds the file's lock has the device; it ends with the connection, whatever becomes of us."""
 
@@ -110,6 +113,15 @@ class AndroidDevice:
         said = await self._adb.shell(self.serial, shlex.join(("pm", "clear", package)))
         if said.code or b"Failed" in said.out:
             raise UserError(f"--clear_apps {package}: {self.serial} has no such app")
+
+    async def state(self) -> dict[str, Any]:
+        """What an app of the device tells about the state of its apps, for ground truth; empty where none does."""
+        said = await self._adb.shell(self.serial, f"content read --uri {STATE}")
+        try:
+            state = parse_json(said.out.decode())
+        except (UserError, ValueError):
+            return {}
+        return state if isinstance(state, dict) and not said.code else {}
 
     async def properties(self, *names: str) -> list[str]:
         """Of its system."""

@@ -82,10 +82,11 @@ class AndroidEnvironment(Environment):
             return await act(self._device, action, self._seen)
 
     async def final_state(self) -> dict[str, Any]:
-        """The app in front, for ground truth, and what the last action did to the screen, for judges."""
+        """The app in front and what an app tells, for ground truth; the screen after the last action, for judges."""
         with self._noting():
             png = base64.b64encode(await self._settled()).decode()
-            return {"final_state": {"front": await self._device.front()}, FINAL_SCREEN: {"png": png}}
+            state = {"front": await self._device.front(), **await self._device.state()}
+        return {"final_state": state, FINAL_SCREEN: {"png": png}}
 
     async def close(self) -> None:
         if not self._is_closed:

@@ -50,13 +50,14 @@ def _element(node: dict[str, str]) -> Element | None:
     if left >= right or top >= bottom or not (text or name or any(usable)):
         return None
     kind = _KINDS.get(node.get("class", "").rpartition(".")[2], "group")
+    is_field = kind == "textbox"  # whose text is what was written into it
     return Element(
         kind=kind,
-        text=text or name,
+        text=text if is_field else text or name,
         box=(left, top, right, bottom),
-        name=name if text and name != text else "",
+        name=name if is_field or (text and name != text) else "",
         is_clickable=usable[0],
-        is_editable=kind == "textbox",
+        is_editable=is_field,
         is_focused=node.get("focused") == "true",
         is_scrollable=usable[1],
         is_checked=node.get("checked") == "true" if usable[2] else None,

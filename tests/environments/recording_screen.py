@@ -63,5 +63,11 @@ class RecordingScreen:
     async def clear(self, package: str) -> None:
         self.done.append(("clear", package))
 
+    async def state(self) -> dict:
+        return {"text": self.text}
+
+    async def revive(self) -> None:
+        self.done.append(("revive",))
+
     async def view(self, url: str) -> None:
         self.done.append(("view", url))

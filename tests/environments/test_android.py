@@ -105,7 +105,7 @@ def test_an_episode_on_a_device(adb_server: str) -> None:
                 with pytest.raises(ActionError):
                     await environment.act(action)
             kept = await environment.final_state()
-            assert kept["final_state"] == {"front": "org.elcano.clock"}
+            assert kept["final_state"] == {"front": "org.elcano.clock", "text": screen.text}
             assert color(base64.b64decode(kept["final_screen"]["png"])) == len(screen.done)
             assert environment.provenance["device"]["model"] == "Touch screen"
 
@@ -221,7 +221,7 @@ from environments.android.config import DeviceConfig
 from environments.android.devices import opened_devices
 async def main():
     async with opened_devices(DeviceConfig((sys.argv[1],), sys.argv[2]), 1) as devices:
-        await devices.take()
+        lease = await devices.take()
         print("taken", flush=True)
         await asyncio.sleep(600)
 asyncio.run(main())

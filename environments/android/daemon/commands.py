@@ -1,11 +1,14 @@
 """The commands of a device that clients of adb call, as they look from outside, on a touch screen."""
 
+import asyncio
 import base64
 import functools
+import json
 from collections.abc import Awaitable, Callable, Sequence
 
 from environments.android.daemon.phone import apps_of
-from environments.android.daemon.shell import CommandError, Streams
+from environments.android.daemon.shell import FAULTS, CommandError, Streams
+from environments.android.device import STATE
 from environments.android.hierarchy import write_hierarchy
 from environments.touch.screen import Key, TouchScreen
 
@@ -22,6 +25,7 @@ PROPERTIES = {
     "sys.boot_completed": "1",
     "init.svc.bootanim": "stopped",
 }
+_OF_THE_SCREEN = ("_am", "_content", "_dumpsys", "_input", "_monkey", "_pm", "_screencap", "_uiautomator")
 _KEYS: dict[str, Key] = {"3": "home", "4": "back", "66": "enter", "HOME": "home", "BACK": "back", "ENTER": "enter"}
 
 
@@ -32,6 +36,7 @@ class Device:
         self.screen = screen
         self.files: dict[str, bytes] = {}
         self.locks: set[str] = set()
+        self.in_use = asyncio.Lock()
 
     def keep(self, name: str, content: bytes) -> None:
         """Keep what a command wrote.
@@ -62,13 +67,21 @@ class Session:
         command = self._commands.get(name.rpartition("/")[2])
         if command is None:
             raise CommandError(f"/system/bin/sh: {name}: inaccessible or not found", 127)
-        return await command(arguments, streams) or 0
+        if command.__name__ not in _OF_THE_SCREEN:
+            return await command(arguments, streams) or 0
+        async with self._device.in_use:
+            try:
+                return await command(arguments, streams) or 0
+            except FAULTS:
+                await self._apps.revive()
+                raise
 
     @functools.cached_property
     def _commands(self) -> dict[str, Callable[[Sequence[str], Streams], Awaitable[int | None]]]:
         return {
             "am": self._am,
             "cat": self._cat,
+            "content": self._content,
             "dumpsys": self._dumpsys,
             "echo": self._echo,
             "exec": self._exec,
@@ -147,6 +160,13 @@ class Session:
                 await streams.out(b"  mViewports=[DisplayViewport{orientation=0}]\n")
             case _:
                 raise CommandError(f"Can't find service: {' '.join(arguments)}")
+
+    async def _content(self, arguments: Sequence[str], streams: Streams) -> None:
+        """The state of the apps, as a provider of content would tell it."""
+        state = await self._apps.state() if list(arguments) == ["read", "--uri", STATE] else None
+        if state is None:
+            raise CommandError(f"[ERROR] Could not find provider: {' '.join(arguments[2:])}")
+        await streams.out(json.dumps(state).encode())
 
     async def _getprop(self, arguments: Sequence[str], streams: Streams) -> None:
         said = [PROPERTIES.get(name, "") for name in arguments]

@@ -1,6 +1,6 @@
 """What the daemon stands in front of: a touch screen, and, where there are any, apps by their package."""
 
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from environments.touch.screen import TouchScreen
 
@@ -29,6 +29,14 @@ class Apps(Protocol):
         """Open an address in the app that is for it."""
         ...
 
+    async def state(self) -> dict[str, Any] | None:
+        """What the ground truth of tasks looks at; None: nobody is told."""
+        ...
+
+    async def revive(self) -> None:
+        """After a fault of the screen: begin a new one, if it is gone."""
+        ...
+
 
 class NoApps:
     """Of a screen that has none."""
@@ -47,6 +55,12 @@ class NoApps:
 
     async def view(self, url: str) -> None:
         raise KeyError(url)
+
+    async def state(self) -> dict[str, Any] | None:
+        return None
+
+    async def revive(self) -> None:
+        return None
 
 
 def apps_of(screen: TouchScreen) -> Apps:

@@ -8,7 +8,7 @@ from environments.android.daemon.connection import RefusedServiceError, Stream
 from environments.android.daemon.shell import CommandError, Streams, run_line
 
 FEATURES = "shell_v2,cmd"
-_STDIN, _STDOUT, _STDERR, _EXIT, _END = range(5)
+_STDIN, _STDOUT, _STDERR, _EXIT, _CLOSE_STDIN = range(5)
 _PART = 64 * 1024  # most bytes of a file in one piece
 
 
@@ -56,7 +56,7 @@ class Services:
                 data = await _exactly(stream, length) or b""
                 if kind == _STDIN:
                     return data
-                if kind == 3:  # the client closes the standard input
+                if kind == _CLOSE_STDIN:
                     return b""
             return b""
 

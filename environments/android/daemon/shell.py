@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from environments.faults import BrowserError, DeviceError, PageError
 
 Write = Callable[[bytes], Awaitable[None]]
+FAULTS = (BrowserError, DeviceError, PageError)
+"""Of a screen."""
 _JOINS = (";", "&&", "||", "|", "\n")
 _REDIRECTS = (">", ">>", ">&")
 
@@ -94,7 +96,7 @@ async def _run_one(
     except CommandError as error:
         await outs[2](f"{error}\n".encode())
         code = error.code
-    except (BrowserError, DeviceError, PageError) as error:  # of the screen
+    except FAULTS as error:
         await outs[2](f"{words[0]}: {error}\n".encode())
         code = 1
     for target, data in caught.items():
