@@ -4,7 +4,7 @@ import asyncio
 import base64
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 from data.point_action import AnyAction
@@ -12,9 +12,9 @@ from data.task import Task
 from data.trajectory import FINAL_SCREEN
 from environments.android.acting import act
 from environments.android.device import AndroidDevice
+from environments.android.tree import tree_of
 from environments.environment import Environment, Observation
 from environments.faults import DeviceError
-from environments.touch.screen import Element
 
 APP = "android://"
 """Tasks begin at `android://` with the package of an app, or `home`; or at any address that some app opens."""
@@ -117,18 +117,3 @@ class AndroidEnvironment(Environment):
             await asyncio.sleep(QUIET_S)
             before, now = now, await self._device.screenshot()
         return now
-
-
-def tree_of(elements: Sequence[Element]) -> tuple[str, dict[int, dict[str, Any]]]:
-    """(what an agent reads of a screen's elements, a line each with its number from 1; what a number refers to)."""
-    lines, nodes = [], {}
-    for number, element in enumerate(elements, start=1):
-        left, top, right, bottom = element.box
-        nodes[number] = {"union_bound": [left, top, right - left, bottom - top], "name": element.name or element.text}
-        said = [f"[{number}] {element.kind} {(element.name or element.text)!r}"]
-        said += [f"value: {element.text!r}"] if element.is_editable and element.name else []
-        said += [f"checked: {str(element.is_checked).lower()}"] if element.is_checked is not None else []
-        said += ["focused: true"] if element.is_focused else []
-        said += ["scrollable: true"] if element.is_scrollable else []
-        lines.append(" ".join(said))
-    return "\n".join(lines), nodes

@@ -18,12 +18,14 @@ _KINDS = {
     "EditText": "textbox",
     "ImageView": "img",
     "TextView": "text",
+    "WebView": "RootWebArea",
+    "ActionBar$Tab": "tab",
     "RecyclerView": "list",
     "ListView": "list",
     "ScrollView": "list",
     "ViewGroup": "group",
 }
-_CLASSES = {kind: name for name, kind in reversed(_KINDS.items())}
+_CLASSES = {kind: name for name, kind in reversed(_KINDS.items())} | {"link": "TextView", "searchbox": "EditText"}
 _BOUNDS = re.compile(r"\[(-?\d+),(-?\d+)\]\[(-?\d+),(-?\d+)\]")
 
 
@@ -50,6 +52,7 @@ def _element(node: dict[str, str]) -> Element | None:
     if left >= right or top >= bottom or not (text or name or any(usable)):
         return None
     kind = _KINDS.get(node.get("class", "").rpartition(".")[2], "group")
+    kind = "link" if kind == "text" and usable[0] else kind
     is_field = kind == "textbox"  # whose text is what was written into it
     return Element(
         kind=kind,

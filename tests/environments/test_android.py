@@ -29,9 +29,11 @@ from environments.android.emulator import Emulator, emulator_command
 from environments.android.environment import AndroidEnvironment
 from environments.android.hierarchy import read_hierarchy, write_hierarchy
 from environments.android.task_sets import read_task_set
+from environments.android.tree import tree_of
 from environments.android.world import World
 from environments.browser.chromium.reaper import Reaper
 from environments.faults import DeviceError, PageError
+from environments.touch.screen import Element
 from tests.conftest import ROOT
 from tests.environments.adb_clients import color, make_key, phone, server
 from tests.environments.recording_screen import SIZE, RecordingScreen
@@ -76,7 +78,7 @@ def test_an_episode_on_a_device(adb_server: str) -> None:
             seen = await environment.observe()
             assert seen.url == "android://org.elcano.clock" and seen.viewport == SIZE and seen.screen.screenshot == SIZE
             assert seen.tree == (
-                "[1] button 'Save \"all\" & <go>'\n[2] textbox 'Name' value: ''\n[3] switch 'Wi-Fi' checked: true"
+                "[1] button 'Save \"all\" & <go>'\n[2] textbox 'Name'\n[3] switch 'Wi-Fi' checked: true"
             )
             for action in (
                 ClickAt(Point(20, 30)),
@@ -350,6 +352,15 @@ def test_a_hierarchy_is_written_and_read() -> None:
     for text in ("", "no XML", "<hierarchy><node"):
         with pytest.raises(DeviceError):
             read_hierarchy(text)
+
+
+def test_what_stands_in_a_field_is_listed_below_it() -> None:
+    field = Element("textbox", "it's", (0, 0, 9, 9), "Name", is_editable=True, is_focused=True)
+    title = Element("RootWebArea", "Notes - Phone", (0, 0, *SIZE))
+    [page, read] = read_hierarchy(write_hierarchy([title, field], SIZE, "x"))
+    tree, nodes = tree_of([page, read])
+    assert tree == """[1] RootWebArea 'Notes - Phone'\n[2] textbox 'Name' focused: True\n\t[3] StaticText "it's\""""
+    assert nodes[3]["union_bound"] == [0, 0, 9, 9]
 
 
 def test_what_only_holds_others_is_not_listed() -> None:
