@@ -3,10 +3,10 @@
 import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from common.background import await_in_thread
 from environments.faults import DeviceError
 
 if TYPE_CHECKING:
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 TIMEOUT_S = 20.0
-MAX_CALLS = 128  # at the same time, of all devices
 
 
 @dataclass(frozen=True)
@@ -35,11 +34,10 @@ class Adb:
     """What a server of adb knows. Its methods raise DeviceError where a device does not answer."""
 
     def __init__(self, host: str, port: int):
-        from adbutils import AdbClient  # optional: elcano[android]
+        from environments.android.client import Client  # which imports adbutils, an optional package
 
-        self._client = AdbClient(host=host, port=port)
+        self._client = Client(host, port)
         self._devices: dict[str, AdbDevice] = {}
-        self._threads = ThreadPoolExecutor(MAX_CALLS, thread_name_prefix="adb")
 
     async def shell(self, serial: str, command: str, timeout_s: float = TIMEOUT_S) -> Output:
         """Run a command line."""
@@ -93,15 +91,10 @@ class Adb:
         """Kept, since it asks for its features once."""
         return self._devices.setdefault(serial, self._client.device(serial))
 
-    def close(self) -> None:
-        """Wait for nobody."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
-
     async def _call(self, serial: str, run: Callable[[], Result], timeout_s: float) -> Result:
         from adbutils.errors import AdbError
 
         try:
-            future = asyncio.get_running_loop().run_in_executor(self._threads, run)
-            return await asyncio.wait_for(future, timeout_s + 5)  # the socket's own time is over before
+            return await asyncio.wait_for(await_in_thread(run), timeout_s + 5)  # the socket's own time is over before
         except (AdbError, OSError, EOFError, ValueError, TimeoutError) as error:
             raise DeviceError(f"{serial}: {str(error) or type(error).__name__}") from None

@@ -35,7 +35,6 @@ async def opened_devices(config: DeviceConfig, num_sessions: int) -> AsyncIterat
             yield devices
         finally:
             await devices.close()
-            adb.close()
             if reaper is not None:
                 await asyncio.to_thread(reaper.close)
 

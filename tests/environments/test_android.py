@@ -13,6 +13,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from common.errors import UserError
@@ -22,6 +23,7 @@ from data.point_action import ClickAt, DragAt, GoTo, HoverAt, Press, ScrollAt, W
 from data.screen import Point
 from data.task import Task
 from environments.android import devices as devices_module
+from environments.android.adb import Adb
 from environments.android.config import DeviceConfig
 from environments.android.console import load_snapshot
 from environments.android.devices import opened_devices
@@ -215,6 +217,18 @@ def test_a_run_without_any_device_left_says_so(adb_server: str, monkeypatch: pyt
     asyncio.run(go())
     with pytest.raises(UserError, match="attach one"):
         asyncio.run(opened_devices(DeviceConfig(adb_server=adb_server), 1).__aenter__())
+
+
+def test_without_a_server_of_adb_none_is_started() -> None:
+    """adbutils by itself leaves one behind."""
+
+    async def go() -> None:
+        with pytest.raises(DeviceError):
+            await Adb("127.0.0.1", free_port()).devices()
+
+    before = {process.pid for process in psutil.process_iter() if process.name() == "adb"}
+    asyncio.run(go())
+    assert not {process.pid for process in psutil.process_iter() if process.name() == "adb"} - before
 
 
 CLIENT = """
