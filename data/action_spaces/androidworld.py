@@ -49,6 +49,7 @@ _PLAIN: dict[str, AnyAction] = {
 
 class AndroidWorld(PointSpace):
     name, scale = "androidworld", PX
+    has_home = True
 
     def prompt(self, view: str = "tree", restart: str = "Restart") -> str:
         return _PROMPT

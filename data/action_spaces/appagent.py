@@ -57,9 +57,10 @@ _GRAMMAR: list[tuple[re.Pattern[str], Callable[[re.Match[str]], AnyAction]]] = [
 
 
 class AppAgent(ActionSpace):
-    """Distances of a swipe are read and count nothing: a swipe is half of the screen."""
+    """Distances of a swipe are read and count nothing: a swipe is two thirds of the screen."""
 
     name = "appagent"
+    has_home = True
 
     def prompt(self, view: str = "tree", restart: str = "Restart") -> str:
         return _PROMPT.format(screenshot="" if view == "text" else ", and a screenshot")

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from data.action import ActionError, Answer, GoBack, Restart
 from data.action_spaces.space import CannotRenderError, Parsed, PointSpace, writable
+from data.conversation import IMAGE, Conversation, StepText, Turn, escape_special
 from data.finger import scroll_by_finger
 from data.point_action import AnyAction, ClickAt, DragAt, Press, ScrollAt, Write
 from data.screen import REL1, Point, Screen
@@ -32,7 +33,8 @@ screen, [down, right]; types without points have "[-1.0, -1.0]".
 _DECISION = re.compile(r'"action_type": "(\w+)"')
 _PLAN = re.compile(r"Action Plan:\s*(\[.*?\])", re.DOTALL)
 _TYPED = re.compile(r'"typed_text": "(.*)"', re.DOTALL)
-_NUMBER = r"(-?\d{1,9}(?:\.\d{1,9})?)"
+_POINTS, _NUMBER = ("touch_point", "lift_point"), r"(-?\d{{1,9}}(?:\.\d{{1,9}})?)"
+_POINT = rf'"{{}}": "\[{_NUMBER}, {_NUMBER}\]"'
 _NO_POINT = "[-1.0, -1.0]"
 _PLAIN: dict[str, AnyAction] = {
     "PRESS_BACK": GoBack(),
@@ -48,6 +50,7 @@ class AutoUI(PointSpace):
     """A thought is Auto-UI's plan, a list of types. Others' thoughts are not written: it thinks nothing else."""
 
     name, scale = "autoui", REL1
+    has_home = True
 
     def prompt(self, view: str = "tree", restart: str = "Restart") -> str:
         return _PROMPT
@@ -70,15 +73,24 @@ class AutoUI(PointSpace):
             return Write(writable(typed[1]))
         if kind != "DUAL_POINT":
             raise ActionError(f"There is no action_type {kind[:40]!r}.")
-        touch, lift = (self._point(name, decision, screen) for name in ("touch_point", "lift_point"))
+        touch, lift = (self._point(name, decision, screen) for name in _POINTS)
         is_tap = (touch.x - lift.x) ** 2 + (touch.y - lift.y) ** 2 < TAP_PIXELS_SQUARED
         return ClickAt(touch) if is_tap else DragAt(touch, lift)
 
     def _point(self, name: str, decision: str, screen: Screen) -> Point:
-        said = re.search(rf'"{name}": "\[{_NUMBER}, {_NUMBER}\]"', decision)
+        said = re.search(_POINT.format(name), decision)
         if said is None:
             raise ActionError(f'DUAL_POINT takes a "{name}", such as "[0.5000, 0.5000]".')
         return self.scale.point(screen, [float(said[2]), float(said[1])])
+
+    def conversation(self, ques: str, steps: Sequence[StepText], last_n: int) -> Conversation:
+        """A turn by itself, with the newest screenshot: of what was before it reads the last action alone."""
+        replies = [step.reply for step in steps[:-1] if step.reply is not None]
+        shown = f"{IMAGE}\n" if last_n else ""
+        turns = [Turn("user", shown + escape_special(observation(ques, replies)))]
+        if (reply := steps[-1].reply) is not None:
+            turns.append(Turn("assistant", escape_special(reply)))
+        return Conversation(turns, [len(steps)] if last_n else [])
 
     def render(self, thought: str, actions: Sequence[AnyAction], screen: Screen | None) -> str:
         assert screen is not None
@@ -108,16 +120,25 @@ def decision(action: AnyAction, screen: Screen) -> str:
             return _spelled(kind)
 
 
-def observation(ques: str, replies: Sequence[str], screen: Screen) -> str:
+def observation(ques: str, replies: Sequence[str]) -> str:
     """What Auto-UI reads beside a screenshot: the action before, as it was understood, and the goal. In DigiRL's data
-    `</s>` follows, which the tokenizer writes; a reply that could not be used is left out, as there."""
-    before = ""
-    if replies:
-        try:
-            before = f"{decision(SPACE.parse(replies[-1], screen).actions[0], screen)} "
-        except (ActionError, CannotRenderError):
-            before = ""
-    return f"Previous Actions: {before}Goal: {ques}"
+    `</s>` follows, which the tokenizer writes."""
+    before = _understood(replies[-1]) if replies else ""
+    return f"Previous Actions: {before}{' ' if before else ''}Goal: {ques}"
+
+
+def _understood(reply: str) -> str:
+    """A reply's decision, spelled anew; "" of one that says none."""
+    said = reply.rpartition("Action Decision:")[2]
+    kind, typed = _DECISION.search(said), _TYPED.search(said)
+    if kind is None:
+        return ""
+    points = [match for name in _POINTS if (match := re.search(_POINT.format(name), said))]
+    if kind[1] == "DUAL_POINT" and len(points) == len(_POINTS):
+        return _spelled(kind[1], *(f"[{float(match[1]):.4f}, {float(match[2]):.4f}]" for match in points))
+    if kind[1] == "TYPE" and typed:
+        return _spelled(kind[1], typed=typed[1])
+    return _spelled(kind[1]) if kind[1] in _PLAIN else ""
 
 
 def _share(point: Point, screen: Screen) -> str:

@@ -47,6 +47,7 @@ _PLAIN: dict[str, AnyAction] = {
 
 class CogAgent(PointSpace):
     name, scale = "cogagent", REL1000
+    has_home = True
 
     def prompt(self, view: str = "tree", restart: str = "Restart") -> str:
         return _PROMPT

@@ -5,6 +5,7 @@ from urllib.parse import urljoin
 
 from data.action import CANNOT_EXECUTE, ActionError, Answer, Click, Drag, GoBack, Restart, Scroll, Type, Wait
 from data.action_spaces.androidworld import APP
+from data.action_spaces.translate import SCROLLED
 from data.finger import scroll_by_finger
 from data.point_action import AnyAction, ClickAt, DragAt, GoTo, Press, ScrollAt, Write
 from data.screen import Point
@@ -46,7 +47,7 @@ class TouchEnvironment(WebsiteEnvironment):
             case ScrollAt(right, down, at):
                 await self._scroll(right, down, at)
             case Scroll(label, direction):
-                height = screen.size[1] / 2
+                height = round(screen.size[1] * SCROLLED)
                 at = None if label is None else _center(seen, label)
                 await self._scroll(0, height if direction == "down" else -height, at)
             case Write(content, at, replace, enter):
