@@ -63,7 +63,8 @@ async def _(action: ClickAt, device: AndroidDevice, seen: Observation) -> None:
         raise failure("A touch screen knows no middle button.")
     x, y = action.at.x, action.at.y
     if action.button == "right":  # what a long press opens stands for a context menu
-        return await _act(DragAt(action.at, action.at), device, seen)
+        await _act(DragAt(action.at, action.at), device, seen)
+        return
     for _ in range(action.count):
         await device.tap(x, y)
 
