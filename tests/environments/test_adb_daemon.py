@@ -1,11 +1,13 @@
 """The daemon against clients that others wrote: who may connect, and whether what they do lands where it should."""
 
+import contextlib
 import os
 import socket
 import struct
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -87,6 +89,26 @@ def test_nobody_gets_by_without_a_handshake(homes: tuple[Path, Path]) -> None:
             connection.sendall(_packet(b"AUTH", 2, 0, bytes(256)))
             assert connection.recv(24)[:4] == b"AUTH"  # asked once more
         assert screen.done == []
+
+
+def test_packets_at_random_end_no_daemon(homes: tuple[Path, Path], capfd: pytest.CaptureFixture) -> None:
+    """Of a client that is let in: commands, numbers, services and bytes in any order."""
+    random = Random(1)
+    wanted = [b"shell:input tap 1 2\0", b"shell,v2:cat\0", b"exec:screencap -p\0", b"sync:\0", b"\xff:", b"shell:'|;&&"]
+    with phone(RecordingScreen()) as address:
+        host, _, port = address.partition(":")
+        for _ in range(40):
+            with socket.create_connection((host, int(port)), timeout=5) as connection, contextlib.suppress(OSError):
+                connection.sendall(_packet(b"CNXN", 0x01000001, 4096, b"host::\0"))
+                for _ in range(random.randrange(30)):
+                    name = random.choice([b"AUTH", b"OPEN", b"OKAY", b"WRTE", b"CLSE"])
+                    payload = random.choice([*wanted, random.randbytes(random.randrange(60))])
+                    connection.sendall(_packet(name, random.randrange(5), random.randrange(6), payload))
+        with socket.create_connection((host, int(port)), timeout=5) as connection:
+            connection.sendall(_packet(b"CNXN", 0x01000001, 4096, b"host::\0"))
+            assert connection.recv(4) == b"CNXN"
+    said = capfd.readouterr()
+    assert "Traceback" not in said.err + said.out
 
 
 def _packet(name: bytes, first: int, second: int, payload: bytes) -> bytes:

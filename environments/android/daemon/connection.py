@@ -85,7 +85,7 @@ class Connection:
                 await self._shake_hands()
             while True:
                 await self._take(await read_packet(self._reader))
-        except (asyncio.IncompleteReadError, ConnectionError, PacketError, TimeoutError, UnicodeDecodeError):
+        except (asyncio.IncompleteReadError, ConnectionError, PacketError, TimeoutError):
             pass  # the client is gone, or is none
         finally:
             streams = list(self._streams.values())
@@ -143,9 +143,10 @@ class Connection:
         if len(self._streams) >= MAX_STREAMS:
             await self.send(CLSE, 0, packet.first)
             return
+        wanted = packet.payload.rstrip(b"\0").decode(errors="replace")
         self._last += 1
         stream = self._streams[self._last] = _Stream(self, self._last, packet.first)
-        stream.task = asyncio.create_task(self._serve(stream, packet.payload.rstrip(b"\0").decode()))
+        stream.task = asyncio.create_task(self._serve(stream, wanted))
 
     async def _serve(self, stream: "_Stream", wanted: str) -> None:
         try:
@@ -184,6 +185,8 @@ class _Stream:
 
     def feed(self, data: bytes) -> None:
         """The client sent this; it sends more when `read` took it."""
+        if self._came.qsize() > 1:
+            raise PacketError("more than one packet on its way")
         self._came.put_nowait(data)
 
     def stop(self) -> None:
