@@ -2,10 +2,11 @@
 
 Anything on the public internet may be reached, less the deny-list, or only the allow-list and where tasks begin, when
 there is an allow-list. Loopback, private, link-local and other special addresses may not. Two exceptions: where tasks
-begin at an embedded website (`shop.localhost` at these websites' port) or its pages lead to others, and each host and port that `--private_hosts`
-lists: a task file comes from elsewhere and opens nothing by itself. Of this machine's public addresses, and those of
-networks that it is attached to, it opens host and port where a task begins at the address itself, which is said. A name
-is judged again by the address it has at every connection. Deny wins over everything.
+begin at an embedded website (`shop.localhost` at these websites' port) and the world's others that its pages lead to,
+and each host and port that `--private_hosts` lists: a task file comes from elsewhere and opens nothing by itself. Of
+this machine's public addresses, and those of networks that it is attached to, it opens host and port where a task
+begins at the address itself, which is said. A name is judged again by the address it has at every connection. Deny
+wins over everything.
 """
 
 import ipaddress
