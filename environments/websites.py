@@ -46,6 +46,11 @@ class Websites(World):
         return SITES_PORT
 
     @property
+    def other_sites(self) -> Sequence[str]:
+        """Hosts of its own websites where no task begins, but pages lead."""
+        return ()
+
+    @property
     def kind(self) -> "type[WebsiteEnvironment]":
         """What its tasks are taken in."""
         return WebsiteEnvironment
@@ -70,7 +75,7 @@ class Websites(World):
                 yield open_environment
 
     def _policy(self, tasks: Sequence[Task]) -> UrlPolicy:
-        return self.browser.url_policy(tasks, hosts_from_environment(), self.port)
+        return self.browser.url_policy(tasks, hosts_from_environment(), self.port, self.other_sites)
 
     async def restore(self, backend: str = "") -> bool:
         """Embedded sites and MiniWoB++ share nothing between sessions; other websites have the user's command."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from data.action_spaces import space_of
+from data.action_spaces import known_space
 from data.action_spaces.space import ActionSpace
 from data.conversation import StepText, escape_special
 from data.screen import png_size
@@ -46,7 +46,7 @@ def _told(folder: Path, policies: dict[str, str], options: dict[str, Any]) -> di
     for path, name in policies.items():
         encoder = _encoder(Path(path), read_as)
         if _says(encoder, steps):
-            reader = _Reader(encoder, folder, ques, texts, steps, last_n, space_of(provenance))
+            reader = _Reader(encoder, folder, ques, texts, steps, last_n, known_space(provenance))
             return {"policy": name, "loss": read_as["loss"], "steps": reader.read()}
     raise UserError(f"what was sampled is of another tokenizer than {', '.join(policies.values())}")
 

@@ -18,8 +18,8 @@ class TaskFlags(Checked):
     `miniwob`: tasks and websites of MiniWoB++. `apps`: those of installed applications. `touch`: those of a phone in
     the browser. `android`: those of --test_file on devices. `webarena`: --test_file is one of WebArena's."""
     env_tasks: tuple[str, ...] = ()
-    """Only these tasks of the world, by id; of `miniwob`, `apps` and `touch` by name, such as click-test or trac.
-    None: all."""
+    """Only these tasks of the world, by id; of `miniwob`, `apps` and `touch` by name, such as click-test or trac. None:
+    all."""
     env_seeds: tuple[int, ...] = (0,)
     """`miniwob`, `apps`, `touch`: each of these tasks once with each of these seeds."""
     output_dir: Path = Path("results")

@@ -26,7 +26,7 @@ def action_space(name: str) -> "ActionSpace":
     return importlib.import_module(f"data.action_spaces.{name}").SPACE
 
 
-def space_of(provenance: Mapping[str, Any]) -> "ActionSpace":
+def known_space(provenance: Mapping[str, Any]) -> "ActionSpace":
     """What a trajectory's replies are written in; of other projects' own words, which nothing here reads, `NUMBERS`."""
     name = provenance.get("action_space")
     return action_space(name if name in action_space_names() else NUMBERS)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from common.errors import UserError
 from common.processes import served
-from data.task import SITES_PORT, Task, move_sites, read_tasks
+from data.task import SITES, SITES_PORT, Task, move_sites, read_tasks
 from environments.touch.chromium_screen import VIEWPORT
 from environments.touch.environment import TouchEnvironment
 from environments.touch.families import FAMILIES
@@ -61,6 +61,10 @@ class World(Websites):
         if unknown := sorted(set(self.env_tasks) - FAMILIES.keys()):
             raise UserError(f"the phone has no tasks {unknown[0]!r}; it has {', '.join(FAMILIES)}")
         return [FAMILIES[name].task(seed) for name in self.env_tasks or FAMILIES for seed in self.env_seeds]
+
+    @property
+    def other_sites(self) -> Sequence[str]:
+        return [f"{site}.localhost" for site in SITES]
 
     @property
     def kind(self) -> type[TouchEnvironment]:

@@ -3,7 +3,7 @@
 import pytest
 
 from data.action import ActionError, Answer, Click, GoBack, Restart, Scroll, Wait
-from data.action_spaces import action_space, space_of
+from data.action_spaces import action_space, known_space
 from data.action_spaces.autoui import observation
 from data.action_spaces.space import CannotRenderError
 from data.action_spaces.translate import Page, translate
@@ -83,7 +83,7 @@ def test_a_finger_that_hardly_moves_taps():
 
 
 def test_autoui_is_asked_with_the_action_before_and_the_newest_screenshot():
-    space = space_of({"action_space": "autoui"})
+    space = known_space({"action_space": "autoui"})
     back = space.render("", [GoBack()], SCREEN)
     steps = [StepText("", reply="?"), StepText("", "Nothing changed.", reply=back), StepText("")]
     asked = space.conversation("Find <image>", steps, 3)
@@ -95,7 +95,7 @@ def test_autoui_is_asked_with_the_action_before_and_the_newest_screenshot():
         ("user", "<image>\nPrevious Actions: Goal: Find it"),
         ("assistant", back),
     ]
-    assert space_of({"action_space": "another project's"}) is space_of({})
+    assert known_space({"action_space": "another project's"}) is known_space({})
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ except ModuleNotFoundError as missing:  # not the python of the virtual environm
 
 from common.limits import Checked, at_least, between
 from common.processes import served
-from data.task import SITES_PORT
+from data.task import SITES, SITES_PORT
 from environments.android.daemon.daemon import daemon
 from environments.android.daemon.keys import read_keys
 from environments.android.daemon.touch_phone import TouchPhone
@@ -31,6 +31,9 @@ from environments.browser.config import BrowserConfig
 from environments.browser.gate.gate import Gate
 from environments.touch.app import HOST
 from environments.touch.chromium_screen import VIEWPORT
+
+
+_SITES = (HOST, *(f"{name}.localhost" for name in SITES))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,7 +61,7 @@ async def _offer(config: Config, web_port: int) -> None:
     home = f"http://{HOST}:{web_port}/"
     async with contextlib.AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="elcano-phones-")))
-        gate = stack.enter_context(Gate(browser.url_policy([], port=web_port)))
+        gate = stack.enter_context(Gate(browser.url_policy([], port=web_port, other_sites=_SITES)))
         fleet = await stack.enter_async_context(browser.fleet(config.phones, gate.flags()))
         for number in range(config.phones):
             open_page = functools.partial(fleet.open, number, folder / str(number))

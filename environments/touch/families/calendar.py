@@ -50,7 +50,7 @@ FAMILIES = (
         ('Delete the event "{title}" from my calendar.', 'Cancel "{title}": take it out of the calendar.'),
         _draw,
         lambda title: stages((tapped("Delete event"), find(title, tap("Delete event")))),
-        do=lambda phone, slots: phone.events.pop(slots["title"]) and None,
+        do=lambda phone, slots: phone.events.pop(slots["title"]),
     ),
     Family(
         "calendar-move",

@@ -72,7 +72,7 @@ FAMILIES = (
         ('Delete the contact "{name}".', 'Remove "{name}" from my contacts.'),
         _draw,
         lambda name: stages((tapped("Delete contact"), _scroll_to(name, tap("Delete contact")))),
-        do=lambda phone, slots: phone.contacts.pop(slots["name"]) and None,
+        do=lambda phone, slots: phone.contacts.pop(slots["name"]),
     ),
     Family(
         "contacts-add",

@@ -43,7 +43,7 @@ class Family:
     wordings: tuple[str, ...]
     draw: Callable[[Source], Slots]
     plan: Callable[..., Rule]
-    do: Callable[[Phone, Slots], None] | None = None
+    do: Callable[[Phone, Slots], object] | None = None
     say: Callable[[Phone, Slots], str] | None = None
 
     @property

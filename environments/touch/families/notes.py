@@ -49,7 +49,7 @@ FAMILIES = (
         ('Delete the note "{title}".', 'Throw away my note "{title}".'),
         _draw,
         lambda title: stages((tapped("Delete note"), _open(title, tap("Delete note")))),
-        do=lambda phone, slots: phone.notes.pop(slots["title"]) and None,
+        do=lambda phone, slots: phone.notes.pop(slots["title"]),
     ),
     Family(
         "notes-add",

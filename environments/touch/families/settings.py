@@ -4,8 +4,10 @@ from environments.touch.expert.rules import Rule, in_app, on, stages, tap, tappe
 from environments.touch.families.family import Family, Slots, Source
 from environments.touch.phone import CHOICES, OFF, ON, SWITCHES, Phone
 
-_SECTION = {name: section for section, names in SWITCHES.items() for name in names}
-_SECTION |= {name: section for name, (section, _) in CHOICES.items()}
+_SECTION = {
+    **{name: section for section, names in SWITCHES.items() for name in names},
+    **{name: section for name, (section, _) in CHOICES.items()},
+}
 
 
 def _draw_switch(source: Source) -> Slots:
