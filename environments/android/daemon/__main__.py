@@ -32,7 +32,6 @@ from environments.browser.gate.gate import Gate
 from environments.touch.app import HOST
 from environments.touch.chromium_screen import VIEWPORT
 
-
 _SITES = (HOST, *(f"{name}.localhost" for name in SITES))
 
 
