@@ -93,7 +93,7 @@ class ChromiumScreen(TouchScreen):
             seen = await observe(self.page, "complete")
         except RefusedError as error:
             raise BrowserError(f"the screen cannot be read: {error}") from None
-        return [_element(node) for node in seen.nodes.values()]
+        return [_element(node, self.size) for node in seen.nodes.values()]
 
 
 def home_of(url: str) -> str:
@@ -101,10 +101,10 @@ def home_of(url: str) -> str:
     return "{0.scheme}://{0.netloc}/".format(urlsplit(url))
 
 
-def _element(node: dict[str, Any]) -> Element:
+def _element(node: dict[str, Any], size: tuple[int, int]) -> Element:
     kind, name = (str(node.get(field, {}).get("value", "")) for field in ("role", "name"))
     told = {entry["name"]: entry["value"].get("value") for entry in node.get("properties", [])}
-    left, top, width, height = node["union_bound"]
+    left, top, width, height = (0, 0, *size) if kind == "RootWebArea" else node["union_bound"]
     is_editable = kind in _EDITABLE
     return Element(
         kind="text" if kind == "StaticText" else kind,
