@@ -26,6 +26,7 @@ class Task:
 
     `storage_state` is a file of cookies and local storage to begin with, as Playwright writes it (someone logged in);
     it is checked when a campaign starts, since only that needs it.
+    `max_steps` is the most steps of its trajectory, where the run allows more.
     `backend` names a server whose state all its tasks share; one that `changes_backend` is alone there while it runs.
     The id names folders and files, so it is checked (`data.names`). `extra` are fields of its file that mean nothing
     here; they stay with the task.
@@ -42,12 +43,19 @@ class Task:
     storage_state: str = ""
     backend: str = ""
     changes_backend: bool = False
+    max_steps: int | None = None
     extra: dict[str, Any] = dataclasses.field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         check_name("the task id", self.id)
         if re.search(r"--run\d+$", self.id):  # as folders of tries are named
             raise UserError(f"the task id {self.id!r} ends as the folder of a try does; give it another end")
+        if isinstance(self.max_steps, int) and self.max_steps < 1:
+            raise UserError(f"the task's max_steps must be at least 1, not {self.max_steps}")
+
+    def steps_within(self, most: int) -> int:
+        """Steps that its trajectory may have in a run that allows so many."""
+        return most if self.max_steps is None else min(most, self.max_steps)
 
     @property
     def site(self) -> str:

@@ -9,10 +9,12 @@
         outcome.json, eval_res.json                           the judge's verdict
         final_state.json                                      the embedded site's state, when the task's eval asks
         final_pages.json                                      what WebArena's `program_html` looks at, likewise
+        final_screen.json                                     a device's screen after the last step, as base64
 
 File names are OpenWebVoyager's, so its released trajectories read here and ours read there.
 """
 
+import base64
 import dataclasses
 import os
 import re
@@ -37,6 +39,7 @@ INVALID = "invalid"  # browser, network or server failed; `reason` says how
 AGREEMENT = ".agreement"  # beside trajectory folders: what other judges say, in <judge>/<trajectory>.json
 PERSON = "person"  # the judge whose verdicts are a person's
 
+FINAL_SCREEN = "final_screen"  # the name of what `final_screenshot` reads
 _FINISH_LINE = "INFO - finish!!"
 _LEGACY_CANNOT_EXECUTE = re.compile(r"The action you have chosen cannot be exected\.[^\n]*?Thought and Action\.")
 
@@ -124,6 +127,16 @@ class Trajectory:
         """The embedded site's state after the last step, or None."""
         path = self.folder / "final_state.json"
         return read_json(path) if path.exists() else None
+
+    def final_screenshot(self) -> bytes | None:
+        """The screen after the last step as PNG, where the environment kept it."""
+        path = self.folder / f"{FINAL_SCREEN}.json"
+        if not path.exists():
+            return None
+        try:
+            return base64.b64decode(read_json(path)["png"], validate=True)
+        except (KeyError, TypeError, ValueError):
+            raise UserError(f"{path}: holds no screenshot") from None
 
 
 def folder_name(task_id: str, run: int | None = None) -> str:

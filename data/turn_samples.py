@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from data.conversation import build_conversation
+from data.action_spaces import known_space
 from data.rewarded_step import reward_fields
 from data.sampling import drawn_otherwise
 from data.trajectory import Trajectory
@@ -26,7 +26,7 @@ def samples_of(
     trajectory: Trajectory, round_id: int, last_n: int, cut: Callable[[str], str] | None = None
 ) -> list[tuple[dict[str, Any], Path]]:
     """One (sample, its newest screenshot) per step, oldest first; `cut` shortens each accessibility tree."""
-    whole = trajectory.texts()
+    whole, space = trajectory.texts(), known_space(trajectory.provenance)
     steps = [dataclasses.replace(step, tree=cut(step.tree)) for step in whole] if cut else whole
     ids = [sample_id(trajectory, round_id, step.number) for step in trajectory.steps]
     is_own_prompt = read_the_prompt_of_samples(trajectory, last_n)
@@ -34,7 +34,7 @@ def samples_of(
     rewards = [{}] * len(ids) if solved is None else reward_fields(ids, solved)
     pairs = []
     for count, step in enumerate(trajectory.steps, start=1):
-        conversation = build_conversation(trajectory.ques, steps[:count], last_n)
+        conversation = space.conversation(trajectory.ques, steps[:count], last_n)
         sample = {
             "id": ids[count - 1],
             "images": [image_name(ids[number - 1]) for number in conversation.image_steps],

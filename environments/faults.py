@@ -11,3 +11,7 @@ class PageError(Exception):
 
 class BlockedError(Exception):
     """The website turns the agent away: a captcha, access denied."""
+
+
+class DeviceError(Exception):
+    """A device hangs, or is gone."""

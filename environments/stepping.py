@@ -101,7 +101,7 @@ class Episode:
             screenshots={**before.screenshots, len(steps) + 1: seen.screenshot_base64},
         )
         terminated = response.answer is not None
-        truncated = not terminated and len(steps) >= self._max_steps
+        truncated = not terminated and len(steps) >= view.task.steps_within(self._max_steps)
         info: dict[str, Any] = {"notes": response.notes}
         reward = None
         if terminated or truncated:

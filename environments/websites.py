@@ -45,6 +45,16 @@ class Websites(World):
         """Where its own websites answer on this machine."""
         return SITES_PORT
 
+    @property
+    def other_sites(self) -> Sequence[str]:
+        """Hosts of its own websites where no task begins, but pages lead."""
+        return ()
+
+    @property
+    def kind(self) -> "type[WebsiteEnvironment]":
+        """What its tasks are taken in."""
+        return WebsiteEnvironment
+
     def check(self, tasks: Sequence[Task]) -> None:
         check_programs(tasks)
         check_storage_states(tasks)
@@ -60,12 +70,12 @@ class Websites(World):
             async with self.browser.fleet(num_sessions, gate.flags()) as fleet:
 
                 async def open_environment(session: int, downloads: Path) -> Environment:
-                    return WebsiteEnvironment(await fleet.open(session, downloads), self.browser, gate)
+                    return self.kind(await fleet.open(session, downloads), self.browser, gate)
 
                 yield open_environment
 
     def _policy(self, tasks: Sequence[Task]) -> UrlPolicy:
-        return self.browser.url_policy(tasks, hosts_from_environment(), self.port)
+        return self.browser.url_policy(tasks, hosts_from_environment(), self.port, self.other_sites)
 
     async def restore(self, backend: str = "") -> bool:
         """Embedded sites and MiniWoB++ share nothing between sessions; other websites have the user's command."""

@@ -29,7 +29,7 @@ from data.task import Task, task_from_json
 from data.trajectory import Trajectory, TrajectoryStep, is_complete, list_trajectories, read_end, read_trajectory
 from data.trajectory_writer import TrajectoryWriter
 
-_KEPT = ("outcome.json", "eval_res.json", "final_state.json", "final_pages.json")
+_KEPT = ("outcome.json", "eval_res.json", "final_state.json", "final_pages.json", "final_screen.json")
 
 
 @dataclasses.dataclass(frozen=True)

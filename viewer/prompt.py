@@ -6,7 +6,8 @@ from typing import Any
 
 from common.errors import UserError
 from common.files import parse_json
-from data.conversation import StepText, build_chat, build_conversation
+from data.action_spaces import known_space
+from data.conversation import StepText, build_chat
 from data.observation import shown
 from viewer.detail import read_folder, read_tree
 from viewer.heads import as_number, as_object, as_text
@@ -31,7 +32,7 @@ def read_prompt(folder: Path, number: int) -> list[dict[str, str]]:
     texts = read_texts(folder, steps[:number])
     texts[-1] = StepText(texts[-1].tree, texts[-1].feedback, None, texts[-1].notes)
     if provenance.get("prompt") == "trained":
-        turns = build_conversation(ques, texts, num_images(provenance)).turns
+        turns = known_space(provenance).conversation(ques, texts, num_images(provenance)).turns
         return [{"role": turn.role, "text": turn.text} for turn in turns]
     messages = build_chat(_system_prompt(folder), ques, web, texts, num_images(provenance), shown(provenance))
     return [{"role": message["role"], "text": _said(message["content"])} for message in messages]

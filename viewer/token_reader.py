@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from data.conversation import StepText, build_conversation, escape_special
+from data.action_spaces import known_space
+from data.action_spaces.space import ActionSpace
+from data.conversation import StepText, escape_special
 from data.screen import png_size
 from data.trajectory import split_folder_name
 from models.processor import load_processor
@@ -44,7 +46,7 @@ def _told(folder: Path, policies: dict[str, str], options: dict[str, Any]) -> di
     for path, name in policies.items():
         encoder = _encoder(Path(path), read_as)
         if _says(encoder, steps):
-            reader = _Reader(encoder, folder, ques, texts, steps, last_n)
+            reader = _Reader(encoder, folder, ques, texts, steps, last_n, known_space(provenance))
             return {"policy": name, "loss": read_as["loss"], "steps": reader.read()}
     raise UserError(f"what was sampled is of another tokenizer than {', '.join(policies.values())}")
 
@@ -75,9 +77,10 @@ class _Reader:
         texts: list[StepText],
         steps: list[dict[str, Any]],
         last_n: int,
+        space: ActionSpace,
     ):
         self.encoder, self.folder, self.ques, self.texts, self.steps = encoder, folder, ques, texts, steps
-        self.last_n, self._pieces = last_n, {}
+        self.last_n, self.space, self._pieces = last_n, space, {}
         self._columns = Thoughts(folder.parent.parent).lists(*split_folder_name(folder.name), of_texts=False)
         self._num_left = _MAX_TOKENS
 
@@ -92,7 +95,7 @@ class _Reader:
         return found
 
     def _step(self, number: int) -> dict[str, Any]:
-        conversation = build_conversation(self.ques, self.texts[:number], self.last_n)
+        conversation = self.space.conversation(self.ques, self.texts[:number], self.last_n)
         turns = [{"from": _SENDERS[turn.role], "value": turn.text} for turn in conversation.turns]
         sizes = [_size(self.folder, at) for at in conversation.image_steps]
         tokens = self.encoder.encode(f"step {number}", turns, sizes, SampledReply.of(self.steps[number - 1]))

@@ -53,7 +53,7 @@ async def run_episode(
     steps: list[StepText] = []
     screenshots: dict[int, str] = {}
     response = Response(None)
-    for number in range(1, limits.max_iter + 1):
+    for number in range(1, task.steps_within(limits.max_iter) + 1):
         seen = await _add_documents(await environment.observe(), task, limits)
         clock.lap("observe_s")
         given, space = shown(seen, limits.hidden), limits.action_space

@@ -13,8 +13,8 @@ from common.bounded_http import BoundedAsyncClient, bytes_for_tokens
 from common.errors import UserError
 from common.fields import check_fields, fits
 from common.retry import TransientError, retry_async
-from data.action_spaces import NUMBERS
-from data.conversation import Conversation, StepText, build_conversation
+from data.action_spaces import NUMBERS, action_space
+from data.conversation import Conversation, StepText
 from data.observation import Shown
 from data.sampling import SamplingRequest
 from data.task import Task
@@ -157,7 +157,8 @@ class Retries:
 def trained_conversation(task: Task, steps: Sequence[StepText], sampling: Sampling) -> Conversation:
     """What a policy is trained on, the same through every protocol: no system prompt, and as many `<image>` marks as
     `image_steps`."""
-    return build_conversation(task.ques, steps, 0 if sampling.text_only else sampling.last_n)
+    space = action_space(sampling.action_space)
+    return space.conversation(task.ques, steps, 0 if sampling.text_only else sampling.last_n)
 
 
 def http_client(

@@ -11,8 +11,9 @@ from collections.abc import Coroutine, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from collection.campaign.options import browser_of
+from collection.campaign.options import browser_of, device_of
 from collection.config.commands import CollectionConfig
+from collection.config.devices import DeviceFlags
 from collection.config.tasks import TaskFlags
 from common.errors import UserError
 from common.ray_cluster.settings import prepare
@@ -32,6 +33,7 @@ def opened(config: Flags, embedded_tasks: Path) -> Iterator[tuple[Flags, World, 
     config, notes = without_display(config)
     offered = {
         "browser": browser_of(config),
+        "device": device_of(config),
         "reset_command": config.reset_command,
         "test_file": config.test_file,
         "embedded_tasks": embedded_tasks,
@@ -71,8 +73,10 @@ def _used_cluster(config: CollectionConfig) -> Iterator[None]:
 
 def _check_used(config: CollectionConfig, taken: dict[str, Any]) -> None:
     """Raise UserError for a flag of tasks that was given and means nothing to this world."""
-    for flag in ("test_file", "sites_port", "env_seeds"):
-        if flag not in taken and getattr(config, flag) != getattr(TaskFlags, flag):
+    owners = {"test_file": TaskFlags, "sites_port": TaskFlags, "env_seeds": TaskFlags}
+    owners |= {} if "device" in taken else {field.name: DeviceFlags for field in dataclasses.fields(DeviceFlags)}
+    for flag, owner in owners.items():
+        if flag not in taken and getattr(config, flag) != getattr(owner, flag):
             raise UserError(f"--{flag} means nothing to --env {config.env}; leave it out")
 
 

@@ -14,6 +14,7 @@ from collection.endpoints.keys import base_key, endpoint_key, is_own_server, sam
 from common.errors import UserError
 from common.flags import narrowed
 from data.action_spaces import NUMBERS, action_space
+from environments.android.config import DeviceConfig
 from environments.browser.chromium.capacity import default_busy_pages, default_sessions
 from environments.browser.config import BrowserConfig
 from environments.browser.page.page import Viewport
@@ -63,6 +64,20 @@ def browser_of(config: CollectionConfig) -> BrowserConfig:
         deny_hosts=config.deny_hosts,
         private_hosts=config.private_hosts,
         max_download_mb=config.max_download_mb,
+    )
+
+
+def device_of(config: CollectionConfig) -> DeviceConfig:
+    """Which devices are used, and how."""
+    return DeviceConfig(
+        devices=config.devices,
+        adb_server=config.adb_server,
+        avd=config.avd,
+        num_emulators=config.num_emulators,
+        emulator=config.emulator,
+        snapshot=config.device_snapshot,
+        clear_apps=config.clear_apps,
+        tree=config.device_tree,
     )
 
 

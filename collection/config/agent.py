@@ -34,8 +34,8 @@ class AgentFlags(Checked):
     numbered boxes on the screenshot and the list of what they hold (WebVoyager)."""
     action_space: str = NUMBERS
     """How the agent says what it does: `webvoyager`, by elements' numbers, or by points of the screenshot alone:
-    `qwen_computer_use`, `openwebrl`, `webgym`, `ui_tars`; or `webrl`, by elements' ids in simplified HTML
-    (docs/reference/action_spaces.md)."""
+    `qwen_computer_use`, `openwebrl`, `webgym`, `ui_tars`; or `webrl`, by elements' ids in simplified HTML. On a phone
+    `appagent` by numbers, and by points `autoui`, `cogagent`, `androidworld` (docs/reference/action_spaces.md)."""
     fix_box_color: bool = False
     """With `--observation marks`: black boxes only."""
     restart_action: Literal["Restart", "Google"] = "Restart"

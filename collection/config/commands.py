@@ -6,6 +6,7 @@ from typing import Annotated
 
 from collection.config.agent import AgentFlags
 from collection.config.browsers import BrowserFlags
+from collection.config.devices import DeviceFlags
 from collection.config.endpoint import EndpointFlags
 from collection.config.judging import JudgeFlags, JudgeName
 from collection.config.network import NetworkFlags
@@ -22,7 +23,7 @@ class PolicyFlags(AgentFlags, EndpointFlags):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CollectionConfig(JudgeFlags, NetworkFlags, BrowserFlags, PolicyFlags, TaskFlags):
+class CollectionConfig(JudgeFlags, NetworkFlags, DeviceFlags, BrowserFlags, PolicyFlags, TaskFlags):
     """What the collectors have in common."""
 
     def check_together(self) -> None:

@@ -15,12 +15,13 @@ class TaskFlags(Checked):
     """Tasks: a JSONL file with id, ques and web on each line."""
     env: str = "sites"
     """The world, a folder of environments/. `sites`: the tasks of --test_file, on any websites, or the embedded ones.
-    `miniwob`: tasks and websites of MiniWoB++. `apps`: those of installed applications. `webarena`: --test_file is one
-    of WebArena's."""
+    `miniwob`: tasks and websites of MiniWoB++. `apps`: those of installed applications. `touch`: those of a phone in
+    the browser. `android`: those of --test_file on devices. `webarena`: --test_file is one of WebArena's."""
     env_tasks: tuple[str, ...] = ()
-    """Only these tasks of the world, by id; of `miniwob` and `apps` by name, such as click-test or trac. None: all."""
+    """Only these tasks of the world, by id; of `miniwob`, `apps` and `touch` by name, such as click-test or trac. None:
+    all."""
     env_seeds: tuple[int, ...] = (0,)
-    """`miniwob`, `apps`: each of these tasks once with each of these seeds."""
+    """`miniwob`, `apps`, `touch`: each of these tasks once with each of these seeds."""
     output_dir: Path = Path("results")
     """Where trajectories go. Run the same command again to go on where it stopped."""
     max_iter: Annotated[int, at_least(1)] = 5

@@ -1,18 +1,21 @@
 """DigiRL's judge: looks at every step's screenshot; the first state called a success makes the trajectory one.
 
-It needs no answer from the agent. A screenshot equal to the one before is not asked about twice. Source: DigiRL (arXiv
-2406.11896), whose few-shot images are the authors' and not part of this repository; its cache of seen images is left
-out, because it fails later successes on the same page.
+It needs no answer from the agent. A screenshot equal to the one before is not asked about twice. Of an agent that ran
+out of steps, the screen after its last step is a state, too, where the environment kept it. Source: DigiRL (arXiv
+2406.11896), whose few-shot images are the authors' and not part of this repository. Three of its ways are left out:
+its cache of seen images fails later successes on the same page, its threshold of 0.1 % of all pixels overlooks a switch
+that was turned, and its search for `success` finds `unsuccessful`.
 """
 
 import dataclasses
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from collection.judges.asking import ask_verdict
 from collection.judges.endpoint.endpoint import Endpoint, JudgeReply
 from collection.judges.endpoint.voting import vote
-from collection.judges.verdict_judge import VOTE_SEPARATOR, image_part
+from collection.judges.verdict_judge import VOTE_SEPARATOR, png_part
 from collection.judges.verdicts.prompts import DIGIRL, Shown, case_text, prompt_hash
 from collection.judges.verdicts.verdict import STATUS
 from data.outcome import Outcome, Verdict
@@ -38,25 +41,33 @@ class StepJudge:
             return ended
         votes: list[JudgeReply] = []
         before = b""
-        for step in trajectory.steps:
-            screenshot = trajectory.screenshot(step.number).read_bytes()
-            if screenshot == before and step is not trajectory.steps[-1]:
+        for number, screenshot in _states(trajectory):
+            if screenshot == before and number != len(trajectory.steps):
                 continue
             before = screenshot
-            verdict, cast = vote(self._asker(task, trajectory, step.number), self.num_votes)
+            verdict, cast = vote(self._asker(task, trajectory, number, screenshot), self.num_votes)
             votes += cast
             if verdict is Verdict.SUCCESS:
-                return self._outcome(Verdict.SUCCESS, f"done at step {step.number}", votes)
+                when = f"at step {number}" if number <= len(trajectory.steps) else "after the last step"
+                return self._outcome(Verdict.SUCCESS, f"done {when}", votes)
         return self._outcome(Verdict.FAILURE, f"not done at any of {len(trajectory.steps)} steps", votes)
 
-    def _asker(self, task: Task, trajectory: Trajectory, number: int) -> Any:
+    def _asker(self, task: Task, trajectory: Trajectory, number: int, screenshot: bytes) -> Any:
         shown = Shown(num_images=1, num_trees=min(1, self.num_trees))
         answer = trajectory.answer if number == len(trajectory.steps) else None  # it comes with the last step
         steps, trees = trajectory.steps[:number], trajectory.trees[:number]
         seen = dataclasses.replace(trajectory, steps=steps, trees=trees, answer=answer)
-        content = [{"type": "text", "text": case_text(task, seen, shown)}, image_part(trajectory.screenshot(number))]
+        content = [{"type": "text", "text": case_text(task, seen, shown)}, png_part(screenshot)]
         return lambda temperature, seed: ask_verdict(self.endpoint, DIGIRL, content, STATUS, temperature, seed)
 
     def _outcome(self, verdict: Verdict, reason: str, votes: list[JudgeReply]) -> Outcome:
         raw, system = VOTE_SEPARATOR.join(reply.text for reply in votes), votes[-1].system if votes else DIGIRL
         return Outcome(verdict, reason, self.name, raw, prompt_hash(system))
+
+
+def _states(trajectory: Trajectory) -> Iterator[tuple[int, bytes]]:
+    """(step, its screenshot); the screen after the last step counts as one more."""
+    for step in trajectory.steps:
+        yield step.number, trajectory.screenshot(step.number).read_bytes()
+    if trajectory.answer is None and (left := trajectory.final_screenshot()) is not None:
+        yield len(trajectory.steps) + 1, left

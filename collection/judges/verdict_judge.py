@@ -59,5 +59,10 @@ class VerdictJudge:
 
 def image_part(path: Path) -> dict[str, Any]:
     """A screenshot as OpenAI's content part."""
-    url = f"data:image/png;base64,{base64.b64encode(path.read_bytes()).decode()}"
+    return png_part(path.read_bytes())
+
+
+def png_part(png: bytes) -> dict[str, Any]:
+    """The same of a PNG's bytes."""
+    url = f"data:image/png;base64,{base64.b64encode(png).decode()}"
     return {"type": "image_url", "image_url": {"url": url}}

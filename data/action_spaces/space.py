@@ -4,6 +4,7 @@ import abc
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from data.conversation import Conversation, StepText, build_conversation
 from data.point_action import AnyAction
 from data.screen import Scale, Screen
 
@@ -46,6 +47,8 @@ class ActionSpace(abc.ABC):
     fixed_feedback = False
     """Its models know OpenWebVoyager's two sentences alone, and chat models notes; else all that came of an action is
     feedback, which every model reads."""
+    has_home = False
+    """Starting over is a key, as on a phone, and no address."""
 
     @abc.abstractmethod
     def prompt(self, view: str = "tree", restart: str = "Restart") -> str:
@@ -55,6 +58,10 @@ class ActionSpace(abc.ABC):
     def page_text(self, tree: str) -> str:
         """What an agent that acts on numbered elements reads of a page, by its accessibility tree."""
         return tree
+
+    def conversation(self, ques: str, steps: Sequence[StepText], last_n: int) -> Conversation:
+        """What a policy is trained on and asked with at the last of `steps`: see `build_conversation`."""
+        return build_conversation(ques, steps, last_n)
 
     @abc.abstractmethod
     def parse(self, reply: str, screen: Screen | None) -> Parsed:

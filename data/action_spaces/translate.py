@@ -63,7 +63,12 @@ def translate(reply: str, source: ActionSpace, target: ActionSpace, page: Page) 
     said = source.parse(reply, page.screen)
     if source.scale is None and target.scale is None:
         return target.render(said.thought, said.actions, page.screen)
-    actions = [to_point(action, page) for action in said.actions] if source.scale is None else fold(said.actions)
+    home = Restart() if target.has_home else None
+    actions = (
+        [action if action == home else to_point(action, page) for action in said.actions]
+        if source.scale is None
+        else fold(said.actions)
+    )
     if target.scale is None:
         actions = [to_number(action, page) for action in actions]
     return target.render(said.thought, actions, page.screen)

@@ -39,7 +39,14 @@ class BrowserConfig:
         """Browsers for that many sessions, with further switches."""
         return Fleet(num_sessions, self.headless, self.viewport, self.num_browsers, flags, self.max_download_mb)
 
-    def url_policy(self, tasks: Sequence[Task], private_hosts: Sequence[str] = (), port: int = SITES_PORT) -> UrlPolicy:
-        """What the browsers may reach; the world itself opens `private_hosts`, and `port` where its websites answer."""
+    def url_policy(
+        self,
+        tasks: Sequence[Task],
+        private_hosts: Sequence[str] = (),
+        port: int = SITES_PORT,
+        other_sites: Sequence[str] = (),
+    ) -> UrlPolicy:
+        """What the browsers may reach; the world itself opens `private_hosts`, and `port` where its websites answer,
+        `other_sites` among them."""
         private = (*self.private_hosts, *private_hosts)
-        return UrlPolicy.of(tasks, self.allow_hosts, self.deny_hosts, private, port)
+        return UrlPolicy.of(tasks, self.allow_hosts, self.deny_hosts, private, port, other_sites)

@@ -14,7 +14,7 @@ from common import cli
 from common.files import read_object, write_atomic, write_json
 from common.limits import Checked
 from common.processes import served
-from data.action_spaces import action_space_names
+from data.action_spaces import action_space, action_space_names
 from data.observation import Mode, Visibility
 from data.task import Task, move_sites
 from environments.browser.fleet import Fleet
@@ -72,8 +72,8 @@ def measured_tasks() -> list[str]:
 
 
 def columns() -> list[tuple[str, str, str]]:
-    """(heading, action space, what is shown) of each kind of agent."""
-    others = [name for name in action_space_names() if name != "webvoyager"]
+    """(heading, action space, what is shown) of each kind of agent but those of phones."""
+    others = [name for name in action_space_names() if name != "webvoyager" and not action_space(name).has_home]
     by_numbers = [(f"webvoyager, {shown}", "webvoyager", shown) for shown in _SHOWN]
     return [*by_numbers, *((name, name, "complete tree") for name in others)]
 

@@ -76,15 +76,16 @@ def site(
     pages: Mapping[str, Handler],
     late: Mapping[str, Handler],
     delay_s: float = 0.0,
+    tell: Callable[[Any], dict[str, Any]] = dataclasses.asdict,
 ) -> Host:
     """The site at `<name>.localhost`: `pages` and `late` map a path to its handler; `late` ones take their time, all of
-    `pages` take `delay_s`."""
+    `pages` take `delay_s`. `tell` makes of a session's state what the ground truth looks at."""
     sessions = Sessions(new_state)
     routes = [
         Route(path, _endpoint(handler, sessions, delay_s), methods=["GET", "POST"]) for path, handler in pages.items()
     ]
-    tell = _endpoint(lambda visit: JSONResponse(dataclasses.asdict(visit.state)), sessions, 0.0)
-    routes.append(Route("/_elcano/state", tell, methods=["GET", "POST"]))
+    told = _endpoint(lambda visit: JSONResponse(tell(visit.state)), sessions, 0.0)
+    routes.append(Route("/_elcano/state", told, methods=["GET", "POST"]))
     for path, handler in late.items():
         low, high = LATE_S
         late_s = low + (high - low) * (zlib.crc32(path.encode()) % 100) / 100

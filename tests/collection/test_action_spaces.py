@@ -89,7 +89,7 @@ def test_a_chat_model_is_told_the_space(site: ThreadingHTTPServer, url: str) -> 
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        ({"action_space": "pixels"}, "there is no action space 'pixels'; known are openwebrl"),
+        ({"action_space": "pixels"}, "there is no action space 'pixels'; known are androidworld"),
         ({"action_space": "webgym", "text_only": True}, "--action_space webgym needs plain screenshots"),
     ],
 )

@@ -1,5 +1,6 @@
 """Judges behind an endpoint: what they are shown, how they vote, and that no outage is ever an agent's failure."""
 
+import base64
 import json
 from collections import Counter
 from pathlib import Path
@@ -83,6 +84,27 @@ def test_who_did_not_answer_has_failed_without_a_call(tmp_path):
         judge, _ = make_judge(flags(endpoint.url), tmp_path, TASKS)
         outcome = judge(PRICE, record(tmp_path, PRICE, None))
         assert outcome.verdict is Verdict.FAILURE and not endpoint.fates
+
+
+def test_the_step_judge_sees_what_the_last_step_did(tmp_path):
+    """Of an agent that ran out of steps; a screen that did not change is not asked about again."""
+    after = base64.b64encode(b"png3").decode()
+    asked = []
+
+    def answer(messages, seed):
+        asked.append(messages[1]["content"][-1]["image_url"]["url"])
+        is_done = asked[-1].endswith(after)
+        return f"The screen shows the place.\nStatus: {'success' if is_done else 'failure'}"
+
+    folder = record(tmp_path, PRICE, None, ("[1] RootWebArea 'x'",) * 2)
+    with serving(answer) as endpoint:
+        judge, _ = make_judge(flags(endpoint.url, judge="digirl", eval_reply="text"), tmp_path, [PRICE])
+        assert judge(PRICE, folder).verdict is Verdict.FAILURE and len(asked) == 2
+        for left, verdict in ((b"png2", Verdict.FAILURE), (b"png3", Verdict.SUCCESS)):
+            kept = {"png": base64.b64encode(left).decode()}
+            (folder / "final_screen.json").write_text(json.dumps(kept))
+            assert judge(PRICE, folder).verdict is verdict
+    assert len(asked) == 3  # replies to the others were kept
 
 
 def test_the_judge_sees_the_last_screenshots_and_task_text_cannot_pose_as_a_field(tmp_path):

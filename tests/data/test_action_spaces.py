@@ -31,7 +31,8 @@ AT, THERE = Point(640, 500), Point(320, 250)
 TREE = "[1] RootWebArea 'Shop'\n\t[2] textbox 'Search'\n\t[3] button 'Go'\n\t[4] option 'Day return'\n\t[5] link 'Far'"
 BOXES = {1: [0, 0, 10, 10], 2: [100, 100, 200, 40], 3: [320, 100, 60, 40], 4: [100, 200, 90, 20], 5: [0, 2000, 9, 9]}
 PAGE = Page(SCREEN, BOXES, TREE, "http://shop/")
-BY_POINTS = [name for name in action_space_names() if action_space(name).scale]
+PHONES = ["androidworld", "autoui", "cogagent"]  # one finger and a few keys: tests/data/test_phone_spaces.py
+BY_POINTS = [name for name in action_space_names() if action_space(name).scale and name not in PHONES]
 SAID = [
     ClickAt(AT),
     ClickAt(AT, "left", 2),
@@ -54,8 +55,9 @@ SAID = [
 
 
 def test_there_are_these_spaces():
-    assert action_space_names() == ["openwebrl", "qwen_computer_use", "ui_tars", "webgym", "webrl", "webvoyager"]
-    with pytest.raises(UserError, match="known are openwebrl, qwen_computer_use"):
+    browsers = ["openwebrl", "qwen_computer_use", "ui_tars", "webgym", "webrl", "webvoyager"]
+    assert action_space_names() == sorted([*browsers, *PHONES, "appagent"])
+    with pytest.raises(UserError, match="openwebrl, qwen_computer_use"):
         action_space("qwen")
 
 
@@ -94,6 +96,10 @@ def _dragged(actions):
 def test_a_prompt_names_what_the_parser_takes(name):
     prompt = action_space(name).prompt()
     words = {
+        "androidworld": ["input_text", "navigate_home", "keyboard_enter", "goal_status", "app_name"],
+        "appagent": ["tap(5)", 'swipe(5, "up", "medium")', "FINISH", 'text("'],
+        "autoui": ["DUAL_POINT", "lift_point", "typed_text", "PRESS_ENTER", "STATUS_TASK_IMPOSSIBLE"],
+        "cogagent": ["Grounded Operation: one", "tap at the position [[500,500]]", "press home", "task complete"],
         "openwebrl": ["click", "point_2d", "press_keys", "is_hotkey", "goto_url", "switch_tab", "tab_index", "done"],
         "qwen_computer_use": ["left_click_drag", "coordinate", "hscroll", "pixels", "terminate", "1000x1000"],
         "ui_tars": ["<point>", "right_single", "start_point", "finished(content="],
@@ -108,7 +114,7 @@ def test_a_prompt_names_what_the_parser_takes(name):
     assert all(word in prompt for word in words[name])
 
 
-@pytest.mark.parametrize("name", BY_POINTS)
+@pytest.mark.parametrize("name", [*BY_POINTS, *PHONES])
 @pytest.mark.parametrize(
     "reply",
     [

@@ -100,6 +100,6 @@ env.close()
 def test_an_unknown_world_or_setting_is_one_line(rooms: Path) -> None:
     done = run(rooms, "collection/run.py", "--env", "atlantis", "--api_localhost", "http://127.0.0.1:9/predict")
     assert done.returncode == 2 and "Traceback" not in done.stderr
-    assert "no world 'atlantis'; known are apps, miniwob, notepad, sites, webarena" in done.stderr
+    assert "no world 'atlantis'; known are android, apps, miniwob, notepad, sites, touch, webarena" in done.stderr
     done = run(rooms, "-c", "import environments; environments.make('notepad', test_file='x')")
     assert "the world notepad has no setting 'test_file'; it has notes" in done.stderr

@@ -231,3 +231,14 @@ def test_we_open_web_pages_only() -> None:
     assert not any(
         map(may_open, ["file:///etc/passwd", "chrome://version", "javascript:1", "data:text/html,x", "about:x"])
     )
+
+
+def test_pages_of_embedded_websites_lead_to_others_of_this_machine_only():
+    """A phone's browser opens the embedded encyclopedia, where no task begins."""
+    tasks, others = [Task("1", "q", "http://phone.localhost:7070/start/1")], ["wiki.localhost", "example.com"]
+    policy = UrlPolicy.of(tasks, allow=["example.org"], sites_port=7070, other_sites=others)
+    assert not policy.refuses_name("wiki.localhost", 7070)
+    assert not policy.refuses_address("wiki.localhost", 7070, "127.0.0.1")
+    assert policy.refuses_address("wiki.localhost", 7071, "127.0.0.1")
+    assert policy.refuses_address("other.localhost", 7070, "127.0.0.1")
+    assert policy.refuses_address("example.com", 7070, "127.0.0.1")

@@ -2,10 +2,11 @@
 
 Anything on the public internet may be reached, less the deny-list, or only the allow-list and where tasks begin, when
 there is an allow-list. Loopback, private, link-local and other special addresses may not. Two exceptions: where tasks
-begin at an embedded website (`shop.localhost` at these websites' port), and each host and port that `--private_hosts`
-lists: a task file comes from elsewhere and opens nothing by itself. Of this machine's public addresses, and those of
-networks that it is attached to, it opens host and port where a task begins at the address itself, which is said. A name
-is judged again by the address it has at every connection. Deny wins over everything.
+begin at an embedded website (`shop.localhost` at these websites' port) and the world's others that its pages lead to,
+and each host and port that `--private_hosts` lists: a task file comes from elsewhere and opens nothing by itself. Of
+this machine's public addresses, and those of networks that it is attached to, it opens host and port where a task
+begins at the address itself, which is said. A name is judged again by the address it has at every connection. Deny
+wins over everything.
 """
 
 import ipaddress
@@ -95,7 +96,8 @@ class UrlPolicy:
     """`allow` and `deny` hold names in lower case and cover their subdomains. The others hold `host:port`.
 
     `starts`: where tasks begin; allowed beside the allow-list. `loopback`: those of them that are this machine by their
-    very name, whatever a name server says, and embedded websites or listed. `private`: what the user listed.
+    very name, whatever a name server says, and embedded websites or listed, and embedded websites that these lead to.
+    `private`: what the user listed.
     """
 
     starts: frozenset[str] = frozenset()
@@ -112,8 +114,10 @@ class UrlPolicy:
         deny: Iterable[str] = (),
         private: Iterable[str] = (),
         sites_port: int | None = None,
+        other_sites: Iterable[str] = (),
     ) -> "UrlPolicy":
-        """The policy of a task set; on `sites_port` of this machine the embedded websites answer.
+        """The policy of a task set; on `sites_port` of this machine the embedded websites answer. Pages of theirs lead
+        to `other_sites`, which are names of this machine.
 
         Raises:
             UserError: a task begins at something that is not http(s), on the deny-list, or on this machine or at a
@@ -124,6 +128,7 @@ class UrlPolicy:
         starts = set(begins.values())
         listed = frozenset(map(_private_host, private))
         embedded = {(host, port) for host, port in starts if is_localhost(host) and port == sites_port}
+        embedded |= {(host, sites_port) for host in other_sites if is_localhost(host) and sites_port is not None}
         own = {origin for origin in starts if is_loopback_name(origin[0]) and host_and_port(*origin) in listed}
         policy = cls(
             starts=frozenset(host_and_port(*origin) for origin in starts),
@@ -151,7 +156,7 @@ class UrlPolicy:
             return "it is not a host"
         if _matches(host, self.deny):
             return "it is on the deny-list"
-        if host_and_port(host, port) in self.starts | self.private:
+        if host_and_port(host, port) in self.starts | self.private | self.loopback:
             return ""
         if self.allow and not _matches(host, self.allow):
             return "it is not on the allow-list"

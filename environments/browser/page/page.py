@@ -37,11 +37,13 @@ ATTACH_FRAMES = {
 
 @dataclass(frozen=True)
 class Viewport:
-    """CSS pixels; `scale` is device pixels per CSS pixel, 0 the screen's own."""
+    """CSS pixels; `scale` is device pixels per CSS pixel, 0 the screen's own. `touch`: pages see a phone with one
+    finger."""
 
     width: int = 1024
     height: int = 768
     scale: float = 1.0
+    touch: bool = False
 
 
 class Page:
@@ -78,10 +80,13 @@ class Page:
 
     async def set_up(self) -> None:
         """Our viewport, name and listeners, before the tab does anything."""
-        metrics = {"width": self.viewport.width, "height": self.viewport.height, "mobile": False}
+        touch = self.viewport.touch
+        metrics = {"width": self.viewport.width, "height": self.viewport.height, "mobile": touch}
+        fingers = [("Emulation.setTouchEmulationEnabled", {"enabled": True, "maxTouchPoints": 1})] if touch else []
         await self.send_all(
             [
                 ("Emulation.setDeviceMetricsOverride", {**metrics, "deviceScaleFactor": self.viewport.scale}),
+                *fingers,
                 ("Emulation.setUserAgentOverride", {"userAgent": self.browser.user_agent}),
                 ("Emulation.setFocusEmulationEnabled", {"enabled": True}),
                 ("Page.enable", {}),

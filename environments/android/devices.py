@@ -1,0 +1,157 @@
+"""The devices of a run: each episode has one to itself, and one that breaks is replaced or left out."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from common.errors import UserError
+from environments.android.adb import Adb
+from environments.android.config import MOST_EMULATORS, DeviceConfig
+from environments.android.device import AndroidDevice
+from environments.android.emulator import FIRST_PORT, Emulator, emulator_program
+from environments.android.hosts import Attached, Host, Started
+from environments.android.server import adb_server
+from environments.browser.chromium.reaper import Reaper
+from environments.faults import DeviceError
+
+MAX_FAULTS = 3  # of one device in a row, without an episode in between
+RETRY_S = 2.0
+_DESCRIBED = {"model": "ro.product.model", "android": "ro.build.version.release"}
+
+
+@contextlib.asynccontextmanager
+async def opened_devices(config: DeviceConfig, num_sessions: int) -> AsyncIterator["Devices"]:
+    """Until the block ends; emulators of ours end with it, or with this process.
+
+    Raises:
+        UserError: there is no device, or no program that is needed.
+    """
+    async with adb_server(config.adb_server) as (host, port):
+        adb, reaper = Adb(host, port), Reaper() if config.avd else None
+        devices = Devices(adb, await _hosts(config, adb, port, num_sessions, reaper), config)
+        try:
+            yield devices
+        finally:
+            await devices.close()
+            if reaper is not None:
+                await asyncio.to_thread(reaper.close)
+
+
+async def _hosts(
+    config: DeviceConfig, adb: Adb, server_port: int, num_sessions: int, reaper: Reaper | None
+) -> list[Host]:
+    if reaper is not None:
+        if config.adb_server:
+            raise UserError("--avd starts emulators on this machine, whose server of adb must be this machine's")
+        program = emulator_program(config)
+        number = config.num_emulators or min(num_sessions, MOST_EMULATORS)
+        ports = [FIRST_PORT + 2 * index for index in range(number)]
+        emulators = [Emulator(program, config.avd, port, config.snapshot, server_port, reaper) for port in ports]
+        return [Started(adb, emulator) for emulator in emulators]
+    serials = config.devices or [serial for serial, state in (await adb.devices()).items() if state == "device"]
+    if not serials:
+        raise UserError("adb knows no device that can be used; attach one, or give --devices or --avd")
+    return [Attached(adb, serial) for serial in dict.fromkeys(serials)]
+
+
+@dataclass
+class Devices:
+    """Give them out by `take`. An episode waits until one is free."""
+
+    adb: Adb
+    hosts: Sequence[Host]
+    config: DeviceConfig
+    _left: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        self._free: asyncio.Queue[Host | None] = asyncio.Queue()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._faults = dict.fromkeys((host.serial for host in self.hosts), 0)
+        self._why = ""
+        self._left = len(self.hosts)
+        for host in self.hosts:
+            self._free.put_nowait(host)
+
+    async def take(self) -> "Lease":
+        """One that answers and that no other run has.
+
+        Raises:
+            DeviceError: none is left.
+        """
+        while host := await self._free.get():
+            device = AndroidDevice(self.adb, host.serial)
+            try:
+                await host.ready()
+                if not await device.lock():
+                    self._later(host, counts=False)
+                    continue
+                values = await device.properties(*_DESCRIBED.values())
+                described = dict(zip(_DESCRIBED, values, strict=False))
+                return Lease(self, host, device, {**described, "serial": host.serial, "snapshot": host.snapshot})
+            except DeviceError as error:
+                device.unlock()
+                await self.replace(host, error)
+            except BaseException:
+                device.unlock()
+                self._free.put_nowait(host)
+                raise
+        self._free.put_nowait(None)  # for the next one who waits
+        raise DeviceError(f"no device is left; the last one: {self._why}")
+
+    def give_back(self, host: Host) -> None:
+        """After an episode without a fault."""
+        self._faults[host.serial] = 0
+        self._free.put_nowait(host)
+
+    async def replace(self, host: Host, error: DeviceError) -> None:
+        """After a fault: begin it from nothing, and leave it out after several in a row."""
+        self._why = str(error)
+        self._faults[host.serial] += 1
+        await host.drop()
+        if self._faults[host.serial] < MAX_FAULTS:
+            self._later(host)
+            return
+        self._left -= 1
+        if not self._left:
+            self._free.put_nowait(None)
+
+    def _later(self, host: Host, counts: bool = True) -> None:
+        async def put() -> None:
+            await asyncio.sleep(RETRY_S * self._faults[host.serial] if counts else RETRY_S)
+            self._free.put_nowait(host)
+
+        task = asyncio.create_task(put())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        """End what is ours."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*(host.stop() for host in self.hosts))
+
+
+@dataclass
+class Lease:
+    """Of one episode; as `environment.Lease`."""
+
+    devices: Devices
+    host: Host
+    device: AndroidDevice
+    described: dict[str, Any]
+
+    async def restore(self) -> None:
+        await self.host.restore()
+        if self.host.snapshot and not await self.device.lock():  # the snapshot knows nothing of our lock
+            raise DeviceError(f"{self.device.serial}: another run took it while its snapshot was loaded")
+        for package in self.devices.config.clear_apps:
+            await self.device.clear(package)
+
+    async def give_back(self, fault: DeviceError | None) -> None:
+        self.device.unlock()
+        if fault is None:
+            self.devices.give_back(self.host)
+        else:
+            await self.devices.replace(self.host, fault)

@@ -1,0 +1,99 @@
+"""adb's server, which holds the connections to devices: the one that runs, or one of our own that dies with us."""
+
+import asyncio
+import contextlib
+import os
+import shlex
+import subprocess
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from common.errors import UserError
+from common.processes import die_with_parent, free_port
+
+PORT = 5037  # where servers are by default
+START_S = 60.0
+INSTALL = "pip install 'elcano[android]'"
+
+
+def adb_program() -> str:
+    """The path of `adb`, the one of adbutils where the machine has none.
+
+    Raises:
+        UserError: adbutils is not installed, or has none for this machine.
+    """
+    try:
+        from adbutils import adb_path
+        from adbutils.errors import AdbError
+    except ModuleNotFoundError:
+        raise UserError(f"devices need the package adbutils: {INSTALL}") from None
+    try:
+        return adb_path()
+    except AdbError as error:
+        raise UserError(f"there is no program adb ({error}); install Android's platform tools") from None
+
+
+def server_command(program: str, port: int) -> list[str]:
+    """A server in the foreground: it starts no other process and answers on this machine alone."""
+    return [program, "-L", f"tcp:localhost:{port}", "server", "nodaemon"]
+
+
+@contextlib.asynccontextmanager
+async def adb_server(address: str = "", home: Path | None = None) -> AsyncIterator[tuple[str, int]]:
+    """(host, port) of a server until the block ends.
+
+    Args:
+        address: HOST:PORT of one that runs, on this machine or another. Empty: the one at the default port of this
+            machine, if any, and else one of our own, at another port.
+        home: where our own finds its key, `.android/adbkey`; None: the user's.
+
+    Raises:
+        UserError: none answers there, or ours does not start.
+    """
+    host, _, port = address.rpartition(":")
+    if address:
+        if not port.isdigit() or not await _answers(host or "127.0.0.1", int(port)):
+            raise UserError(f"no server of adb answers at {address!r}; give HOST:PORT of one")
+        yield host or "127.0.0.1", int(port)
+    elif home is None and await _answers("127.0.0.1", PORT):
+        yield "127.0.0.1", PORT
+    else:
+        process, own_port = _start(home)
+        try:
+            await _wait(process, own_port)
+            yield "127.0.0.1", own_port
+        finally:
+            process.kill()
+            await asyncio.to_thread(process.wait)
+
+
+def _start(home: Path | None) -> tuple[subprocess.Popen[bytes], int]:
+    """In this thread: a process that dies with its parent dies with the thread that started it."""
+    port = free_port()
+    process = subprocess.Popen(
+        server_command(adb_program(), port),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=os.environ if home is None else {**os.environ, "HOME": str(home)},
+        preexec_fn=die_with_parent,
+    )
+    return process, port
+
+
+async def _wait(process: subprocess.Popen[bytes], port: int) -> None:
+    deadline = time.monotonic() + START_S
+    while not await _answers("127.0.0.1", port):
+        if time.monotonic() > deadline or process.poll() is not None:
+            raise UserError(f"the server of adb did not start: {shlex.join(server_command('adb', port))}")
+        await asyncio.sleep(0.02)
+
+
+async def _answers(host: str, port: int) -> bool:
+    try:
+        _, writer = await asyncio.wait_for(asyncio.open_connection(host, port), timeout=5)
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    return True

@@ -1,0 +1,1 @@
+"""The scripted policy of the phone's tasks."""

@@ -1,0 +1,125 @@
+"""The phone in Chromium: fingers, keys, the screen that others may drive, and every family through the collector."""
+
+import asyncio
+import io
+import re
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from common.processes import served
+from data.trajectory import read_trajectory
+from environments.browser.fleet import Fleet
+from environments.browser.page.settle import settle
+from environments.touch.chromium_screen import VIEWPORT, ChromiumScreen
+from environments.touch.families import FAMILIES
+from tests.conftest import ROOT
+
+_HEARD = """() => {
+    window.heard = [];
+    for (const kind of ["touchstart", "touchend", "click", "contextmenu"])
+        addEventListener(kind, (event) => {
+            const at = event.changedTouches?.[0] ?? event;
+            heard.push([kind, Math.round(at.clientX), Math.round(at.clientY)]);
+        }, true);
+}"""
+
+
+@pytest.fixture(scope="module")
+def port():
+    with served("environments.touch") as port:
+        yield port
+
+
+@asynccontextmanager
+async def phone(port: int, folder: Path, seed: int = 1) -> AsyncIterator[ChromiumScreen]:
+    async with Fleet(1, headless=True, viewport=VIEWPORT) as fleet, fleet.page(0, folder) as page:
+        home = f"http://phone.localhost:{port}/"
+        await page.goto(f"{home}start/{seed}")
+        await settle(page)
+        yield ChromiumScreen(page, home)
+
+
+async def tap_on(screen: ChromiumScreen, name: str) -> None:
+    element = next(one for one in await screen.tree() if name in (one.text, one.name) and one.is_clickable)
+    await screen.tap(*element.center)
+
+
+async def texts(screen: ChromiumScreen) -> list[str]:
+    return [element.text for element in await screen.tree()]
+
+
+async def state(screen: ChromiumScreen) -> dict:
+    return await screen.page.fetch_json(f"{screen.home}_elcano/state")
+
+
+def test_fingers_land_where_they_should(port: int, tmp_path: Path) -> None:
+    """A tap is a touch and a click, a swipe scrolls and clicks nothing, and a screenshot has the screen's size."""
+
+    async def go() -> None:
+        async with phone(port, tmp_path) as screen:
+            with Image.open(io.BytesIO(await screen.screenshot())) as image:
+                assert image.size == screen.size == (412, 915)
+            await tap_on(screen, "Contacts")
+            await screen.page.run(_HEARD)
+            await screen.swipe(200, 800, 200, 300)
+            scrolled = await screen.page.run("() => scrollY")
+            heard = await screen.page.run("() => heard")
+            assert 400 <= scrolled <= 500 and "click" not in [kind for kind, *_ in heard]
+            await screen.page.run("() => { heard.length = 0; }")
+            await screen.tap(390, 20)
+            assert (await screen.page.run("() => heard"))[:2] == [["touchstart", 390, 20], ["touchend", 390, 20]]
+            assert ["click", 390, 20] in await screen.page.run("() => heard")
+
+    asyncio.run(go())
+
+
+def test_keys_text_and_what_they_leave(port: int, tmp_path: Path) -> None:
+    """Text needs a cursor, enter searches, back leads out of an app, and home to where it ends."""
+
+    async def go() -> None:
+        async with phone(port, tmp_path) as screen:
+            await screen.type("nowhere")
+            await tap_on(screen, "Contacts")
+            names = [one.text for one in await screen.tree() if one.kind == "link"][1:]
+            await tap_on(screen, "Search contacts")
+            await screen.type(names[3])
+            field = next(one for one in await screen.tree() if one.is_editable)
+            assert (field.text, field.is_focused) == (names[3], True)
+            await screen.key("enter")
+            assert "People found" in await texts(screen) and names[4] not in await texts(screen)
+            await tap_on(screen, names[3])
+            before = next(one.is_checked for one in await screen.tree() if one.kind == "switch")
+            await tap_on(screen, "Favorite")
+            assert next(one.is_checked for one in await screen.tree() if one.kind == "switch") is not before
+            await tap_on(screen, "Delete contact")
+            assert "Nobody found" in await texts(screen)
+            await screen.key("back")
+            assert "All contacts" in await texts(screen)
+            await screen.key("back")
+            await screen.key("back")
+            assert "Contacts" in await texts(screen)
+            assert [change["what"] for change in (await state(screen))["changes"]] == [names[3]]
+
+    asyncio.run(go())
+
+
+@pytest.mark.slow
+def test_the_expert_solves_every_family_through_the_collector(spawn, tmp_path: Path) -> None:
+    expert = spawn("environments/touch/expert/server.py", "--port", 0, stdout=subprocess.PIPE)
+    expert_port = re.search(r":(\d+)/v1", expert.stdout.readline())[1]
+    command = [sys.executable, "collection/run.py", "--env", "touch", "--action_space", "appagent", "--headless"]
+    command += ["--api_base", f"http://127.0.0.1:{expert_port}/v1", "--api_model", "expert", "--max_iter", "24"]
+    command += ["--judge", "oracle", "--env_seeds", "1", "--num_sessions", "4"]
+    command += ["--output_dir", str(tmp_path), "--download_dir", str(tmp_path / "downloads")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for name in FAMILIES:
+        trajectory = read_trajectory(tmp_path / f"tasktouch.{name}--1")
+        assert trajectory.outcome.success, (name, trajectory.outcome, [step.reply for step in trajectory.steps])
+        assert trajectory.provenance["viewport"] == [412, 915] and trajectory.provenance["touch"] is True
