@@ -46,7 +46,7 @@ async def phone(port: int, folder: Path, seed: int = 1) -> AsyncIterator[Chromiu
 
 
 async def tap_on(screen: ChromiumScreen, name: str) -> None:
-    element = next(one for one in await screen.tree() if name in (one.text, one.name) and one.is_clickable)
+    element = next(one for one in await screen.tree() if name == (one.name or one.text) and one.is_clickable)
     await screen.tap(*element.center)
 
 
