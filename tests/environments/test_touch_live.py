@@ -12,11 +12,15 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+import environments
 from common.processes import served
+from data.action_spaces import action_space
+from data.action_spaces.translate import Page, translate
 from data.trajectory import read_trajectory
 from environments.browser.fleet import Fleet
 from environments.browser.page.settle import settle
 from environments.touch.chromium_screen import VIEWPORT, ChromiumScreen
+from environments.touch.expert.expert import reply
 from environments.touch.families import FAMILIES
 from tests.conftest import ROOT
 
@@ -127,3 +131,32 @@ def test_the_expert_solves_every_family_through_the_collector(spawn, tmp_path: P
         trajectory = read_trajectory(tmp_path / f"tasktouch.{name}--1")
         assert trajectory.outcome.success, (name, trajectory.outcome, [step.reply for step in trajectory.steps])
         assert trajectory.provenance["viewport"] == [412, 915] and trajectory.provenance["touch"] is True
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("space", "families"),
+    [
+        ("autoui", ("clock-add", "mail-reply")),
+        ("androidworld", ("contacts-phone", "settings-switch")),
+        ("cogagent", ("contacts-delete", "calendar-add")),
+    ],
+)
+def test_what_the_expert_does_by_numbers_is_done_at_points(space: str, families: tuple[str, ...]) -> None:
+    """Each of its replies is rewritten for the screen that it is about, and carried out."""
+    numbers, points = action_space("appagent"), action_space(space)
+    with environments.make("touch", env_tasks=families, env_seeds=(2,), action_space=space, max_steps=24) as env:
+        for task in env.tasks:
+            view, reward, is_over, messages = env.reset(task), 0.0, False, []
+            while not is_over:
+                asked = (
+                    "" if messages else f"Now given a task: {task.ques}  Please interact with x and get the answer. \n"
+                )
+                messages.append({"role": "user", "content": asked + view.seen.tree})
+                messages.append({"role": "assistant", "content": reply(messages)})
+                boxes = {label: node["union_bound"] for label, node in view.seen.nodes.items()}
+                page = Page(view.seen.screen, boxes, view.seen.tree, task.web)
+                said = translate(messages[-1]["content"], numbers, points, page)
+                view, reward, terminated, truncated, _ = env.step(said)
+                is_over = terminated or truncated
+            assert reward == 1.0, (task.ques, messages)
