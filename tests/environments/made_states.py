@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from environments.apps.fava import check as fava_check
+from environments.apps.fava import content as fava
 from environments.apps.roundup import content as roundup
 from environments.apps.trac import content as trac
 
@@ -27,4 +29,8 @@ def _roundup() -> list[dict[str, Any]]:
     ]
 
 
-MADE_STATES = {"roundup": _roundup(), "trac": _trac()}
+MADE_STATES = {
+    "fava": fava_check.parse(fava.written(fava.make())),
+    "roundup": _roundup(),
+    "trac": _trac(),
+}

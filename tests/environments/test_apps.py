@@ -65,6 +65,13 @@ def wrong_ends(app: str, task: Task) -> dict[str, tuple[str, str, list[dict[str,
         ends["nothing done"] = (answer, "/", after)
         ends["a page below"] = (answer, place + "0", after)
         ends["a page above"] = (answer, place.rpartition("/")[0], after)
+    elif not wanted["added"]:
+        [gone] = wanted["removed"]
+        alike = [record for record in before if record["kind"] == gone["kind"] and record != gone]
+        ends["nothing done"] = (answer, place, before)
+        ends["another one deleted"] = (answer, place, [record for record in before if record != alike[0]])
+        ends["two deleted"] = (answer, place, [record for record in after if record != alike[-1]])
+        ends["emptied, not deleted"] = (answer, place, [*after, _changed_values(gone, {})])
     else:
         added, removed = wanted["added"], wanted["removed"]
         ends["nothing done"] = (answer, place, before)

@@ -1,5 +1,6 @@
 """The accessibility tree's text keeps OpenWebVoyager's format."""
 
+import dataclasses
 import json
 import re
 from pathlib import Path
@@ -99,6 +100,18 @@ def test_a_control_without_a_name_has_a_line_in_the_complete_tree() -> None:
         "\t[2] StaticText 'Your name:'",
         "\t[3] textbox '' required: False",
         "\t\t[4] StaticText 'Ada'",
+    ]
+
+
+def test_a_control_without_a_name_is_called_by_what_an_attribute_says() -> None:
+    nodes = [node(1, "RootWebArea", "Shop", 2, 3), node(2, "combobox", ""), node(3, "combobox", "Town")]
+    hinted = dataclasses.replace(
+        region(dict.fromkeys((1, 2, 3), (0, 0, 100, 20)), {2, 3}), hints={2: "Payee", 3: "hint"}
+    )
+    assert "Payee" not in build_tree(Document(nodes, hinted), "released")[0]
+    assert build_tree(Document(nodes, hinted), "complete")[0].splitlines()[1:] == [
+        "\t[2] combobox 'Payee'",
+        "\t[3] combobox 'Town'",
     ]
 
 

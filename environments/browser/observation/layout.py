@@ -1,7 +1,7 @@
 """Where things are drawn: boxes out of DOM snapshots."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from environments.browser.chromium.cdp import Params
 from environments.browser.observation.frame_views import FrameView
@@ -9,6 +9,7 @@ from environments.browser.observation.projection import Box
 from environments.browser.page.frames import Frame
 
 CONTROL_TAGS = {"INPUT", "TEXTAREA", "SELECT"}
+HINTS = ("placeholder", "title", "name")  # attributes that say what a control without a name is for, the best first
 HOST_TAGS = {  # that may have a shadow root, besides custom elements
     *("ARTICLE", "ASIDE", "BLOCKQUOTE", "BODY", "DIV", "FOOTER", "H1", "H2", "H3", "H4", "H5", "H6", "HEADER"),
     *("MAIN", "NAV", "P", "SECTION", "SPAN"),
@@ -23,11 +24,13 @@ class Region:
     Args:
         boxes: by backend node id, of the nodes that have one, in pixels of the frame's layout.
         controls: backend node ids of inputs, textareas and selects.
+        hints: what an attribute of theirs says they are for.
     """
 
     view: FrameView
     boxes: dict[int, Box]
     controls: set[int]
+    hints: dict[int, str] = field(default_factory=dict)
 
 
 def in_closed_roots(snapshots: dict[str, Params], frame: Frame) -> list[int]:
@@ -69,7 +72,7 @@ def _find(snapshot: Params | None, frame_id: str) -> tuple[Params, list[str]] | 
     return None
 
 
-def _read_boxes(document: Params, strings: list[str]) -> tuple[dict[int, Box], set[int]]:
+def _read_boxes(document: Params, strings: list[str]) -> tuple[dict[int, Box], set[int], dict[int, str]]:
     ids = document["nodes"]["backendNodeId"]
     left, top = document.get("scrollOffsetX", 0), document.get("scrollOffsetY", 0)
     boxes = {
@@ -79,5 +82,13 @@ def _read_boxes(document: Params, strings: list[str]) -> tuple[dict[int, Box], s
         )
     }
     names = document["nodes"]["nodeName"]
-    controls = {ids[index] for index, name in enumerate(names) if name >= 0 and strings[name] in CONTROL_TAGS}
-    return boxes, controls
+    controls = {ids[index]: index for index, name in enumerate(names) if name >= 0 and strings[name] in CONTROL_TAGS}
+    attributes = document["nodes"].get("attributes", [])
+    hints = {node: _hint(attributes[index], strings) for node, index in controls.items() if index < len(attributes)}
+    return boxes, set(controls), hints
+
+
+def _hint(attributes: Sequence[int], strings: list[str]) -> str:
+    """Of a control's names and values in turn."""
+    found = {strings[name]: strings[value] for name, value in zip(attributes[::2], attributes[1::2], strict=True)}
+    return next((" ".join(hint.split()) for name in HINTS if (hint := found.get(name))), "")
