@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -32,6 +33,15 @@ TREES = {"fava": "complete"}
 """Which tree an expert reads, if not that of released models."""
 
 
+TRAPS = """
+option "insert_pythonpath" "True"
+option "documents" "/"
+include "{secret}"
+plugin "trap"
+2025-02-01 custom "fava-extension" "trap"
+2025-02-01 custom "fava-option" "import-config" "trap.py"
+2025-02-01 document Expenses:Rent "{secret}"
+"""
 AWKWARD = """
 2026-01-02 txn "No payee; with a semicolon" #tag ^link
   ; a remark
@@ -115,6 +125,42 @@ def test_servers_share_nothing_are_put_back_and_leave_nothing(app: Application) 
 
     for pid in asyncio.run(play()):
         wait_until_gone(pid)
+
+
+def test_a_ledger_reaches_nothing_else_of_the_machine(tmp_path: Path) -> None:
+    """What it would include, show or load is left alone."""
+    fava = make_app("fava")
+    if not fava.installed:
+        pytest.skip("not installed: python -m environments.apps install fava")
+    secret, trap, sprung = tmp_path / "secret.beancount", tmp_path / "own" / "trap.py", tmp_path / "sprung"
+    secret.write_text("2025-01-01 open Assets:Secret\n")
+
+    async def play() -> list[int]:
+        server = Server(fava, trap.parent)
+        await server.start()
+        try:
+            (server.state / "trap.py").write_text(f"open({str(sprung)!r}, 'w')\n__plugins__ = ()\n")
+            with open(server.state / LEDGER, "a") as ledger:
+                ledger.write(TRAPS.format(secret=secret))
+            api = f"http://127.0.0.1:{server.port}/bicycle-workshop/api"
+            asked = [
+                *("options", "balance_sheet", "documents", "extract?filename=x&importer=y"),
+                *(f"source?filename={secret}", f"../document/?filename={secret}"),
+            ]
+            return [status(f"{api}/{query}") for query in asked]
+        finally:
+            server.stop()
+
+    found = asyncio.run(play())
+    assert found[:3] == [200, 200, 200] and all(code >= 400 for code in found[3:])
+    assert not sprung.exists()
+
+
+def status(url: str) -> int:
+    try:
+        return urllib.request.urlopen(url, timeout=20).status
+    except urllib.error.HTTPError as error:
+        return error.code
 
 
 def wait_until_gone(group: int) -> None:
