@@ -18,6 +18,7 @@ import pytest
 from environments.apps.application import Application, app_names, make_app
 from environments.apps.changes import digest
 from environments.apps.fava.start import LEDGER
+from environments.apps.fossil.start import REPOSITORY
 from environments.apps.installing import python_of
 from environments.apps.server import Server
 from environments.apps.servers import Servers
@@ -26,10 +27,11 @@ from tests.environments.made_states import MADE_STATES
 
 pytestmark = pytest.mark.slow
 DISTURBANCES = {
+    "fossil": (REPOSITORY, "DELETE FROM ticket"),
     "roundup": ("db/db", "UPDATE _bug SET _title = 'x' WHERE id = 3"),
     "trac": ("db/trac.db", "DELETE FROM milestone"),
 }
-TREES = {"fava": "complete"}
+TREES = {"fava": "complete", "fossil": "complete"}
 """Which tree an expert reads, if not that of released models."""
 
 

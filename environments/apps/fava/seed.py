@@ -10,7 +10,7 @@ from environments.apps.fava import content
 from environments.apps.fava.start import LEDGER
 from environments.apps.installing import python_of
 
-CONTENT = ("content.py", "seed.py")
+CONTENT = ("check.py", "content.py", "seed.py")
 _CHECK = """
 import sys
 from beancount.loader import load_file
