@@ -94,16 +94,11 @@ def _paid_from(state: State, rng: random.Random) -> Instance:
 
 
 def _month_spending(state: State, rng: random.Random) -> Instance:
-    account, month = rng.choice(
-        [
-            (account, month)
-            for month in _months(state)
-            for account in _expenses(state)
-            if account in balances(state, month)
-        ]
-    )
-    sums = {one: f"{balances(state, one)[account]}" for one in _months(state) if account in balances(state, one)}
-    return Instance({"account": account, "month": _called(month)}, says(sums[month], tuple(sums.values())))
+    spent = {month: balances(state, month) for month in _months(state)}
+    pairs = [(account, month) for month in spent for account in _expenses(state) if account in spent[month]]
+    account, month = rng.choice(pairs)
+    others = tuple(f"{sums[account]}" for sums in spent.values() if account in sums)
+    return Instance({"account": account, "month": _called(month)}, says(f"{spent[month][account]}", others))
 
 
 def _account_balance(state: State, rng: random.Random) -> Instance:
