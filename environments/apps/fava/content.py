@@ -11,7 +11,7 @@ BEGIN = date(2025, 1, 2)
 DAYS = 360
 NUM_PAYMENTS = 150
 SOURCES = ("Assets:Bank", "Assets:Cash", "Liabilities:Card")
-OPENING = {"Assets:Bank": Decimal("8200.00"), "Assets:Cash": Decimal("640.00")}
+OPENING = {"Assets:Bank": Decimal("12200.00"), "Assets:Cash": Decimal("1640.00")}  # so that both stay above 0
 
 _SPENT = {
     "Expenses:Parts": (

@@ -5,6 +5,7 @@ import calendar
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 from environments.apps.expert.rules import (
     Move,
@@ -45,7 +46,7 @@ class Row:
     @property
     def postings(self) -> dict[str, str]:
         """Accounts by their amounts, such as -12.50."""
-        pairs = zip(self.said, self.said[1:], strict=False)
+        pairs = pairwise(self.said)
         return {match[1] + match[2]: account for account, text in pairs if (match := _AMOUNT.fullmatch(text.strip()))}
 
 
@@ -74,7 +75,7 @@ def open_row(found: Row) -> Rule:
     return lambda now: clicked(found.link)
 
 
-def report(name: str, *rules: Rule) -> Rule:
+def page_of(name: str, *rules: Rule) -> Rule:
     """`rules` on this page, or on the way there."""
     return first(on(name, *rules, scroll), click(name), scroll_up)
 
@@ -82,7 +83,7 @@ def report(name: str, *rules: Rule) -> Rule:
 def journal(time: str, *rules: Rule, account: str = "") -> Rule:
     """`rules` on the journal of this time, with all postings."""
     filters = [write("Time", time), *([write("Account", account)] if account else [])]
-    return report("Journal", in_turn(*filters, click("Postings")), *rules)
+    return page_of("Journal", in_turn(*filters, click("Postings")), *rules)
 
 
 def in_numbers(month: str) -> str:
@@ -109,12 +110,12 @@ def _paid_from(payee: str, date: str) -> Rule:
 
 
 def balance(now: Situation, account: str) -> str:
-    """The number after the last part of an account's name, or ""."""
-    elements = iter(now.page.elements)
-    if not any(element.role == "link" and element.name == account.rpartition(":")[2] for element in elements):
-        return ""
-    following = next((element.name.strip() for element in elements if element.role == "StaticText"), "")
-    return following if re.fullmatch(r"-?\d+\.\d\d", following) else ""
+    """The number beside the last part of an account's name, or ""; charts have such names, too."""
+    leaf = account.rpartition(":")[2]
+    for link, beside in pairwise(now.page.elements):
+        if link.role == "link" and link.name == leaf and re.fullmatch(r"-?\d+\.\d\d", beside.name.strip()):
+            return beside.name.strip()
+    return ""
 
 
 def tell_balance(account: str) -> Rule:
@@ -136,17 +137,22 @@ def _confirm_balance(account: str, date: str) -> Rule:
         value = now.recalled(r"The page says 'balance (.+?)'")
         return add_balance(account, date, value)(now) if value else None
 
-    return first(enter, report("Trial Balance", note))
+    return first(enter, page_of("Trial Balance", note))
 
 
 def field(pattern: str, text: str, place: int = 0, roles: tuple[str, ...] = ("combobox", "textbox")) -> Rule:
     """Type into the field of this name, or into a later one of the same name."""
 
     def apply(now: Situation) -> Move | None:
-        found = now.named(roles, pattern)
+        found = [element for element in now.page.elements if element.role in roles and called(element, pattern)]
         return typed(found[place], text) if len(found) > place else None
 
     return apply
+
+
+def called(element: Element, pattern: str) -> bool:
+    """By its name or its placeholder: the label of the narration holds a button, which gives it its name."""
+    return bool(re.fullmatch(pattern, element.name) or re.search(rf"placeholder: {pattern}( |$)", element.properties))
 
 
 def day(date: str) -> Rule:
@@ -157,33 +163,40 @@ def account_field(account: str, place: int = 0) -> Rule:
     return field("Account", account[:-1], place)
 
 
-def add(*steps: Rule) -> Rule:
+def add(*rules: Rule) -> Rule:
     """Open the form for a new entry, and do this there."""
-    return first(when(lambda now: now.said(ADD), in_turn(*steps)), click(r"\+"), scroll_up)
+    return first(when(lambda now: now.said(ADD), *rules), click(r"\+"), scroll_up)
+
+
+def form(kind: str, field_of_it: str, *steps: Rule) -> Rule:
+    """Fill in the form of this kind of entry, which has a field that others lack."""
+
+    def lacks(now: Situation) -> bool:
+        return not any(called(element, field_of_it) for element in now.page.elements if element.role != "option")
+
+    return first(when(lacks, click(kind)), in_turn(*steps))
 
 
 def add_note(account: str, date: str, text: str) -> Rule:
-    steps = click("Note"), day(date), account_field(account), field("Comment", text), click("Save")
-    return first(done("I should click 'Save'."), add(*steps))
+    steps = day(date), account_field(account), field("Comment", text), click("Save")
+    return first(done("I should click 'Save'."), add(form("Note", "Comment", *steps)))
 
 
 def add_balance(account: str, date: str, amount: str) -> Rule:
-    steps = click("Balance"), day(date), field("Number", amount), account_field(account), field("Currency", "EUR")
-    return first(done("I should type 'EUR'"), add(*steps))
+    steps = day(date), field("Number", amount), account_field(account), field("Currency", "EUR")
+    return first(done("I should type 'EUR'"), add(form("Balance", "Number", *steps)))
 
 
 def _book_payment(date: str, narration: str, amount: str, source: str, target: str) -> Rule:
     """The form of a balance keeps the date until its account is filled in; ENTER there would send that of a payment."""
     steps = (
-        *(click("Balance"), day(date), click("Transaction")),
-        *(
-            account_field(source),
-            field("Amount", f"-{amount}"),
-            account_field(target, 1),
-            field("Narration", narration),
-        ),
+        account_field(source),
+        field("Amount", f"-{amount}"),
+        account_field(target, 1),
+        field("Narration", narration),
     )
-    return first(done(f"I should type '{narration}'"), add(*steps))
+    dated = when(lambda now: not now.said(f"I should type '{date}'"), form("Balance", "Number", day(date)))
+    return first(done(f"I should type '{narration}'"), add(dated, form("Transaction", "Amount", *steps)))
 
 
 def delete(time: str, *words: str, account: str = "") -> Rule:
@@ -198,7 +211,7 @@ def opened(now: Situation) -> bool:
 
 def _correct_amount(payee: str, date: str, old: str, new: str) -> Rule:
     """A copy with another amount, in which the date comes last; then the old one is deleted."""
-    copied = now_copied = f"I should type '{date}' into ''"
+    copied = f"I should type '{date}' into ''"
     fill = in_turn(
         click("Duplicate"),
         field("Amount", f"-{new}"),
@@ -207,7 +220,7 @@ def _correct_amount(payee: str, date: str, old: str, new: str) -> Rule:
     )
     first_copy = when(lambda now: opened(now) and not now.said(copied), fill)
     return first(
-        done(DELETED, now_copied),
+        done(DELETED, copied),
         first_copy,
         when(opened, click("Delete")),
         journal(date, row((payee, f"-{old} EUR"), open_row)),
@@ -242,22 +255,25 @@ def _the_one(month: str, source: str, target: str, rule: Callable[[Row], Rule]) 
 
 def _no_such_account(account: str, date: str, text: str) -> Rule:
     end = when(lambda now: "cannot be scrolled further down" in now.told, give_up("There is no such account."))
-    return report("Trial Balance", end)
+    return page_of("Trial Balance", end)
+
+
+def _open_report(report: str, month: str) -> Rule:
+    time = in_numbers(month)
+    return first(done(f"I should type '{time}'"), page_of(_REPORTS[report], write("Time", time)))
 
 
 SOLVERS: dict[str, Callable[..., Rule]] = {
     "paid-amount": _paid_amount,
     "paid-from": _paid_from,
-    "month-spending": lambda account, month: report(
+    "month-spending": lambda account, month: page_of(
         "Income Statement", in_turn(write("Time", in_numbers(month))), tell_balance(account)
     ),
-    "account-balance": lambda account: report("Trial Balance", tell_balance(account)),
+    "account-balance": lambda account: page_of("Trial Balance", tell_balance(account)),
     "open-account": lambda account: first(
         done(f"I should type '{account}'"), write("Go to account", account), scroll_up
     ),
-    "open-report": lambda report, month: first(
-        done(f"I should type '{in_numbers(month)}'"), _on_report(_REPORTS[report], write("Time", in_numbers(month)))
-    ),
+    "open-report": _open_report,
     "add-note": add_note,
     "add-balance": add_balance,
     "book-payment": _book_payment,
@@ -270,6 +286,3 @@ SOLVERS: dict[str, Callable[..., Rule]] = {
     "no-such-account": _no_such_account,
     "no-such-payment": _no_such_payment,
 }
-
-
-_on_report = report

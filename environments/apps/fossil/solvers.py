@@ -25,6 +25,7 @@ from environments.sites.expert.reading import Element
 
 SUBMITTED = "I should click 'Submit'."
 _SITE = "Tide Tables: "
+_KEY = r"[0-9a-f]{10}"
 
 
 def page(name: str, *rules: Rule) -> Rule:
@@ -110,16 +111,7 @@ def wiki(name: str, *rules: Rule) -> Rule:
 
 def author(comment: str = "") -> Rule:
     """Who made the check-in in view that has this comment."""
-
-    def apply(now: Situation) -> Move | None:
-        elements = iter(now.page.elements)
-        if not any(comment in element.name for element in elements):
-            return None
-        any("user:" in element.name for element in elements)
-        link = next((element for element in elements if element.role == "link"), None)
-        return link and Move(f"The page says 'user: {link.name}'.", f"ANSWER; {link.name}")
-
-    return apply
+    return tell(rf"{re.escape(comment)}.* user:\s(\w+)")
 
 
 def _release_author(release: str) -> Rule:
@@ -139,16 +131,17 @@ def _rows(now: Situation) -> list[tuple[Element, list[str]]]:
     """The link to each ticket in the list, with what stands beside it."""
     rows: list[tuple[Element, list[str]]] = []
     for element in now.page.elements:
-        if element.role == "link" and re.fullmatch(r"[0-9a-f]{10}", element.name):
+        if element.role == "link" and re.fullmatch(_KEY, element.name):
             rows.append((element, []))
-        elif rows and element.name.strip():
+        elif rows and element.role == "cell" and not re.fullmatch(_KEY, element.name):
             rows[-1][1].append(element.name.strip())
     return rows
 
 
 def _the_one(type: str, status: str, rule: Callable[[Element, str], Rule]) -> Rule:
     def apply(now: Situation) -> Move | None:
-        found = [(link, cells[-1]) for link, cells in _rows(now) if {type, status} <= set(cells)]
+        whole = [(link, cells) for link, cells in _rows(now) if len(cells) == len(("mtime", "type", "status", "title"))]
+        found = [(link, cells[-1]) for link, cells in whole if {type, status} <= set(cells)]
         return rule(*found[0])(now) if found else None
 
     return first(page("All Tickets", apply, scroll), _menu("Tickets"))
