@@ -128,10 +128,8 @@ def tell_balance(account: str) -> Rule:
 
 def _confirm_balance(account: str, date: str) -> Rule:
     def note(now: Situation) -> Move | None:
-        value = balance(now, account)
-        return (
-            Move(f"The page says 'balance {value}'. {scroll_up(now).reason}", scroll_up(now).action) if value else None
-        )
+        value, move = balance(now, account), scroll_up(now)
+        return Move(f"The page says 'balance {value}'. {move.reason}", move.action) if value else None
 
     def enter(now: Situation) -> Move | None:
         value = now.recalled(r"The page says 'balance (.+?)'")
