@@ -1,7 +1,8 @@
-"""Python packages in an environment of their own, never in ours."""
+"""Packages of Python or Debian in a folder of their own, never in ours, nor in the system's."""
 
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -27,8 +28,23 @@ def python_of(folder: Path) -> Path:
     return folder / "bin" / "python"
 
 
-def _run(what: str, *command: str) -> None:
-    done = subprocess.run(command, capture_output=True, text=True)
+def debian_packages(folder: Path, packages: Sequence[str]) -> None:
+    """What these packages hold, below `folder`; `packages`: NAME=VERSION. Nothing of them is run.
+
+    Raises:
+        UserError: there is no apt here, or it does not have them.
+    """
+    with tempfile.TemporaryDirectory(prefix="elcano-apps-") as unpacked:
+        _run("its Debian packages", "apt-get", "download", *packages, cwd=unpacked)
+        for package in sorted(Path(unpacked).glob("*.deb")):
+            _run("its Debian packages", "dpkg-deb", "-x", str(package), str(folder))
+
+
+def _run(what: str, *command: str, cwd: str | None = None) -> None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, cwd=cwd)
+    except FileNotFoundError:
+        raise UserError(f"{what} could not be installed: there is no {command[0]} here") from None
     if done.returncode:
         words = (done.stderr or done.stdout).strip().splitlines() or ["no output"]
         raise UserError(f"{what} could not be installed: {words[-1]} ({' '.join(command[:4])} ...)")

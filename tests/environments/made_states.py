@@ -2,6 +2,9 @@
 
 from typing import Any
 
+from environments.apps.fava import check as fava_check
+from environments.apps.fava import content as fava
+from environments.apps.fossil import content as fossil
 from environments.apps.roundup import content as roundup
 from environments.apps.trac import content as trac
 
@@ -20,6 +23,19 @@ def _trac() -> list[dict[str, Any]]:
     return records
 
 
+def _fossil() -> list[dict[str, Any]]:
+    made, records = fossil.make(), []
+    for fields in made.tickets:
+        about = {name: value for name, value in fields.items() if name != "user"}
+        records.append({"kind": "ticket", **about, "subsystem": ""})
+    for name, (author, text) in made.pages.items():
+        records.append({"kind": "page", "name": name, "author": author, "text": text.strip()})
+    records += [
+        {"kind": "check-in", "user": one.user, "comment": one.comment, "release": one.release} for one in made.changes
+    ]
+    return records
+
+
 def _roundup() -> list[dict[str, Any]]:
     unset = {"keywords": "", "dependencies": "", "superseder": "", "retired": 0}
     return [
@@ -27,4 +43,9 @@ def _roundup() -> list[dict[str, Any]]:
     ]
 
 
-MADE_STATES = {"roundup": _roundup(), "trac": _trac()}
+MADE_STATES = {
+    "fava": fava_check.parse(fava.written(fava.make())),
+    "fossil": _fossil(),
+    "roundup": _roundup(),
+    "trac": _trac(),
+}

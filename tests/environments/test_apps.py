@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from common.errors import UserError
 from common.processes import free_port
 from data.action import parse_reply
 from data.conversation import StepText, build_chat
@@ -18,6 +19,8 @@ from data.task import Task
 from environments.apps.application import app_names, make_app
 from environments.apps.changes import changes, digest
 from environments.apps.expert.expert import reply
+from environments.apps.fava import check as fava
+from environments.apps.installing import debian_packages
 from environments.apps.router import COOKIE, Router
 from environments.apps.templates import NOT_POSSIBLE, State, make_task, parse
 from environments.ground_truth import find_fault
@@ -65,6 +68,13 @@ def wrong_ends(app: str, task: Task) -> dict[str, tuple[str, str, list[dict[str,
         ends["nothing done"] = (answer, "/", after)
         ends["a page below"] = (answer, place + "0", after)
         ends["a page above"] = (answer, place.rpartition("/")[0], after)
+    elif not wanted["added"]:
+        [gone] = wanted["removed"]
+        alike = [record for record in before if record["kind"] == gone["kind"] and record != gone]
+        ends["nothing done"] = (answer, place, before)
+        ends["another one deleted"] = (answer, place, [record for record in before if record != alike[0]])
+        ends["two deleted"] = (answer, place, [record for record in after if record != alike[-1]])
+        ends["emptied, not deleted"] = (answer, place, [*after, _changed_values(gone, {})])
     else:
         added, removed = wanted["added"], wanted["removed"]
         ends["nothing done"] = (answer, place, before)
@@ -224,3 +234,42 @@ def test_what_cannot_be_done_is_one_line(words: list[str], said: str, tmp_path) 
     home = {"PATH": "/usr/bin:/bin", "ELCANO_APPS": str(tmp_path)}
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, env=home)
     assert done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_without_apt_a_debian_package_is_refused_in_one_line(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UserError, match="could not be installed: there is no apt-get here"):
+        debian_packages(tmp_path / "program", ["fossil=1"])
+
+
+@pytest.mark.parametrize(
+    ("written", "changed"),
+    [
+        ('2025-03-01 * "Rent"\n  A:Bank  -5 EUR\n  B:Rent\n', False),
+        ('2025-03-01 txn "Rent"  ; paid\n    B:Rent 5.0 EUR\n    A:Bank -5.00 EUR\n\n', False),
+        ('2025-03-01 ! "Rent"\n  A:Bank  -5 EUR\n  B:Rent 5 EUR\n', True),
+        ('2025-03-01 * "Rent"\n  A:Bank  -5.001 EUR\n  B:Rent\n', True),
+        ('2025-03-01 * "Rent"\n  A:Bank  -5 USD\n  B:Rent\n', True),
+        ('2025-03-01 * "Rent"\n  A:Bank  -5 EUR\n  B:Rent\ninclude "x"\n', True),
+        ('2025-03-01 * "Rent" #tag\n  A:Bank  -5 EUR\n  B:Rent\n', True),
+    ],
+)
+def test_a_ledger_is_compared_by_what_it_says(written: str, changed: bool) -> None:
+    before = fava.parse('2025-03-01 * "Rent"\n  A:Bank  -5.00 EUR\n  B:Rent   5.00 EUR\n')
+    assert any(changes(before, fava.parse(written)).values()) == changed
+
+
+@pytest.mark.parametrize(
+    ("app", "url", "place"),
+    [
+        ("fava", "/book/journal/?charts=false&time=2025-02-01+to+2025-02-28#context-1", "/book/journal?time=2025-02"),
+        ("fava", "/book/journal/?time=2025-02-01+-+2025-02-27", "/book/journal?time=2025-02-01 - 2025-02-27"),
+        ("fava", "/book/account/Assets:Bank/", "/book/account/Assets:Bank"),
+        ("fossil", "/tktview/0cbe43cbf1c2e1b7", "/tktview/0cbe43cbf1"),
+        ("fossil", "/tktview?name=0cbe43cbf1c2e1b7", "/tktview/0cbe43cbf1"),
+        ("fossil", "/wiki?name=Harbor+Aldvik&p", "/wiki/Harbor Aldvik"),
+        ("fossil", "/wikiedit?name=Harbor+Aldvik", "/wikiedit/Harbor Aldvik"),
+    ],
+)
+def test_a_page_is_known_by_what_it_is_about(app: str, url: str, place: str) -> None:
+    assert make_app(app).module("check").place(f"http://{app}.localhost:7070{url}") == place

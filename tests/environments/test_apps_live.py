@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -16,6 +17,9 @@ import pytest
 
 from environments.apps.application import Application, app_names, make_app
 from environments.apps.changes import digest
+from environments.apps.fava.start import LEDGER
+from environments.apps.fossil.start import REPOSITORY
+from environments.apps.installing import python_of
 from environments.apps.server import Server
 from environments.apps.servers import Servers
 from tests.conftest import ROOT
@@ -23,9 +27,50 @@ from tests.environments.made_states import MADE_STATES
 
 pytestmark = pytest.mark.slow
 DISTURBANCES = {
+    "fossil": (REPOSITORY, "DELETE FROM ticket"),
     "roundup": ("db/db", "UPDATE _bug SET _title = 'x' WHERE id = 3"),
     "trac": ("db/trac.db", "DELETE FROM milestone"),
 }
+TREES = {"fava": "complete", "fossil": "complete"}
+"""Which tree an expert reads, if not that of released models."""
+
+
+TRAPS = """
+option "insert_pythonpath" "True"
+option "documents" "/"
+include "{secret}"
+plugin "trap"
+2025-02-01 custom "fava-extension" "trap"
+2025-02-01 custom "fava-option" "import-config" "trap.py"
+2025-02-01 document Expenses:Rent "{secret}"
+"""
+AWKWARD = """
+2026-01-02 txn "No payee; with a semicolon" #tag ^link
+  ; a remark
+    Expenses:Rent   1,200.5 EUR ; another one
+  kind: "text"
+    ! Assets:Bank
+2026-01-03 ! "Over
+  two lines" "x"
+  Assets:Cash  -3 EUR
+  Expenses:Tools 1.00 EUR
+  Expenses:Parts  2 EUR
+"""
+BEANCOUNT = """
+import json, sys
+from beancount import loader
+from beancount.core.data import Transaction
+entries, errors, _ = loader.load_file(sys.argv[1])
+assert not errors, errors
+def leg(one):
+    return " ".join(filter(None, (one.account, f"{one.units.number:.2f} {one.units.currency}", one.flag)))
+def plain(text):
+    return " ".join((text or "").split())
+print(json.dumps([
+    [str(one.date), one.flag, plain(one.payee), plain(one.narration), ", ".join(sorted(map(leg, one.postings)))]
+    for one in entries if isinstance(one, Transaction)
+]))
+"""
 
 
 @pytest.fixture(params=app_names())
@@ -41,6 +86,22 @@ def test_a_second_build_holds_the_same_and_what_the_made_state_says(app: Applica
     app.build_state(tmp_path / "state")
     assert digest(app.records(tmp_path / "state")) == app.digest
     assert [record for record in MADE_STATES[app.name] if record not in app.seed_records] == []
+
+
+def test_the_ledger_is_read_as_beancount_reads_it(tmp_path: Path) -> None:
+    fava = make_app("fava")
+    if not fava.installed:
+        pytest.skip("not installed: python -m environments.apps install fava")
+    ledger = tmp_path / LEDGER
+    ledger.write_text((fava.seed / "state" / LEDGER).read_text() + AWKWARD)
+    command = [str(python_of(fava.program)), "-c", BEANCOUNT, str(ledger)]
+    theirs = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    ours = [
+        [one["date"], one["flag"], one["payee"], one["narration"], one["postings"]]
+        for one in fava.records(tmp_path)
+        if one["kind"] == "transaction"
+    ]
+    assert sorted(ours) == sorted(theirs) and len(ours) > 150
 
 
 def test_servers_share_nothing_are_put_back_and_leave_nothing(app: Application) -> None:
@@ -68,6 +129,42 @@ def test_servers_share_nothing_are_put_back_and_leave_nothing(app: Application) 
         wait_until_gone(pid)
 
 
+def test_a_ledger_reaches_nothing_else_of_the_machine(tmp_path: Path) -> None:
+    """What it would include, show or load is left alone."""
+    fava = make_app("fava")
+    if not fava.installed:
+        pytest.skip("not installed: python -m environments.apps install fava")
+    secret, trap, sprung = tmp_path / "secret.beancount", tmp_path / "own" / "trap.py", tmp_path / "sprung"
+    secret.write_text("2025-01-01 open Assets:Secret\n")
+
+    async def play() -> list[int]:
+        server = Server(fava, trap.parent)
+        await server.start()
+        try:
+            (server.state / "trap.py").write_text(f"open({str(sprung)!r}, 'w')\n__plugins__ = ()\n")
+            with open(server.state / LEDGER, "a") as ledger:
+                ledger.write(TRAPS.format(secret=secret))
+            api = f"http://127.0.0.1:{server.port}/bicycle-workshop/api"
+            asked = [
+                *("options", "balance_sheet", "documents", "extract?filename=x&importer=y"),
+                *(f"source?filename={secret}", f"../document/?filename={secret}"),
+            ]
+            return [status(f"{api}/{query}") for query in asked]
+        finally:
+            server.stop()
+
+    found = asyncio.run(play())
+    assert found[:3] == [200, 200, 200] and all(code >= 400 for code in found[3:])
+    assert not sprung.exists()
+
+
+def status(url: str) -> int:
+    try:
+        return urllib.request.urlopen(url, timeout=20).status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
 def wait_until_gone(group: int) -> None:
     """A child that served a request is killed with its server, and reaped by another process a moment later."""
     deadline = time.monotonic() + 20
@@ -80,6 +177,9 @@ def wait_until_gone(group: int) -> None:
 
 def disturb(app: Application, server: Server) -> None:
     """Change something behind its back."""
+    if app.name == "fava":
+        (server.state / LEDGER).write_text("2025-01-01 open Assets:Bank\n")
+        return
     database, command = DISTURBANCES[app.name]
     with contextlib.closing(sqlite3.connect(server.state / database)) as connection, connection:
         connection.execute(command)
@@ -91,7 +191,16 @@ def test_its_expert_solves_every_template_through_the_collector(app: Application
     address = re.search(r"http://\S+", expert.stdout.readline())[0]
     command = [sys.executable, "collection/run.py", "--env", "apps", "--env_tasks", app.name, "--headless"]
     command += ["--api_base", address, "--api_model", "expert", "--text_only", "--env_seeds", "1"]
-    command += ["--max_iter", "20", "--num_sessions", "2", "--output_dir", str(tmp_path)]
+    command += [
+        "--tree_visibility",
+        TREES.get(app.name, "released"),
+        "--max_iter",
+        "20",
+        "--num_sessions",
+        "2",
+        "--output_dir",
+        str(tmp_path),
+    ]
     finished = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1500)
     assert finished.returncode == 0, finished.stderr
     outcomes = {path.parent.name: json.loads(path.read_text()) for path in tmp_path.glob("task*/outcome.json")}

@@ -43,6 +43,8 @@ PAGES = {
         <button onclick="document.title += 4">Book</button>""",
     "/form": """<title>form</title><form onsubmit="document.title += 1; setTimeout(() => this.reset());
         return false"><input required aria-label=Name><button>Send</button></form>""",
+    "/nameless": """<title>0</title><label><span style="display:none">Payee:</span><input placeholder=" Who  is paid"
+        oninput="document.title += value"></label><input name=flag oninput="document.title += value">""",
     "/files": """<title>files</title><input type=file accept=".png, application/pdf" aria-label=One>
         <input type=file multiple aria-label=Many>""",
 }  # fmt: skip
@@ -51,6 +53,11 @@ PAGES = {
 @pytest.fixture
 def url(site: ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch) -> str:
     return website.offer(monkeypatch, site, PAGES)
+
+
+def test_a_field_without_a_name_is_found_by_what_an_attribute_says(browser: OneBrowser, url: str) -> None:
+    payee, flag, title = told(browser, f"{url}/nameless", write("textbox 'Who is paid'", "1"), write("'flag'", "2"))
+    assert (payee, flag, title) == ("", "", "012")
 
 
 def test_menus(browser: OneBrowser, url: str) -> None:

@@ -1,5 +1,6 @@
 """The accessibility tree's text keeps OpenWebVoyager's format."""
 
+import dataclasses
 import json
 import re
 from pathlib import Path
@@ -99,6 +100,21 @@ def test_a_control_without_a_name_has_a_line_in_the_complete_tree() -> None:
         "\t[2] StaticText 'Your name:'",
         "\t[3] textbox '' required: False",
         "\t\t[4] StaticText 'Ada'",
+    ]
+
+
+def test_a_control_without_a_name_is_called_by_what_an_attribute_says() -> None:
+    names = {2: "", 3: "Town", 4: "m", 5: "Street"}
+    nodes = [node(1, "RootWebArea", "Shop", *names), *(node(number, "combobox", names[number]) for number in names)]
+    hints = {2: ("name", "payee"), 3: ("name", "town"), 4: ("placeholder", "Remark"), 5: ("placeholder", "Street")}
+    hinted = dataclasses.replace(region(dict.fromkeys(range(1, 6), (0, 0, 100, 20)), set(names)), hints=hints)
+    released = build_tree(Document(nodes, hinted), "released")[0]
+    assert "payee" not in released and "Remark" not in released
+    assert build_tree(Document(nodes, hinted), "complete")[0].splitlines()[1:] == [
+        "\t[2] combobox 'payee'",
+        "\t[3] combobox 'Town'",
+        "\t[4] combobox 'm' placeholder: Remark",
+        "\t[5] combobox 'Street'",
     ]
 
 

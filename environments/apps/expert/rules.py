@@ -88,12 +88,12 @@ def write(field: str, text: str) -> Rule:
 
     def apply(now: Situation) -> Move | None:
         found = now.named(FIELDS, field)
-        return found[0] and _typed(found[0], text) if found else None
+        return found[0] and typed(found[0], text) if found else None
 
     return apply
 
 
-def _typed(element: Element, text: str) -> Move:
+def typed(element: Element, text: str) -> Move:
     return Move(f"I should type '{text}' into '{element.name}'.", f"Type [{element.label}]; {text}")
 
 

@@ -1,7 +1,7 @@
 """Where things are drawn: boxes out of DOM snapshots."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from environments.browser.chromium.cdp import Params
 from environments.browser.observation.frame_views import FrameView
@@ -9,10 +9,12 @@ from environments.browser.observation.projection import Box
 from environments.browser.page.frames import Frame
 
 CONTROL_TAGS = {"INPUT", "TEXTAREA", "SELECT"}
+HINTS = ("placeholder", "title", "name")  # attributes that say what a control is for, the best first
 HOST_TAGS = {  # that may have a shadow root, besides custom elements
     *("ARTICLE", "ASIDE", "BLOCKQUOTE", "BODY", "DIV", "FOOTER", "H1", "H2", "H3", "H4", "H5", "H6", "HEADER"),
     *("MAIN", "NAV", "P", "SECTION", "SPAN"),
 }
+Hint = tuple[str, str]
 SNAPSHOT = ("DOMSnapshot.captureSnapshot", {"computedStyles": []})
 
 
@@ -23,11 +25,13 @@ class Region:
     Args:
         boxes: by backend node id, of the nodes that have one, in pixels of the frame's layout.
         controls: backend node ids of inputs, textareas and selects.
+        hints: an attribute of theirs and what it says they are for.
     """
 
     view: FrameView
     boxes: dict[int, Box]
     controls: set[int]
+    hints: dict[int, Hint] = field(default_factory=dict)
 
 
 def in_closed_roots(snapshots: dict[str, Params], frame: Frame) -> list[int]:
@@ -69,7 +73,7 @@ def _find(snapshot: Params | None, frame_id: str) -> tuple[Params, list[str]] | 
     return None
 
 
-def _read_boxes(document: Params, strings: list[str]) -> tuple[dict[int, Box], set[int]]:
+def _read_boxes(document: Params, strings: list[str]) -> tuple[dict[int, Box], set[int], dict[int, Hint]]:
     ids = document["nodes"]["backendNodeId"]
     left, top = document.get("scrollOffsetX", 0), document.get("scrollOffsetY", 0)
     boxes = {
@@ -79,5 +83,14 @@ def _read_boxes(document: Params, strings: list[str]) -> tuple[dict[int, Box], s
         )
     }
     names = document["nodes"]["nodeName"]
-    controls = {ids[index] for index, name in enumerate(names) if name >= 0 and strings[name] in CONTROL_TAGS}
-    return boxes, controls
+    controls = {ids[index]: index for index, name in enumerate(names) if name >= 0 and strings[name] in CONTROL_TAGS}
+    attributes = document["nodes"].get("attributes", [])
+    found = {node: _hint(attributes[index], strings) for node, index in controls.items() if index < len(attributes)}
+    hints = {node: hint for node, hint in found.items() if hint}
+    return boxes, set(controls), hints
+
+
+def _hint(attributes: Sequence[int], strings: list[str]) -> Hint | None:
+    """Of a control's names and values in turn."""
+    found = {strings[name]: strings[value] for name, value in zip(attributes[::2], attributes[1::2], strict=True)}
+    return next(((name, " ".join(hint.split())) for name in HINTS if (hint := found.get(name, "")).strip()), None)

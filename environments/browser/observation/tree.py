@@ -91,7 +91,8 @@ def build_tree(document: Document, visibility: Visibility) -> tuple[str, dict[in
         document: the main frame's.
         visibility: `released` keeps anything that overlaps the viewport by about a pixel, as the released code does by
             a slip of precedence (its models were trained so); `correct` asks for 80 % of the area; `complete` is as
-            `released`, with controls that have no name.
+            `released`, with controls that have no name, called by what an attribute says of them if one does, and with
+            placeholders that are no part of the name, as a label may say something else.
     """
     labeled: dict[int, AXNode] = {}
     depths = []
@@ -129,6 +130,8 @@ def _visit(main: Document, visibility: Visibility) -> Iterator[tuple[FrameView, 
             whole, seen = region.view.place(box) if box else (_NOWHERE, _NOWHERE)
         if backend_id in region.controls and (more := _superfluous(by_id, node)):
             node, dropped = with_more_options(node, len(more)), dropped | more
+        if visibility == "complete" and (hint := region.hints.get(backend_id)):
+            node = {**node, "hint": hint}
         if _is_visible(whole, seen, visibility) and _is_worth_a_line(node, name_above, visibility):
             yield region.view, node, depth, _to_press(region.view, box, whole)
             depth, name_above = depth + 1, _text(node, "name")
@@ -184,7 +187,10 @@ def _is_worth_a_line(node: AXNode, name_above: str, visibility: Visibility) -> b
 
 
 def _describe(node: AXNode, longest: int) -> str:
-    words = [_text(node, "role"), repr(cut_middle(_text(node, "name"), longest))]
+    name, (attribute, hint) = _text(node, "name"), node.get("hint", ("", ""))
+    words = [_text(node, "role"), repr(cut_middle(name or hint, longest))]
+    if name and attribute == "placeholder" and hint not in name:
+        words.append(f"placeholder: {cut_middle(hint, MAX_PROPERTY)}")
     for entry in node.get("properties", []):
         if entry["name"] not in HIDDEN_PROPERTIES and "value" in entry["value"]:
             words.append(f"{entry['name']}: {cut_middle(str(entry['value']['value']), MAX_PROPERTY)}")

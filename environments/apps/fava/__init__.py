@@ -1,0 +1,1 @@
+"""Fava on a beancount ledger: an account book."""

@@ -1,0 +1,1 @@
+"""Fossil: tickets, a wiki and the history of a program's files."""
