@@ -4,7 +4,7 @@
     python benchmarks/serving.py --settings 16x1000              # 16 agents, prompts of about 1000 tokens
     python benchmarks/serving.py --quick                         # a small one, seconds
     python benchmarks/serving.py --model_name_or_path idefics2-8b --device cuda:0 --settings 1x4000 16x4000 64x4000 \
-        --num_workers 1 --max_batch_size 64 --prefill_chunk 1024        # a GPU
+        --num_workers 1 --max_batch_size 64 --prefill_chunk 1024 --kv_cache_gib 60      # a GPU
 
 All sides run the same model and traffic (`serving_traffic.py`: recorded episodes, every agent's its own), without HTTP.
 They take turns, repeat by repeat, each from an empty cache, and each is waited for until its last reply. Agents walk
@@ -39,7 +39,15 @@ from server.engine.engine import EngineConfig
 from server.engine.model.vision_language_model import LoadOptions, VisionLanguageModel
 from server.hf_online_server import check_folder
 
-Side = Literal["published", "micro_batching", "ours_without_drafts", "ours_without_caches", "ours"]
+Side = Literal[
+    "published",
+    "micro_batching",
+    "ours_without_drafts",
+    "ours_without_caches",
+    "ours_without_prefixes",
+    "ours_without_features",
+    "ours",
+]
 BASELINES: tuple[Side, ...] = ("published", "micro_batching")
 _FEW = 8  # requests that a measurement has at least
 
@@ -68,6 +76,8 @@ class Config:
     """Slots of an engine, and most requests of a micro-batch."""
     prefill_chunk: int = 256
     """Prompt tokens that our engine reads in a step."""
+    kv_cache_gib: float = 2.0
+    """Keys, values and features that an engine of ours keeps."""
     sides: tuple[Side, ...] = ("published", "micro_batching", "ours_without_drafts", "ours")
     """What is measured."""
     quick: bool = False
@@ -103,8 +113,8 @@ class Measured:
     rates: dict[str, float] = dataclasses.field(default_factory=dict)
     peak_rss_mb: int = 0
 
-    def take(self, side: Any, traffic: list[list[Request]]) -> None:
-        """One agent for each list, all at once, until the last reply."""
+    def take(self, side: Any, traffic: list[list[Request]]) -> float:
+        """One agent for each list, all at once, until the last reply; returns the seconds."""
         latencies: list[float] = []
 
         def agent(requests: list[Request]) -> list[list[int]]:
@@ -125,6 +135,7 @@ class Measured:
         self.p95_s.append(sorted(latencies)[int(0.95 * (len(latencies) - 1))])
         self.choices = [reply for one in replies for reply in one]
         self.peak_rss_mb = max(self.peak_rss_mb, round(psutil.Process().memory_info().rss / 2**20))
+        return wall
 
 
 def start(name: Side, model: VisionLanguageModel, config: Config) -> Any:
@@ -133,10 +144,17 @@ def start(name: Side, model: VisionLanguageModel, config: Config) -> Any:
         return Published(model)
     if name == "micro_batching":
         return MicroBatching(model, config.num_workers, config.max_batch_size)
-    options = EngineConfig(config.max_batch_size, max_queue=1024, prefill_chunk=config.prefill_chunk)
+    options = EngineConfig(
+        config.max_batch_size,
+        max_queue=1024,
+        prefill_chunk=config.prefill_chunk,
+        kv_cache_bytes=int(config.kv_cache_gib * 2**30),
+    )
     if name == "ours_without_drafts":
         options = dataclasses.replace(options, max_draft_tokens=0)
-    return Ours(model, options, config.num_workers, config.last_n, caches=name != "ours_without_caches")
+    off = {"ours_without_prefixes": {"prefixes"}, "ours_without_features": {"features"}}
+    off["ours_without_caches"] = {"prefixes", "features"}
+    return Ours(model, options, config.num_workers, config.last_n, off.get(name, set()))
 
 
 def compare(model: VisionLanguageModel, agents: int, prompt_tokens: int, config: Config) -> list[dict[str, Any]]:

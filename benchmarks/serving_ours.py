@@ -1,23 +1,31 @@
 """Our engine as a side of `benchmarks/serving.py`."""
 
+import collections
+import contextlib
 import dataclasses
 import threading
 import uuid
 from collections.abc import Sequence as Listed
+from collections.abc import Set
+from pathlib import Path
+from typing import Any
 
 import torch
 
 from benchmarks.serving_traffic import Recorded, Request
+from benchmarks.traced import traced
 from data.conversation import split_marks
 from server.engine.batch import DraftedReply
 from server.engine.engine import Engine, EngineConfig
-from server.engine.model.prompt import build_prompt
+from server.engine.model.prompt import Prompt, build_prompt
 from server.engine.model.vision_language_model import VisionLanguageModel
 from server.engine.model.wire_images import WireImage, from_predict
-from server.engine.model_step import Drawn, ModelStep
+from server.engine.model_step import Computed, Drawn, ModelStep
 from server.engine.prompt_prefetch import NextPrompt
 from server.engine.sampling import SamplingParams
-from server.engine.sequence import Options
+from server.engine.sequence import Options, Sequence
+
+_TRACED = 3  # of its kind: the ones before are slower
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,6 +38,26 @@ class Given(SamplingParams):
 
 class GivenStep(ModelStep):
     """The engine's step, where every reply says what is recorded; drafts are kept as far as they agree with it."""
+
+    trace: Path | None = None
+    """Begins the names of the files about one step that reads prompts alone and one that decodes alone."""
+
+    def __init__(self, *parts: Any):
+        super().__init__(*parts)
+        self._steps: collections.Counter[str] = collections.Counter()
+
+    def compute(self, alone: Sequence | None = None) -> Computed:
+        with self._traced():
+            return super().compute(alone)
+
+    def _traced(self) -> contextlib.AbstractContextManager[None]:
+        reading, decoding = bool(self._scheduler.reading), bool(self._scheduler.decoding)
+        if self.trace is None or reading == decoding:
+            return contextlib.nullcontext()
+        kind = "prefill" if reading else "decode"
+        self._steps[kind] += 1
+        name = self.trace.with_name(f"{self.trace.name}_{kind}")
+        return traced(name) if self._steps[kind] == _TRACED else contextlib.nullcontext()
 
     def _draw(self, replies: Listed[DraftedReply], logits: torch.Tensor) -> list[Drawn]:
         logits[:, self.model.banned_ids] = -torch.inf
@@ -47,19 +75,26 @@ class GivenEngine(Engine):
 
     def __init__(self, model: VisionLanguageModel, config: EngineConfig):
         super().__init__(model, config)
-        self._model_step = GivenStep(model, self.memory, self._scheduler, self._drafter, self.stats)
+        self.given_step = GivenStep(model, self.memory, self._scheduler, self._drafter, self.stats)
+        self._model_step = self.given_step
 
 
 class Ours:
     """`num_workers` engines over the same weights; every session stays with one of them.
 
-    Without `caches` every image is another one each time it comes, so neither it nor what stands behind it was read.
+    `off`: of "prefixes", then every prompt begins as no other does, and nothing is read ahead; "features", then every
+    image is another one each time that it comes.
     """
 
     def __init__(
-        self, model: VisionLanguageModel, config: EngineConfig, num_workers: int, last_n: int, caches: bool = True
+        self,
+        model: VisionLanguageModel,
+        config: EngineConfig,
+        num_workers: int,
+        last_n: int,
+        off: Set[str] = frozenset(),
     ):
-        self._caches = caches
+        self._off = off
         self.engines = [GivenEngine(model, config) for _ in range(num_workers)]
         self._next_prompt = NextPrompt(last_n)
 
@@ -67,14 +102,12 @@ class Ours:
         """What the model would have said itself, token by token; what comes next is read ahead, as the server does."""
         engine = self.engines[int(request.session.partition("-")[0]) % len(self.engines)]
         images = from_predict(request.images)
-        if not self._caches:
-            images = [dataclasses.replace(image, key=f"{image.key} {uuid.uuid4()}") for image in images]
         messages = [{"role": turn["role"], "content": split_marks(turn["content"])} for turn in request.turns]
-        prompt = build_prompt(messages, images, engine.model, engine.cache)
+        prompt = self._prompt(messages, images, engine)
         recorded = Recorded(request.reply_ids)
         completion = engine.submit(prompt, Given(recorded=recorded), Options(session=request.session)).result()
         assert completion.token_ids == list(request.reply_ids)
-        if self._caches and not request.last:  # the server would see an ANSWER
+        if "prefixes" not in self._off and not request.last:  # the server would see an ANSWER
             threading.Thread(target=self._read_ahead, args=(engine, request, images)).start()
         return recorded.own
 
@@ -82,8 +115,18 @@ class Ours:
         expected = self._next_prompt.expect([(turn["role"], turn["content"]) for turn in request.turns], request.reply)
         if expected is not None:
             messages, shown = expected
-            prompt = build_prompt(messages, [images[i] for i in shown], engine.model, engine.cache)
-            engine.read_ahead(prompt, request.session)
+            engine.read_ahead(self._prompt(messages, [images[i] for i in shown], engine), request.session)
+
+    def _prompt(self, messages: list[dict[str, Any]], images: list[WireImage], engine: Engine) -> Prompt:
+        prompt = build_prompt(messages, images, engine.model, engine.cache)
+        keys, key = prompt.keys, uuid.uuid4().int >> 65  # 63 bits
+        if "prefixes" in self._off:
+            keys[0] ^= key
+        if "features" in self._off:
+            others = [dataclasses.replace(image, key=f"{image.key} {key}") for image in prompt.images]
+            prompt = dataclasses.replace(prompt, images=others)
+            prompt.__dict__["keys"] = keys  # as prefixes are known by: those of the images as they came
+        return prompt
 
     def stop(self) -> None:
         """Drain and end."""

@@ -2,7 +2,7 @@
 
     python -m benchmarks.training_gpu                       # idefics2-8b, all GPUs of this host, TP = their number
     python -m benchmarks.training_gpu --shape qwen3-vl-4b --freeze_vision False --seq_len 32768 --rows 1
-    python -m benchmarks.training_gpu --tp 1 --layers 8
+    python -m benchmarks.training_gpu --tp 1 --layers 8 --trace step      # where a step's time goes, too
     python -m benchmarks.training_gpu --cpu                 # a tiny model on two CPU ranks: proves this program, no GPU
 
 Random weights in bf16, samples of `--sample_len` tokens with screenshots of 1024x768 in front and a reply in their last
@@ -13,7 +13,6 @@ On the vision side those of what learns count three times, of what is frozen onc
 import dataclasses
 import os
 import statistics
-import tempfile
 import time
 from pathlib import Path
 from typing import Any, Literal
@@ -21,16 +20,15 @@ from typing import Any, Literal
 import torch
 import tyro
 
+from benchmarks import shapes
+from benchmarks.traced import traced
 from benchmarks.training_samples import screenshot
 from common import cli
 from common.errors import UserError
-from common.files import read_json, write_json
+from common.files import write_json
 from models.images import ImageEncoder
-from models.processor import load_processor
 from models.registry import family, family_of
 from tests.rehearsal.checkpoints import SHAPES
-from tests.rehearsal.processors import write_processor
-from tests.rehearsal.sizes import SIZES
 from training import config as train_config
 from training.batches.collate import Collator, MicroBatch, TokenizedSample
 from training.batches.columns import SampleColumns
@@ -71,14 +69,16 @@ class Config:
     """As scoring reads samples: no gradients, no optimizer."""
     write: Literal["logprobs", "values", "features"] = "logprobs"
     """As `score.sh --write`: a critic's values, trained unless --forward_only, or what a small critic reads."""
+    trace: Path | None = None
+    """Begins the names of two files about one more step (`benchmarks/traced.py`)."""
     cpu: bool = False
-    """A tiny model on two ranks of this CPU instead."""
+    """A tiny model on `--tp` ranks of this CPU instead, two where that is 0."""
     output: Path = Path("training_gpu.json")
     """A JSON file for the numbers."""
 
     @property
     def num_ranks(self) -> int:
-        return 2 if self.cpu else torch.cuda.device_count()
+        return (self.tp or 2) if self.cpu else torch.cuda.device_count()
 
     @property
     def row(self) -> int:
@@ -119,26 +119,46 @@ def rank_main(config: Config) -> None:
     from training.modules import kernels
 
     kernels.prepare()
-    options = _options(config)
-    hf = (
-        tiny_shape(config) if config.cpu else released_shape(config, config.layers or _layers_that_fit(config, options))
-    )
-    layout.initialize(options.layout, seed=0)
+    layers = depth(config)
     try:
-        measured = (_measure_scoring if config.forward_only else _measure)(config, options, hf)
+        found = measure(config, layers)
     except torch.OutOfMemoryError as error:
-        raise UserError(
-            f"{hf.get_text_config().num_hidden_layers} layers do not fit; give fewer --layers ({error})"
-        ) from None
+        raise UserError(f"{layers} layers do not fit; give fewer --layers ({error})") from None
     if torch.distributed.get_rank() == 0:
-        gpu = "none" if config.cpu else torch.cuda.get_device_name()
-        what = {"shape": config.shape, "gpu": gpu, "ranks": config.num_ranks, "tp": options.tp}
-        what |= {"layers": hf.get_text_config().num_hidden_layers, "ac": config.ac, "packing": config.packing}
-        what |= {"seq_len": config.row, "sample_len": config.sample, "rows": config.rows, "images": config.images}
-        what |= {"tower_learns": options.trainable.vision, "write": config.write}
-        write_json(config.output, {**what, **measured})
-        print({**what, **measured})
+        write_json(config.output, found)
+        print(found)
     layout.finalize()
+
+
+def depth(config: Config) -> int:
+    """Layers of the language model: as asked for, or as many as fit."""
+    if config.cpu:
+        return shapes.tiny(config.shape).get_text_config().num_hidden_layers
+    return config.layers or _layers_that_fit(config, _options(config))
+
+
+def measure(config: Config, layers: int) -> dict[str, Any]:
+    """What was measured, and of what; the layout stays, for what the ranks have yet to agree on. Kernels must have
+    been prepared.
+
+    Raises:
+        torch.OutOfMemoryError: so many layers do not fit.
+    """
+    from training import layout
+
+    options = _options(config)
+    hf = shapes.tiny(config.shape) if config.cpu else shapes.released(config.shape, layers)
+    layout.initialize(options.layout, seed=0)
+    measured = (_measure_scoring if config.forward_only else _measure)(config, options, hf)
+    gpu = "none" if config.cpu else torch.cuda.get_device_name()
+    return {
+        **{"shape": config.shape, "gpu": gpu, "ranks": config.num_ranks, "tp": options.tp, "layers": layers},
+        **{"ac": config.ac, "packing": config.packing, "seq_len": config.row, "sample_len": config.sample},
+        **{"rows": config.rows, "images": config.images, "samples": options.global_batch_size},
+        **{"tower_learns": options.trainable.vision, "write": config.write},
+        "forward_only": config.forward_only,
+        **measured,
+    }
 
 
 def _options(config: Config) -> train_config.Config:
@@ -164,46 +184,13 @@ def _options(config: Config) -> train_config.Config:
     )
 
 
-def released_shape(config: Config, layers: int = 0) -> Any:
-    """The released configuration with so many layers; 0: all."""
-    hf = family(config.folder).read_config(config.folder)
-    text = hf.get_text_config()
-    text.num_hidden_layers = layers or text.num_hidden_layers
-    return hf
-
-
-def tiny_shape(config: Config) -> Any:
-    """Narrow layers; images take as many tokens."""
-    size = next((size for size in SIZES["tiny"].values() if size.shape == config.shape), None)
-    if size is None:
-        known = ", ".join(sorted(size.shape for size in SIZES["tiny"].values()))
-        raise UserError(f"--shape {config.shape}: on a CPU there are {known}")
-    fields = read_json(config.folder / "config.json")
-    for part, values in size.changes.items():
-        fields[part] |= values
-    with tempfile.TemporaryDirectory() as folder:
-        write_json(Path(folder) / "config.json", fields)
-        return family(Path(folder)).read_config(Path(folder))
-
-
-def image_encoder(config: Config, hf: Any) -> ImageEncoder:
-    """Of the released processor."""
-    kind = family_of(hf)
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        fields = read_json(config.folder / "config.json")
-        write_json(folder / "config.json", fields)
-        write_processor(folder, fields)
-        return kind.image_encoder(load_processor(folder), hf)
-
-
 def _layers_that_fit(config: Config, options: train_config.Config) -> int:
     """The most layers that the dry run's arithmetic puts into this GPU: it is linear in them."""
     usable = torch.cuda.get_device_properties(0).total_memory * _USABLE
-    most = released_shape(config).get_text_config().num_hidden_layers
-    least = max(1, family_of(released_shape(config)).num_deepstack(released_shape(config)))
+    most = shapes.released(config.shape).get_text_config().num_hidden_layers
+    least = max(1, family_of(shapes.released(config.shape)).num_deepstack(shapes.released(config.shape)))
     few, all_of_them = (
-        plan(options, released_shape(config, n), torch.cuda.device_count())[0].total for n in (least, most)
+        plan(options, shapes.released(config.shape, n), torch.cuda.device_count())[0].total for n in (least, most)
     )
     if few > usable:
         raise UserError(f"not even {least} layers of {config.shape} fit into this GPU; give a larger --tp")
@@ -221,11 +208,11 @@ def _measure_scoring(config: Config, options: train_config.Config, hf: Any) -> d
     from training.train import build_collator
 
     model = model_class(family_of(hf))(hf, options.layout, options.trainable, None)
-    _draw_weights(model.eval())
+    shapes.draw_weights(model.eval())
     if config.write == "features":
         give_hidden_states(model)
     chunk = Float16Module(model.config, model) if options.layout.bf16 else model
-    encoder = image_encoder(config, hf)
+    encoder = shapes.image_encoder(config.shape)
     batches = _micro_batches(config, options, build_collator(options, encoder), encoder)
     seconds = []
     for _ in range(1 + config.steps):
@@ -254,13 +241,13 @@ def _measure(config: Config, options: train_config.Config, hf: Any) -> dict[str,
 
     chunks = build_model(family_of(hf), hf, options.layout, options.trainable)
     models = unwrap(chunks)
-    _draw_weights(models[0])
+    shapes.draw_weights(models[0])
     optimizer = build_optimizer(options, chunks)
     optimizer.reload_model_params()
     scheduler = build_scheduler(options, optimizer, train_iters=1000)
     state = checkpoint.TrainingState(models, optimizer, scheduler, Guard(0.0), None, options.layout)
     clock = Clock(VisionMeter(models[0].vision_modules(), family_of(hf).vision_side(hf)))
-    encoder = image_encoder(config, hf)
+    encoder = shapes.image_encoder(config.shape)
     collator = build_collator(options, encoder)
     batches = _micro_batches(config, options, collator, encoder)
     step = OptimizerStep(batches, [])
@@ -269,6 +256,11 @@ def _measure(config: Config, options: train_config.Config, hf: Any) -> dict[str,
         clock.restart()
         measured.append(train_step(options, hf, chunks, options.build_algorithm(), state, step, clock))
     timed, peak = measured[2:], peak_flops()
+    memory = max(metrics.memory_gb for metrics in timed)
+    if config.trace is not None:
+        clock.restart()
+        with traced(config.trace):
+            train_step(options, hf, chunks, options.build_algorithm(), state, step, clock)
     seconds = statistics.median(metrics.step_seconds for metrics in timed)
     flops_per_gpu = timed[0].flops / seconds / torch.distributed.get_world_size()
     said = max(stage.total for stage in plan(options, hf, torch.distributed.get_world_size()))
@@ -278,21 +270,11 @@ def _measure(config: Config, options: train_config.Config, hf: Any) -> dict[str,
         "tokens_per_s": timed[0].num_tokens / seconds,
         "tflops_per_gpu": flops_per_gpu / 1e12,
         "mfu": flops_per_gpu / peak if peak else None,
-        "peak_memory_gib": max(metrics.memory_gb for metrics in timed),
+        "peak_memory_gib": memory,
         "dry_run_gib": said / 2**30,
         "step_seconds": seconds,
         **{f"{phase}_seconds": value for phase, value in timed[-1].seconds.items()},
     }
-
-
-def _draw_weights(model: torch.nn.Module) -> None:
-    """Small random ones, alike on all ranks; norms begin at one."""
-    torch.manual_seed(0)
-    for name, parameter in model.named_parameters():
-        if parameter.dim() > 1:
-            parameter.data.normal_(std=0.02)
-        else:
-            parameter.data.fill_(0.0 if name.endswith("bias") else 1.0)
 
 
 def _micro_batches(

@@ -16,10 +16,10 @@ from typing import Any, Literal
 
 import torch
 
-from benchmarks import training_gpu
+from benchmarks import shapes, training_gpu
 from common import cli
 from common.files import write_json
-from models.registry import family, family_of
+from models.registry import family_of
 from training.batches.flops import language_flops, peak_flops
 from training.samples.pictures import Picture
 
@@ -53,13 +53,19 @@ class Config:
 
 
 def main(config: Config) -> None:
-    """Build, warm up, measure."""
+    """Measure and write."""
     if config.cpu:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    write_json(config.output, found := measure(config))
+    print(found)
+
+
+def measure(config: Config) -> dict[str, Any]:
+    """Build, warm up, measure."""
     device = torch.device("cpu" if config.cpu else "cuda")
     ours = training_gpu.Config(shape=config.shape, layers=config.layers, cpu=config.cpu)
-    hf = training_gpu.tiny_shape(ours) if config.cpu else training_gpu.released_shape(ours, config.layers)
-    encoder = training_gpu.image_encoder(ours, hf)
+    hf = shapes.tiny(config.shape) if config.cpu else shapes.released(config.shape, config.layers)
+    encoder = shapes.image_encoder(config.shape)
     model = _model(config, hf, device)
     learned = [parameter for parameter in model.parameters() if parameter.requires_grad]
     optimizer = torch.optim.AdamW(learned, lr=1e-6, fused=device.type == "cuda")
@@ -78,8 +84,7 @@ def main(config: Config) -> None:
         if device.type == "cuda":
             torch.cuda.synchronize()
         seconds.append(time.perf_counter() - begin)
-    write_json(config.output, found := _figures(config, hf, encoder, picture, statistics.median(seconds[2:])))
-    print(found)
+    return _figures(config, hf, encoder, picture, statistics.median(seconds[2:]))
 
 
 def _model(config: Config, hf: Any, device: torch.device) -> Any:
@@ -117,7 +122,7 @@ def _arguments(config: Config) -> set[str]:
     """Of the model's forward pass."""
     import inspect
 
-    hf = family(training_gpu.SHAPES / config.shape).read_config(training_gpu.SHAPES / config.shape)
+    hf = shapes.released(config.shape)
     with torch.device("meta"):
         kind = type(family_of(hf).auto_model().from_config(hf))
     return set(inspect.signature(kind.forward).parameters)
@@ -133,11 +138,12 @@ def _figures(config: Config, hf: Any, encoder: Any, picture: Picture, seconds: f
     peak = peak_flops()
     return {
         **{key: value for key, value in dataclasses.asdict(config).items() if key != "output"},
+        "gpu": "none" if config.cpu else torch.cuda.get_device_name(),
         "layers": hf.get_text_config().num_hidden_layers,
         "samples_per_s": count / seconds,
         "tokens_per_s": count * length / seconds,
         "mfu": flops / seconds / peak if peak else None,
-        "peak_memory_gib": torch.cuda.max_memory_reserved() / 2**30 if not config.cpu else None,
+        "peak_memory_gib": torch.cuda.max_memory_allocated() / 2**30 if not config.cpu else None,
         "step_seconds": seconds,
     }
 

@@ -30,6 +30,8 @@ class Config:
     """Each line in a small form without a GPU: proves the lines, not the machine."""
     only: tuple[str, ...] = ()
     """Only these lines. None: all."""
+    max_ranks: int = 8
+    """Parity: layouts of more ranks are left out."""
     output_dir: Path = Path("runs/gpu")
     """Receives gpu.json, logs and what the lines write."""
 
@@ -58,11 +60,11 @@ def _machine(config: Config) -> Machine:
     folder.mkdir(parents=True, exist_ok=True)
     if config.cpu:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
-        return Machine(0, 0.0, folder)
+        return Machine(0, 0.0, folder, config.max_ranks)
     if not torch.cuda.is_available():
         raise UserError("no GPU is visible here; `bash tests/gpu.sh --cpu` runs every line in a small form without one")
     memory = min(gpu["memory_gib"] for gpu in host.describe()["gpus"])
-    return Machine(torch.cuda.device_count(), memory, folder)
+    return Machine(torch.cuda.device_count(), memory, folder, config.max_ranks)
 
 
 def _run(name: str, line: Line, machine: Machine) -> Result:

@@ -18,6 +18,7 @@ from common import cli
 from common.files import write_json
 from data.shard import Sample, read_shard, write_shards
 from tests.conftest import ROOT
+from tests.gpu import policy
 from tests.server.helpers import running_server
 
 _SHARDS = ROOT / "examples" / "quickstart" / "demonstrations" / "shards"
@@ -29,6 +30,8 @@ class Config:
 
     policy: Path = ROOT / "examples" / "quickstart" / "starting_policy" / "weights"
     """Hugging Face folder."""
+    make: str = ""
+    """A folder of training/memory/shapes: such a policy is written where none is."""
     device: str = "cuda:0"
     """Of the server."""
     num_samples: int = 48
@@ -43,6 +46,8 @@ class Config:
 
 def main(config: Config) -> None:
     """Serve, ask once, measure."""
+    if config.make:
+        policy.ensure(config.policy, config.make, config.device)
     sample_candidates.actions_of = lambda reply, space, screen: (reply,)
     samples = [sample for path in sorted(_SHARDS.glob("*.tar")) for sample in read_shard(path)][: config.num_samples]
     flags = ["--device", config.device, "--max_batch_size", str(config.num_samples)]

@@ -61,7 +61,12 @@ def serving(machine: Machine, result: Result) -> None:
     """1, 16 and 64 agents against one `generate` for each request."""
     output = machine.folder / "serving.json"
     policy = STARTING_POLICY if machine.small else _policy_of_8b(machine)
-    large = {"settings": ["1x1000", "16x1000", "64x1000"], "max_batch_size": 64, "prefill_chunk": 1024}
+    large = {
+        "settings": ["1x1000", "16x1000", "64x1000"],
+        "max_batch_size": 64,
+        "prefill_chunk": 1024,
+        "kv_cache_gib": 24.0,
+    }
     options = ({"quick": True} if machine.small else large) | {"num_workers": 1, "sides": ["published", "ours"]}
     flags = {"model_name_or_path": policy, "output": output, **options}
     _run(machine, result, python("benchmarks/serving.py", **flags), "serving")

@@ -1,6 +1,7 @@
 """What an interpreter lacks for `tests/gpu.sh --short`, one module a line; needs nothing itself."""
 
 import importlib.util
+import shutil
 
 MODULES = (
     *("torch", "transformers", "torchvision", "safetensors", "tokenizers", "sentencepiece", "numpy", "PIL", "pyarrow"),
@@ -8,6 +9,9 @@ MODULES = (
     *("tyro", "megatron.core", "megatron.energon", "fastapi", "uvicorn", "pydantic", "orjson", "zlib_ng"),
     *("webdataset", "llguidance", "attrs"),  # tests/gpu_wheels.txt
 )
+_OPTIONAL = ("triton", "transformer_engine", "apex", "flash_attn")
+_COMPILERS = ("cc", "gcc", "clang")
+"""Of which triton and torch.compile take one."""
 
 
 def is_missing(module: str) -> bool:
@@ -16,6 +20,12 @@ def is_missing(module: str) -> bool:
         return importlib.util.find_spec(module) is None
     except ModuleNotFoundError:
         return True
+
+
+def lacking() -> list[str]:
+    """All of what is not here, also what lines can do without."""
+    found = list(filter(is_missing, (*MODULES, *_OPTIONAL)))
+    return found if any(map(shutil.which, _COMPILERS)) else [*found, "a C compiler"]
 
 
 if __name__ == "__main__":

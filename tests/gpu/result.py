@@ -16,6 +16,7 @@ class Result:
     commands: list[str] = dataclasses.field(default_factory=list)
     figures: Any = None
     seconds: float = 0.0
+    commit: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,6 +26,7 @@ class Machine:
     num_gpus: int
     gpu_memory_gib: float
     folder: Path
+    max_ranks: int = 8
 
     @property
     def small(self) -> bool:

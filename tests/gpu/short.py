@@ -1,7 +1,8 @@
 """The figures of one GPU in nine minutes: `bash tests/gpu.sh --short`; `--short --cpu` rehearses it in a small form.
 
-Lines run one after the other, the most valuable first, each in processes of its own that are stopped at its limit. What
-is done stands in gpu.json at once; started again on the same machine and commit, only what is missing runs.
+Lines run one after the other, the most valuable first, each in processes of its own that are stopped at its second.
+What a line does not use the next ones have; rows that were not reached come again at the end. What is done stands in
+gpu.json at once; started again on the same kind of machine and commit, only what is missing runs.
 """
 
 import contextlib
@@ -12,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,79 +22,131 @@ import torch
 from common import cli
 from common.errors import UserError
 from common.files import read_json, write_json
+from common.processes import die_with_parent
 from elcano.console import console
 from tests.conftest import ROOT
-from tests.gpu import host
-from tests.gpu.missing import MODULES, is_missing
+from tests.gpu import goals, host
 from tests.gpu.result import Result
-from tests.gpu.short_lines import Config, Line, lines
+from tests.gpu.short_lines import Config, Line, lines, plan
 
 LEAST_S = 15.0
 """A line is not begun with less time."""
+_REHEARSAL = 3
+"""Times as long as on a GPU a line may take; longer still with a larger budget, on a machine that has other work."""
+_STOPPED, _INTERRUPTED = "stopped after", "stopped from outside"
 _TEXT_END = 400  # characters of a failed command's last words
 
 
 def main(config: Config) -> int:
     """Say what will be done and what is missing, do it, write."""
-    chosen = [line for line in lines() if not config.only or line.name in config.only]
-    unknown = set(config.only) - {line.name for line in chosen}
-    if unknown:
-        raise UserError(f"--only {' '.join(sorted(unknown))}: the lines are {', '.join(line.name for line in lines())}")
-    if config.cpu:
-        os.environ["CUDA_VISIBLE_DEVICES"] = ""
-    elif not torch.cuda.is_available():
+    begin = time.monotonic()
+    chosen = _chosen(config)
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0")
+    os.environ["CUDA_VISIBLE_DEVICES"] = "" if config.cpu else visible.partition(",")[0]
+    if not config.cpu and not torch.cuda.is_available():
         raise UserError("no GPU is visible here; `bash tests/gpu.sh --short --cpu` rehearses it without one")
     config.output_dir.mkdir(parents=True, exist_ok=True)
     report = {"at": time.strftime("%Y-%m-%d"), "commit": _commit(), "rehearsal": config.cpu, "host": host.describe()}
-    path, end = config.output_dir / "gpu.json", time.monotonic() + config.budget_s
-    done = _passed_before(path, report)
-    for line in chosen:
-        if line.has_lost(config):
-            done.pop(line.name, None)
-    _say_plan(report, chosen, done)
-    results: dict[str, Result] = dict(done)
-    for line in chosen:
-        if line.name not in done:
-            results[line.name] = _run(line, config, end - time.monotonic())
-            write_json(path, {**report, "lines": [dataclasses.asdict(result) for result in results.values()]})
+    path = config.output_dir / "gpu.json"
+    results = _results_before(path, report)
+    done = {name for name, one in results.items() if one.status == "pass" and one.commit == report["commit"]}
+    found = {line: [name for name in names if name not in done] for line, names in chosen.items()}
+    undone = {line: names for line, names in found.items() if names}
+    _say_plan(config, report, list(undone), sorted(done))
+
+    def keep(result: Result) -> None:
+        results[result.name] = dataclasses.replace(result, commit=report["commit"])
+        told = result.reason if result.status != "pass" else result.summary
+        console.print(f"{result.name}: {result.status}, {result.seconds:.0f} s, {told}", soft_wrap=True)
+        lines = [dataclasses.asdict(one) for one in results.values()]
+        write_json(path, {**report, "goals": goals.judged(results), "lines": lines})
+
+    ends, end, left = begin, begin + config.budget_s, {}
+    for line, wanted in undone.items():
+        ends += line.limit_s
+        alone = time.monotonic() + _REHEARSAL * line.limit_s * max(1.0, config.budget_s / Config.budget_s)
+        left[line] = _run(line, wanted, config, min(end, alone if config.cpu else ends), keep)
+    for line, wanted in left.items():
+        for name in _run(line, wanted, config, end, keep):
+            if name not in results or results[name].status != "pass":  # of another commit: it stays
+                keep(Result(name, "skip", "no time was left"))
+    for goal in goals.judged(results):
+        console.print(f"{goal['goal']}: {goal['held']} ({goal['figure']})", soft_wrap=True)
     console.print(str(path), soft_wrap=True)
     return int(any(result.status == "fail" for result in results.values()))
 
 
-def _say_plan(report: dict[str, Any], chosen: list[Line], done: dict[str, Result]) -> None:
+def _chosen(config: Config) -> dict[Line, list[str]]:
+    """Lines, and which of their figures."""
+    known = lines(config)
+    names = {line.name for line in known} | {name for line in known for name in line.figures}
+    if unknown := set(config.only) - names:
+        told = ", ".join(line.name for line in known)
+        raise UserError(f"--only {' '.join(sorted(unknown))}: the lines are {told}; their rows are line.row")
+    found = {
+        line: [name for name in line.figures if not config.only or {line.name, name} & set(config.only)]
+        for line in known
+    }
+    return {line: figures for line, figures in found.items() if figures}
+
+
+def _say_plan(config: Config, report: dict[str, Any], undone: list[Line], done: list[str]) -> None:
     gpus = ", ".join(gpu["name"] for gpu in report["host"]["gpus"]) or "no GPU: a rehearsal"
     versions = ", ".join(f"{name} {version}" for name, version in report["host"]["versions"].items())
-    missing = list(filter(is_missing, (*MODULES, "transformer_engine", "apex", "flash_attn")))
     console.print(f"{gpus}; {versions}", soft_wrap=True)
-    console.print(f"missing: {', '.join(missing) or 'nothing'}; our own layers are measured", soft_wrap=True)
-    plan = [
-        f"{line.name}{' (done before)' if line.name in done else f' ({line.limit_s:.0f} s at most)'}" for line in chosen
-    ]
-    console.print(f"lines: {', '.join(plan)}", soft_wrap=True)
+    for said in [*plan(config, undone), *([f"done before: {', '.join(done)}"] if done else [])]:
+        console.print(said, soft_wrap=True)
 
 
-def _run(line: Line, config: Config, left_s: float) -> Result:
-    result, begin = Result(line.name), time.monotonic()
-    limit_s = min(left_s, line.limit_s * (3 if config.cpu else 1))
-    if limit_s < LEAST_S:
-        result.status, result.reason = "skip", "no time was left"
-        console.print(f"{line.name}: skip, no time was left")
-        return result
+def _run(line: Line, names: list[str], config: Config, end: float, keep: Callable[[Result], None]) -> list[str]:
+    """Measure the named figures until `end`, in one process more for each that fails; returns those left."""
+    while names and end - (begin := time.monotonic()) >= LEAST_S:
+        command, output = _command(line, names, config), line.output(config)
+        output.unlink(missing_ok=True)
+        try:
+            failure = _stopped_at(command, end - begin, config.output_dir / "logs" / f"{line.name}.log")
+        except KeyboardInterrupt:
+            failure = _INTERRUPTED
+        written = read_json(output) if output.exists() else None
+        found = {name: written.get(row) for name, row in _rows(names)} if line.rows and written else {names[0]: written}
+        known = {name: figures for name, figures in found.items() if figures is not None}
+        if not known:  # it failed, or took all of the time, at the first
+            known = {names[0]: {"error": failure or "wrote no figures"}}
+        told = shlex.join(command).replace(sys.executable, "python").replace(f"{ROOT}/", "")
+        seconds = round((time.monotonic() - begin) / len(known), 1)
+        for name, figures in known.items():
+            keep(_result(line, name, figures, "" if line.rows else failure, told, seconds))
+        names = [name for name in names if name not in known]
+        if failure == _INTERRUPTED:
+            raise KeyboardInterrupt
+        if failure.startswith(_STOPPED):
+            break
+    return names
+
+
+def _rows(names: list[str]) -> list[tuple[str, str]]:
+    """(name, its row)"""
+    return [(name, name.partition(".")[2]) for name in names]
+
+
+def _command(line: Line, names: list[str], config: Config) -> list[str]:
     output = line.output(config)
-    output.unlink(missing_ok=True)
-    written = {"output_dir": output.parent} if line.has_folder else {"output": output}
-    command = [sys.executable, "-m", line.module, *_words(written | line.arguments(config))]
-    result.commands.append(shlex.join(command).replace(sys.executable, "python").replace(f"{ROOT}/", ""))
-    failure = _stopped_at(command, limit_s, config.output_dir / "logs" / f"{line.name}.log")
-    result.seconds = round(time.monotonic() - begin, 1)
-    if output.exists():
-        result.figures = read_json(output)
-        result.summary = line.summary(result.figures)
-    if failure or not output.exists():
-        result.status, result.reason = "fail", failure or "wrote no figures"
-    console.print(
-        f"{line.name}: {result.status}, {result.seconds:.0f} s, {result.reason or result.summary}", soft_wrap=True
-    )
+    written: dict[str, Any] = {"output_dir": output.parent} if line.has_folder else {"output": output}
+    rows = {"rows": [row for _, row in _rows(names)]} if line.rows else {}
+    return [sys.executable, "-m", line.module, *_words(written | rows | line.arguments(config))]
+
+
+def _result(line: Line, name: str, figures: Any, failure: str, command: str, seconds: float) -> Result:
+    result = Result(name, commands=[command], seconds=seconds)
+    error = failure or (figures.get("error", "") if isinstance(figures, dict) else "")
+    if error:
+        result.status, result.reason = "fail", error
+    if "error" not in figures:
+        result.figures = figures
+        with contextlib.suppress(
+            KeyError, IndexError, ValueError
+        ):  # of a line that was stopped before it had all of them
+            result.summary = line.summary(figures)
     return result
 
 
@@ -101,14 +155,21 @@ def _stopped_at(command: list[str], limit_s: float, log: Path) -> str:
     log.parent.mkdir(exist_ok=True)
     environment = {**os.environ, "PYTHON": sys.executable, "PYTHONPATH": str(ROOT)}
     environment.setdefault("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
+    environment.setdefault("HF_HUB_OFFLINE", "1")  # a machine that reaches nothing would wait for answers
     with open(log, "w") as file:
         process = subprocess.Popen(
-            command, cwd=ROOT, env=environment, stdout=file, stderr=subprocess.STDOUT, start_new_session=True
+            command,
+            cwd=ROOT,
+            env=environment,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=die_with_parent,
         )
         try:
             code = process.wait(timeout=limit_s)
         except subprocess.TimeoutExpired:
-            return f"stopped after {limit_s:.0f} s"
+            return f"{_STOPPED} {limit_s:.0f} s"
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -116,17 +177,20 @@ def _stopped_at(command: list[str], limit_s: float, log: Path) -> str:
     return "" if code == 0 else f"exit code {code}: {log.read_text(errors='replace').strip()[-_TEXT_END:]}"
 
 
-def _passed_before(path: Path, report: dict[str, Any]) -> dict[str, Result]:
-    """Of the same machine and commit."""
-    if not path.exists():
+def _results_before(path: Path, report: dict[str, Any]) -> dict[str, Result]:
+    """Of the same kind of machine; each knows its commit."""
+    before = read_json(path) if path.exists() else {}
+    if before.get("rehearsal") != report["rehearsal"]:
         return {}
-    before = read_json(path)
-    if any(before.get(name) != report[name] for name in ("commit", "rehearsal", "host")):
+    if any(before["host"].get(name) != report["host"].get(name) for name in ("gpus", "versions")):
         return {}
-    return {line["name"]: Result(**line) for line in before["lines"] if line["status"] == "pass"}
+    return {line["name"]: Result(**line) for line in before["lines"]}
 
 
 def _commit() -> str:
+    """Or what COMMIT says, where the working tree came without its repository."""
+    if given := os.environ.get("COMMIT"):
+        return given
     with contextlib.suppress(FileNotFoundError):  # a machine without git
         done = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
         return done.stdout.strip()
@@ -138,7 +202,7 @@ def _words(flags: dict[str, Any]) -> list[str]:
     for name, value in flags.items():
         if isinstance(value, bool):
             words.append(f"--{name}" if value else f"--no_{name}")
-        elif isinstance(value, list):
+        elif isinstance(value, list | tuple):
             words += [f"--{name}", *map(str, value)]
         else:
             words += [f"--{name}", str(value)]
@@ -146,4 +210,5 @@ def _words(flags: dict[str, Any]) -> list[str]:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what is known by then is written
     cli.run(Config, main, description=__doc__)

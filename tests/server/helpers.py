@@ -64,12 +64,12 @@ class RunningServer:
     def url(self) -> str:
         return self.ready_line.split(" on ")[1]
 
-    def post(self, path: str, body: Any) -> tuple[int, Any]:
+    def post(self, path: str, body: Any, timeout_s: float = 60) -> tuple[int, Any]:
         """(status, parsed JSON)."""
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, content, {"Content-Type": "application/json"})
         try:
-            with urllib.request.urlopen(request, timeout=60) as response:
+            with urllib.request.urlopen(request, timeout=timeout_s) as response:
                 return response.status, json.load(response)
         except urllib.error.HTTPError as error:
             return error.code, json.load(error)
