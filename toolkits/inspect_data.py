@@ -94,7 +94,9 @@ def main(config: Config) -> None:
     if config.contact_sheet:
         tiles.write(Path(config.contact_sheet))
     if config.output:
-        shown = [{"id": id, "action": said, "jpeg": base64.b64encode(encoded(one)).decode()} for one, id, said in tiles.kept]
+        shown = [
+            {"id": id, "action": said, "jpeg": base64.b64encode(encoded(one)).decode()} for one, id, said in tiles.kept
+        ]
         write_json(Path(config.output), {"kind": MARK, "data": title, **numbers, "tiles": shown[:_IN_REPORT]})
     seen.close()
 

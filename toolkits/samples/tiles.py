@@ -78,7 +78,10 @@ def _small(sample: Sample) -> Image.Image:
 def _tile(screenshot: Image.Image, identifier: str, action: str) -> Image.Image:
     tile = Image.new("RGB", (WIDTH, HEIGHT + 30), "white")
     tile.paste(screenshot, ((WIDTH - screenshot.width) // 2, 0))
-    captions: Sequence[str] = (identifier[-_CAPTION:], action[:_CAPTION])  # what tells a task's samples apart ends the id
+    captions: Sequence[str] = (
+        identifier[-_CAPTION:],
+        action[:_CAPTION],
+    )  # what tells a task's samples apart ends the id
     for line, text in enumerate(captions):
         ImageDraw.Draw(tile).text((3, HEIGHT + 2 + 13 * line), _printable(text), fill="black")
     return tile

@@ -34,7 +34,9 @@ def bands(bits: int) -> list[int]:
     pages with a blank part would have a band in common."""
     spread = np.unpackbits(np.frombuffer(bits.to_bytes(NUM_BITS // 8, "big"), np.uint8)).reshape(-1, NUM_BANDS).T
     parts = np.packbits(spread, axis=1)
-    return [number << (NUM_BITS // NUM_BANDS) | int.from_bytes(row.tobytes(), "big") for number, row in enumerate(parts)]
+    return [
+        number << (NUM_BITS // NUM_BANDS) | int.from_bytes(row.tobytes(), "big") for number, row in enumerate(parts)
+    ]
 
 
 def look_alike(one: int, other: int) -> bool:

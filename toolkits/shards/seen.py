@@ -61,7 +61,9 @@ class Seen:
     def count(self, kind: str, key: str) -> int:
         """Count a key once more; returns how often it was counted before."""
         found = self.database.execute("SELECT count FROM counts WHERE kind = ? AND key = ?", (kind, key)).fetchone()
-        self.database.execute("INSERT OR REPLACE INTO counts VALUES (?, ?, ?)", (kind, key, found[0] + 1 if found else 1))
+        self.database.execute(
+            "INSERT OR REPLACE INTO counts VALUES (?, ?, ?)", (kind, key, found[0] + 1 if found else 1)
+        )
         return found[0] if found else 0
 
     def close(self) -> None:
