@@ -50,7 +50,7 @@ class Config(Checked):
     output: str = ""
     """A JSON file for the numbers; `elcano view` opens it."""
     format: str = "auto"
-    """What the files are, as import_data.py names it, or `shards`, `samples` or `trajectories`; `auto` looks at them."""
+    """What the files are, as import_data.py names it, or `shards`, `samples`, `trajectories`; `auto` looks at them."""
     image_dir: str = ""
     """The folder that holds their images; empty: the one that the files are in."""
     against: tuple[str, ...] = ()

@@ -60,8 +60,8 @@ class Opened:
 
 
 def kind_of(source: Source) -> str:
-    """`shards`, `samples`, `trajectories`, `tars` (of others, to be converted first), or the name of a format; `UserError`
-    where nothing shows it."""
+    """`shards`, `samples`, `trajectories`, `tars` (of others, to be converted first), or the name of a format;
+    `UserError` where nothing shows it."""
     path = source.path
     if source.format != "auto":
         if source.format not in (*_OWN, *FORMATS):
@@ -80,6 +80,11 @@ def kind_of(source: Source) -> str:
     if path.is_dir() and not any(path.iterdir()):
         raise UserError(f"{path}: not a shard folder, nor anything else: it is empty")
     return detect(path)
+
+
+def is_own(source: Source) -> bool:
+    """Whether its samples have ids as we give them."""
+    return kind_of(source) in _OWN
 
 
 def open_samples(source: Source, scratch: Path) -> Iterator[Opened]:

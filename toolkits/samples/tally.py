@@ -21,8 +21,8 @@ from toolkits.shards.seen import Seen, SeenImage
 _NO_SCREEN = Screen((1280, 720), (1280, 720))
 _MOST_NAMED = 5
 _MOST_KINDS = 200
-_SAME, _ALIKE, _TASK, _PICTURE, _LOOK = "the same", "alike", "of the same task", "with the same screenshot", "look"
-LEAKS = (_SAME, _ALIKE, _TASK, _PICTURE)
+SAME, ALIKE, TASK, PICTURE = "the same", "alike", "of the same task", "with the same screenshot"
+LEAKS = (SAME, ALIKE, TASK, PICTURE)
 """What a sample can share with one of another split: text and images; the reply and a screenshot that looks like its
 newest one; the task; the newest screenshot."""
 
@@ -97,9 +97,9 @@ class Tally:
         keys = keys_of(sample, texts, images)
         before = {kind: self.seen.mark(kind, key, split) for kind, key in keys.items()}
         self.num_same_text += split in self.seen.mark("text", _digest(*texts), split)
-        self.num_same += split in before[_SAME]
-        self.num_alike += split in before[_ALIKE] and split not in before[_SAME]
-        self.num_tasks += split not in before[_TASK]
+        self.num_same += split in before[SAME]
+        self.num_alike += split in before[ALIKE] and split not in before[SAME]
+        self.num_tasks += split not in before[TASK]
         for other in sorted({one for splits in before.values() for one in splits} - {split}):
             leak = self.leaks.setdefault(f"{split} samples found in {other}", Leak())
             leak.counts.update(kind for kind in LEAKS if other in before.get(kind, ()))
@@ -138,11 +138,11 @@ def keys_of(sample: Sample, texts: Sequence[str], images: Sequence[SeenImage]) -
     newest = images[-1].digest if images else b""
     look = str(images[-1].alike) if images else json.dumps(list(texts))  # without images only the same are alike
     keys = {
-        _SAME: _digest(*texts, *(image.digest.hex() for image in images)),
-        _ALIKE: _digest(texts[-1], look),
-        _TASK: task_of(sample.id).encode(),
+        SAME: _digest(*texts, *(image.digest.hex() for image in images)),
+        ALIKE: _digest(texts[-1], look),
+        TASK: task_of(sample.id).encode(),
     }
-    return {**keys, _PICTURE: newest} if newest else keys
+    return {**keys, PICTURE: newest} if newest else keys
 
 
 def quantiles(counted: collections.Counter[int]) -> list[int]:

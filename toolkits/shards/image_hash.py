@@ -14,7 +14,7 @@ from data.images import opened, to_rgb
 
 NUM_BITS = 256
 NEAR = 4
-"""Images that differ in at most so many bits look alike: as much changes by JPEG at quality 80 or at 3/4 of the size."""
+"""Images look alike that differ in so many bits at most; as many change by JPEG at quality 80 or at 3/4 of the size."""
 NUM_BANDS = 8
 """More than `NEAR`, so that two images which look alike have one band at least in common."""
 _SIDE = 16

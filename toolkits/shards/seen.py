@@ -50,21 +50,27 @@ class Seen:
         self.database.execute("INSERT INTO images VALUES (?, ?)", (digest, alike))
         return SeenImage(digest, alike, True, is_new_look)
 
+    def splits_of(self, kind: str, key: bytes) -> list[str]:
+        """In which splits a key was noted."""
+        found = self.database.execute("SELECT split FROM keys WHERE kind = ? AND key = ?", (kind, key))
+        return [row[0] for row in found]
+
     def mark(self, kind: str, key: bytes, split: str = "") -> list[str]:
         """Note a key; returns the splits that had it before."""
-        rows = self.database.execute("SELECT split FROM keys WHERE kind = ? AND key = ?", (kind, key)).fetchall()
-        splits = [row[0] for row in rows]
+        splits = self.splits_of(kind, key)
         if split not in splits:
             self.database.execute("INSERT INTO keys VALUES (?, ?, ?)", (kind, key, split))
         return splits
 
-    def count(self, kind: str, key: str) -> int:
-        """Count a key once more; returns how often it was counted before."""
+    def counted(self, kind: str, key: str) -> int:
+        """How often a key was counted."""
         found = self.database.execute("SELECT count FROM counts WHERE kind = ? AND key = ?", (kind, key)).fetchone()
-        self.database.execute(
-            "INSERT OR REPLACE INTO counts VALUES (?, ?, ?)", (kind, key, found[0] + 1 if found else 1)
-        )
         return found[0] if found else 0
+
+    def count(self, kind: str, key: str) -> None:
+        """Once more."""
+        row = (kind, key, self.counted(kind, key) + 1)
+        self.database.execute("INSERT OR REPLACE INTO counts VALUES (?, ?, ?)", row)
 
     def close(self) -> None:
         self.database.close()
@@ -73,11 +79,11 @@ class Seen:
         """The number of the first image that looks like it, and whether it is that itself. Others are compared with
         firsts only, which differ among themselves: so few of them share a band."""
         marks = bands(bits)
-        asked = (
-            f"SELECT DISTINCT alike, bits FROM bands JOIN firsts USING (alike) WHERE band IN ({','.join('?' * len(marks))}) "
-            "ORDER BY alike"
+        asked = f"band IN ({','.join('?' * len(marks))})"
+        rows = self.database.execute(
+            f"SELECT DISTINCT alike, bits FROM bands JOIN firsts USING (alike) WHERE {asked} ORDER BY alike", marks
         )
-        for alike, first in self.database.execute(asked, marks):
+        for alike, first in rows:
             if look_alike(bits, int.from_bytes(first, "big")):
                 return alike, False
         alike = self._first(bits.to_bytes(NUM_BITS // 8, "big"))
