@@ -64,7 +64,7 @@ class Chosen:
         sizes = {split: file.tell() for split, file in self._open.items()}
         for file in self._open.values():
             file.flush()
-        rows = [(number, json.dumps(dataclasses.asdict(progress))), (-1, json.dumps(sizes))]
+        rows = [(number, json.dumps(vars(progress))), (-1, json.dumps(sizes))]
         self.seen.database.executemany("INSERT OR REPLACE INTO progress VALUES (?, ?)", rows)
         self.seen.database.commit()
 
