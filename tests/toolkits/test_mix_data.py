@@ -118,7 +118,7 @@ def test_others_data_and_ours_in_one_mix(tmp_path: Path) -> None:
     write_samples(tmp_path, "ours", [(step(1), 1, "Click [1]")])
     declared = f"""
         [[source]]
-        path = "{Path(file).relative_to(tmp_path)}"
+        path = "{file}"
         image_dir = "."
         action_space = "ui_tars"
         actions = ["ClickAt"]
