@@ -32,7 +32,7 @@ from data.tar import TarWriter
 ROOT = Path(__file__).resolve().parent.parent
 _PER_TAR = 1000
 _WIDTH = 256
-_POLL_S = 0.1
+_POLL_S = 0.02
 
 
 @dataclasses.dataclass(frozen=True)

@@ -23,11 +23,11 @@ import hashlib
 import json
 import os
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from common.errors import UserError
-from common.fields import check_fields
 from common.files import read_json
 from common.limits import Checked, Limit, above, at_least
 
@@ -36,8 +36,14 @@ _FORMAT = 1
 _SHARE = Limit("at least 0 and below 1", lambda share: 0 <= share < 1)
 
 
+class _Declared(Checked):
+    """Names stand in the file as they are."""
+
+    spelled: ClassVar[Callable[[str], str]] = "{}".format
+
+
 @dataclasses.dataclass(frozen=True)
-class MixSource(Checked):
+class MixSource(_Declared):
     """One data set of a mix.
 
     Args:
@@ -66,7 +72,7 @@ class MixSource(Checked):
 
 
 @dataclasses.dataclass(frozen=True)
-class Mix(Checked):
+class Mix(_Declared):
     """All sources, in the order in which duplicates and caps are decided: what comes first stays.
 
     Args:
@@ -109,11 +115,9 @@ def _made(kind: type[Any], where: str, fields: dict[str, Any]) -> Any:
         raise UserError(f"{where}: has no path")
     own = {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
     try:
-        made = kind(**own)
+        return kind(**own)
     except UserError as error:
         raise UserError(f"{where}: {error}") from None
-    check_fields(where, made)
-    return made
 
 
 def mix_digest(file: Path) -> str:

@@ -100,7 +100,7 @@ def test_leaks_into_what_shards_hold_out(tmp_path: Path) -> None:
 
 
 def test_lengths_are_those_of_training(tmp_path: Path) -> None:
-    qwen3_vl.save_policy(tmp_path / "policy")
+    qwen3_vl.build_policy(tmp_path / "policy", layers=1, taps=(0,))
     write_few(tmp_path, "a", [(step(1), 1, "Click [1]"), (step(2), 2, "Click [2] " + "word " * 40)])
     told = numbers_of((str(tmp_path / "a.json"),), tmp_path, model=str(tmp_path / "policy"), seq_len=64)
     lengths = TokenLengths.of(tmp_path / "policy", 64, 3)
