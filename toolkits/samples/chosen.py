@@ -8,7 +8,7 @@ import dataclasses
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from common.files import write_atomic
 from data.shard import Sample, image_type
@@ -90,7 +90,7 @@ class Chosen:
         write_atomic(target, content, flush=False)
 
 
-def _cut_open(path: Path, num_bytes: int) -> Any:
+def _cut_open(path: Path, num_bytes: int) -> BinaryIO:
     """To append behind what was told."""
     file = open(path, "ab")  # noqa: SIM115 - closed by `close`
     file.truncate(num_bytes)

@@ -51,7 +51,7 @@ class Selection:
         before = {kind: self.seen.splits_of(kind, keys[kind]) for kind in (SAME, ALIKE, TASK)}
         for kind in compared:
             if split in before[kind]:
-                return "exact duplicates" if kind is SAME else "near duplicates"
+                return "exact duplicates" if kind == SAME else "near duplicates"
         if any({*before[kind]} - {split} for kind in (*compared, SAME, TASK)):
             return f"also in {VALIDATION if split == TRAIN else TRAIN}"
         for kind in (SAME, ALIKE, TASK):

@@ -13,8 +13,8 @@ from PIL import Image
 from data.images import opened, to_rgb
 
 NUM_BITS = 256
-NEAR = 4
-"""Images look alike that differ in so many bits at most; as many change by JPEG at quality 80 or at 3/4 of the size."""
+NEAR = 7
+"""Images look alike that differ in so many bits at most. JPEG at quality 80, or 3/4 of the size, change fewer."""
 NUM_BANDS = 8
 """More than `NEAR`, so that two images which look alike have one band at least in common."""
 _SIDE = 16
