@@ -54,16 +54,22 @@ def main(config: Config) -> None:
     mix = read_mix(file)
     shards = Path(config.save_dir) if config.save_dir else shards_of_mix(file)
     state = state_of_mix(file, mix)
-    made = mix_of_shards(shards)
-    if made is None or made.get("state") != state:
+    made = _made(shards, state)
+    if made is None:
         with writing_to(shards), locked(shards):
-            made = _make(file, mix, shards, state, config.num_workers)
+            made = _made(shards, state) or _make(file, mix, shards, state, config.num_workers)
     _print(made)
     print(shards)
 
 
+def _made(shards: Path, state: str) -> dict[str, Any] | None:
+    """What is told of shards that are there and up to date."""
+    made = mix_of_shards(shards)
+    return made if made and made.get("state") == state else None
+
+
 def _make(file: Path, mix: Mix, shards: Path, state: str, num_workers: int) -> dict[str, Any]:
-    work = shards.with_name(f".{shards.name}.mix")
+    work = shards.with_name(f".{shards.name}.mix")  # what a killed command left there is gone on with
     begun = work / "state.json"
     if not begun.exists() or read_json(begun) != state:
         shutil.rmtree(work, ignore_errors=True)

@@ -81,7 +81,7 @@ def test_duplicates_and_leaks(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert (told["distinct images"], told["distinct looks of images"]) == (3, 2)
     counts = {"the same": 1, "alike": 2, "of the same task": 1, "with the same screenshot": 2}
     assert told["leaks"] == {"against samples found in train": {**counts, "first": [step(7), step(3, 2), step(9)]}}
-    assert "against samples found in train: the same 1" in capsys.readouterr().out.replace("\n", " ")
+    assert "against samples found in train: the same 1" in " ".join(capsys.readouterr().out.split())
     told = numbers_of((str(tmp_path / "train.json"),), tmp_path, near_duplicates=False)
     assert "distinct looks of images" not in told and told["samples that are exact duplicates"] == 1
 

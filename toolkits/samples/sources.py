@@ -4,7 +4,6 @@ format of import_data.py. What has to become a file for that is gone once its sa
 
 import contextlib
 import dataclasses
-import itertools
 import os
 import shutil
 from collections.abc import Iterator, Mapping
@@ -24,7 +23,6 @@ from data.turn_samples import image_name, samples_of
 from toolkits.readers.detect import detect
 from toolkits.readers.episode_folders import Losses, write_episode
 from toolkits.readers.episode_samples import episode_samples
-from toolkits.readers.episodes import Episode
 from toolkits.readers.folders import Tries
 from toolkits.readers.formats import FORMATS, Format
 from toolkits.readers.left_out import LeftOut
@@ -73,7 +71,7 @@ def kind_of(source: Source) -> str:
         return "trajectories"
     if path.is_dir() and list_tars(path):
         return "tars" if is_foreign(path) else "shards"  # above shards there is no manifest, which is said
-    if path.suffix == ".json" and path.is_file():
+    if path.suffix in (".json", ".jsonl") and path.is_file():
         first = next((value for _, value in stream_records(path)), None)
         if isinstance(first, dict) and {"id", "images", "conversations"} <= first.keys():
             return "samples"
@@ -151,35 +149,34 @@ def _of_trajectories(source: Source, folders: Iterator[Path], left_out: LeftOut)
 def _of_records(found: Format, source: Source, scratch: Path) -> Iterator[Opened]:
     assert found.samples
     image_dir = _seen_from(_image_dir(source), scratch)
-    for record in found.samples(source.path, image_dir, source.round_id):
-        check_record(str(source.path), record)
-        paths = [image_dir / name for name in record["images"]]
+    return _from_view(found.samples(source.path, image_dir, source.round_id), image_dir)
+
+
+def _from_view(records: Iterator[dict[str, Any]], view: Path) -> Iterator[Opened]:
+    """What a reader wrote into the view is removed; the next sample writes what it shares anew."""
+    for record in records:
+        check_record("sample", record)
+        paths = [view / name for name in record["images"]]
         yield _opened(record, paths)
-        _remove(image_dir, paths)
+        for path in paths:
+            if not (view / path.relative_to(view).parts[0]).is_symlink():
+                path.unlink(missing_ok=True)
 
 
 def _of_episodes(name: str, found: Format, source: Source, scratch: Path) -> Iterator[Opened]:
+    """An episode of one step is a sample, where import_data.py makes it one; any other a trajectory meanwhile."""
     assert found.episodes
-    space, losses = action_space(source.action_space or found.episodes.space), Losses()
+    space, losses, tries = action_space(source.action_space or found.episodes.space), Losses(), Tries()
     image_dir, folders = _seen_from(_image_dir(source), scratch), scratch / "trajectories"
-    episodes = found.episodes.read([source.path], image_dir)
-    first = next(episodes, None)
-    episodes = itertools.chain([first] if first else [], episodes)
-    if found.episodes.has_single_steps and first and len(first.steps) == 1:
-        for record in episode_samples(name, episodes, space, image_dir, source.round_id, losses):
-            paths = [image_dir / image for image in record["images"]]
-            yield _opened(record, paths)
-            _remove(image_dir, paths)
-    else:
-        tries = Tries()
-
-        def written(episode: Episode) -> Iterator[Path]:
+    for number, episode in enumerate(found.episodes.read([source.path], image_dir), start=1):
+        if found.episodes.has_single_steps and len(episode.steps) == 1:
+            one = episode_samples(name, iter([episode]), space, image_dir, source.round_id, losses, number)
+            yield from _from_view(one, image_dir)
+        else:
+            folders.mkdir()
             write_episode(name, episode, space, folders, tries, losses)
-            return _trajectory_folders(folders) if folders.is_dir() else iter(())
-
-        for episode in episodes:
-            yield from _of_trajectories(source, written(episode), LeftOut())
-            shutil.rmtree(folders, ignore_errors=True)
+            yield from _of_trajectories(source, _trajectory_folders(folders), LeftOut())
+            shutil.rmtree(folders)
     losses.tell(source.path)
 
 
@@ -215,7 +212,7 @@ def _host(address: str) -> str:
 def _trajectory_folders(path: Path) -> Iterator[Path]:
     """The one that `path` is, or those in it."""
     marks = ("trajectory.json", "steps.jsonl", "interact_messages.json")
-    found = [path] if path.name.startswith("task") else list_trajectories(path)
+    found = [path] if any((path / mark).exists() for mark in marks) else list_trajectories(path)
     return (folder for folder in found if any((folder / mark).exists() for mark in marks))
 
 
@@ -234,10 +231,3 @@ def _seen_from(image_dir: Path, scratch: Path) -> Path:
     for entry in os.scandir(image_dir):
         (view / entry.name).symlink_to(Path(entry.path).resolve())
     return view
-
-
-def _remove(view: Path, paths: list[Path]) -> None:
-    """What a reader wrote into the view; the next sample writes what it shares anew."""
-    for path in paths:
-        if not (view / path.relative_to(view).parts[0]).is_symlink():
-            path.unlink(missing_ok=True)
