@@ -9,19 +9,22 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from common.defaults import STARTING_POLICY
+from common.files import read_json
 from data.screen import Screen
 from data.shard import Sample, write_shards
-from tests.tiny import qwen3_vl
+from tests import tiny
 from tests.toolkits.foreign_folders import FOREIGN
 from tests.toolkits.interchange import ALL_OUT, export, write_samples
 from tests.toolkits.research_fixtures import RESEARCH
 from tests.toolkits.test_mix_data import picture, step
 from tests.toolkits.test_mix_data import write_samples as write_few
+from tests.training.test_foreign_tars import own
 from toolkits.inspect_data import Config, main
 from toolkits.readers.formats import FORMATS
 from toolkits.samples.action_kinds import action_kinds
 from toolkits.samples.tiles import Tiles
-from toolkits.samples.token_lengths import TokenLengths
+from training.launch.survey import Reading, check_samples
 
 FROM_OUTSIDE = {"messages": "train.jsonl", "ms_swift": "train.jsonl", "llava": "train.json", "verl": "train.parquet"}
 
@@ -100,14 +103,17 @@ def test_leaks_into_what_shards_hold_out(tmp_path: Path) -> None:
 
 
 def test_lengths_are_those_of_training(tmp_path: Path) -> None:
-    qwen3_vl.build_policy(tmp_path / "policy", layers=1, taps=(0,))
-    write_few(tmp_path, "a", [(step(1), 1, "Click [1]"), (step(2), 2, "Click [2] " + "word " * 40)])
-    told = numbers_of((str(tmp_path / "a.json"),), tmp_path, model=str(tmp_path / "policy"), seq_len=64)
-    lengths = TokenLengths.of(tmp_path / "policy", 64, 3)
-    assert lengths.encoder.image_num == 3
+    shards = own(tmp_path, [tiny.sample(number, num_words=20 * number) for number in range(1, 8)])
+    told = numbers_of((str(shards),), tmp_path, model=str(STARTING_POLICY), seq_len=2**16)
     middle, longest = told["tokens (median, longest)"]
-    assert middle <= longest and sum(told["tokens by length"].values()) == 2
-    assert told["samples that training refuses"] + told["samples cut at SEQ_LEN=64"] == (longest > 64)
+    assert middle < longest and sum(told["tokens by length"].values()) == 7
+    assert told["samples cut at SEQ_LEN=65536"] == told["samples that training refuses"] == 0
+    told = numbers_of((str(shards),), tmp_path, model=str(STARTING_POLICY), seq_len=middle)
+    check_samples(shards, Reading(STARTING_POLICY, middle, 3), skip=7)
+    [noted] = map(read_json, (shards / ".survey").glob("*.json"))
+    assert told["tokens (median, longest)"] == [middle, longest]
+    assert told[f"samples cut at SEQ_LEN={middle}"] == noted["num_shortened"] > 0
+    assert told["samples that training refuses"] == len(noted["bad"])
 
 
 def test_kinds_of_actions_are_ours_in_every_space() -> None:
