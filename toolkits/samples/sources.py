@@ -142,7 +142,7 @@ def _of_trajectories(source: Source, folders: Iterator[Path], left_out: LeftOut)
         screenshots = {image_name(record["id"]): screenshot for record, screenshot in pairs}
         for record, _ in pairs:
             opened = _opened(record, [screenshots[name] for name in record["images"]])
-            yield dataclasses.replace(opened, site=_host(trajectory.web) or opened.site)
+            yield dataclasses.replace(opened, site=_host(trajectory.web) or trajectory.web or opened.site)
     left_out.tell(source.path)
 
 
