@@ -26,6 +26,8 @@ from toolkits.samples.action_kinds import action_kinds
 from toolkits.samples.tiles import Tiles
 from training.launch.survey import Reading, check_samples
 
+NAMED = {"pae": "pae", "webrl": "webrl_traces", "digirl": "digirl", "digiq": "digiq"}
+"""Formats that do not show."""
 FROM_OUTSIDE = {"messages": "train.jsonl", "ms_swift": "train.jsonl", "llava": "train.json", "verl": "train.parquet"}
 
 
@@ -44,7 +46,8 @@ def test_others_sets_and_logs(name: str, tmp_path: Path) -> None:
     folder.mkdir()
     files = (RESEARCH.get(name) or FOREIGN[name])(folder)
     before = held(folder)
-    told = numbers_of(tuple(str(folder / file) for file in files or [""]), tmp_path, image_dir=str(folder))
+    data = tuple(str(folder / file) for file in files or [""])
+    told = numbers_of(data, tmp_path, image_dir=str(folder), format=NAMED.get(name, "auto"))
     assert told["samples"] and told["images"] and told["actions"] and len(told["tiles"]) == told["samples"]
     assert held(folder) == before  # a look leaves nothing behind
 
