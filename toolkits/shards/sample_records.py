@@ -56,6 +56,8 @@ def read_samples(files: Sequence[Path], folders: Sequence[Path], work_dir: Path 
     texts = tempfile.TemporaryFile(dir=work_dir)  # noqa: SIM115 - the samples read it
     samples: dict[str, FiledSample] = {}
     for file in files:
+        if not file.is_file():
+            raise UserError(f"{file}: {'a folder, not a JSON file' if file.is_dir() else 'no such file'}")
         for number, (_, record) in enumerate(stream_records(file), start=1):
             check_record(f"{file}: sample {number}", record)
             paths = images.find(f"{file}: sample {record['id']}", record["images"])
