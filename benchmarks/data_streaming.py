@@ -102,6 +102,7 @@ def timed(work: Callable[[], None]) -> Measured:
 def start(*command: object) -> subprocess.Popen[bytes]:
     """In a process group of its own, so that its workers die with it."""
     words = [sys.executable, *map(str, command)]
+    print(f"{time.strftime('%H:%M:%S')} {Path(words[1]).name}", file=sys.stderr, flush=True)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, process_group=0)
 

@@ -113,7 +113,7 @@ def _made(kind: type[Any], where: str, fields: dict[str, Any]) -> Any:
         raise UserError(f"{where}: knows no {strange[0]!r}; known are {', '.join(known)}")
     if kind is MixSource and "path" not in fields:
         raise UserError(f"{where}: has no path")
-    own = {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
+    own: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
     try:
         return kind(**own)
     except UserError as error:

@@ -46,8 +46,10 @@ class Chosen:
 
     def progress(self, number: int) -> Progress:
         """Of a source, as far as it was told."""
-        told = self._told(number) or {}
-        return Progress(**{**told, "left_out": collections.Counter(told.get("left_out", {}))})
+        if (told := self._told(number)) is None:
+            return Progress()
+        left_out = collections.Counter[str](told["left_out"])
+        return Progress(told["num_read"], told["num_kept"], left_out, told["is_done"])
 
     def write(self, sample: Sample, contents: list[bytes], digests: list[bytes], split: str, times: int) -> None:
         """`contents` are its encoded images."""
