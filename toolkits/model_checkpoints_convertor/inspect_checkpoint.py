@@ -10,7 +10,7 @@ import torch
 
 from common.errors import UserError
 from common.files import read_object
-from data.checkpoint_folder import find_weights, is_megatron, read_tracker, trained_on
+from data.checkpoint_folder import find_weights, read_tracker, trained_on
 from models.checkpoint.adapter_config import read_adapter_config
 from models.checkpoint.adapter_folder import WEIGHT_FILES
 from models.checkpoint.hf_folder import read_hf_folder
@@ -45,9 +45,10 @@ def describe(path: Path) -> str:
 
 def _data(path: Path) -> list[str]:
     """What a training run's iteration was made with: a digest of its shards, and of the mix that they are of."""
-    if not is_megatron(path):
+    try:
+        data, mix = trained_on(find_weights(path)[0])
+    except UserError:  # of another layout, in which nothing says so
         return []
-    data, mix = trained_on(find_weights(path)[0])
     told = [f"  trained on data of SHA-256 {data[:16]}"] if data else []
     return [*told, f"  of the mix of SHA-256 {mix}"] if mix else told
 
