@@ -101,6 +101,13 @@ def is_critic(weights: Path) -> bool:
     return "policy" in _identity(weights)
 
 
+def trained_on(weights: Path) -> tuple[str, str]:
+    """Digests of the shards that an iteration was trained on, and of the mix that these are of (data/mix_file.py);
+    "" of what nothing says."""
+    data, mix = (_identity(weights).get(name) for name in ("data", "mix"))
+    return (data if isinstance(data, str) else "", mix if isinstance(mix, str) else "")
+
+
 def unfinished(weights: Path) -> str:
     """Where an iteration is of a run that did not come to its end; "" of one that did, and where nothing says so."""
     planned, done = _identity(weights).get("train_iters"), weights.name.removeprefix("iter_")

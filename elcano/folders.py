@@ -13,7 +13,7 @@ from elcano.console import line
 _KINDS = (
     ("latest_checkpointed_iteration.txt", "a Megatron checkpoint: bash {convertor} --load_path {folder} --inspect"),
     ("config.json", "a Hugging Face checkpoint: python server/hf_online_server.py --model_name_or_path {folder}"),
-    ("manifest.json", "a folder of shards: python toolkits/inspect_shards.py --shard_dir {folder}"),
+    ("manifest.json", "a folder of shards: python toolkits/inspect_data.py --data {folder}"),
     ("task*/steps.jsonl", "a folder of trajectories: python collection/run.py --status {folder}"),
 )
 _CONVERTOR = "toolkits/model_checkpoints_convertor/hf2mg.sh"

@@ -18,7 +18,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from runpy import run_path
 from typing import Annotated, Any
@@ -38,7 +38,7 @@ from data.shard import Sample, ShardWriter, task_of, write_manifest
 from data.tar import Member, scan
 from data.whole_trajectory import EARLIER
 from toolkits.shards.energon_index import TarIndex, index_members, write_energon_index
-from toolkits.shards.sample_records import read_samples
+from toolkits.shards.sample_records import FiledSample, read_samples
 from toolkits.shards.shard_plan import plan_shards
 
 _DONE = ".done"  # one entry of the manifest for each finished shard; a run goes on by them
@@ -62,6 +62,8 @@ class Config(Checked):
     """A new tar begins after this many samples."""
     seed: int = 1234
     """Seed of the shuffle."""
+    validation_files: tuple[str, ...] = ()
+    """Sample files whose samples are all held out; their screenshots are searched in `image_dirs`, too."""
     validation_fraction: Annotated[float, _SHARE] = 0.0
     """Hold out this part of the tasks, whatever the seed, in shards of their own."""
     weights: str = ""
@@ -100,10 +102,14 @@ def main(config: Config) -> None:
     print(f"{Path(config.save_dir)}: {told}")
 
 
-def pack(config: Config) -> dict[str, Any]:
-    """Read, check, shuffle, write beside the target, rename; returns the manifest."""
+def pack(config: Config, source: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Read, check, shuffle, write beside the target, rename; returns the manifest, which says `source` of where the
+    samples are from, or the names of their files."""
     check(config)
-    samples = read_samples([Path(file) for file in config.json_files], [Path(folder) for folder in config.image_dirs])
+    target = Path(config.save_dir)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    files = [Path(file) for file in (*config.json_files, *config.validation_files)]
+    samples: Sequence[Sample] = read_samples(files, [Path(folder) for folder in config.image_dirs], target.parent)
     if (config.candidates or config.legacy) and (whole := next((s.id for s in samples if EARLIER in s.extra), None)):
         flag = "--candidates" if config.candidates else "--legacy"
         raise UserError(f"{flag}: sample {whole} is a whole trajectory; convert without --whole_trajectories")
@@ -116,7 +122,6 @@ def pack(config: Config) -> dict[str, Any]:
 
         samples = with_weight(samples, Path(config.weights), lambda sample: is_held_out(sample, config))
     shards = plan(samples, config)
-    target = Path(config.save_dir)
     temporary = target.with_name(f".{target.name}.tmp")
     inputs = state_of_inputs(samples, config)
     begin(temporary, fingerprint(inputs, config), needed_bytes(samples, inputs, config))
@@ -124,7 +129,7 @@ def pack(config: Config) -> dict[str, Any]:
         try:
             work = functools.partial(write_shard, folder=temporary, config=config)
             written = list(run_parallel(work, shards, config.num_workers, "shards"))
-            manifest = finish(temporary, written, config)
+            manifest = finish(temporary, written, config, source)
             replace_folder(temporary, target)
         except UserError:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -174,13 +179,15 @@ def plan(samples: Sequence[Sample], config: Config) -> list[Shard]:
 
 
 def is_held_out(sample: Sample, config: Config) -> bool:
-    """By its task alone."""
-    return draw(task_of(sample.id)) < config.validation_fraction
+    """By its file, or its task alone."""
+    origin = sample.origin if isinstance(sample, FiledSample) else None
+    return str(origin) in config.validation_files or draw(task_of(sample.id)) < config.validation_fraction
 
 
 def state_of_inputs(samples: Sequence[Sample], config: Config) -> list[tuple[str, int, int]]:
     """(path, bytes, time of the last change) of every file that goes into the shards."""
-    lists = [Path(file).resolve() for file in (*config.json_files, *filter(None, [config.weights, config.candidates]))]
+    more = filter(None, [*config.validation_files, config.weights, config.candidates])
+    lists = [Path(file).resolve() for file in (*config.json_files, *more)]
     images = (path for sample in samples for path in sample.images if isinstance(path, Path))
     paths = {str(path): path for path in (*lists, *images)}
     return [(name, (stat := path.stat()).st_size, stat.st_mtime_ns) for name, path in sorted(paths.items())]
@@ -239,7 +246,7 @@ def _write_tars(shard: Shard, path: Path, config: Config) -> tuple[dict[str, Any
     """The tar at `path`, and its twin of the old layout; returns its entry of the manifest and what it holds."""
     writer = ShardWriter(path, config.share_images)
     for sample in shard.samples:
-        writer.add(sample)
+        writer.add(sample.read() if isinstance(sample, FiledSample) else sample)
     if config.legacy and not shard.held_out:
         (path.parent / _LEGACY).mkdir(exist_ok=True)
         from data.legacy import LegacyWriter  # imported here, as below: it needs Pillow
@@ -251,7 +258,12 @@ def _write_tars(shard: Shard, path: Path, config: Config) -> tuple[dict[str, Any
     return {**writer.close(), **({"split": "val"} if shard.held_out else {})}, writer.members
 
 
-def finish(folder: Path, written: list[tuple[dict[str, Any], TarIndex]], config: Config) -> dict[str, Any]:
+def finish(
+    folder: Path,
+    written: list[tuple[dict[str, Any], TarIndex]],
+    config: Config,
+    source: Mapping[str, Any] | None,
+) -> dict[str, Any]:
     """Manifest, lists and index of what `write_shard` gave; returns the manifest."""
     entries = [entry for entry, _ in written]
     names = {split: [entry["url"] for entry in entries if entry.get("split") == split] for split in (None, "val")}
@@ -264,8 +276,9 @@ def finish(folder: Path, written: list[tuple[dict[str, Any], TarIndex]], config:
         write_legacy_list(folder / _LEGACY, sizes)
     shutil.rmtree(folder / _DONE)
     from_here = [os.path.relpath(file, folder) for file in config.json_files]  # both can be moved together
-    source = {"json_files": from_here, "seed": config.seed}
-    return write_manifest(folder, entries, source, config.share_images)
+    return write_manifest(
+        folder, entries, {**(source or {"json_files": from_here}), "seed": config.seed}, config.share_images
+    )
 
 
 def replace_folder(temporary: Path, target: Path) -> None:

@@ -19,6 +19,7 @@ from common.files import file_digest
 from common.switch import spelled
 from data.adapter_record import Lora
 from data.checkpoint_folder import find_weights, fingerprint, is_critic, read_tracker
+from data.mix_file import made_of_mix
 from data.shard import checksum
 from models.tokens.encoding import Reads
 from training import algorithms
@@ -41,7 +42,7 @@ class Places:
 
     dataset_path: Path
     """Folder of webdataset shards, made by toolkits/convert_to_tar_data.py, or of others' webdataset tars, or an
-    energon dataset."""
+    energon dataset, or a mix (data/mix_file.py)."""
     pretrain_checkpoint_path: Path
     """Megatron checkpoint to start from: converted by hf2mg.sh, or the checkpoint folder of another run."""
     output_basepath: Path = Path("output")
@@ -97,6 +98,7 @@ class Config(TrainingOptions, Places):
             "trainable": trainable,
             "algorithm": f"{self.algorithm}: {self.build_algorithm()}",
             "column_files": [file_digest(path) for path in self.column_paths],
+            **({"mix": mix["sha256"]} if (mix := made_of_mix(manifest)) else {}),
             **({"base": self._base()} if self.lora_rank else {}),
             **({"policy": self._policy()} if self.trainable.value_heads else {}),
         }

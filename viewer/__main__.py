@@ -4,6 +4,7 @@
     elcano view runs/quickstart --export shown       the same pages as files; --gif true: a GIF of each, too
     elcano view results/taskShop--3 --export shown   those of one trajectory
     elcano view runs/a --host 0.0.0.0                for other machines, too
+    elcano view report.json                          what toolkits/inspect_data.py found
 
 Opens runs, folders of trajectories (OpenWebVoyager's released ones, too), and folders that hold some.
 """
@@ -29,6 +30,7 @@ from viewer.index import Index
 from viewer.opened import IN_TRAJECTORIES
 from viewer.options import ViewConfig
 from viewer.reading import is_file
+from viewer.reports import open_reports
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _EVERYWHERE = ("0.0.0.0", "::", "")  # not addresses that another machine could open
@@ -38,9 +40,13 @@ def main(config: ViewConfig) -> None:
     """Serve until stopped, or export."""
     if config.gif and not config.export:
         raise UserError("--gif is written beside exported pages; give --export FOLDER, too")
-    single = _single(config.runs)
-    index = Index([single.parent] if single else config.runs)
-    if not index.runs:
+    files = [path for path in config.runs if path.is_file()]
+    folders = [path for path in config.runs if path not in files]
+    single, reports = _single(folders), open_reports(files)
+    if reports and config.export:
+        raise UserError(f"{files[0]}: a report is one file already; --export is of runs and trajectories")
+    index = Index([single.parent] if single else folders)
+    if not index.runs and not reports:
         raise UserError(f"{', '.join(map(str, config.runs))}: holds no trajectories (folders task...) and no run")
     if config.export:
         try:
@@ -50,7 +56,7 @@ def main(config: ViewConfig) -> None:
         return
     listener = listen(config.port, config.host)
     token = secrets.token_urlsafe(16)  # on loopback, too: other users of this machine reach that
-    app = create_app(Answers(index), token)
+    app = create_app(Answers(index, reports), token)
     sys.setswitchinterval(0.0005)  # answers wait less for the thread that reads folders
     index.start()
     port = listener.getsockname()[1]
@@ -64,9 +70,11 @@ def main(config: ViewConfig) -> None:
 
 def _single(roots: Sequence[Path]) -> Path | None:
     """The trajectory folder that was given, if it is one."""
+    if len(roots) != 1:
+        return None
     path = roots[0].resolve()
     is_single = path.name.startswith("task") and any(is_file(path / name) for name in IN_TRAJECTORIES)
-    return path if is_single and len(roots) == 1 else None
+    return path if is_single else None
 
 
 def _export(answers: Answers, folder: Path, config: ViewConfig, single: Path | None) -> None:

@@ -15,6 +15,7 @@ from viewer.live import wall
 from viewer.opened import OpenedRun, TrajectorySet
 from viewer.prompt import read_prompt
 from viewer.reading import read
+from viewer.reports import read_report, read_tile
 from viewer.runs import curves, run_page, written
 from viewer.thoughts import Thoughts
 from viewer.thumbnail import thumbnail
@@ -31,8 +32,9 @@ class NotFoundError(UserError):
 class Answers:
     """Of one index. `parameters` are a request's own words: keys that are looked up, numbers, words to search for."""
 
-    def __init__(self, index: Index):
-        self.index = index
+    def __init__(self, index: Index, reports: Mapping[str, Path] | None = None):
+        """`reports`: on data, by what browsers call them."""
+        self.index, self.reports = index, dict(reports or {})
         self._thoughts: dict[Path, Thoughts] = {}
         self.by_name: dict[str, Callable[[Mapping[str, str]], Any]] = {
             "state": self._state,
@@ -46,6 +48,7 @@ class Answers:
             "tokens": self._tokens,
             "compare": lambda given: compare_sets(index, *self._sets(given, "before", "after")),
             "live": lambda given: wall(index, time.time()),
+            "report": lambda given: read_report(self._report(given)),
         }
 
     def answer(self, name: str, given: Mapping[str, str]) -> bytes:
@@ -78,6 +81,16 @@ class Answers:
             raise NotFoundError(f"{path.name} is missing") from None
         return thumbnail((path, status.st_mtime_ns, status.st_size), lambda: self.screenshot(given))
 
+    def tile(self, given: Mapping[str, str]) -> bytes:
+        """A JPEG of a report; `UserError` says why there is none."""
+        number = given.get("number", "")
+        return read_tile(self._report(given), int(number) if number.isascii() and number.isdigit() else -1)
+
+    def _report(self, given: Mapping[str, str]) -> Path:
+        if (file := self.reports.get(given.get("report", ""))) is None:
+            raise NotFoundError("no such report among those that were opened")
+        return file
+
     def found(self, given: Mapping[str, str]) -> tuple[TrajectorySet, Path]:
         """The trajectory that a request names."""
         found = self.index.find(given.get("set", ""), given.get("name", ""))
@@ -103,6 +116,7 @@ class Answers:
             {"key": run.key, "sets": [one.key for one in run.sets], "written": written(run)} for run in self.index.runs
         ]
         known = {"generation": self.index.generation, "num_unread": self.index.num_unread}
+        known |= {"reports": list(self.reports)} if self.reports else {}
         return {**known, "runs": runs, "gone": self.index.gone, "problem": self.index.problem}
 
     def _trajectory(self, given: Mapping[str, str]) -> dict[str, Any]:

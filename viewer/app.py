@@ -46,6 +46,9 @@ def create_app(answers: Answers, token: str) -> Starlette:
         kept = {"cache-control": "private, max-age=3600, immutable"}  # its address says when the picture was taken
         return Response(answers.thumbnail(request.query_params), media_type="image/jpeg", headers=kept)
 
+    def tile(request: Request) -> Response:
+        return Response(answers.tile(request.query_params), media_type="image/jpeg")
+
     def export(request: Request) -> Response:
         found = json.loads(answers.answer("trajectory", request.query_params))
         content = trajectory_page(answers, found, with_tokens=True)
@@ -70,6 +73,7 @@ def create_app(answers: Answers, token: str) -> Starlette:
         Route("/answer/{what}", answer),
         Route("/screenshot", screenshot),
         Route("/thumbnail", thumbnail),
+        Route("/tile", tile),
         Route("/export", export),
         Route("/film", moving),
         Route("/label", label, methods=["POST"]),

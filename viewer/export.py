@@ -16,7 +16,7 @@ from viewer.heads import shortened
 from viewer.opened import OpenedRun
 
 _PAGES = Path(__file__).parent / "pages"
-_MODULES = ("source", "dom", "chart", "run", "rows", "reading", "trajectory", "compare", "live", "main")
+_MODULES = ("source", "dom", "chart", "run", "rows", "reading", "trajectory", "compare", "live", "data", "main")
 """In an order in which each needs only those before it."""
 _MAX_PROMPTS = 60
 _MAX_COMPARED = 6

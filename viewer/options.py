@@ -14,7 +14,7 @@ class ViewConfig(Checked):
     """Look at runs and trajectories in a browser, while they are taken or afterwards."""
 
     runs: tyro.conf.Positional[tuple[Path, ...]] = (Path("runs"),)
-    """Folders of runs or of trajectories."""
+    """Folders of runs or of trajectories, and reports that toolkits/inspect_data.py left as files."""
     port: Port = 8090
     """Port to listen on; 0 picks a free one."""
     host: str = "127.0.0.1"

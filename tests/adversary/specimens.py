@@ -47,7 +47,7 @@ from toolkits import (
     convert_to_tar_data,
     convert_trajectories_to_json,
     import_data,
-    inspect_shards,
+    inspect_data,
     make_representation_data,
     make_traces,
     shift_dates,
@@ -331,8 +331,8 @@ def write_shards(folder: Path) -> None:
 
 
 def inspect(folder: Path, out: Path) -> None:
-    kinds = inspect_shards.Config
-    inspect_shards.main(kinds(str(folder / "shards"), str(out / "sheet.png")))
+    kinds = inspect_data.Config
+    inspect_data.main(kinds((str(folder / "shards"),), str(out / "sheet.png")))
 
 
 def read_shards(folder: Path, out: Path) -> None:

@@ -96,10 +96,10 @@ def test_a_command_that_is_not_there_or_lacks_a_word(words: str, message: str) -
 
 
 def test_commands_end_with_one_line_and_code_2() -> None:
-    command = [sys.executable, str(ROOT / "toolkits" / "inspect_shards.py"), "--shard_dr", "x"]
+    command = [sys.executable, str(ROOT / "toolkits" / "inspect_data.py"), "--dta", "x"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "error: inspect_shards.py: --shard_dir must be given; --shard_dr x: no such option\n"
+    assert done.stderr == "error: inspect_data.py: --data must be given; --dta x: no such option\n"
 
 
 @pytest.mark.parametrize("words", [["collection/run.py", "--help"], ["server/hf_online_server.py", "--help"]], ids=str)

@@ -73,7 +73,7 @@ def test_the_converters_name_the_disk_that_is_full(tmp_path: Path, kilobytes: in
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
 def test_where_the_log_is_on_the_full_disk_the_exit_code_says_it(stream: str) -> None:
-    command = [sys.executable, "toolkits/inspect_shards.py", "--help" if stream == "stdout" else "--shard_dir=none"]
+    command = [sys.executable, "toolkits/inspect_data.py", "--help" if stream == "stdout" else "--data=none"]
     with open("/dev/full", "w") as full:
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | {stream: full}
         done = subprocess.run(command, cwd=ROOT, text=True, **streams)

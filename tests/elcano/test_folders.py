@@ -18,7 +18,7 @@ from elcano.folders import at_work, describe_folder, working_in
     [
         ("config.json", "a Hugging Face checkpoint"),
         ("latest_checkpointed_iteration.txt", "a Megatron checkpoint"),
-        ("manifest.json", "python toolkits/inspect_shards.py"),
+        ("manifest.json", "python toolkits/inspect_data.py"),
         ("taskshop--1/steps.jsonl", "python collection/run.py --status"),
         ("policy/config.json", "in it, policy is a Hugging Face checkpoint"),
         ("checkpoint/run/latest_checkpointed_iteration.txt", "in it, checkpoint/run is a Megatron checkpoint"),

@@ -12,7 +12,7 @@ from data.shard import Sample, read_manifest
 from tests.toolkits.interchange import shards, take_in
 from tests.toolkits.test_tars_of_others import energon
 from tests.toolkits.test_webdataset_tars import SAYS, TURNS, picture, write
-from toolkits import inspect_shards
+from toolkits import inspect_data
 from toolkits.convert_foreign_tars import Config, convert, main
 
 
@@ -61,7 +61,7 @@ def test_a_folder_of_others_own_is_left_alone(tars: Path, tmp_path: Path, monkey
 
 
 def test_energon_and_inspection(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    inspect_shards.main(inspect_shards.Config(str(energon(tmp_path / "set"))))
+    inspect_data.main(inspect_data.Config((str(energon(tmp_path / "set")),)))
     told = capsys.readouterr().out
     assert "2 samples with 2 images in 3 energon tars; left out: tars of other splits than train (1)" in told
 

@@ -19,7 +19,7 @@ import pytest
 from common.errors import UserError
 from data.shard import read_shard
 from tests.toolkits.trajectories import screenshot, write_trajectory
-from toolkits import convert_to_tar_data, convert_trajectories_to_json, import_data, inspect_shards
+from toolkits import convert_to_tar_data, convert_trajectories_to_json, import_data, inspect_data
 
 Case = tuple[str, Callable[[], Any], list[str]]  # what it is, what must fail, what the message must name
 counted: list[str] = []
@@ -166,7 +166,7 @@ def shards(folder: Path, rng: random.Random) -> Iterator[Case]:
         path.write_bytes(content[: rng.randrange(len(content))])
         yield (
             "a shard folder with a cut tar",
-            lambda p=path: inspect_shards.main(inspect_shards.Config(str(p.parent))),
+            lambda p=path: inspect_data.main(inspect_data.Config((str(p.parent),))),
             [tar.name],
         )
     for number in range(60):

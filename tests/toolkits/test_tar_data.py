@@ -161,6 +161,16 @@ def test_whole_tasks_are_held_out_whatever_the_seed(tmp_path: Path) -> None:
         pack(tmp_path / "x", part, validation_fraction=1 - 1e-12)
 
 
+def test_whole_sample_files_are_held_out(tmp_path: Path) -> None:
+    train, held_out = write_samples(tmp_path, "il", 4), write_samples(tmp_path, "test", 3)
+    folders = (str(train[1]), str(held_out[1]))
+    main(Config((str(train[0]),), folders, str(tmp_path / "shards"), validation_files=(str(held_out[0]),)))
+    manifest = read_manifest(tmp_path / "shards", verify=True)
+    assert (manifest["num_samples"], manifest["num_validation_samples"]) == (4, 3)
+    [last] = [entry["url"] for entry in manifest["shards"] if entry.get("split") == "val"]
+    assert all(sample.id.startswith("test--") for sample in read_shard(tmp_path / "shards" / last))
+
+
 def test_many_processes_write_the_same_as_one(tmp_path: Path) -> None:
     part = write_trajectories(tmp_path, count=20)
     pack(tmp_path / "one", part, max_samples_per_shard=10, num_workers=1)

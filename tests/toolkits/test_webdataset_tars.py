@@ -11,7 +11,7 @@ from PIL import Image
 
 from common.errors import UserError
 from data.shard import read_manifest, read_shard
-from toolkits import convert_to_tar_data, inspect_shards
+from toolkits import convert_to_tar_data, inspect_data
 from toolkits.import_data import Config, main
 
 TURNS = {"conversations": [{"from": "human", "value": "What?"}, {"from": "gpt", "value": "Thought: a\n\nAction: Wait"}]}
@@ -76,7 +76,7 @@ def test_a_tar_of_others_goes_the_whole_way(tmp_path: Path, kind: str, ending: s
     packed = [s for entry in read_manifest(shards)["shards"] for s in read_shard(shards / entry["url"])]
     images = [value for name, value in GOOD[kind].items() if name.lower().endswith(("png", "jpg", "jpeg", "webp"))]
     assert {image for sample in packed for image in sample.images} <= set(images)
-    inspect_shards.main(inspect_shards.Config(str(shards)))
+    inspect_data.main(inspect_data.Config((str(shards),)))
 
 
 def test_samples_are_those_that_webdataset_reads(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import torch
 
 from common.errors import UserError
 from common.files import read_object
-from data.checkpoint_folder import find_weights, read_tracker
+from data.checkpoint_folder import find_weights, read_tracker, trained_on
 from models.checkpoint.adapter_config import read_adapter_config
 from models.checkpoint.adapter_folder import WEIGHT_FILES
 from models.checkpoint.hf_folder import read_hf_folder
@@ -32,7 +32,7 @@ def describe(path: Path) -> str:
         raise UserError(f"{path}: no such checkpoint folder")
     title, tensors, hf_files = _open(path)
     groups = Counter((_general(name), tuple(tensor.shape), tensor.dtype) for name, tensor in tensors)
-    lines = [title, *_model(hf_files)]
+    lines = [title, *_model(hf_files), *_data(path)]
     width = max((len(name) for name, _, _ in groups), default=0)
     for (name, shape, dtype), count in groups.items():
         times = f"{count} x " if count > 1 else ""
@@ -41,6 +41,16 @@ def describe(path: Path) -> str:
     num_bytes = sum(tensor.numel() * tensor.dtype.itemsize for _, tensor in tensors)
     lines.append(f"{len(tensors)} tensors, {num_elements:,} elements, {num_bytes:,} bytes")
     return "\n".join([*lines, *_refusal(path, title)])
+
+
+def _data(path: Path) -> list[str]:
+    """What a training run's iteration was made with: a digest of its shards, and of the mix that they are of."""
+    try:
+        data, mix = trained_on(find_weights(path)[0])
+    except UserError:  # of another layout, in which nothing says so
+        return []
+    told = [f"  trained on data of SHA-256 {data[:16]}"] if data else []
+    return [*told, f"  of the mix of SHA-256 {mix}"] if mix else told
 
 
 def _refusal(path: Path, title: str) -> list[str]:

@@ -21,14 +21,20 @@ from toolkits.readers.steps import record, sample_id
 
 
 def episode_samples(
-    name: str, episodes: Iterator[Episode], space: ActionSpace, image_dir: Path, round_id: int, losses: Losses
+    name: str,
+    episodes: Iterator[Episode],
+    space: ActionSpace,
+    image_dir: Path,
+    round_id: int,
+    losses: Losses,
+    first: int = 1,
 ) -> Iterator[dict[str, Any]]:
-    """One sample an episode; those of several steps are refused.
+    """One sample an episode, numbered from `first` on; those of several steps are refused.
 
     Raises:
         UserError: naming the episode.
     """
-    for number, episode in enumerate(episodes, start=1):
+    for number, episode in enumerate(episodes, start=first):
         if len(episode.steps) != 1:
             raise UserError(f"{episode.where}: an episode of {len(episode.steps)} steps; give --result_dir for folders")
         step = said_step(name, episode.steps[0], episode.web, space, losses)

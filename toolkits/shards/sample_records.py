@@ -2,39 +2,72 @@
 
 import json
 import os
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, BinaryIO
 
 from common.errors import UserError
-from common.files import read_json
 from data.names import check_name
 from data.shard import RESERVED, Sample
+from toolkits.readers.stream import stream_records
 
 Record = dict[str, Any]
 
 _quoted = json.encoder.encode_basestring_ascii
 
 
-def read_samples(files: Sequence[Path], folders: Sequence[Path]) -> list[Sample]:
-    """The samples of all files, sorted by id, so that the order of the files does not matter; no image is read.
+class FiledSample(Sample):
+    """A sample whose turns and further fields are read from a file each time that they are asked for, so that a data
+    set's texts need not fit into memory. `origin`: the sample file that it is from."""
+
+    origin: Path
+    _place: tuple[BinaryIO, int, int]
+
+    def __init__(self, record: Record, images: Sequence[Path], origin: Path, file: BinaryIO) -> None:
+        text = json.dumps({name: value for name, value in record.items() if name != "images"}).encode()
+        place = file, file.tell(), len(text)
+        file.write(text)
+        for name, value in (("id", record["id"]), ("images", images), ("origin", origin), ("_place", place)):
+            object.__setattr__(self, name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        """What is not in memory."""
+        if name not in ("conversations", "extra"):
+            raise AttributeError(name)
+        return getattr(self.read(), name)
+
+    def read(self) -> Sample:
+        """With all of it."""
+        file, offset, length = self._place
+        record = json.loads(os.pread(file.fileno(), length, offset))
+        extra = {name: value for name, value in record.items() if name not in RESERVED}
+        return Sample(self.id, record["conversations"], self.images, extra)
+
+
+def read_samples(files: Sequence[Path], folders: Sequence[Path], work_dir: Path | None = None) -> list[FiledSample]:
+    """The samples of all files, sorted by id, so that the order of the files does not matter; no image is read. Their
+    texts lie in a file without a name in `work_dir`, or where temporary files are.
 
     Raises:
         UserError: naming file and sample, when a record is none, an id occurs twice or an image is missing.
     """
     images = ImageFolders(folders)
-    samples: dict[str, Sample] = {}
+    texts = tempfile.TemporaryFile(dir=work_dir)  # noqa: SIM115 - the samples read it
+    samples: dict[str, FiledSample] = {}
     for file in files:
-        for number, record in enumerate(_read_list(file), start=1):
+        if not file.is_file():
+            raise UserError(f"{file}: {'a folder, not a JSON file' if file.is_dir() else 'no such file'}")
+        for number, (_, record) in enumerate(stream_records(file), start=1):
             check_record(f"{file}: sample {number}", record)
-            extra = {name: value for name, value in record.items() if name not in RESERVED}
             paths = images.find(f"{file}: sample {record['id']}", record["images"])
-            sample = Sample(record["id"], record["conversations"], paths, extra)
+            sample = FiledSample(record, paths, file, texts)
             if sample.key in samples:
                 raise UserError(f"{file}: sample {record['id']} occurs twice; give each round its own --round_id")
             samples[sample.key] = sample
     if not samples:
         raise UserError(f"{', '.join(map(str, files))}: no samples; nothing to train on")
+    texts.flush()
     return sorted(samples.values(), key=lambda sample: sample.id)
 
 
@@ -86,13 +119,6 @@ def _indented(value: Any, margin: str) -> str:
     if isinstance(value, list) and value:
         return "[\n" + ",\n".join(f"{inner}{_indented(item, inner)}" for item in value) + f"\n{margin}]"
     return json.dumps(value)
-
-
-def _read_list(file: Path) -> list[Any]:
-    content = read_json(file)
-    if not isinstance(content, list):
-        raise UserError(f"{file}: not a list of samples")
-    return content
 
 
 def check_record(where: str, record: Any) -> None:

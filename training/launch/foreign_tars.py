@@ -1,4 +1,4 @@
-"""Tars that others made, as DATASET_PATH: the toolkit converts them once, before any rank starts."""
+"""Tars that others made, or a mix, as DATASET_PATH: the toolkit makes shards once, before any rank starts."""
 
 import subprocess
 import sys
@@ -8,21 +8,33 @@ from common.defaults import ROOT
 from common.processes import die_with_parent
 from common.terminal import printable
 from data.foreign_tars import MadeOf, is_foreign, shards_of
+from data.mix_file import SUFFIX, mix_digest, mix_of_shards, shards_of_mix
 
 
 def shards_to_read(folder: Path) -> Path:
-    """`folder`, or the shards of the tars in it; says what was found in them.
+    """`folder`, or the shards of the tars in it or of the mix that it is; says what was found in them.
 
     Raises:
         SystemExit: the toolkit has said what is wrong with them.
     """
+    if folder.suffix == SUFFIX and folder.is_file():
+        shards = shards_of_mix(folder)
+        if mix_of_shards(shards):
+            print(printable(f"{folder}: a mix, SHA-256 {mix_digest(folder)}; read as {shards}"), flush=True)
+        else:
+            _run("mix_data.py", "--mix", str(folder))
+        return shards
     if not is_foreign(folder):
         return folder
     shards = shards_of(folder)
     if made_of := MadeOf.read(shards):
         print(printable(made_of.line(folder, shards)), flush=True)
         return shards
-    command = [sys.executable, str(ROOT / "toolkits" / "convert_foreign_tars.py"), "--tar_dir", str(folder)]
-    if code := subprocess.run(command, preexec_fn=die_with_parent).returncode:
-        sys.exit(code)
+    _run("convert_foreign_tars.py", "--tar_dir", str(folder))
     return shards
+
+
+def _run(command: str, *arguments: str) -> None:
+    words = [sys.executable, str(ROOT / "toolkits" / command), *arguments]
+    if code := subprocess.run(words, preexec_fn=die_with_parent).returncode:
+        sys.exit(code)

@@ -1,10 +1,11 @@
-// Which page the address asks for: #/run/RUN, #/rows/RUN?filters, #/t/SET/TRAJECTORY/STEP, #/compare/SET/SET, #/live.
+// Which page the address asks for: #/run/RUN, #/rows/RUN?filters, #/t/SET/TRAJECTORY/STEP, #/compare/SET/SET, #/live, #/data/REPORT.
 import { comparePage } from "./compare.js";
+import { dataPage } from "./data.js";
 import { crumbs, h, show } from "./dom.js";
 import { livePage } from "./live.js";
 import { rowsPage } from "./rows.js";
 import { runPage } from "./run.js";
-import { hasTrajectory, isExported, load, runLink } from "./source.js";
+import { hasTrajectory, isExported, link, load, runLink } from "./source.js";
 import { isUnderWay, leave, lookAgain, trajectoryKeys, trajectoryPage } from "./trajectory.js";
 
 const EVERY_MS = 3000, WALL_EVERY_MS = 15000;
@@ -17,6 +18,7 @@ const pages = {
   t: ([set, name, step]) => trajectoryPage(set, name, +step),
   compare: ([before, after]) => comparePage(before, after),
   live: livePage,
+  data: ([key]) => dataPage(key),
 };
 
 history.scrollRestoration = "manual";
@@ -60,16 +62,18 @@ async function home() {
     const one = await load("trajectory");
     return trajectoryPage(one.set, one.name, 1);
   }
-  const { runs, gone } = await load("state");
-  if (runs.length === 1 && !gone.length) return runPage(runs[0].key);
+  const { runs, gone, reports = [] } = await load("state");
+  if (runs.length === 1 && !gone.length && !reports.length) return runPage(runs[0].key);
+  if (!runs.length && reports.length === 1) return dataPage(reports[0]);
   return [h("h1", {}, isExported ? "Exported runs" : "Opened runs"), !isExported && h("p", {}, h("a", { href: "#/live" }, "Sessions under way")),
     gone.map((name) => h("p", { class: "problem" }, `${name} is no longer there`)),
+    h("ul", {}, reports.map((key) => h("li", {}, h("a", { href: link("data", key) }, key), " a report on data"))),
     h("ul", {}, runs.map((run) => h("li", {}, h("a", { href: runLink(run.key) }, run.key), ` ${run.sets.length} sets of trajectories`)))];
 }
 
 async function keepUp() {
   const kind = location.hash.slice(2).split("/")[0];
-  if (document.hidden || kind === "compare" || (kind === "t" && !isUnderWay())) return;
+  if (document.hidden || ["compare", "data"].includes(kind) || (kind === "t" && !isUnderWay())) return;
   if (kind !== "live") {
     const state = await load("state");
     const isNew = state.generation !== generation || (["", "run"].includes(kind) && stampOf(state) !== written) || document.querySelector(".at-work");

@@ -34,6 +34,8 @@ export function thumbnail(one, number) {
   return `/thumbnail?${new URLSearchParams({ set: one.set, name: one.name, number, at: one.picture_at })}`;
 }
 
+export const tile = (report, number) => `/tile?${new URLSearchParams({ report, number })}`;
+
 export function trajectoryLink(set, name, step = 1) {
   return (held?.pages?.[`${set}/${name}`] ?? "") + link("t", set, name, step);
 }

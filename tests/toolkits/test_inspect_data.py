@@ -1,4 +1,4 @@
-"""inspect_shards.py: true counts, a picture, and damage noticed."""
+"""inspect_data.py: true counts, a picture, and damage noticed."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,8 @@ from PIL import Image
 from common.errors import UserError
 from data.shard import Sample, write_shards
 from tests.toolkits.trajectories import screenshot
-from toolkits.inspect_shards import Config, action_name, main
+from toolkits.inspect_data import Config, main
+from toolkits.samples.action_kinds import action_name
 
 
 def write(folder: Path, share_images: bool = False) -> Path:
@@ -32,7 +33,7 @@ def write(folder: Path, share_images: bool = False) -> Path:
 
 
 def test_numbers_and_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    config = Config(str(write(tmp_path / "shards")), str(tmp_path / "sheet.png"), 4, output=str(tmp_path / "x.json"))
+    config = Config((str(write(tmp_path / "shards")),), str(tmp_path / "sheet.png"), 4, output=str(tmp_path / "x.json"))
     main(config)
     numbers = json.loads((tmp_path / "x.json").read_text())
     assert (numbers["samples"], numbers["tasks"], numbers["shards"], numbers["checksums"]) == (4, 2, 2, "good")
@@ -52,14 +53,14 @@ def test_all_steps_of_a_whole_trajectory_count(tmp_path: Path) -> None:
     turns = [turn for action in said for turn in ({"from": "human", "value": "?"}, {"from": "gpt", "value": action})]
     earlier = [{"id": f"Shop--00001--r01--step0{number}"} for number in (1, 2)]
     write_shards(folder, [Sample("Shop--00001--r01--step03", turns, [], {"earlier_steps": earlier})], 1, {})
-    main(Config(str(folder), output=str(tmp_path / "x.json")))
+    main(Config((str(folder),), output=str(tmp_path / "x.json")))
     numbers = json.loads((tmp_path / "x.json").read_text())
     assert (numbers["samples"], numbers["steps"]) == (1, 3) and numbers["actions"] == {"Click": 2, "Answer": 1}
     odd = tmp_path / "odd"
     odd.mkdir()
     write_shards(odd, [Sample("Shop--00001--r01--step03", turns, [], {"earlier_steps": 5})], 1, {})
     with pytest.raises(UserError, match="earlier_steps must be a list"):
-        main(Config(str(odd)))
+        main(Config((str(odd),)))
 
 
 @pytest.mark.parametrize("share_images", [False, True])
@@ -76,7 +77,7 @@ def test_it_says_whether_samples_share_images(tmp_path: Path, share_images: bool
 
 
 def shared_images(folder: Path) -> str:
-    main(Config(str(folder), output=str(folder / "x.json")))
+    main(Config((str(folder),), output=str(folder / "x.json")))
     return json.loads((folder / "x.json").read_text())["images shared among samples"]
 
 
@@ -96,13 +97,13 @@ def test_damage_is_an_error(tmp_path: Path) -> None:
     content[600] ^= 1
     tar.write_bytes(content)
     with pytest.raises(UserError, match=r"elcano-000000\.tar: its checksum is not the one"):
-        main(Config(str(folder)))
+        main(Config((str(folder),)))
     with pytest.raises(UserError, match="not a shard folder"):
-        main(Config(str(tmp_path)))
+        main(Config((str(tmp_path),)))
 
 
 def test_the_released_folder(field_files: Path, tmp_path: Path) -> None:
-    main(Config(str(field_files / "tar"), output=str(tmp_path / "x.json")))
+    main(Config((str(field_files / "tar"),), output=str(tmp_path / "x.json")))
     numbers = json.loads((tmp_path / "x.json").read_text())
     names = [sample["images"] for sample in json.loads((field_files / "json" / "example.json").read_text())]
     distinct = len({name for sample in names for name in sample})

@@ -1,0 +1,197 @@
+"""Import and packing of many steps: seconds against a plain copy of the same bytes, memory, and what kill -9 leaves.
+
+    python -m benchmarks.data_streaming --num_steps 100000 --kilobytes 45 --work_dir /big/disk
+
+Others' webdataset tars of generated screenshots (PNGs of noise, every one different) go through import_data.py and
+convert_to_tar_data.py, each in a process of its own. Then both are killed when half of their files are written, and
+started again: the shards must be the same, byte for byte. The work takes four times the screenshots' bytes on disk.
+Every time ends when the disk has the bytes (`sync`).
+"""
+
+import dataclasses
+import json
+import os
+import random
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.conversion_data import WORDS
+from common import cli
+from common.files import file_digest, write_json
+from common.tables import Table, print_table
+from data.tar import TarWriter
+
+ROOT = Path(__file__).resolve().parent.parent
+_PER_TAR = 1000
+_WIDTH = 256
+_POLL_S = 0.02
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """Stream generated steps to shards."""
+
+    num_steps: int = 100_000
+    """Steps, each with a screenshot."""
+    kilobytes: int = 45
+    """Of a screenshot."""
+    characters: int = 3000
+    """Of a step's text."""
+    work_dir: str = ""
+    """Where to work; empty: a temporary folder."""
+    output: str = ""
+    """A JSON file for the numbers."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Measured:
+    """A command or copy: seconds of the clock and of CPUs, and the largest process's memory."""
+
+    seconds: float
+    cpu_s: float = 0.0
+    peak_mb: float = 0.0
+
+
+def screenshot(number: int, kilobytes: int) -> bytes:
+    """A PNG of noise, stored as it is: packing would take longer than all that is measured."""
+    rows = max(1, kilobytes * 1000 // (3 * _WIDTH + 1))
+    noise = random.Random(number).randbytes(rows * 3 * _WIDTH)
+    pixels = b"".join(b"\0" + noise[at : at + 3 * _WIDTH] for at in range(0, len(noise), 3 * _WIDTH))
+    header = struct.pack(">IIBBBBB", _WIDTH, rows, 8, 2, 0, 0, 0)
+    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(pixels, 0)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
+    )
+
+
+def write_tars(folder: Path, config: Config) -> int:
+    """Plain webdataset tars; returns their bytes."""
+    folder.mkdir()
+    rng, num_bytes = random.Random(0), 0
+    page = " ".join(rng.choices(WORDS, k=config.characters))
+    for first in range(0, config.num_steps, _PER_TAR):
+        tar = TarWriter(folder / f"theirs-{first // _PER_TAR:05d}.tar")
+        for number in range(first, min(first + _PER_TAR, config.num_steps)):
+            shown = page[(at := rng.randrange(len(page) // 2)) : at + config.characters]
+            turns = [("human", f"Find {number}.\n<image>\n{shown}"), ("gpt", f"Thought: t\n\nAction: Click [{number}]")]
+            fields = {"conversations": [{"from": sender, "value": text} for sender, text in turns]}
+            tar.add(f"Shop--{number:07d}.json", json.dumps(fields).encode())
+            tar.add(f"Shop--{number:07d}.0.png", screenshot(number, config.kilobytes))
+        tar.close()
+        num_bytes += tar.num_bytes
+    return num_bytes
+
+
+def timed(work: Callable[[], None]) -> Measured:
+    """Of this process."""
+    os.sync()
+    begin = time.perf_counter()
+    work()
+    os.sync()
+    return Measured(time.perf_counter() - begin)
+
+
+def start(*command: object) -> subprocess.Popen[bytes]:
+    """In a process group of its own, so that its workers die with it."""
+    words = [sys.executable, *map(str, command)]
+    print(f"{time.strftime('%H:%M:%S')} {Path(words[1]).name}", file=sys.stderr, flush=True)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, process_group=0)
+
+
+def run(*command: object) -> Measured:
+    """A command to its end."""
+    os.sync()
+    begin = time.perf_counter()
+    process = start(*command)
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{command[0]}: exit code {process.returncode}")
+    os.sync()
+    return Measured(time.perf_counter() - begin, used.ru_utime + used.ru_stime, used.ru_maxrss / 1000)
+
+
+def killed(is_half: Callable[[], bool], *command: object) -> None:
+    """Start a command, and kill it and its workers once `is_half`."""
+    process = start(*command)
+    while not is_half() and process.poll() is None:
+        time.sleep(_POLL_S)
+    if process.poll() is not None:
+        raise SystemExit(f"{command[0]}: ended before it was killed")
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def main(config: Config) -> None:
+    """Generate, copy, convert, kill, convert, compare; print the table."""
+    with tempfile.TemporaryDirectory(dir=config.work_dir or None, prefix="streaming-") as folder:
+        rows, facts = measure(Path(folder), config)
+    table = Table(
+        [f"{config.num_steps} steps, {facts['mb']:.0f} MB"], ["s", "MB/s", "times the copy", "CPU s", "peak MB"]
+    )
+    for name, (one, base) in rows.items():
+        ratio = f"{one.seconds / base.seconds:.2f}" if base else ""
+        cells = (
+            f"{one.seconds:.1f}",
+            f"{facts['mb'] / one.seconds:.0f}",
+            ratio,
+            f"{one.cpu_s:.1f}",
+            f"{one.peak_mb:.0f}",
+        )
+        table.add(name, *cells)
+    print_table(table)
+    print(f"killed and continued: the same samples {facts['same_samples']}, the same shards {facts['same_shards']}")
+    if config.output:
+        told = {name: dataclasses.asdict(one) for name, (one, _) in rows.items()}
+        write_json(Path(config.output), {"config": dataclasses.asdict(config), **facts, "rows": told})
+
+
+def measure(work: Path, config: Config) -> tuple[dict[str, tuple[Measured, Measured | None]], dict[str, object]]:
+    """({what was done: (itself, the copy that it is compared with)}, facts)."""
+    tars, images, samples, shards = work / "tars", work / "images", work / "samples.json", work / "shards"
+    toolkits = ROOT / "toolkits"
+    take_in = (toolkits / "import_data.py", "--format", "webdataset", "--input_files", tars, "--image_dir", images)
+    take_in = (*take_in, "--save_json_file", samples)
+    pack = (toolkits / "convert_to_tar_data.py", "--json_files", samples, "--image_dirs", images, "--save_dir", shards)
+    num_bytes = write_tars(tars, config)
+    copied = timed(lambda: shutil.copytree(tars, work / "copy") and None)
+    shutil.rmtree(work / "copy")
+    images.mkdir()
+    imported = run(*take_in)
+    files = timed(lambda: shutil.copytree(images, work / "copy") and None)
+    shutil.rmtree(work / "copy")
+    packed = run(*pack)
+    before = file_digest(samples), file_digest(shards / "manifest.json")
+    for path in (images, shards):
+        shutil.rmtree(path)
+    images.mkdir()
+    samples.unlink()
+    killed(lambda: sum(1 for _ in images.iterdir()) > config.num_steps / 2, *take_in)
+    imported_again = run(*take_in)
+    num_tars = -(-config.num_steps // 500)
+    partly = shards.with_name(f".{shards.name}.tmp")
+    killed(lambda: len(list((partly / ".done").glob("*.json"))) > num_tars / 2, *pack)
+    packed_again = run(*pack)
+    rows: dict[str, tuple[Measured, Measured | None]] = {
+        "copy of the tars": (copied, None),
+        "copy of the images as files": (files, copied),
+        "import_data.py: tars to images and samples": (imported, copied),
+        "convert_to_tar_data.py: to shards": (packed, copied),
+        "import_data.py, once more after a kill at half": (imported_again, copied),
+        "convert_to_tar_data.py, after a kill at half": (packed_again, copied),
+    }
+    same = file_digest(samples) == before[0], file_digest(shards / "manifest.json") == before[1]
+    return rows, {"mb": num_bytes / 1e6, "same_samples": same[0], "same_shards": same[1]}
+
+
+if __name__ == "__main__":
+    cli.run(Config, main, description=__doc__)
