@@ -147,10 +147,8 @@ def test_adapters_alone_are_published_where_they_alone_learn(recorded: Path, meg
     "options",
     [
         {"dp": 2},
-        *(
-            pytest.param(one, marks=pytest.mark.slow)
-            for one in ({"tp": 2}, {"pp": 2, "packing": "true", "batch_size": 1})
-        ),
+        pytest.param({"tp": 2}, marks=pytest.mark.slow),
+        pytest.param({"pp": 2, "packing": "true", "batch_size": 1}, marks=pytest.mark.slow),
     ],
     ids=["dp2", "tp2", "pp2, packed"],
 )
