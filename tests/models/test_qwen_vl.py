@@ -26,8 +26,8 @@ from training.batches.collate import Collator, Place, TokenizedSample
 from training.layout import Layout
 from training.loop.vision_meter import VisionMeter
 from training.memory.per_gpu import config_folder, count_parameters
-from training.modules.language import check_layout
-from training.modules.rotary import MultimodalRotary
+from training.modules.language.form import check_layout
+from training.modules.language.rotary import MultimodalRotary
 from training.samples.pictures import Picture
 
 MAKERS = {"qwen3_vl": qwen3_vl.build_policy, "qwen2_5_vl": qwen2_5_vl.build_policy}

@@ -38,7 +38,7 @@ from training.launch.launch import check_model
 from training.launch.survey import Reading, check_samples
 from training.layout import Layout
 from training.memory.per_gpu import count_parameters, plan
-from training.modules.rotary import frequencies
+from training.modules.language.rotary import frequencies
 
 KINDS = {
     "llama": {},
