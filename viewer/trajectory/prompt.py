@@ -8,9 +8,9 @@ from common.errors import UserError
 from common.files import parse_json
 from data.conversation import StepText, build_chat, build_conversation
 from data.observation import shown
-from viewer.detail import read_folder, read_tree
 from viewer.heads import as_number, as_object, as_text
 from viewer.opened import read
+from viewer.trajectory.detail import read_folder, read_tree
 
 
 def read_prompt(folder: Path, number: int) -> list[dict[str, str]]:
