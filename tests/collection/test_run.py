@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from tests.answering import Request, answering
 from tests.collection.collector import Collector, task
 from tests.conftest import ROOT, in_foreground
 from tests.environments import website
+from tests.waiting import wait_until
 
 
 def test_a_trajectory_holds_what_the_agent_saw_and_said(
@@ -390,10 +390,3 @@ def processes_naming(folder: Path) -> list[int]:
         except OSError:
             continue
     return found
-
-
-def wait_until(condition: Any, timeout_s: float = 60.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.05)
