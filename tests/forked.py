@@ -5,17 +5,15 @@ program computes runs it here. A test that asks how processes start, end or die 
 """
 
 import multiprocessing
-import multiprocessing.util
 import os
 import runpy
-import signal
 import subprocess
 import sys
 import tempfile
-import traceback
 from collections.abc import Mapping, Sequence
 from multiprocessing import forkserver
 from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
 
 import pytest
 
@@ -63,18 +61,7 @@ def _run(places: list[dict[str, str]], words: list[str], timeout_s: float) -> su
     with tempfile.NamedTemporaryFile("r", errors="replace") as output:
         each = [(words, tiny.environment(**place), output.name) for place in places]
         children = [_SERVER.Process(target=_become, args=arguments) for arguments in each]
-        for child in children:
-            child.start()
-        try:
-            running, code = {child.sentinel: child for child in children}, 0
-            while running and not code:
-                ended = wait(list(running), timeout_s)
-                assert ended, f"{words} did not end within {timeout_s} s:\n{output.read()}"
-                code = max((running.pop(one).exitcode or 0 for one in ended if isinstance(one, int)), key=abs)
-        finally:
-            for child in children:
-                child.kill()
-                child.join()
+        code = _together(children, timeout_s)
         said = output.read()
     return subprocess.CompletedProcess(words, code, said, said)
 
@@ -103,35 +90,30 @@ def _execute(words: list[str]) -> None:
 
 def _start_forks(module: str, num_processes: int, hosts: object, flags: Sequence[str] = ()) -> int:
     """In place of `torchrun.start`: forks of this very process."""
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    os.environ |= {"TOKENIZERS_PARALLELISM": "false", "TQDM_DISABLE": "1"}
     words = ["-m", module, *sys.argv[1:], *flags]
-    sys.stdout.flush()
-    ranks = {_fork(words, place) for place in _ranks(num_processes)}
-    while ranks:
-        ended, status = os.wait()
-        if ended in ranks and (code := os.waitstatus_to_exitcode(status)):
-            for rank in ranks - {ended}:
-                os.kill(rank, signal.SIGKILL)
-            return code
-        ranks.discard(ended)
-    return 0
+    fork = multiprocessing.get_context("fork")
+    return _together([fork.Process(target=_be_rank, args=(words, place)) for place in _ranks(num_processes)], 900)
 
 
-def _fork(words: list[str], place: dict[str, str]) -> int:
-    if process := os.fork():
-        return process
-    code = 1
+def _be_rank(words: list[str], place: dict[str, str]) -> None:
+    die_with_parent()
+    os.environ.update(place)
+    _execute(words)
+
+
+def _together(children: Sequence[BaseProcess], timeout_s: float) -> int:
+    """The first exit code but 0, which ends the others."""
+    for child in children:
+        child.start()
     try:
-        die_with_parent()
-        os.environ.update(place)
-        _execute(words)
-        code = 0
-    except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else int(end.code is not None)
-    except BaseException:
-        traceback.print_exc()
+        running, code = {child.sentinel: child for child in children}, 0
+        while running and not code:
+            ended = wait(list(running), timeout_s)
+            assert ended, f"did not end within {timeout_s} s"
+            code = max((running.pop(one).exitcode or 0 for one in ended if isinstance(one, int)), key=abs)
     finally:
-        multiprocessing.util._exit_function()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
+        for child in children:
+            child.kill()
+            child.join()
+    return code
