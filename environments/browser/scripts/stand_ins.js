@@ -26,9 +26,18 @@
   const least = (isWindow ? 1 : 1.5) / devicePixelRatio;
   const isSizable = (box) => box.width >= least && box.height >= least;
   elcano.isSizable = isSizable;
-  const hitIn = ({ x, y, width, height }, aside = 0) => {
-    const [across, down] = [x + width / 2, y + height / 2 + aside];
-    return isWindow ? elcano.topmost(Math.floor(across), Math.floor(down)) : elcano.topmost(across, down);
+  const middleOf = ({ x, y, width, height }) => {
+    const middle = [x + width / 2, y + height / 2];
+    return isWindow ? middle.map(Math.floor) : middle;
+  };
+  const hitIn = (box, aside = 0) => {
+    const [across, down] = middleOf(box);
+    return elcano.topmost(across, down + aside);
+  };
+  // The same box as the browser's layout tells it: all of the 64ths of a pixel that it touches.
+  const laidOut = ({ left, top, right, bottom }) => {
+    const [x, y, toX, toY] = [Math.floor(64 * left), Math.floor(64 * top), Math.ceil(64 * right), Math.ceil(64 * bottom)];
+    return new DOMRect(x / 64, y / 64, (toX - x) / 64, (toY - y) / 64);
   };
   // What an element that cuts off shows: neither its border nor its scroll bars.
   const opening = (element) => {
@@ -228,8 +237,11 @@
     const rects = elcano.rectsOf(element);
     if (!rects.some(isIn)) return null;
     const isOwn = (hit) => element.contains(hit) || elcano.holds(element, hit);
+    // Where an edge runs through its middle, the pixel there may be another one by the box that the tree has.
+    const told = isWindow ? [whole, laidOut(whole)] : [whole];
+    const boxes = new Map(told.flatMap((box) => [box, clipped(box)]).map((box) => [String(middleOf(box)), box]));
     const isRight = (box) => isAt(box, isOwn, rects.length === 1);
-    if (!isFlat(element) && isIn(whole) && isRight(whole) && isRight(clipped(whole))) return null;
+    if (!isFlat(element) && isIn(whole) && [...boxes.values()].every(isRight)) return null;
     return partWith(element, rects, isOwn, budget);
   };
   return 0;
