@@ -46,8 +46,8 @@ from training.loop.optimization import Guard, build_optimizer, build_scheduler, 
 from training.loop.parallel import Chunks, build_model, unwrap  # noqa: E402
 from training.loop.step import forward_backward  # noqa: E402
 from training.memory.activations import num_labeled  # noqa: E402
-from training.modules import attention as language_attention  # noqa: E402
 from training.modules.batching import Images, image_share  # noqa: E402
+from training.modules.language import attention as language_attention  # noqa: E402
 
 
 @dataclasses.dataclass(frozen=True)

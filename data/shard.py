@@ -23,7 +23,6 @@ from data.names import check_name
 from data.tar import Member, TarWriter, list_tars, scan
 
 FORMAT_VERSION = 3  # 1 never shared images, 2 always did; both had `sha256` instead of `xxh128`
-IMAGE_TYPES = ("png", "jpg", "webp")
 RESERVED = ("id", "conversations", "num_images", "images")
 
 Content = TypeVar("Content")

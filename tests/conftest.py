@@ -17,6 +17,8 @@ reach_own_hosts_directly()
 FIXTURES = ROOT.parent / "shared" / "fixtures" / "openwebvoyager"
 SOURCES = ["ours", *(["released"] if FIXTURES.is_dir() else [])]
 """Files of our own making, and the released ones where they are at hand."""
+ONE_SOURCE = [*(pytest.param(name, marks=pytest.mark.slow) for name in SOURCES[:-1]), SOURCES[-1]]
+"""For a test that takes long: the released ones where they are at hand."""
 LONGEST = (
     "test_parity test_killed_run test_train_script test_faults test_train_llava test_run test_feed test_gpu".split()
 )

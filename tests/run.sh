@@ -10,6 +10,7 @@ arguments=("$@")
 select=(-m "not slow and not gpu")
 if [ "${1:-}" = --slow ]; then select=(-m "not gpu"); arguments=("${@:2}"); fi
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1}
+unset PYTHONDONTWRITEBYTECODE  # hundreds of processes begin here, and each would compile our modules again
 if [ ${#arguments[@]} = 0 ]; then
     ruff format --check .
     ruff check .

@@ -9,17 +9,17 @@ from typing import Any
 from common.errors import UserError
 from data.turn_samples import sample_head
 from viewer.compare import compare_sets
-from viewer.detail import read_detail
 from viewer.index import Index
 from viewer.live import wall
 from viewer.opened import OpenedRun, TrajectorySet
-from viewer.prompt import read_prompt
 from viewer.reading import read
 from viewer.reports import read_report, read_tile
 from viewer.runs import curves, run_page, written
-from viewer.thoughts import Thoughts
 from viewer.thumbnail import thumbnail
-from viewer.tokens import read_tokens
+from viewer.trajectory.detail import read_detail
+from viewer.trajectory.prompt import read_prompt
+from viewer.trajectory.thoughts import Thoughts
+from viewer.trajectory.tokens import read_tokens
 
 _MAX_PIXELS = 50_000_000
 _PNG = b"\x89PNG\r\n\x1a\n"

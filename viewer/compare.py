@@ -10,11 +10,11 @@ from typing import Any
 
 from common.errors import UserError
 from common.significance import compare
-from viewer.acted import in_words
-from viewer.detail import action_of, read_folder
 from viewer.heads import UNPROVEN, Head, shortened
 from viewer.index import Index
 from viewer.opened import TrajectorySet
+from viewer.trajectory.acted import in_words
+from viewer.trajectory.detail import action_of, read_folder
 
 _MAX_PARTINGS = 200  # tasks whose steps are read
 

@@ -9,12 +9,12 @@ from typing import Any
 
 from common.errors import UserError
 from data.outcome import Verdict
-from viewer.detail import action_of
 from viewer.heads import UNFINISHED, UNJUDGED, Head, read_steps, shortened
 from viewer.index import Index
 from viewer.opened import TrajectorySet
 from viewer.runs import at_work
 from viewer.serving import servers
+from viewer.trajectory.detail import action_of
 
 _RECENT_S, _LONG_S = 600.0, 86_400.0
 _STALLED_S = 120.0

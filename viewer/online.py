@@ -8,7 +8,6 @@ from pathlib import Path
 
 from common.errors import UserError
 from common.files import parse_json
-from viewer.heads import as_number, as_object, as_text
 from viewer.reading import inner_folder, read
 
 _MAX_BYTES = 64 * 2**20
@@ -21,11 +20,13 @@ def rounds_of(run: Path) -> dict[str, str]:
     with contextlib.suppress(UserError):
         for line in (read(state, "learned.jsonl", _MAX_BYTES) or b"").split(b"\n")[:-1] if state else ():
             with contextlib.suppress(ValueError):
-                said = as_object(parse_json(line))
-                group, version, fate = as_number(said.get("group")), as_number(said.get("version")), said.get("fate")
-                if group is not None and version is not None:
-                    told = version_name(int(version) + 1) if fate == "learned" else f"dropped, {as_text(fate)}"
-                    found[f"group{int(group):06d}"] = told
+                match parse_json(line):
+                    case {"group": int(group), "version": int(version), "fate": "learned"}:
+                        found[f"group{group:06d}"] = version_name(version + 1)
+                    case {"group": int(group), "fate": str(fate)}:
+                        found[f"group{group:06d}"] = f"dropped, {fate[:40]}"
+                    case _:
+                        pass
     return found
 
 

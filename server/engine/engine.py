@@ -19,14 +19,14 @@ import torch
 
 from common.errors import UserError
 from server.config import EngineFlags
-from server.engine.batch import DraftedReply
 from server.engine.memory.engine_memory import EngineMemory
 from server.engine.memory.feature_cache import FeatureCache
 from server.engine.memory.memory_budget import MemoryBudget
 from server.engine.memory.release import is_out_of_memory, return_cached_memory
 from server.engine.model.prompt import Prompt, check_length
 from server.engine.model.vision_language_model import VisionLanguageModel
-from server.engine.model_step import Computed, Drawn, ModelStep
+from server.engine.model_step import ModelStep
+from server.engine.replies import Replies, refuse
 from server.engine.sampling import SamplingParams
 from server.engine.scheduler import Scheduler
 from server.engine.sequence import (
@@ -66,9 +66,10 @@ class Engine:
         slots, budget = model.new_slots(), budget or MemoryBudget(config.kv_cache_bytes)
         self.memory = EngineMemory(slots, budget, model.feature_bytes_per_token)
         self.stats = EngineStats()
-        self._drafter = Drafter(config.max_draft_tokens)
+        drafter = Drafter(config.max_draft_tokens)
         self._scheduler = Scheduler(self.memory, config.max_batch_size, config.prefill_chunk)
-        self._model_step = ModelStep(model, self.memory, self._scheduler, self._drafter, self.stats)
+        self._model_step = ModelStep(model, self.memory, self._scheduler, drafter, self.stats)
+        self._replies = Replies(model, self._scheduler, drafter, self.stats, self._fail)
         self._turn_began: float | None = None
         self._trim = threading.Event()
         self._changed = threading.Condition()
@@ -320,7 +321,7 @@ class Engine:
                     raise
                 log.warning("a step failed; its requests are computed one by one", exc_info=error)
             else:
-                return self._hand_out(step)
+                return self._replies.hand_out(step)
             for sequence in list(self._scheduler.active):
                 self._step_alone(sequence)
 
@@ -334,85 +335,7 @@ class Engine:
             self._scheduler.stop(sequence, keep=False)
             self._fail(sequence, error)
         else:
-            self._hand_out(step)
-
-    def _hand_out(self, step: Computed) -> None:
-        for sequence, error in step.failed:
-            self._scheduler.stop(sequence, keep=False)
-            self._fail(sequence, error)
-        for reading in step.readings:  # all of them before any moves to another row with what it has read
-            reading.sequence.num_read = reading.chunk.end
-        for reading in step.readings:
-            sequence = reading.sequence
-            sequence.forget_features()
-            if sequence.options.num_scored:
-                sequence.scores += step.scores[sequence]
-                if reading.complete:
-                    self.stats.count_prompt(sequence)
-                    self._finish(sequence, "scored")
-            elif sequence.options.prefetch and reading.complete:
-                self._scheduler.stop(sequence, keep=True)
-            elif reading.complete:
-                self._scheduler.start_decoding(sequence, step.spare)
-                self.stats.count_prompt(sequence)
-        ended: list[tuple[Sequence, str | Exception]] = []
-        for (
-            reply,
-            tokens,
-        ) in step.drawn:  # all of them before any moves, for a row moves with what its tokens say it holds
-            try:
-                reason: str | Exception = self._keep(reply, tokens)
-            except Exception as error:  # of what the request brought along: its stop rule, its listener
-                reason = error
-            if reason:
-                ended.append((reply.sequence, reason))
-        for sequence, reason in ended:
-            if isinstance(reason, Exception):
-                self._scheduler.stop(sequence, keep=False)
-                self._fail(sequence, reason)
-            else:
-                self._finish(sequence, reason)
-        num_chunk_tokens = sum(reading.chunk.length for reading in step.readings)
-        num_drafted = sum(len(reply.draft) for reply in step.replies)
-        num_kept = sum(reply.sequence.last_kept for reply in step.replies if reply.draft)
-        self.stats.count_step(len(step.replies), num_drafted, num_kept, num_chunk_tokens)
-
-    def _keep(self, reply: DraftedReply, drawn: Drawn) -> str:
-        """Add what was drawn up to the first token that the draft had wrong; returns why the reply ended, if so."""
-        sequence, reason, kept = reply.sequence, "", 0
-        for kept, token in enumerate(drawn):
-            sequence.token_ids.append(token.token_id)
-            sequence.drawn.append(token)
-            if sequence.options.constraint is not None:
-                sequence.options.constraint.consume(token.token_id)
-            if sequence.options.on_token is not None:
-                sequence.options.on_token(token)
-            reason = self._finish_reason(sequence)
-            if reason or kept == len(reply.draft) or token.token_id != reply.draft[kept]:
-                break
-        if reply.draft:
-            sequence.last_kept = kept
-        return reason
-
-    def _finish_reason(self, sequence: Sequence) -> str:
-        """Empty while the reply goes on."""
-        stop, constraint = sequence.options.stop, sequence.options.constraint
-        if sequence.token_ids[-1] in self.model.eos_ids or (stop is not None and stop(sequence.token_ids)):
-            return "stop"
-        if constraint is not None and constraint.complete:
-            return "stop"
-        return "length" if len(sequence.token_ids) == sequence.max_new_tokens else ""
-
-    def _finish(self, sequence: Sequence, reason: str) -> None:
-        self._scheduler.stop(sequence, keep=True)
-        self._drafter.remember(sequence.token_ids)
-        completion = sequence.completion(reason, self.model.version_of(sequence.prompt.adapter))
-        if sequence.future.set_running_or_notify_cancel():
-            self.stats.count_completion(completion)
-            sequence.future.set_result(completion)
+            self._replies.hand_out(step)
 
     def _fail(self, sequence: Sequence, error: Exception) -> None:
-        if not isinstance(error, UserError | DeadlineError | MemoryFullError):
-            log.error("a request failed", exc_info=error)
-        if not sequence.future.done() and sequence.future.set_running_or_notify_cancel():
-            sequence.future.set_exception(error)
+        refuse(sequence, error)

@@ -7,6 +7,6 @@ from tests.adversary.hostile_clicks import run
 
 
 def test_no_action_reaches_what_was_not_chosen() -> None:
-    tally = asyncio.run(run(itertools.count(), 12.0))
+    tally = asyncio.run(run(itertools.count(), 6.0))
     assert tally.wrong == []
     assert tally.pages > 1 and any(outcome.endswith("done") for outcome in tally.outcomes)

@@ -46,9 +46,9 @@ def serving(server: uvicorn.Server, port_of: socket.socket) -> Iterator[int]:
     thread.join()
 
 
-@pytest.fixture(params=["ours", "plain uvicorn"])
+@pytest.fixture(params=["ours", pytest.param("plain uvicorn", marks=pytest.mark.slow)])
 def server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, bool]]:
-    """(port, whether it is ours with its walls)"""
+    """(port, whether it is ours with its walls); without them, a server waits, which shows that the tests see it."""
     monkeypatch.setattr(slow_clients, "HEAD_TIMEOUT_S", 0.5)
     listener, app = listen(0), application()
     is_ours = request.param == "ours"

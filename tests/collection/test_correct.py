@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -35,13 +34,6 @@ RIGHT = (
 WRONG = "Thought: so.\n\nAction: GoBack"
 TAKEN = [(HOME, RIGHT), (CART, WRONG), (CART, WRONG), (HOME, RIGHT.replace("Price", "Cart"))]
 """Pages and what the agent said there: as the teacher, otherwise, the same again, the same act for another reason."""
-
-
-@pytest.fixture
-def teacher(spawn: Callable[..., subprocess.Popen]) -> Iterator[str]:
-    """The embedded teacher's base URL."""
-    process = spawn("environments/sites/expert/server.py", "--port", "0", stdout=subprocess.PIPE)
-    yield process.stdout.readline().strip().rpartition(" ")[2]
 
 
 def trajectory(results: Path, task_id: str, verdict: Verdict | None) -> Path:

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
@@ -21,13 +20,6 @@ from data.trajectory import read_outcome
 from tests.conftest import ROOT, in_foreground
 
 HIDDEN = ("OPENAI_API_KEY", "DISPLAY", "WAYLAND_DISPLAY")
-
-
-@pytest.fixture
-def teacher(spawn: Callable[..., subprocess.Popen]) -> Iterator[str]:
-    """The embedded teacher's base URL."""
-    process = spawn("environments/sites/expert/server.py", "--port", "0", stdout=subprocess.PIPE)
-    yield process.stdout.readline().strip().rpartition(" ")[2]
 
 
 def environment() -> dict[str, str]:

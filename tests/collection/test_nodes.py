@@ -22,6 +22,7 @@ from tests.collection.repeats import compare
 from tests.conftest import ROOT
 from tests.elcano.ray_nodes import NEEDS_RAY, NODES, Cluster, cluster
 from tests.environments import website
+from tests.waiting import wait_until
 
 pytestmark = [
     pytest.mark.slow,
@@ -58,13 +59,6 @@ def start(ray: Cluster, spawn: Callable[..., subprocess.Popen]) -> Callable[...,
 def environment(ray: Cluster) -> dict[str, str]:
     own = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "RAY_ADDRESS")}
     return {**own, "RAY_AUTH_TOKEN_PATH": ray.variables["RAY_AUTH_TOKEN_PATH"], "ELCANO_API_KEY": SECRET}
-
-
-def until(happened: Callable[[], object], timeout_s: float = 240) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not happened():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.1)
 
 
 @pytest.mark.parametrize("is_shared", [False, True])
@@ -105,16 +99,16 @@ def test_what_dies_loses_nothing_and_what_joins_takes_work(
         return said.read_text().count(words) >= times
 
     try:
-        until(lambda: is_said(": 2 sessions", 2) and len(collector.complete()) > 2)
+        wait_until(lambda: is_said(": 2 sessions", 2) and len(collector.complete()) > 2, 240)
         [worker] = ray.actors(NODES[1], "Node")
         worker.kill()
-        until(lambda: is_said("its collector died; others take") and is_said(": 2 sessions", 3))
+        wait_until(lambda: is_said("its collector died; others take") and is_said(": 2 sessions", 3), 240)
         ray.kill(NODES[1])
-        until(lambda: is_said("is gone"))
+        wait_until(lambda: is_said("is gone"), 240)
     finally:
         if NODES[1] not in ray.nodes:
             ray.start(NODES[1])
-    until(lambda: is_said(": 2 sessions", 4))
+    wait_until(lambda: is_said(": 2 sessions", 4), 240)
     assert run.wait(600) == 0, said.read_text()
     assert [folder.name for folder in collector.complete()] == sorted(f"taskT--{number}" for number in range(60))
     steps = [read_trajectory(folder).steps for folder in collector.complete()]
@@ -122,7 +116,7 @@ def test_what_dies_loses_nothing_and_what_joins_takes_work(
     for number in range(60):
         assert said.read_text().count(f"taskT--{number}: 4 steps") == 1
     assert sorted(path.name for path in collector.results.glob(".*")) == [".lock"]
-    until(lambda: not list(Path(tempfile.gettempdir()).glob("elcano-node-*")), 30)
+    wait_until(lambda: not list(Path(tempfile.gettempdir()).glob("elcano-node-*")), 30)
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
@@ -136,7 +130,7 @@ def test_a_stopped_driver_leaves_nothing_and_the_next_goes_on(
 ) -> None:
     tasks = [task(number, f"{url}/", SLOW) for number in range(8)]
     run = start(collector, tasks, api_localhost=f"{url}/predict", **over_nodes)
-    until(lambda: len(collector.complete()) > 1 or run.poll() is not None)
+    wait_until(lambda: len(collector.complete()) > 1 or run.poll() is not None, 240)
     browsers = [
         process
         for actor in [found for node in NODES for found in ray.actors(node, "Node")]
@@ -145,7 +139,7 @@ def test_a_stopped_driver_leaves_nothing_and_the_next_goes_on(
     assert any("chrom" in process.name() for process in browsers)
     os.kill(run.pid, how)
     assert run.wait(60) == {signal.SIGINT: 130, signal.SIGTERM: 143}.get(how, -how)
-    until(lambda: not any(process.is_running() for process in browsers), 30)
+    wait_until(lambda: not any(process.is_running() for process in browsers), 30)
     before = {folder: (folder / "trajectory.json").stat().st_mtime_ns for folder in collector.complete()}
     assert 0 < len(before) < 8
     run = start(collector, tasks, api_localhost=f"{url}/predict", **over_nodes)

@@ -22,8 +22,8 @@ from data.online_run import Group, OnlineRun, read_group
 from data.trajectory import folder_name, is_complete, read_outcome, read_trajectory
 from tests.answering import Request, answering
 from tests.collection.collector import list_hosts, task
-from tests.collection.test_run import wait_until
 from tests.conftest import ROOT
+from tests.waiting import wait_until
 
 Spawn = Callable[..., subprocess.Popen]
 

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from tests.answering import Request, answering
 from tests.collection.collector import Collector, task
 from tests.conftest import ROOT, in_foreground
 from tests.environments import website
+from tests.waiting import wait_until
 
 
 def test_a_trajectory_holds_what_the_agent_saw_and_said(
@@ -230,7 +230,7 @@ def test_status_tells_what_became_of_every_task(collector: Collector, url: str) 
         task("wrong", f"{url}/", "ANSWER; no", eval={"eval_types": ["string_match"], "reference_answers": YES}),
         task("dead", f"http://127.0.0.1:{free_port()}/", "ANSWER; x", eval={"eval_types": ["string_match"]}),
     ]
-    done = collector.run(tasks, api_localhost=f"{url}/predict", judge="oracle")
+    done = collector.run(tasks, api_localhost=f"{url}/predict", judge="oracle", max_fault_retries=0)
     assert done.returncode == 0, done.stderr
     unfinished = collector.results / "taskT--unfinished"
     unfinished.mkdir()
@@ -246,7 +246,8 @@ def test_a_page_that_cannot_be_reached_is_invalid_and_tried_again_next_time(coll
     dead = f"http://127.0.0.1:{free_port()}/"
     tasks = [task("dead", dead, "ANSWER; x"), task("alive", f"{url}/", "ANSWER; y")]
     lost = [task(f"lost-{scheme}", f"{scheme}://no-such-name.invalid/", "ANSWER; x") for scheme in ("http", "https")]
-    assert collector.run([*tasks, *lost], api_localhost=f"{url}/predict", num_sessions=4).returncode == 0
+    flags = {"api_localhost": f"{url}/predict", "num_sessions": 4, "max_fault_retries": 0}
+    assert collector.run([*tasks, *lost], **flags).returncode == 0
     for scheme in ("http", "https"):
         reason = read_trajectory(collector.results / f"taskT--lost-{scheme}").reason
         assert "(the name no-such-name.invalid was not found: " in reason
@@ -270,7 +271,8 @@ def test_a_dead_site_is_invalid_but_a_dead_link_is_for_the_agent(collector: Coll
         task("own", f"{url}/broken", "Click {Own dead link} | ANSWER; x"),
         task("foreign", f"{url}/broken", "Click {Foreign dead link} | GoBack | ANSWER; y"),
     ]
-    assert collector.run(tasks, api_localhost=f"{url}/predict", num_sessions=2).returncode == 0
+    flags = {"api_localhost": f"{url}/predict", "num_sessions": 2, "max_fault_retries": 0}
+    assert collector.run(tasks, **flags).returncode == 0
     own, foreign = (read_trajectory(collector.results / f"taskT--{name}") for name in ("own", "foreign"))
     assert own.status == "invalid" and "could not be loaded any more" in own.reason
     assert foreign.answer == "y" and "Foreign dead link" in foreign.trees[2]
@@ -390,10 +392,3 @@ def processes_naming(folder: Path) -> list[int]:
         except OSError:
             continue
     return found
-
-
-def wait_until(condition: Any, timeout_s: float = 60.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.05)

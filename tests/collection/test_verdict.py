@@ -8,7 +8,7 @@ from collection.judges.verdicts.verdict import (
     GRADE,
     STATUS,
     VERDICT,
-    parse_choice,
+    VerdictForm,
     parse_grade,
     parse_status,
     parse_verdict,
@@ -213,7 +213,7 @@ def test_grades_of_fuzzy_match(text, right):
     ],
 )
 def test_choices(text, choice):
-    assert parse_choice(text, "yes", "no") is choice
+    assert VerdictForm({"yes": True, "no": False}, "[{}]").read(text) is choice
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def recipe():
         testing=RunConfig(**BROWSING),
         serving=ServerConfig(max_batch_size=8, max_new_tokens=60),
         training=TrainingOptions(
-            tp=2, pr="fp32", ac="none", seq_len=2048, batch_size=2, global_batch_size=4, lr=1e-4,
+            tp=1, pr="fp32", ac="none", seq_len=2048, batch_size=2, global_batch_size=4, lr=1e-4,
             train_iters=8, save_interval=2, num_workers=0,
         ),
         needs=Needs(serving=Resources(num_cores=1)),
@@ -60,9 +60,9 @@ def recipe():
 
 @pytest.fixture
 def recipe(tmp_path) -> Path:
-    """A recipe with a handful of the shipped tasks, all solved by the teacher within three steps."""
+    """A recipe with three of the shipped tasks, all solved by the teacher within three steps."""
     for split in ("IL", "optim-1", "test"):
-        tasks = [task for task in read_tasks(ROOT / "data" / "tasks" / f"{split}.jsonl") if "price" in task.id][:4]
+        tasks = [task for task in read_tasks(ROOT / "data" / "tasks" / f"{split}.jsonl") if "price" in task.id][:3]
         write_tasks(tmp_path / f"{split}.jsonl", tasks)
     path = tmp_path / "recipe.py"
     path.write_text(RECIPE.format(weights=str(ROOT / "examples" / "quickstart" / "starting_policy" / "weights")))
@@ -126,7 +126,7 @@ def test_a_run_killed_in_stage_after_stage_arrives(recipe, tmp_path, killed_in):
 
     summary = json.loads((run_dir / "summary.json").read_text())
     assert [result["name"] for result in summary["rounds"]] == ["untrained", "IL", "optim-1"]
-    assert all(result["num_tasks"] == 4 and result["num_invalid"] == 0 for result in summary["rounds"])
+    assert all(result["num_tasks"] == 3 and result["num_invalid"] == 0 for result in summary["rounds"])
     assert (run_dir / "success.png").stat().st_size > 10_000
     for folder, split in (("untrained/test", "test"), ("IL/trajectories", "IL"), ("optim-1/test", "test")):
         expected = sorted(f"task{task.id}" for task in read_tasks(recipe.with_name(f"{split}.jsonl")))
@@ -134,4 +134,4 @@ def test_a_run_killed_in_stage_after_stage_arrives(recipe, tmp_path, killed_in):
         assert [path.name for path in found] == expected
         assert all(is_complete(path) for path in found)
     samples = json.loads((run_dir / "IL" / "samples.json").read_text())
-    assert len({sample["id"] for sample in samples}) == len(samples) >= 4
+    assert len({sample["id"] for sample in samples}) == len(samples) >= 3

@@ -14,8 +14,8 @@ from common.errors import UserError
 from data.online_run import OnlineRun, read_fates, read_group
 from elcano.executors.executor import Command
 from elcano.online import Program
-from tests.collection.test_run import wait_until
 from tests.conftest import ROOT
+from tests.waiting import wait_until
 
 RECIPE = """
 from pathlib import Path

@@ -26,6 +26,7 @@ from tests.elcano.captain import SERVES, captain
 from tests.elcano.ray_nodes import NEEDS_RAY, NODES, Cluster, cluster
 from tests.elcano.test_moved_run import RECIPE
 from tests.elcano.test_stage import SLOW_TO_END
+from tests.waiting import wait_until
 
 pytestmark = [
     pytest.mark.slow,
@@ -78,13 +79,6 @@ def own() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
 
 
-def until(happened: Callable[[], object], timeout_s: float = 120) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not happened():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.1)
-
-
 def ended(pid: int) -> bool:
     with contextlib.suppress(psutil.Error):
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
@@ -114,7 +108,7 @@ def listening(processes: list[psutil.Process]) -> list[str]:
 
 def written(path: Path) -> int:
     """The process id that a command wrote."""
-    until(lambda: path.exists() and path.read_text().strip())
+    wait_until(lambda: path.exists() and path.read_text().strip(), 120)
     return int(path.read_text())
 
 
@@ -217,7 +211,7 @@ def test_what_uses_a_service_on_loopback_runs_beside_it(executor: Executor, ray:
 def test_an_interrupted_command_may_save_what_it_has(start: Callable, tmp_path: Path) -> None:
     saved, begun = tmp_path / "saved", tmp_path / "begun"
     run = start(tmp_path / "x.log", sys.executable, "-c", SLOW_TO_END, saved, begun)
-    until(begun.exists)
+    wait_until(begun.exists, 120)
     os.killpg(run.pid, signal.SIGINT)
     assert run.wait(120) == 130
     assert saved.read_text() == "saved" and "has saved its work" in run.stdout.read()
@@ -233,7 +227,7 @@ def test_a_second_interrupt_waits_no_longer(start: Callable, tmp_path: Path) -> 
     assert run.poll() is None and not ended(child)
     os.killpg(run.pid, signal.SIGINT)
     assert run.wait(60) == 130
-    until(lambda: ended(child), 20)
+    wait_until(lambda: ended(child), 20)
 
 
 def test_a_killed_run_leaves_no_command_behind(start: Callable, tmp_path: Path) -> None:
@@ -241,7 +235,7 @@ def test_a_killed_run_leaves_no_command_behind(start: Callable, tmp_path: Path) 
     run = start(tmp_path / "x.log", "bash", "-c", f"echo $$ > {pid}; exec sleep 600")
     command = written(pid)
     run.kill()
-    until(lambda: ended(command), 30)
+    wait_until(lambda: ended(command), 30)
 
 
 def test_what_a_dead_worker_kept_is_begun_again(start: Callable, tmp_path: Path) -> None:
@@ -254,7 +248,7 @@ def test_what_a_dead_worker_kept_is_begun_again(start: Callable, tmp_path: Path)
     assert run.returncode == 0, errors
     assert "the worker process that kept it has died; the same command continues (log: " in said
     assert "begun again, on 1 node" in said
-    until(lambda: ended(command), 20)
+    wait_until(lambda: ended(command), 20)
 
 
 def test_a_node_that_nothing_stands_for_is_told_and_the_next_start_continues(
@@ -272,7 +266,7 @@ def test_a_node_that_nothing_stands_for_is_told_and_the_next_start_continues(
     command = written(pid)
     ray.kill(NODES[1])
     try:
-        until(lambda: ended(command), 60)
+        wait_until(lambda: ended(command), 60)
         said, errors = run.communicate(timeout=180)
         assert run.returncode == 2
         assert "the node is gone; the same command continues (log: " in said
@@ -322,14 +316,15 @@ def test_a_whole_run_killed_in_training_ends_as_on_this_machine(ray: Cluster, sm
     assert run("local", "local").wait(900) == 0
     begun = run("ray", "ray")
     checkpoints = folder / "ray" / "IL" / "training" / "checkpoint" / "IL"
-    until((checkpoints / "latest_checkpointed_iteration.txt").exists, 900)
+    wait_until((checkpoints / "latest_checkpointed_iteration.txt").exists, 900)
     started = psutil.Process(begun.pid).children(recursive=True)
     assert {"raylet", "gcs_server"} < {process.name() for process in started} and running(mark)
     assert {address.rpartition(":")[2] for address in listening(started)} == {"127.0.0.1"}
     commands = [process for process in started if not process.name().startswith("ray::")]
     begun.kill()
-    until(lambda: all(ended(process.pid) for process in commands), 30)
-    until(lambda: all(ended(process.pid) for process in started), 180)  # two agents look for what is gone for a minute
+    wait_until(lambda: all(ended(process.pid) for process in commands), 30)
+    # two agents look for what is gone for a minute
+    wait_until(lambda: all(ended(process.pid) for process in started), 180)
     saved = int((checkpoints / "latest_checkpointed_iteration.txt").read_text())
     again = run("ray", "ray", **ray.variables)
     assert again.wait(900) == 0, again.stderr.read()
@@ -346,4 +341,4 @@ def test_a_whole_run_killed_in_training_ends_as_on_this_machine(ray: Cluster, sm
         assert ours.keys() == theirs.keys()
         for name in ours:
             torch.testing.assert_close(ours[name], theirs[name], rtol=2**-7, atol=1e-6)  # one rounding in bf16
-    until(lambda: not running(mark), 60)
+    wait_until(lambda: not running(mark), 60)

@@ -4,18 +4,21 @@ import dataclasses
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from collection.config.commands import CandidatesConfig
 from common.errors import UserError
 from common.files import read_json, write_json
+from elcano import columns
 from elcano.columns import candidates_of, check_algorithms
 from elcano.executors.executor import load_executor
 from elcano.recipe import load_recipe, remember_recipe
 from elcano.resources import Needs, Resources
 from elcano.rounds import Stages, draw_tasks
 from elcano.stage import Logbook
+from tests import forked
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 QUICKSTART = ROOT / "examples" / "quickstart" / "recipe.py"
@@ -259,6 +262,8 @@ def test_more_test_tasks_than_there_are_is_said(monkeypatch: pytest.MonkeyPatch)
 def test_what_an_algorithm_refuses_is_said_before_anything_runs(
     algorithm: str, training: dict, round: dict, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    in_a_fork = SimpleNamespace(run=forked.run, DEVNULL=subprocess.DEVNULL, PIPE=subprocess.PIPE)
+    monkeypatch.setattr(columns, "subprocess", in_a_fork)
     monkeypatch.setenv("POLICY", str(ROOT / "examples" / "quickstart" / "starting_policy" / "weights"))
     recipe = load_recipe(LEARNING, algorithm=algorithm, training=training, **round)
     with pytest.raises(UserError, match=f"^recipe {algorithm}: round-1: .*{message}"):

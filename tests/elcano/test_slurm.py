@@ -23,6 +23,7 @@ from tests.elcano.captain import SERVES, captain
 from tests.elcano.slurm_cluster import ADDRESS, MISSING, NODES, Cluster, cluster
 from tests.elcano.test_moved_run import RECIPE
 from tests.elcano.test_stage import SLOW_TO_END
+from tests.waiting import wait_until
 
 pytestmark = [
     pytest.mark.slow,
@@ -47,13 +48,6 @@ def start(slurm: Cluster, spawn: Callable[..., subprocess.Popen]) -> Callable[..
     return begin
 
 
-def until(happened: Callable[[], object], timeout_s: float = 60) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not happened():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.2)
-
-
 def states(slurm: Cluster) -> list[str]:
     return slurm.said("squeue", "--noheader", "--format=%T").split()
 
@@ -76,7 +70,7 @@ def test_a_command_runs_as_a_person_would_submit_it(slurm: Cluster, tmp_path: Pa
     job = slurm.said("scontrol", "show", "job", "--oneliner", said.split()[-1])
     assert all(f" {found} " in job for found in ("NumCPUs=2", "TimeLimit=00:30:00", "MinMemoryNode=1G", "Requeue=0"))
     assert "Submitted batch job" in slurm.said("sbatch", str(log.with_suffix(".sbatch")))
-    until(lambda: len(log.read_text().splitlines()) == 3)
+    wait_until(lambda: len(log.read_text().splitlines()) == 3)
 
 
 def test_a_failure_is_one_line_with_the_commands_last_words(slurm: Cluster, tmp_path: Path) -> None:
@@ -99,17 +93,17 @@ def test_what_the_cluster_cannot_give_is_one_line(needs: Resources, says: str, s
     with pytest.raises(UserError, match=says) as refused:
         load_executor("slurm").run(Command(["true"], tmp_path / "x.log"), needs)
     assert "\n" not in str(refused.value)
-    until(lambda: not states(slurm))
+    wait_until(lambda: not states(slurm))
 
 
 def test_an_interrupted_command_may_save_what_it_has(slurm: Cluster, start: Callable, tmp_path: Path) -> None:
     saved, begun = tmp_path / "saved", tmp_path / "begun"
     run = start(tmp_path / "x.log", sys.executable, "-c", SLOW_TO_END, saved, begun)
-    until(begun.exists)
+    wait_until(begun.exists)
     os.killpg(run.pid, signal.SIGINT)
     assert run.wait(60) == 130
     assert saved.read_text() == "saved" and "has saved its work" in run.stdout.read()
-    until(lambda: not states(slurm))
+    wait_until(lambda: not states(slurm))
 
 
 def test_a_job_is_found_again_by_the_next_start(slurm: Cluster, start: Callable, tmp_path: Path) -> None:
@@ -117,7 +111,7 @@ def test_a_job_is_found_again_by_the_next_start(slurm: Cluster, start: Callable,
     log, begun, go = tmp_path / "x.log", tmp_path / "begun", tmp_path / "go"
     words = ["bash", "-c", f"echo once >> {begun}; until [ -e {go} ]; do sleep 0.2; done"]
     run = start(log, *words)
-    until(begun.exists)
+    wait_until(begun.exists)
     run.kill()
     run.wait()
     run = start(log, *words)
@@ -129,7 +123,7 @@ def test_a_job_is_found_again_by_the_next_start(slurm: Cluster, start: Callable,
 
     go.unlink()
     run = start(log, *words)
-    until(lambda: begun.read_text() == "once\n" * 2)
+    wait_until(lambda: begun.read_text() == "once\n" * 2)
     run.kill()
     run = start(log, "echo", "another", "way")
     assert run.wait(60) == 0 and "ending it" in run.stdout.read()
@@ -139,7 +133,7 @@ def test_a_job_is_found_again_by_the_next_start(slurm: Cluster, start: Callable,
 def test_a_controller_that_is_away_is_waited_for(slurm: Cluster, start: Callable, tmp_path: Path) -> None:
     begun, go = tmp_path / "begun", tmp_path / "go"
     run = start(tmp_path / "x.log", "bash", "-c", f"touch {begun}; until [ -e {go} ]; do sleep 0.2; done")
-    until(begun.exists)
+    wait_until(begun.exists)
     slurm.stop_controller()
     time.sleep(5)
     slurm.start_controller()
@@ -150,7 +144,7 @@ def test_a_controller_that_is_away_is_waited_for(slurm: Cluster, start: Callable
 def test_a_job_that_gave_way_is_told_and_continues(slurm: Cluster, start: Callable, tmp_path: Path) -> None:
     begun = tmp_path / "begun"
     run = start(tmp_path / "x.log", "bash", "-c", f"[ -e {begun} ] && exit; touch {begun}; sleep 60")
-    until(begun.exists)
+    wait_until(begun.exists)
     preempt(slurm)
     assert run.wait(90) == 2
     said = run.stderr.read()
@@ -217,7 +211,7 @@ def test_a_node_that_dies_is_told_and_the_next_start_continues(slurm: Cluster, s
     begun = tmp_path / "begun"
     words = ["bash", "-c", f"[ -e {begun} ] && exit; echo $SLURMD_NODENAME > {begun}; sleep 200"]
     run = start(tmp_path / "x.log", *words)
-    until(lambda: begun.exists() and begun.read_text())
+    wait_until(lambda: begun.exists() and begun.read_text())
     node = begun.read_text().strip()
     slurm.kill_node(node)
     try:
@@ -246,7 +240,7 @@ def test_a_whole_run_preempted_in_training_ends_as_on_this_machine(
     assert run("local").wait(600) == 0
     begun = run("slurm")
     checkpoints = tmp_path / "slurm" / "IL" / "training" / "checkpoint" / "IL"
-    until((checkpoints / "latest_checkpointed_iteration.txt").exists, 400)
+    wait_until((checkpoints / "latest_checkpointed_iteration.txt").exists, 400)
     preempt(slurm)
     assert begun.wait(120) == 2 and "PREEMPTED" in begun.stderr.read()
     saved = int((checkpoints / "latest_checkpointed_iteration.txt").read_text())

@@ -25,8 +25,8 @@ from environments.miniwob import app as miniwob
 from environments.miniwob.abilities import doable, table
 from environments.miniwob.make_tasks import family
 from environments.miniwob.world import World
-from tests.collection.test_run import wait_until
 from tests.conftest import ROOT
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(not find_spec("miniwob"), reason="needs the package miniwob")
 

@@ -3,11 +3,9 @@
 What a person sees is read from the page by scripts; every action is one that a model can say.
 """
 
-import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterator
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 
@@ -15,12 +13,11 @@ from common.processes import served
 from data.point_action import AnyAction, ClickAt, DragAt, Press
 from data.screen import Point
 from environments.browser.acting.actions import act
-from environments.browser.fleet import Fleet
 from environments.browser.observation.observe import observe
-from environments.browser.page.page import Page, Viewport
-from environments.browser.page.settle import settle
+from environments.browser.page.page import Page
 from environments.miniwob.app import HOST
 from environments.miniwob.needs import lacks
+from tests.environments.conftest import OneBrowser
 from tests.environments.test_miniwob import page_of
 
 pytestmark = pytest.mark.skipif(not find_spec("miniwob"), reason="needs the package miniwob")
@@ -223,14 +220,12 @@ def port() -> Iterator[int]:
 
 
 @pytest.mark.parametrize("name", SOLVED)
-def test_it_is_solved_at_points(port: int, name: str, tmp_path: Path) -> None:
+def test_it_is_solved_at_points(browser: OneBrowser, port: int, name: str) -> None:
     async def go() -> bool:
-        async with Fleet(1, headless=True, viewport=Viewport()) as fleet, fleet.page(0, tmp_path) as page:
-            await page.goto(page_of(name, SEEDS.get(name, 4), port))
-            await settle(page)
+        async with browser.page(page_of(name, SEEDS.get(name, 4), port)) as page:
             hand = Hand(page, port)
             await SOLVED[name](hand)
             return await hand.solved()
 
     assert lacks(name, "qwen_computer_use") == []
-    assert asyncio.run(go())
+    assert browser.wait(go())

@@ -5,11 +5,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from environments.browser.chromium.reaper import Reaper, _processes, reap
 from tests.conftest import ROOT
+from tests.waiting import wait_until
 
 COLLECTOR = """
 import sys, time
@@ -50,7 +50,7 @@ def test_a_watchdog_that_was_killed_is_replaced_and_still_watches(tmp_path: Path
     collector.kill()
     collector.wait()
     assert browser.wait(30) == -signal.SIGKILL
-    wait_for(lambda: not profile.exists())
+    wait_until(lambda: not profile.exists())
 
 
 def test_the_session_of_somebody_who_looks_into_a_profile_survives(tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_the_session_of_somebody_who_looks_into_a_profile_survives(tmp_path: Pat
     shell = subprocess.Popen([sys.executable, "-c", SHELL], stdin=subprocess.PIPE, start_new_session=True, text=True)
     shell.stdin.write(str(tmp_path / "profile") + "\n")
     shell.stdin.flush()
-    wait_for(lambda: _processes(tmp_path / "profile"))
+    wait_until(lambda: _processes(tmp_path / "profile"))
     reap(tmp_path / "profile")
     assert shell.poll() is None
     shell.kill()
@@ -77,10 +77,3 @@ def test_what_was_done_is_left_alone(tmp_path: Path) -> None:
     assert other.poll() is None
     other.kill()
     other.wait()
-
-
-def wait_for(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.05)

@@ -17,12 +17,12 @@ SITE_STRUCTURE = {"department", "attribute", "tab", "colour", "quantity", "trave
 sys.path.insert(0, str(FOLDER))
 
 
-@pytest.fixture(scope="module")
-def corpus() -> str:
+@pytest.fixture(scope="module", params=[1000, pytest.param(3000, marks=pytest.mark.slow)])
+def corpus(request: pytest.FixtureRequest) -> str:
     from corpus import make_example
 
     rng = random.Random(0)
-    return "\n".join(turn for _ in range(3000) for turn in make_example(rng, max_elements=30).turns).lower()
+    return "\n".join(turn for _ in range(request.param) for turn in make_example(rng, max_elements=30).turns).lower()
 
 
 def test_pretraining_text_shares_no_entity_and_no_instruction_with_the_embedded_tasks(corpus):

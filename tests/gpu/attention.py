@@ -64,8 +64,8 @@ def _attend(heads: tuple[int, int, int], window: int | None) -> Callable[..., to
     """(query, key, value [s, heads, d], lengths) -> [s, heads * d] by our layer."""
     from megatron.core.transformer.transformer_config import TransformerConfig
 
-    from training.modules.attention import CausalAttention
-    from training.modules.packed import PackedSamples
+    from training.modules.language.attention import CausalAttention
+    from training.modules.language.packed import PackedSamples
 
     queries, _, size = heads
     options = {"window_size": (window - 1, 0)} if window else {}

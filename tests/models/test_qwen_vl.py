@@ -21,13 +21,13 @@ from models.images import ImageEncoder
 from models.processor import describe, load_processor
 from models.registry import family
 from tests.tiny import qwen2_5_vl, qwen3_vl
-from toolkits.model_checkpoints_convertor.convert import Config, main
+from tests.toolkits.checkpoints import convert
 from training.batches.collate import Collator, Place, TokenizedSample
 from training.layout import Layout
 from training.loop.vision_meter import VisionMeter
 from training.memory.per_gpu import config_folder, count_parameters
-from training.modules.language import check_layout
-from training.modules.rotary import MultimodalRotary
+from training.modules.language.form import check_layout
+from training.modules.language.rotary import MultimodalRotary
 from training.samples.pictures import Picture
 
 MAKERS = {"qwen3_vl": qwen3_vl.build_policy, "qwen2_5_vl": qwen2_5_vl.build_policy}
@@ -112,8 +112,8 @@ def test_a_sampled_mark_is_a_token_like_others(encoder: ImageEncoder) -> None:
 @pytest.mark.parametrize(("name", "tied"), [("qwen3_vl", True), ("qwen3_vl", False), ("qwen2_5_vl", False)])
 def test_a_round_trip_is_exact_and_both_sides_agree(tmp_path: Path, name: str, tied: bool) -> None:
     hf = MAKERS[name](tmp_path / "hf", layers=3, tied=tied)
-    main(Config(direction="hf2mg", load_path=hf, save_path=tmp_path / "mg", verify=True))
-    main(Config(direction="mg2hf", load_path=tmp_path / "mg", save_path=tmp_path / "back"))
+    convert("hf2mg", hf, tmp_path / "mg", verify=True)
+    convert("mg2hf", tmp_path / "mg", tmp_path / "back")
     before, after = open_weights(hf), open_weights(tmp_path / "back")
     assert ("lm_head.weight" in before) != tied
     assert before.keys() == after.keys() and all(before[name].read().equal(after[name].read()) for name in before)

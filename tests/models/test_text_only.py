@@ -29,16 +29,16 @@ from tests.conftest import ROOT
 from tests.server.helpers import observation
 from tests.tiny import text_only
 from tests.tiny.idefics2 import make_tokenizer
+from tests.toolkits.checkpoints import convert
 from tests.training.conftest import train
 from tests.training.test_train_llava import LR, STEPS, PlainLoop
-from toolkits.model_checkpoints_convertor.convert import Config, main
 from toolkits.model_checkpoints_convertor.inspect_checkpoint import describe as inspect
 from training.config import Config as TrainingConfig
 from training.launch.launch import check_model
 from training.launch.survey import Reading, check_samples
 from training.layout import Layout
 from training.memory.per_gpu import count_parameters, plan
-from training.modules.rotary import frequencies
+from training.modules.language.rotary import frequencies
 
 KINDS = {
     "llama": {},
@@ -63,11 +63,6 @@ def policy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 @pytest.fixture(scope="module")
 def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return text_only.build_policy(tmp_path_factory.mktemp("llama") / "hf")
-
-
-def convert(direction: str, source: Path, target: Path, verify: bool = False) -> Path:
-    main(Config(direction=direction, load_path=source, save_path=target, verify=verify))
-    return target
 
 
 def test_conversion_is_exact_both_ways(policy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ from models.checkpoint.weight_tensors import open_weights
 from models.processor import load_processor
 from models.registry import family
 from tests.tiny import idefics3
-from toolkits.model_checkpoints_convertor.convert import Config, main
+from tests.toolkits.checkpoints import convert
 
 
 @pytest.fixture(scope="module", params=["idefics3", "smolvlm"])
@@ -35,7 +35,7 @@ def test_tiles_and_text_are_hugging_faces(policy: Path, longest: int, splits: bo
 
 
 def test_a_round_trip_is_exact_and_both_sides_agree(policy: Path, tmp_path: Path) -> None:
-    main(Config(direction="hf2mg", load_path=policy, save_path=tmp_path / "mg", verify=True))
-    main(Config(direction="mg2hf", load_path=tmp_path / "mg", save_path=tmp_path / "hf"))
+    convert("hf2mg", policy, tmp_path / "mg", verify=True)
+    convert("mg2hf", tmp_path / "mg", tmp_path / "hf")
     before, after = open_weights(policy), open_weights(tmp_path / "hf")
     assert before.keys() == after.keys() and all(before[name].read().equal(after[name].read()) for name in before)

@@ -40,9 +40,9 @@ from server.engine.sampling import SamplingParams
 from server.protocols.http_api import create_app
 from server.service import Service
 from tests import tiny
-from tests.conftest import FIXTURES
+from tests.conftest import FIXTURES, ONE_SOURCE
 from tests.field_files import write_field_files
-from tests.training.conftest import convert, train
+from tests.training.conftest import converted, train
 from training.batches.tokenize_sample import tokenize
 from training.modules.images import encode_share
 
@@ -191,6 +191,7 @@ def served(folder: Path, trajectory: Trajectory) -> tuple[Seen, Completion]:
 
 
 @pytest.mark.timeout(900)
+@pytest.mark.parametrize("field_processor", ONE_SOURCE, indirect=True)
 def test_from_release_to_export(
     release: Path, trajectory: Trajectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -204,25 +205,25 @@ def test_from_release_to_export(
     assert as_released.token_ids.count(image_id) == 5 * LAST_N * latents
     assert tuple(as_released.pixels.shape) == (5 * LAST_N, 3, 735, 980)
 
-    megatron = convert("hf2mg", release, tmp_path / "megatron")
-    converted, written = trained_on(megatron, sample)
-    assert converted.token_ids.count(image_id) == LAST_N * latents
-    assert tuple(converted.pixels.shape) == (LAST_N, 3, 980, 980)
+    megatron = converted("hf2mg", release, tmp_path / "megatron")
+    seen_by_trainer, written = trained_on(megatron, sample)
+    assert seen_by_trainer.token_ids.count(image_id) == LAST_N * latents
+    assert tuple(seen_by_trainer.pixels.shape) == (LAST_N, 3, 980, 980)
 
     shards = tiny.build_dataset(tmp_path / "shards", [sample])
     options = {"tp": 1, "global_batch_size": 1, "batch_size": 1, "train_iters": 1, "save_interval": 1, "seq_len": 8192}
     train("idefics2", shards, megatron, tmp_path / "output", **options)
     checkpoint = tmp_path / "output" / "checkpoint" / "run"
-    assert trained_on(checkpoint, sample) == (converted, written)
+    assert trained_on(checkpoint, sample) == (seen_by_trainer, written)
 
-    exported = convert("mg2hf", checkpoint, tmp_path / "hf")
+    exported = converted("mg2hf", checkpoint, tmp_path / "hf")
     assert not splits_images(exported) and (exported / "chat_template.jinja").exists()
     seen, reply = served(exported, trajectory)
-    assert seen == converted
-    assert trained_on(exported, sample) == (converted, written)
+    assert seen == seen_by_trainer
+    assert trained_on(exported, sample) == (seen_by_trainer, written)
 
     sampled, trained = trained_on(checkpoint, sample, reply)
-    assert sampled == converted
+    assert sampled == seen_by_trainer
     assert trained == reply.token_ids
     for name, what in (("released", as_released), ("trained and served", seen)):
         num_tokens, num_image_tokens = len(what.token_ids), what.token_ids.count(image_id)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from server.engine.engine import Engine, EngineConfig
 from server.engine.model.vision_language_model import LoadOptions, VisionLanguageModel
 from tests import tiny
 from tests.server.helpers import RunningServer, running_server
@@ -19,6 +20,15 @@ def tiny_policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def model(tiny_policy: Path) -> VisionLanguageModel:
     return VisionLanguageModel(tiny_policy, LoadOptions(device="cpu"))
+
+
+@pytest.fixture(scope="module")
+def engines(model: VisionLanguageModel) -> Iterator[tuple[Engine, Engine]]:
+    """One that drafts, one that does not."""
+    pair = tuple(Engine(model, EngineConfig(3, prefill_chunk=50, max_draft_tokens=number)) for number in (8, 0))
+    yield pair  # type: ignore[misc]
+    for engine in pair:
+        engine.stop()
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 import json
 import random
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -125,16 +124,6 @@ def _without_ids(choices: list[dict[str, Any]]) -> list[dict[str, Any]]:
         for call in choice["message"].get("tool_calls", []):
             assert call.pop("id").startswith("call_")
     return choices
-
-
-@pytest.fixture(scope="module")
-def engines(tiny_policy: Path) -> Iterator[tuple[Engine, Engine]]:
-    """One that drafts, one that does not."""
-    model = VisionLanguageModel(tiny_policy, LoadOptions(device="cpu"))
-    pair = tuple(Engine(model, EngineConfig(3, prefill_chunk=50, max_draft_tokens=number)) for number in (8, 0))
-    yield pair  # type: ignore[misc]
-    for engine in pair:
-        engine.stop()
 
 
 @pytest.mark.parametrize("temperature", [0.0, 0.8])

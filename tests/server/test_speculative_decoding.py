@@ -1,27 +1,13 @@
 """Drafts change how many steps a reply takes, and nothing else."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from server.engine.engine import Engine, EngineConfig
+from server.engine.engine import Engine
 from server.engine.model.prompt import ImageInput, Prompt
-from server.engine.model.vision_language_model import LoadOptions, VisionLanguageModel
 from server.engine.sampling import SamplingParams
 from server.engine.sequence import Options, Sequence
 from server.engine.speculative_decoding import Drafter
 from tests.server.test_engine import MIX, prompt_of
-
-
-@pytest.fixture(scope="module")
-def engines(tiny_policy: Path) -> Iterator[tuple[Engine, Engine]]:
-    """One that drafts, one that does not."""
-    model = VisionLanguageModel(tiny_policy, LoadOptions(device="cpu"))
-    pair = tuple(Engine(model, EngineConfig(3, prefill_chunk=50, max_draft_tokens=number)) for number in (8, 0))
-    yield pair  # type: ignore[misc]
-    for engine in pair:
-        engine.stop()
 
 
 @pytest.mark.parametrize("temperature", [0.0, 0.8])

@@ -2,12 +2,16 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from transformers import Idefics2Config, Idefics2ForConditionalGeneration
 
+from tests import forked
+from toolkits.model_checkpoints_convertor import verify
 from toolkits.model_checkpoints_convertor.convert import Config, main
 
 IDEFICS2 = {
@@ -62,8 +66,10 @@ def build_idefics2(folder: Path, dtype: torch.dtype = torch.float32, **changes: 
 
 
 def convert(direction: str, load_path: Path, save_path: Path, **flags: Any) -> Path:
-    """As the command does, in this process."""
-    main(Config(direction=direction, load_path=load_path, save_path=save_path, **flags))
+    """As the command does, in this process; `verify` computes Megatron's logits in a fork."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(verify, "subprocess", SimpleNamespace(run=forked.run))
+        main(Config(direction=direction, load_path=load_path, save_path=save_path, **flags))
     return save_path
 
 

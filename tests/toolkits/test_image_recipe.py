@@ -14,6 +14,7 @@ from models.processor import describe, load_processor, splitting_remark
 from tests import tiny
 from tests.conftest import ROOT
 from tests.tiny import llava
+from tests.toolkits import checkpoints
 from toolkits.model_checkpoints_convertor.convert import Config, main
 
 OWN = "longest edge 112, shortest edge 43"
@@ -118,12 +119,18 @@ def test_openwebvoyagers_own_checkpoints_get_what_they_were_trained_with(release
     assert convert(tmp_path / "theirs", tmp_path / "hf", "mg2hf") == "longest edge 980, shortest edge 980, not split"
 
 
-@pytest.mark.parametrize("recipe", ["published", "keep"])
-def test_megatron_says_what_hugging_face_says_split_or_not(released: Path, tmp_path: Path, recipe: str) -> None:
-    """Logits of two images as whole ones of 980 x 980, or as five units each."""
+def test_megatron_says_what_hugging_face_says_of_whole_images(released: Path, tmp_path: Path) -> None:
+    """Logits of two images of 980 x 980, by the script."""
     script = ROOT / "toolkits" / "model_checkpoints_convertor" / "idefics2" / "hf2mg.sh"
-    flags = ["--load_path", released, "--save_path", tmp_path / "mg", "--image_recipe", recipe, "--verify"]
+    flags = ["--load_path", released, "--save_path", tmp_path / "mg", "--image_recipe", "published", "--verify"]
     done = subprocess.run(["bash", script, *flags], env=tiny.environment(), capture_output=True, text=True, timeout=250)
     assert done.returncode == 0, done.stderr
-    assert "with 2 images agree" in done.stdout
-    assert ("wrote --image_size 980" in done.stdout) == (recipe == "published")
+    assert "with 2 images agree" in done.stdout and "wrote --image_size 980" in done.stdout
+
+
+def test_megatron_says_what_hugging_face_says_of_images_in_five_units(
+    released: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    checkpoints.convert("hf2mg", released, tmp_path / "mg", image_recipe="keep", verify=True)
+    said = capsys.readouterr().out
+    assert "with 2 images agree" in said and "wrote --image_size 980" not in said

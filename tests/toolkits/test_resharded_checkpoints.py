@@ -1,7 +1,5 @@
 """HF -> Megatron -> every layout -> HF: bitwise what it was, for all models, in bf16 and fp32; scores stay, too."""
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +7,11 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from common.processes import die_with_parent
 from models.registry import family
 from models.weight_table import find_spelling
 from tests import tiny
 from tests.conftest import ROOT
+from tests.forked import run_ranks
 from tests.tiny import idefics3, llava, qwen2_5_vl, qwen3_vl
 from tests.tiny.random_policy import FAMILIES, build_random_policy
 from tests.toolkits.checkpoints import convert, read_hf
@@ -43,9 +41,8 @@ def check_same(before: dict[str, torch.Tensor], after: dict[str, torch.Tensor], 
 
 def reshard(folders: list[Path], layouts: str, num_ranks: int) -> None:
     """Load each Megatron folder in each layout and save it again as FOLDER-LAYOUT."""
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={num_ranks}"]
-    command += [ROOT / "tests" / "toolkits" / "reshard_worker.py", ",".join(map(str, folders)), *layouts.split()]
-    subprocess.run(command, check=True, env=tiny.environment(), preexec_fn=die_with_parent)
+    worker = ROOT / "tests" / "toolkits" / "reshard_worker.py"
+    run_ranks(num_ranks, worker, ",".join(map(str, folders)), *layouts.split(), timeout_s=7000)
 
 
 @pytest.mark.slow

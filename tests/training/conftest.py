@@ -6,8 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tests import tiny
+from tests import forked, tiny
 from tests.conftest import ROOT
+from tests.toolkits import checkpoints
+
+
+def converted(direction: str, load_path: Path, save_path: Path, dtype: str = "fp32", **flags: object) -> Path:
+    """As the script does it, in this process."""
+    return checkpoints.convert(direction, load_path, save_path, dtype=dtype, **flags)
 
 
 def convert(
@@ -24,17 +30,19 @@ def convert(
 def train(
     model: str, shards: Path, megatron: Path, output: Path, variables: dict[str, str] | None = None, **options: object
 ) -> list[float]:
-    """A run of `train_<model>.sh`, or of train.sh, called "run", as a user starts it; its losses."""
+    """A run of `train_<model>.sh`, or of train.sh, called "run"; its losses. Its processes are forks, but for one with
+    `variables` of its own, which starts as users start it."""
     flags = {
         **{"dataset_path": shards, "pretrain_checkpoint_path": megatron, "output_basepath": output, "run_name": "run"},
         **{"tp": 2, "pr": "fp32", "batch_size": 2, "num_workers": 0, "seq_len": 2048, "ac": "none", **options},
     }
-    arguments = [text for name, value in flags.items() for text in (f"--{name}", str(value))]
-    script = f"train_{model}.sh" if model else "train.sh"
-    command = ["bash", str(ROOT / "training" / script), *arguments]
-    environment = tiny.environment(**variables or {})
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900)
-    assert done.returncode == 0, done.stdout + done.stderr
+    if variables is None:
+        forked.run_command("training.launch.command", flags, MODEL_TYPE=model)
+    else:
+        script = ROOT / "training" / (f"train_{model}.sh" if model else "train.sh")
+        process = tiny.start_script(script, flags, **variables)
+        said, _ = process.communicate(timeout=900)
+        assert process.returncode == 0, said
     lines = (output / "log" / "run" / "metrics.jsonl").read_text().splitlines()
     return [json.loads(line)["loss"] for line in lines]
 

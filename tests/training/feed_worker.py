@@ -1,4 +1,4 @@
-"""One rank of tests/training/test_feed.py: takes steps as the training loop does and reports what it saw."""
+"""A rank of tests/training/test_feed.py: takes steps as the training loop does and reports what it saw."""
 
 import hashlib
 import json
@@ -27,19 +27,30 @@ from training.train import build_collator, build_cost_model, build_encoder, buil
 
 
 def main(job: dict[str, Any]) -> None:
-    """Write `rank<n>.json`."""
-    config = Config(
+    """Write `<number of loader processes>-rank<n>.json` for each number."""
+    layout.initialize(options(job, 0).layout, seed=0)
+    for number in job["num_workers"]:
+        report = take(options(job, number), job["steps"])
+        (Path(job["out"]) / f"{number}-rank{torch.distributed.get_rank()}.json").write_text(json.dumps(report))
+    layout.finalize()
+
+
+def options(job: dict[str, Any], num_workers: int) -> Config:
+    return Config(
         dataset_path=Path(job["shards"]),
         pretrain_checkpoint_path=Path(job["policy"]),
         tp=job["tp"],
         pp=job["pp"],
         batch_size=2,
         global_batch_size=job["batch"],
-        num_workers=job["num_workers"],
+        num_workers=num_workers,
         seq_len=2048,
         pad_to_longest=True,
     )
-    layout.initialize(config.layout, seed=0)
+
+
+def take(config: Config, num_steps: int) -> dict[str, Any]:
+    """What a rank sees in so many steps."""
     kind = family(config.pretrain_checkpoint_path)
     processor = load_processor(config.pretrain_checkpoint_path)
     images = kind.image_encoder(processor, kind.read_config(config.pretrain_checkpoint_path))
@@ -49,7 +60,7 @@ def main(job: dict[str, Any]) -> None:
     collator = build_collator(config, images, PixelQueue(config.num_workers))
     feed = build_feed(config, cost_model, Sft(), collator)
     steps = []
-    for _ in range(job["steps"]):
+    for _ in range(num_steps):
         step = feed.take()
         loaded = [batch.images.load() for batch in step.micro_batches]
         steps.append(
@@ -62,11 +73,8 @@ def main(job: dict[str, Any]) -> None:
             }
         )
     feed.close()
-    rank = torch.distributed.get_rank()
     report = {"reads": feed.replica.reads, "replica": parallel_state.get_data_parallel_rank(), "steps": steps}
-    report["tokenized"] = count[0]
-    (Path(job["out"]) / f"rank{rank}.json").write_text(json.dumps(report))
-    layout.finalize()
+    return {**report, "tokenized": count[0]}
 
 
 def count_calls(encoder: ConversationEncoder) -> list[int]:

@@ -54,7 +54,7 @@ def main() -> None:
     from megatron.core import parallel_state, tensor_parallel
 
     from data.adapter_record import Lora
-    from training.modules import attention
+    from training.modules.language import attention
     from training.modules.trainable import EVERYTHING, Trainable
 
     attention.varlen_attn = plain_varlen

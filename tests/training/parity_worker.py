@@ -55,7 +55,7 @@ from training.loop.objective import Objective  # noqa: E402
 from training.loop.optimization import build_optimizer  # noqa: E402
 from training.loop.parallel import Chunks, build_model, unwrap  # noqa: E402
 from training.loop.step import forward_backward  # noqa: E402
-from training.modules.context_parallel import gathered_order  # noqa: E402
+from training.modules.language.context_parallel import gathered_order  # noqa: E402
 from training.train import build_collator  # noqa: E402
 
 PLAIN = SampleColumns({"weight": 1.0})

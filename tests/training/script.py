@@ -1,5 +1,6 @@
 """What tests need to run train_idefics2.sh as a user does, to kill it, and to read what it did."""
 
+import functools
 import json
 import os
 import re
@@ -13,6 +14,7 @@ import psutil
 
 from tests import tiny
 from tests.conftest import ROOT
+from tests.forked import run_command
 
 ITERATION = re.compile(r"iteration (\d+)/\d+ \| loss (\S+) \| grad norm (\S+) \|")
 
@@ -28,6 +30,9 @@ class Run:
         variables = {"DATASET_PATH": shards, "PRETRAIN_CHECKPOINT_PATH": megatron, "OUTPUT_BASEPATH": output}
         self.checkpoints = output / "checkpoint" / "run"
         self.metrics_file = output / "log" / "run" / "metrics.jsonl"
+        self.start(flags, variables)
+
+    def start(self, flags: dict[str, object], variables: dict[str, Path]) -> None:
         self.process = tiny.start_script(ROOT / "training" / "train_idefics2.sh", flags, **variables)
 
     def lines(self) -> Iterator[str]:
@@ -53,6 +58,16 @@ class Run:
         """As a power cut would, but for processes that left the group, which must notice by themselves."""
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
+
+
+class ForkedRun(Run):
+    """The same, but for how its processes start: a test of what it computes waits for no imports."""
+
+    def start(self, flags: dict[str, object], variables: dict[str, Path]) -> None:
+        self.command = functools.partial(run_command, "training.launch.command", flags, **variables)
+
+    def finish(self, exit_code: int = 0) -> str:
+        return self.command(exit_code, MODEL_TYPE="idefics2")
 
 
 def metrics(output: str) -> dict[int, tuple[str, str]]:

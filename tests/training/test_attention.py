@@ -9,10 +9,10 @@ import torch
 from megatron.core.transformer.transformer_config import TransformerConfig
 from torch.nn.attention import SDPBackend
 
-from training.modules import attention
-from training.modules.attention import CausalAttention
-from training.modules.context_parallel import blocks, local_positions
-from training.modules.packed import PackedSamples
+from training.modules.language import attention
+from training.modules.language.attention import CausalAttention
+from training.modules.language.context_parallel import blocks, local_positions
+from training.modules.language.packed import PackedSamples
 
 HEADS, KV_HEADS, DIM = 4, 2, 8
 LENGTHS = [(75,), (40, 8, 100, 12), (7,)]

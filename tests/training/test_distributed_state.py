@@ -1,15 +1,12 @@
 """A checkpoint of the distributed optimizer takes each rank its share of host memory, over real ranks."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from common.processes import die_with_parent
-from tests import tiny
 from tests.conftest import ROOT
+from tests.forked import run_ranks
 
 NUM_RANKS = 4
 LARGEST = 32128 * 512
@@ -20,9 +17,7 @@ LARGEST = 32128 * 512
 def test_every_rank_gathers_a_part_of_the_state_and_finds_it_again(tmp_path: Path) -> None:
     output, folder = tmp_path / "out.json", tmp_path / "checkpoint"
     folder.mkdir()
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={NUM_RANKS}"]
-    command += [str(ROOT / "tests" / "training" / "save_worker.py"), str(output), str(folder), "shared"]
-    subprocess.run(command, check=True, env=tiny.environment(), preexec_fn=die_with_parent)
+    run_ranks(NUM_RANKS, ROOT / "tests" / "training" / "save_worker.py", output, folder, "shared")
     saved = json.loads(output.read_text())
     assert saved["same"]
     # Megatron's own way takes 27 bytes a parameter on every rank.

@@ -1,15 +1,12 @@
 """Who tokenizes what: real ranks over gloo, counted in the real encoder, in several layouts."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests import tiny
-from tests.conftest import ROOT
+from tests.forked import run_ranks
 
 LAYOUTS = {
     "DP1": (1, 1, 1),
@@ -24,29 +21,35 @@ LONGER = ("DP4", "DP2", "TP2", "PP2")
 STEPS, BATCH = 5, 8
 
 
-def run(layout: str, policy: Path, shards: Path, folder: Path, num_workers: int) -> list[dict[str, Any]]:
-    """What each rank of `tests/training/feed_worker.py` reports."""
+Reports = dict[int, list[dict[str, Any]]]
+"""By number of loader processes: what each rank of `tests/training/feed_worker.py` reports."""
+
+
+def run(layout: str, policy: Path, shards: Path, folder: Path, *num_workers: int) -> Reports:
     tensor, pipeline, data = LAYOUTS[layout]
-    folder.mkdir()
     job = {"policy": str(policy), "shards": str(shards), "out": str(folder), "tp": tensor, "pp": pipeline}
     job |= {"num_workers": num_workers, "steps": STEPS, "batch": BATCH}
-    ranks = str(tensor * pipeline * data)
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", ranks]
-    done = subprocess.run(
-        [*command, "-m", "tests.training.feed_worker", json.dumps(job)],
-        env=tiny.environment(),
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=900,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return [json.loads((folder / f"rank{rank}.json").read_text()) for rank in range(int(ranks))]
+    num_ranks = tensor * pipeline * data
+    run_ranks(num_ranks, "-m", "tests.training.feed_worker", json.dumps(job))
+    return {
+        number: [json.loads((folder / f"{number}-rank{rank}.json").read_text()) for rank in range(num_ranks)]
+        for number in num_workers
+    }
 
 
 @pytest.fixture(scope="module")
-def alone(policy: Path, shards: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return run("DP1", policy, shards, tmp_path_factory.mktemp("alone") / "out", 0)[0]
+def one(policy: Path, shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Reports:
+    return run("DP1", policy, shards, tmp_path_factory.mktemp("one"), 0, 2)
+
+
+@pytest.fixture(scope="module")
+def four(policy: Path, shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Reports:
+    return run("DP2 x TP2", policy, shards, tmp_path_factory.mktemp("four"), 0, 2)
+
+
+@pytest.fixture(scope="module")
+def alone(one: Reports) -> dict[str, Any]:
+    return one[0][0]
 
 
 def test_one_rank_tokenizes_every_sample_once(alone: dict[str, Any]) -> None:
@@ -54,11 +57,20 @@ def test_one_rank_tokenizes_every_sample_once(alone: dict[str, Any]) -> None:
     assert len(alone["steps"]) == STEPS and all(len(step["keys"]) == BATCH for step in alone["steps"])
 
 
-@pytest.mark.parametrize("layout", ["DP2 x TP2", *(pytest.param(layout, marks=pytest.mark.slow) for layout in LONGER)])
-def test_a_replica_tokenizes_its_share_once_and_the_order_is_the_same(
+def test_a_replica_tokenizes_its_share_once_and_the_order_is_the_same(alone: dict[str, Any], four: Reports) -> None:
+    check(alone, four[0], "DP2 x TP2")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("layout", LONGER)
+def test_other_layouts_do_the_same(
     layout: str, alone: dict[str, Any], policy: Path, shards: Path, tmp_path: Path
 ) -> None:
-    reports = run(layout, policy, shards, tmp_path / "out", 0)
+    check(alone, run(layout, policy, shards, tmp_path, 0)[0], layout)
+
+
+def check(alone: dict[str, Any], reports: list[dict[str, Any]], layout: str) -> None:
+    """Each replica tokenizes its share, and all together see what one rank sees alone."""
     data = LAYOUTS[layout][2]
     readers = [report for report in reports if report["reads"]]
     assert len(readers) == data
@@ -74,11 +86,10 @@ def test_a_replica_tokenizes_its_share_once_and_the_order_is_the_same(
         assert sorted(key for own in by_replica.values() for key in own) == sorted(expected["keys"])
 
 
-def test_loader_processes_and_threads_change_nothing_but_the_order(policy: Path, shards: Path, tmp_path: Path) -> None:
+def test_loader_processes_and_threads_change_nothing_but_the_order(one: Reports, four: Reports) -> None:
     """Prefetching ranks stay in step, end cleanly, and agree whatever their layout."""
-    one, *_ = run("DP1", policy, shards, tmp_path / "one", 2)
-    two = run("DP2 x TP2", policy, shards, tmp_path / "two", 2)
-    for number, expected in enumerate(one["steps"]):
+    [reader], two = one[2], four[2]
+    for number, expected in enumerate(reader["steps"]):
         assert all(report["steps"][number]["keys"] == expected["keys"] for report in two)
         assert {k: d for report in two for k, d in report["steps"][number]["tokens"].items()} == expected["tokens"]
         units = {report["replica"]: report["steps"][number]["units"] for report in two}

@@ -26,7 +26,7 @@ from training.modules.kernels import Installed, Kernels, check_context_parallel,
 
 STAND_INS = ROOT / "tests" / "training" / "stand_ins"
 TE, APEX, OTHER_APEX = "transformer_engine", "apex", "other_apex"
-COMBINATIONS = [(), (APEX,), (OTHER_APEX,), (TE,), (TE, APEX)]
+COMBINATIONS = [(), (APEX,), pytest.param((OTHER_APEX,), marks=pytest.mark.slow), (TE,), (TE, APEX)]
 
 
 def environment(*packages: str) -> dict[str, str]:
@@ -42,9 +42,9 @@ def windowed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def run(windowed: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    from tests.training.conftest import convert
+    from tests.training.conftest import converted
 
-    megatron = convert("hf2mg", windowed, windowed.with_name("megatron"))
+    megatron = converted("hf2mg", windowed, windowed.with_name("megatron"))
     done: dict[tuple[tuple[str, ...], bool], dict[str, Any]] = {}
 
     def cells(packages: tuple[str, ...], cuda: bool = True) -> dict[str, Any]:
@@ -128,8 +128,13 @@ def test_the_log_says_what_was_chosen_and_what_was_left_alone(run: Any) -> None:
     [line] = run((TE, APEX))["plain"]["report"]
     assert "a pretended GPU, TransformerEngine 2.10.0" in line
     assert "layers TransformerEngine" in line and "gradient accumulation fused" in line
-    kernels, unused = run((OTHER_APEX,))["plain"]["report"]
-    assert "without TransformerEngine" in kernels and "attention flash, variable length" in kernels
+    [without] = run(())["plain"]["report"]
+    assert "without TransformerEngine" in without and "attention flash, variable length" in without
+
+
+@pytest.mark.slow
+def test_the_log_says_which_package_was_left_alone(run: Any) -> None:
+    _, unused = run((OTHER_APEX,))["plain"]["report"]
     assert unused == "not used: apex (not NVIDIA's, or built without its CUDA extensions)"
 
 
@@ -143,61 +148,74 @@ def test_a_host_whose_gpus_are_hidden_uses_none_of_their_packages(run: Any) -> N
 
 
 LOOK = """
-import sys, torch
+import json, sys
 from tests.training.kernels_worker import pretend_cuda
 pretend_cuda()
 from training.modules import kernels
-try:
-    print(kernels.look({"true": True, "false": False, "auto": None}[sys.argv[1]]))
-except Exception as error:
-    print(type(error).__name__, error)
+for folder, use_te in json.loads(sys.argv[1]):
+    sys.path.insert(0, folder)
+    try:
+        print(kernels.look.__wrapped__({"true": True, "false": False, "auto": None}[use_te]))
+    except Exception as error:
+        print(type(error).__name__, error)
+    sys.path.remove(folder)
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("transformer_engine", "apex")]:
+        del sys.modules[name]
 """
 
 
-def look(*packages: str, use_te: str = "auto", **variables: str) -> str:
-    child = subprocess.run(
-        [sys.executable, "-c", LOOK, use_te],
-        env={**environment(*packages), **variables},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert child.returncode == 0, child.stderr
-    return child.stdout
-
-
-def stand_in(folder: Path, version: str, pytorch: str = "") -> Path:
+def stand_in(folder: Path, version: str, pytorch: str) -> Path:
     """A TransformerEngine of another version, or whose PyTorch part is `pytorch`."""
-    package = folder / "transformer_engine"
+    package = folder / version / "transformer_engine"
     (package / "pytorch").mkdir(parents=True)
     (package / "__init__.py").write_text(f"__version__ = {version!r}\n")
     (package / "pytorch" / "__init__.py").write_text(pytorch)
     (package / "pytorch" / "optimizers.py").write_text("")
-    return folder
+    return folder / version
 
 
-@pytest.mark.parametrize(
-    ("version", "pytorch", "used", "why"),
-    [
-        ("2.9.0+70f5366", "", True, ""),
-        ("2.11.0", "", True, ""),
-        ("2.8.0", "", False, r"TransformerEngine 2\.8\.0 \(megatron-core wants <2\.12\.0,>=2\.9\.0a0\)"),
-        ("2.12.0", "", False, r"TransformerEngine 2\.12\.0 \(megatron-core wants"),
-        ("2.10.0", "raise OSError('libcublas.so.13: no such file')", False, r"does not import .*libcublas\.so\.13"),
-    ],
-)
-def test_only_a_transformer_engine_that_works_is_used(
-    tmp_path: Path, version: str, pytorch: str, used: bool, why: str
-) -> None:
-    found = look(str(stand_in(tmp_path, version, pytorch)))
-    assert (f"transformer_engine='{version}'" in found) == used
+VERSIONS = {
+    "2.9.0+70f5366": "",
+    "2.11.0": "",
+    "2.8.0": r"TransformerEngine 2\.8\.0 \(megatron-core wants <2\.12\.0,>=2\.9\.0a0\)",
+    "2.12.0": r"TransformerEngine 2\.12\.0 \(megatron-core wants",
+    "2.10.0": r"does not import .*libcublas\.so\.13",
+}
+"""Why they are not used, if they are not."""
+BROKEN = {"2.10.0": "raise OSError('libcublas.so.13: no such file')"}
+
+
+@pytest.fixture(scope="module")
+def looks(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], str]:
+    """By what is installed and by `use_te`, what is said; all in one process."""
+    folder = tmp_path_factory.mktemp("stand_ins")
+    asked = {(name, "auto"): stand_in(folder, name, BROKEN.get(name, "")) for name in VERSIONS}
+    asked[OTHER_APEX, "auto"], asked[TE, "false"] = STAND_INS / OTHER_APEX, STAND_INS / TE
+    asked["nothing", "true"] = folder
+    words = [[str(path), use_te] for (_, use_te), path in asked.items()]
+    child = subprocess.run(
+        [sys.executable, "-c", LOOK, json.dumps(words)], env=environment(), capture_output=True, text=True, timeout=300
+    )
+    assert child.returncode == 0, child.stderr
+    return dict(zip(asked, child.stdout.splitlines(), strict=True))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_only_a_transformer_engine_that_works_is_used(looks: dict[tuple[str, str], str], version: str) -> None:
+    found, why = looks[version, "auto"], VERSIONS[version]
+    assert (f"transformer_engine='{version}'" in found) == (not why)
     assert re.search(why, found)
 
 
-def test_transformer_engine_can_be_left_alone_or_insisted_on() -> None:
-    assert "transformer_engine=''" in look(TE, use_te="false")
+def test_transformer_engine_can_be_left_alone_or_insisted_on(looks: dict[tuple[str, str], str]) -> None:
+    assert "transformer_engine=''" in looks[TE, "false"]
     missing = "UserError TE=true: TransformerEngine is not installed; see docs/howto/gpu.md"
-    assert look(use_te="true").startswith(missing)
+    assert looks["nothing", "true"].startswith(missing)
+
+
+def test_another_package_called_apex_is_left_alone(looks: dict[tuple[str, str], str]) -> None:
+    found = looks[OTHER_APEX, "auto"]
+    assert "apex_adam=False" in found and "apex (not NVIDIA's, or built without its CUDA extensions)" in found
 
 
 def test_older_gpus_have_no_flash_attention() -> None:

@@ -3,8 +3,6 @@
 import base64
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,6 @@ from safetensors.torch import load_file
 from transformers import AutoModelForImageTextToText, AutoProcessor
 
 from common.errors import UserError
-from common.processes import die_with_parent
 from data.checkpoint_folder import write_tracker
 from data.conversation import split_marks
 from server.engine.engine import Engine, EngineConfig
@@ -24,9 +21,10 @@ from server.engine.model.wire_images import from_predict
 from server.engine.sampling import SamplingParams
 from tests import tiny
 from tests.conftest import ROOT
+from tests.forked import run_ranks
 from tests.tiny import llava
 from tests.toolkits.checkpoints import read_hf
-from tests.training.conftest import convert, train
+from tests.training.conftest import converted, train
 from tests.training.test_score import reference, score
 from toolkits.model_checkpoints_convertor.torch_dist_weights import TorchDistReader
 from training.config import Config
@@ -46,13 +44,13 @@ def trained(shards: Path, megatron: Path, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.fixture(scope="module")
 def merged(trained: tuple[Path, list[float]], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return convert("mg2hf", trained[0] / "checkpoint" / "run", tmp_path_factory.mktemp("merged") / "hf")
+    return converted("mg2hf", trained[0] / "checkpoint" / "run", tmp_path_factory.mktemp("merged") / "hf")
 
 
 @pytest.fixture(scope="module")
 def peft(trained: tuple[Path, list[float]], tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("peft") / "adapter"
-    return convert("mg2hf", trained[0] / "checkpoint" / "run", folder, lora="apart")
+    return converted("mg2hf", trained[0] / "checkpoint" / "run", folder, lora="apart")
 
 
 def test_adapters_alone_are_trained_and_are_saved(trained: tuple[Path, list[float]], megatron: Path) -> None:
@@ -140,7 +138,7 @@ def test_the_next_round_learns_on_with_what_was_trained_beside_the_adapters(
     losses = train("idefics2", shards, first, tmp_path, **OPTIONS, tp=1, freeze_connector="false")
     assert losses[0] < trained[1][0] - 0.2
     second = tmp_path / "checkpoint" / "run"
-    exported = convert("mg2hf", second, tmp_path / "hf")
+    exported = converted("mg2hf", second, tmp_path / "hf")
     rows = score(second, shards, tmp_path / "s.parquet", token_logprobs="true")
     expected = reference(exported, shards)
     for row in rows:
@@ -174,11 +172,9 @@ def test_what_does_not_fit_is_refused_before_any_rank_starts(
 def test_adapters_agree_with_merged_weights_in_every_layout(policy: Path, tmp_path: Path, model: str) -> None:
     """Logits, loss and gradients, by the chain rule from those of Hugging Face's model with merged weights."""
     hf = policy if model == "idefics2" else llava.build_policy(tmp_path / "hf", is_next=True)
-    megatron = convert("hf2mg", hf, tmp_path / "megatron", model=model)
+    megatron = converted("hf2mg", hf, tmp_path / "megatron")
     layouts = "tp1 packed tp2 tp2,sp tp2,pp2,packed pp2,vpp2 cp2 tp2,cp2,sp,packed,full tp2,pp2,sp,selective"
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=4"]
-    command += [ROOT / "tests" / "training" / "lora_worker.py", tmp_path / "out.json", hf, megatron, layouts]
-    subprocess.run(command, check=True, env=tiny.environment(), preexec_fn=die_with_parent)
+    run_ranks(4, ROOT / "tests" / "training" / "lora_worker.py", tmp_path / "out.json", hf, megatron, layouts)
     for layout, found in json.loads((tmp_path / "out.json").read_text()).items():
         assert found["adapters"] == 4 * 7
         assert found.get("logits", 0) < 1e-5 and found["loss"] < 1e-5 and found["gradient"] < 1e-5, layout

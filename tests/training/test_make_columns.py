@@ -307,7 +307,7 @@ def test_killed_at_any_time_it_leaves_nothing_and_then_the_same_file(tmp_path: P
     partial = output.with_name(".grpo.parquet.partial")
     arguments = ["--algorithm", "grpo", "--dataset_path", shards, "--output"]
     command = ["bash", str(ROOT / "training" / "make_columns.sh"), *map(str, arguments)]
-    for is_time in (lambda waited: waited > 2, lambda _: partial.exists(), lambda _: partial.exists()):
+    for is_time in (lambda waited: waited > 2, lambda _: partial.exists()):
         partial.unlink(missing_ok=True)
         child = subprocess.Popen([*command, str(output)], env=tiny.environment(), start_new_session=True)
         begin = time.monotonic()

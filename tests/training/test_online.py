@@ -14,8 +14,9 @@ import pytest
 from data.online_run import OnlineRun, read_fates
 from tests import tiny
 from tests.conftest import ROOT
+from tests.forked import run_command
 from tests.server.helpers import running_server
-from tests.training.conftest import convert
+from tests.training.conftest import converted
 from tests.training.online_rollouts import write_rollouts
 from training.online.window import takeable
 
@@ -43,11 +44,14 @@ class Trainer:
 
     def __init__(self, folder: Path, megatron: Path, **options: object) -> None:
         flags = {
-            **{"run_dir": folder, "pretrain_checkpoint_path": megatron, "pr": "fp32", "ac": "none", "tp": 2},
+            **{"run_dir": folder, "pretrain_checkpoint_path": megatron, "pr": "fp32", "ac": "none", "tp": 1},
             **{"batch_size": 2, "global_batch_size": 8, "seq_len": 2048, "num_workers": 0, "groups_per_step": 2},
             **{"lr": 1e-4, "num_versions": 3, "max_lag": 9, "max_logprob_difference": 1.0, **options},
         }
         self.run = OnlineRun(folder)
+        self.start(flags)
+
+    def start(self, flags: dict[str, object]) -> None:
         self.process = tiny.start_script(ROOT / "training" / "train_online.sh", flags)
 
     def finish(self, exit_code: int = 0) -> str:
@@ -63,6 +67,16 @@ class Trainer:
         self.process.wait()
 
 
+class ForkedTrainer(Trainer):
+    """The same, but for how its processes start."""
+
+    def start(self, flags: dict[str, object]) -> None:
+        self.flags = flags
+
+    def finish(self, exit_code: int = 0) -> str:
+        return run_command("training.online.command", self.flags, exit_code)
+
+
 def copy_of(recorded: Path, folder: Path) -> Path:
     return Path(shutil.copytree(recorded, folder, symlinks=True))
 
@@ -75,9 +89,9 @@ def metrics(folder: Path) -> dict[int, dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def undisturbed(recorded: Path, megatron: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of three versions at TP=2."""
+    """A run of three versions on one rank."""
     folder = copy_of(recorded, tmp_path_factory.mktemp("undisturbed") / "run")
-    output = Trainer(folder, megatron).finish()
+    output = ForkedTrainer(folder, megatron).finish()
     assert f"group {INVALID}: invalid: a fault ended every rollout" in output
     return folder
 
@@ -104,10 +118,10 @@ def test_trainer_and_server_agree_on_what_was_sampled(undisturbed: Path) -> None
 def test_published_weights_are_what_mg2hf_makes_of_the_checkpoint(undisturbed: Path, tmp_path: Path) -> None:
     run = OnlineRun(undisturbed)
     assert list(run.versions()) == [0, 1, 2, 3]
-    converted = convert("mg2hf", undisturbed / "trainer" / "checkpoint" / "online", tmp_path / "hf")
-    names = sorted(path.name for path in converted.iterdir())
+    made = converted("mg2hf", undisturbed / "trainer" / "checkpoint" / "online", tmp_path / "hf")
+    names = sorted(path.name for path in made.iterdir())
     assert names == sorted(path.name for path in run.version(3).iterdir())
-    same, different, unread = filecmp.cmpfiles(converted, run.version(3), names, shallow=False)
+    same, different, unread = filecmp.cmpfiles(made, run.version(3), names, shallow=False)
     assert (sorted(same), different, unread) == (names, [], [])
 
 
@@ -115,14 +129,14 @@ def test_adapters_alone_are_published_where_they_alone_learn(recorded: Path, meg
     """Version 0 is the whole base; the others are PEFT folders with the tensors that mg2hf.sh makes, gone on from."""
     folder = copy_of(recorded, tmp_path / "run")
     (folder / "weights" / "000000").unlink()
-    Trainer(folder, megatron, lora_rank=4, num_versions=1, lr=1e-3).finish()
-    Trainer(folder, megatron, lora_rank=4, num_versions=2, lr=1e-3, tp=1, pp=2).finish()
+    ForkedTrainer(folder, megatron, lora_rank=4, num_versions=1, lr=1e-3, tp=2).finish()
+    ForkedTrainer(folder, megatron, lora_rank=4, num_versions=2, lr=1e-3, pp=2).finish()
     run, checkpoint = OnlineRun(folder), folder / "trainer" / "checkpoint" / "online"
     assert (run.version(0) / "model.safetensors").exists() and not (run.version(1) / "model.safetensors").exists()
-    converted = convert("mg2hf", checkpoint, tmp_path / "peft", lora="apart", dtype="auto")
+    made = converted("mg2hf", checkpoint, tmp_path / "peft", lora="apart", dtype="auto")
     name = "adapter_model.safetensors"
-    assert (converted / name).read_bytes() == (run.version(2) / name).read_bytes()
-    settings = [json.loads((one / "adapter_config.json").read_text()) for one in (converted, run.version(2))]
+    assert (made / name).read_bytes() == (run.version(2) / name).read_bytes()
+    settings = [json.loads((one / "adapter_config.json").read_text()) for one in (made, run.version(2))]
     assert settings[1].pop("base_model_name_or_path") == str(run.version(0)) and settings[0].pop(
         "base_model_name_or_path"
     )
@@ -131,14 +145,18 @@ def test_adapters_alone_are_published_where_they_alone_learn(recorded: Path, meg
 
 @pytest.mark.parametrize(
     "options",
-    [{"tp": 1, "dp": 2}, pytest.param({"tp": 1, "pp": 2, "packing": "true", "batch_size": 1}, marks=pytest.mark.slow)],
-    ids=["dp2", "pp2, packed"],
+    [
+        {"dp": 2},
+        pytest.param({"tp": 2}, marks=pytest.mark.slow),
+        pytest.param({"pp": 2, "packing": "true", "batch_size": 1}, marks=pytest.mark.slow),
+    ],
+    ids=["dp2", "tp2", "pp2, packed"],
 )
 def test_layouts_learn_the_same(
     options: dict[str, object], undisturbed: Path, recorded: Path, megatron: Path, tmp_path: Path
 ) -> None:
     folder = copy_of(recorded, tmp_path / "run")
-    Trainer(folder, megatron, num_versions=2, **options).finish()
+    ForkedTrainer(folder, megatron, num_versions=2, **options).finish()
     for version, line in metrics(folder).items():
         expected = metrics(undisturbed)[version]
         assert line["losses"] == pytest.approx(expected["losses"], abs=2e-4)

@@ -9,8 +9,6 @@ newer family alone: `bash tests/run.sh --slow tests/training/test_parity.py -k r
 
 import functools
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,14 +16,14 @@ from typing import Any
 import pytest
 import torch
 
-from common.processes import die_with_parent
 from tests import tiny
 from tests.conftest import ROOT
+from tests.forked import run_ranks
 from tests.tiny import idefics3, llava, qwen2_5_vl, qwen3_vl, text_only
 from tests.tiny.random_policy import FAMILIES, build_random_policy
 from tests.training import rounding
 from tests.training.columns_reference import CASES
-from tests.training.conftest import convert
+from tests.training.conftest import converted
 from tests.training.rounding import Outcome
 
 LOGITS, TOLERANCE = 1e-4, 1e-5
@@ -104,11 +102,9 @@ def measure(folder: Path, layouts: dict[str, tuple[str, ...]]) -> dict[str, Diff
     arguments: list[object] = []
     for number, (model, texts) in enumerate(layouts.items()):
         hf = (MAKERS | RANDOM)[model](folder / f"hf{number}")
-        megatron = convert("hf2mg", hf, folder / f"megatron{number}", model="")
+        megatron = converted("hf2mg", hf, folder / f"megatron{number}")
         arguments += [hf, megatron, " ".join(texts)]
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=4"]
-    command += [ROOT / "tests" / "training" / "parity_worker.py", folder / "out.json", *arguments]
-    subprocess.run(command, check=True, env=tiny.environment(), preexec_fn=die_with_parent)
+    run_ranks(4, ROOT / "tests" / "training" / "parity_worker.py", folder / "out.json", *arguments, timeout_s=7000)
     return dict(zip(layouts, json.loads((folder / "out.json").read_text()), strict=True))
 
 

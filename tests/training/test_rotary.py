@@ -4,7 +4,7 @@ import torch
 from transformers import Qwen3VLVisionConfig
 from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLVisionModel
 
-from training.modules.rotary import hold_in_fp32
+from training.modules.language.rotary import hold_in_fp32
 
 
 def test_casting_a_tower_rounds_no_frequency() -> None:

@@ -1,9 +1,8 @@
-"""score.sh as a user runs it: log-probabilities that Hugging Face's model agrees with, alike in every layout."""
+"""score.sh: log-probabilities that Hugging Face's model agrees with, alike in every layout."""
 
 import dataclasses
 import math
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from common.errors import UserError
 from models.idefics2.images import ImageEncoder
 from models.tokens.encoding import ConversationEncoder
 from tests import tiny
-from tests.conftest import ROOT
+from tests.forked import run_command
 from training.batches.tokenize_sample import tokenize
 from training.config import Config
 from training.critics.score import main
@@ -35,10 +34,7 @@ def few_shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def score(checkpoint: Path, shards: Path, output: Path, **options: object) -> list[dict[str, Any]]:
     flags = {"checkpoint": checkpoint, "dataset_path": shards, "output": output, "pr": "fp32", "seq_len": 1024}
-    arguments = [text for name, value in {**flags, **options}.items() for text in (f"--{name}", str(value))]
-    command = ["bash", str(ROOT / "training" / "score.sh"), *arguments]
-    done = subprocess.run(command, env=tiny.environment(), capture_output=True, text=True, timeout=1200)
-    assert done.returncode == 0, done.stdout + done.stderr
+    run_command("training.critics.score", {**flags, **options})
     return parquet.read_table(output).to_pylist()
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from data.shard import Sample, ShardWriter, write_manifest
 from tests import tiny
-from tests.training.script import Run
+from tests.training.script import ForkedRun
 from toolkits.shards.energon_index import write_energon_index
 
 TRAIN, VALIDATION = "elcano-000000.tar", "elcano-val-000000.tar"
@@ -52,7 +52,7 @@ def strict(line: str) -> dict[str, Any]:
 def test_broken_steps_leave_the_weights_alone(shards_with_outliers: Path, megatron: Path, tmp_path: Path) -> None:
     """Whether the weights changed is told by the validation loss, to the bit."""
     options = {"tp": 1, "batch_size": 1, "global_batch_size": 1, "train_iters": STEPS, "save_interval": STEPS}
-    run = Run(shards_with_outliers, megatron, tmp_path, **options, lr_schedule="constant", eval_interval=1)
+    run = ForkedRun(shards_with_outliers, megatron, tmp_path, **options, lr_schedule="constant", eval_interval=1)
     output = run.finish()
     lines = [strict(line) for line in run.metrics_file.read_text().splitlines()]
     skipped = {line["iteration"]: line["skipped"] for line in lines if "skipped" in line}

@@ -17,7 +17,7 @@ from models.tokens.encoding import ConversationEncoder
 from tests import tiny
 from tests.tiny import text_only
 from tests.training import test_critic, test_grpo_run
-from tests.training.conftest import convert, train
+from tests.training.conftest import convert, converted, train
 from tests.training.test_score import score
 from toolkits.model_checkpoints_convertor.torch_dist_weights import TorchDistReader
 from training.batches.tokenize_sample import tokenize
@@ -89,7 +89,7 @@ def test_adapters_are_trained_scored_and_merged(policy: Path, megatron: Path, sh
     losses = train("", shards, megatron, tmp_path, **options, global_batch_size=8)
     assert losses[-1] < losses[0] - 0.1
     trained = tmp_path / "checkpoint" / "run"
-    merged = convert("mg2hf", trained, tmp_path / "merged", model="")
+    merged = converted("mg2hf", trained, tmp_path / "merged")
     rows = score(trained, shards, tmp_path / "scores.parquet", token_logprobs="true", tp=2)
     check_scores(rows, reference(merged, shards), 1e-4)
 
@@ -99,13 +99,13 @@ def test_adapters_are_trained_scored_and_merged(policy: Path, megatron: Path, sh
 def test_a_peft_adapter_is_scored_beside_its_base_as_merged(policy: Path, shards: Path, tmp_path: Path) -> None:
     """A gate and its up projection in one tensor have one adapter there, and two here."""
     peft = write_peft(tmp_path / "peft", AutoModelForCausalLM.from_pretrained(policy))
-    told = {"model": "", "adapter_path": peft}
-    beside = convert("hf2mg", policy, tmp_path / "beside", lora="apart", **told)
-    merged = convert("mg2hf", convert("hf2mg", policy, tmp_path / "merged", **told), tmp_path / "hf", model="")
+    told = {"adapter_path": peft}
+    beside = converted("hf2mg", policy, tmp_path / "beside", lora="apart", **told)
+    merged = converted("mg2hf", converted("hf2mg", policy, tmp_path / "merged", **told), tmp_path / "hf")
     rows = score(beside, shards, tmp_path / "scores.parquet", token_logprobs="true", tp=2)
     expected = reference(merged, shards)
     check_scores(rows, expected, 1e-4)
-    again = convert("hf2mg", beside, tmp_path / "again", model="", lora="apart")
+    again = converted("hf2mg", beside, tmp_path / "again", lora="apart")
     one, other = (TorchDistReader(find_weights(folder)[0]) for folder in (beside, again))
     adapters = [key for key in one.keys() if ".lora_" in key]  # noqa: SIM118 (not a dict)
     assert adapters and all(one.read(key).equal(other.read(key)) for key in adapters)

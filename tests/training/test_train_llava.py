@@ -26,7 +26,7 @@ from server.engine.sampling import SamplingParams
 from tests import tiny
 from tests.conftest import ROOT
 from tests.tiny import llava, qwen3_vl
-from tests.training.conftest import convert, train
+from tests.training.conftest import converted, train
 
 STEPS, LR = 4, 1e-3
 SAMPLES = [tiny.sample(index, num_steps=1 + index % 3, with_images=index != 3) for index in range(6)]
@@ -110,7 +110,7 @@ def test_training_is_a_plain_loop_over_hugging_faces_model(
     tmp_path: Path, model: str, options: dict[str, object]
 ) -> None:
     hf = llava.build_policy(tmp_path / "hf", is_next=model == "llava_next")
-    megatron = convert("hf2mg", hf, tmp_path / "megatron", model=model)
+    megatron = converted("hf2mg", hf, tmp_path / "megatron")
     losses = train(
         *(model, tiny.build_dataset(tmp_path / "shards", SAMPLES), megatron, tmp_path),
         **{"global_batch_size": 6, "train_iters": STEPS, "lr": LR, "lr_schedule": "constant", "lr_warmup_iters": 0},
@@ -122,7 +122,7 @@ def test_training_is_a_plain_loop_over_hugging_faces_model(
     assert losses == pytest.approx(plain.train(), abs=1e-4)
     assert losses[-1] < losses[0] - 0.5
 
-    exported = convert("mg2hf", tmp_path / "checkpoint" / "run", tmp_path / "trained", model=model)
+    exported = converted("mg2hf", tmp_path / "checkpoint" / "run", tmp_path / "trained")
     trained = PlainLoop(exported)
     assert trained.evaluate() == pytest.approx(plain.evaluate(), abs=1e-4)
     before, after = (side.state_dict() for side in (PlainLoop(hf).model, trained.model))
@@ -138,7 +138,7 @@ def test_training_is_a_plain_loop_over_hugging_faces_model(
 def test_qwen3_vl_trains_as_a_plain_loop_too(tmp_path: Path) -> None:
     """With its published values: the tower is frozen, its mergers are not."""
     hf = qwen3_vl.build_policy(tmp_path / "hf", layers=3)
-    megatron = convert("hf2mg", hf, tmp_path / "megatron", model="")
+    megatron = converted("hf2mg", hf, tmp_path / "megatron")
     losses = train(
         *("qwen3_vl", tiny.build_dataset(tmp_path / "shards", SAMPLES), megatron, tmp_path),
         **{"global_batch_size": 6, "train_iters": STEPS, "lr": LR, "lr_schedule": "constant", "lr_warmup_iters": 0},
@@ -147,7 +147,7 @@ def test_qwen3_vl_trains_as_a_plain_loop_too(tmp_path: Path) -> None:
     for name, parameter in plain.model.model.visual.named_parameters():
         parameter.requires_grad_("merger" in name)
     assert losses == pytest.approx(plain.train(), abs=1e-4)
-    exported = convert("mg2hf", tmp_path / "checkpoint" / "run", tmp_path / "trained", model="")
+    exported = converted("mg2hf", tmp_path / "checkpoint" / "run", tmp_path / "trained")
     assert PlainLoop(exported).evaluate() == pytest.approx(plain.evaluate(), abs=1e-4)
     serve(exported)
 

@@ -14,7 +14,7 @@ from models.image_settings import ImageSettings
 from models.processor import write_image_settings
 from tests import tiny
 from tests.training.conftest import convert
-from tests.training.script import Run, metrics, steps, wait_until_gone
+from tests.training.script import ForkedRun, Run, metrics, steps, wait_until_gone
 from training.loop.stop import EXIT_CODE as STOPPED
 
 
@@ -45,7 +45,7 @@ def test_the_trained_policy_loads_in_hugging_face(uninterrupted: tuple[Run, str]
 
 
 def test_a_complete_run_ends_at_once(uninterrupted: tuple[Run, str], shards: Path, megatron: Path) -> None:
-    output = Run(shards, megatron, uninterrupted[0].checkpoints.parent.parent).finish()
+    output = ForkedRun(shards, megatron, uninterrupted[0].checkpoints.parent.parent).finish()
     assert "complete" in output and "iteration" not in output
 
 
@@ -70,7 +70,7 @@ def test_the_next_round_starts_from_these_weights_with_a_schedule_of_its_own(
     before, _ = uninterrupted
     (tmp_path / "checkpoint" / "run" / "iter_0000009").mkdir(parents=True)
     options = {"tp": 1, "train_iters": 4, "save_interval": 1, "keep_last": 1, "lr_schedule": "linear"}
-    run = Run(shards, before.checkpoints, tmp_path, **options)
+    run = ForkedRun(shards, before.checkpoints, tmp_path, **options)
     run.finish()
     first, *_, last = steps(run)
     assert (first["iteration"], last["iteration"]) == (1, 4)
@@ -134,12 +134,12 @@ def test_fewer_samples_than_loader_workers_train_and_resume(megatron: Path, num_
     """Also with another number of workers, of which no more are used either."""
     shards = tiny.build_dataset(tmp_path / "shards", [tiny.sample(index) for index in range(num_samples)])
     options = {"tp": 1, "train_iters": 2, "save_interval": 1}
-    whole = Run(shards, megatron, tmp_path, num_workers=8, **options)
+    whole = ForkedRun(shards, megatron, tmp_path, num_workers=8, **options)
     output = whole.finish()
     assert f"NUM_WORKERS={num_samples}, not 8: one for each training sample" in output
     shutil.rmtree(whole.checkpoints / "iter_0000002")
     write_tracker(whole.checkpoints, "1")
-    resumed = Run(shards, megatron, tmp_path, num_workers=4, **options).finish()
+    resumed = ForkedRun(shards, megatron, tmp_path, num_workers=4, **options).finish()
     assert metrics(resumed) == {2: metrics(output)[2]}
 
 

@@ -2,15 +2,12 @@
 real gloo. In all layouts: `bash tests/run.sh --slow tests/training/test_value_heads.py`."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from common.processes import die_with_parent
-from tests import tiny
 from tests.conftest import ROOT
+from tests.forked import run_ranks
 
 TOLERANCE = 1e-5
 FEW = ("cp2,packed", "tp2,pp2,sp")
@@ -19,9 +16,8 @@ Differences = dict[str, dict[str, float]]
 
 
 def measure(policy: Path, megatron: Path, folder: Path, layouts: tuple[str, ...]) -> Differences:
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=4"]
-    command += [ROOT / "tests" / "training" / "value_heads_worker.py", folder / "out.json", policy, megatron, *layouts]
-    subprocess.run(command, check=True, env=tiny.environment(), preexec_fn=die_with_parent)
+    worker = ROOT / "tests" / "training" / "value_heads_worker.py"
+    run_ranks(4, worker, folder / "out.json", policy, megatron, *layouts, timeout_s=1700)
     return json.loads((folder / "out.json").read_text())
 
 

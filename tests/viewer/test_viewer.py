@@ -23,10 +23,10 @@ from tests.conftest import ROOT
 from tests.toolkits.trajectories import write_trajectory
 from tests.viewer.conftest import TOKEN, Opened, rows
 from tests.viewer.hostile import write_hostile
-from viewer import thoughts
 from viewer.__main__ import main as view
-from viewer.acted import named
 from viewer.options import ViewConfig
+from viewer.trajectory import thoughts
+from viewer.trajectory.acted import named
 
 
 def test_tests_are_told_by_task_family(tmp_path: Path, opened: Opened) -> None:

@@ -39,7 +39,7 @@ from training.launch import torchrun
 from training.launch.devices import plan_ranks
 from training.launch.launch import check_kernels, check_sizes
 from training.launch.survey import Reading, check_samples
-from training.modules.language import check_layout
+from training.modules.language.form import check_layout
 
 
 def main(config: ScoreConfig) -> int:

@@ -26,7 +26,7 @@ from training.launch.survey import Reading, check_samples
 from training.loop.stop import EXIT_CODE
 from training.memory.per_gpu import config_folder, print_plan
 from training.modules import kernels
-from training.modules.language import check_layout
+from training.modules.language.form import check_layout
 from training.modules.trainable import check_adapters
 
 

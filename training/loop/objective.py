@@ -10,7 +10,7 @@ from training.algorithms.algorithm import Algorithm, BatchColumns, PredictedToke
 from training.batches.collate import MicroBatch
 from training.modules.batching import IGNORE
 from training.modules.collectives import AllGather
-from training.modules.context_parallel import local_positions
+from training.modules.language.context_parallel import local_positions
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,7 +13,7 @@ from megatron.core.transformer.module import Float16Module
 
 from models.family import Family
 from training.layout import Layout
-from training.modules import lora
+from training.modules.language import lora
 from training.modules.registry import model_class
 from training.modules.trainable import EVERYTHING, Trainable
 from training.modules.vision_language import VisionLanguageModel

@@ -26,7 +26,7 @@ from training.layout import Layout
 from training.memory.activations import activation_bytes
 from training.memory.host_memory import Written, checkpoint_bytes
 from training.memory.loader_memory import loader_memory
-from training.modules.language import check_layout
+from training.modules.language.form import check_layout
 
 _GIB = 2**30
 _SHAPES = Path(__file__).parent / "shapes"

@@ -26,6 +26,7 @@ def install() -> None:
         redirect()
 
 
+@functools.cache  # what is redirected already is no factory of PyTorch's any more
 def redirect() -> None:
     """Redirect "cuda" to the CPU."""
     torch.compile = _eager  # Megatron's jit_fuser: its import alone takes seconds here, its warm-up minutes

@@ -19,13 +19,13 @@ from training.layout import Layout
 from training.modules import kernels
 from training.modules.batching import NO_IMAGES, Images, Pixels
 from training.modules.collectives import AllGather
-from training.modules.context_parallel import local_positions
 from training.modules.deepstack import add_behind
-from training.modules.language import transformer_config
-from training.modules.language_model import LanguageModel
+from training.modules.language.context_parallel import local_positions
+from training.modules.language.form import transformer_config
+from training.modules.language.model import LanguageModel
+from training.modules.language.packed import PackedSamples
+from training.modules.language.rotary import hold_in_fp32
 from training.modules.marks import mark
-from training.modules.packed import PackedSamples
-from training.modules.rotary import hold_in_fp32
 from training.modules.trainable import Trainable
 
 
@@ -117,7 +117,7 @@ class VisionLanguageModel(MegatronModule):
                 and counts its positions from 0. With context parallelism multiples of twice its size.
             is_feature: [b, s] bool, where image features stand (`ImageEncoder.is_feature`); None: at every mark.
             position_ids: [rows, b, s] of a family whose tokens do not count (`ImageEncoder.position_ids`), for the
-                rotary embedding of `rotary.py`; Megatron's plain one counts whatever they say. None: they count.
+                embedding of `language/rotary.py`; Megatron's plain one counts whatever they say. None: they count.
             num_read: how many positions at the end of the rows hold all labels; the last layer need not be computed
                 before them. None: nothing is known.
             temperatures: [b, s], what divides the logits before the cross entropy; None: nothing.

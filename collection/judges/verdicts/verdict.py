@@ -194,11 +194,6 @@ FEASIBLE = VerdictForm({"YES": True, "NO": False}, "[{}]")
 parse_verdict, parse_status, parse_grade = VERDICT.read, STATUS.read, GRADE.read
 
 
-def parse_choice(text: str, yes: str, no: str) -> bool | None:
-    """Which of two words in brackets the last line is."""
-    return VerdictForm({yes: True, no: False}, "[{}]").read(text)
-
-
 def _num_words(line: str) -> int:
     """Those of two letters or more; where no spaces stand between words, pairs of letters."""
     return sum(max(1, len(_WORD_WITHOUT_SPACES.findall(word)) // 2) for word in _WORD.findall(line))

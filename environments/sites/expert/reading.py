@@ -9,7 +9,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from common.stand_in import CannotReplyError
+from common.stand_in import CannotReplyError, text_of
 
 _TASK = re.compile(r"Now given a task: (.+?)  Please interact with \S+ and get the answer", re.DOTALL)
 _LINE = re.compile(r"""^(\t*)\[(\d{1,9})\] (\w+) ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")(.*)$""", re.MULTILINE)
@@ -66,7 +66,7 @@ class Page:
 def read_task(messages: Sequence[dict[str, Any]]) -> str:
     """The instruction that `data.conversation.build_chat` put into the first user message."""
     for message in messages:
-        if message["role"] == "user" and (match := _TASK.search(_text(message))):
+        if message["role"] == "user" and (match := _TASK.search(text_of(message))):
             return match[1]
     raise NotUnderstoodError(
         "no user message says 'Now given a task: ...'; the embedded teacher wants the chat prompt: --prompt chat"
@@ -75,7 +75,7 @@ def read_task(messages: Sequence[dict[str, Any]]) -> str:
 
 def read_page(messages: Sequence[dict[str, Any]]) -> Page:
     """The accessibility tree and the screenshot in the last message."""
-    lines = _LINE.findall(_text(messages[-1]))
+    lines = _LINE.findall(text_of(messages[-1]))
     if not lines:
         raise NotUnderstoodError(
             "the last message holds no accessibility tree, which the embedded teacher reads; for demonstrations at "
@@ -96,10 +96,3 @@ def _screenshot(message: dict[str, Any]) -> bytes:
     parts = message["content"] if isinstance(message["content"], list) else []
     images = [part["image_url"]["url"] for part in parts if part.get("type") == "image_url" and "image_url" in part]
     return base64.b64decode(images[-1].partition(",")[2]) if images else b""
-
-
-def _text(message: dict[str, Any]) -> str:
-    content = message["content"]
-    if isinstance(content, str):
-        return content
-    return "\n".join(part.get("text", "") for part in content)

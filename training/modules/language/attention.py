@@ -21,8 +21,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.varlen import varlen_attn
 
 from training.modules.collectives import AllGather
-from training.modules.context_parallel import Block, blocks, gathered_order
-from training.modules.packed import PackedSamples
+from training.modules.language.context_parallel import Block, blocks, gathered_order
+from training.modules.language.packed import PackedSamples
 
 BLOCK = 512
 """Queries that share a mask."""

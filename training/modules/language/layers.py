@@ -14,10 +14,10 @@ from megatron.core.transformer.transformer_block import TransformerBlockSubmodul
 from megatron.core.transformer.transformer_config import TransformerConfig
 
 from data.adapter_record import Lora
-from training.modules import last_layer
-from training.modules.attention import CausalAttention
 from training.modules.kernels import Kernels
-from training.modules.lora import add_adapters
+from training.modules.language import last_layer
+from training.modules.language.attention import CausalAttention
+from training.modules.language.lora import add_adapters
 from training.modules.marks import mark
 
 

@@ -19,9 +19,9 @@ from models.tokens.encoding import ConversationEncoder
 from models.tokens.sampled import SampledReply
 from training.options import ModelOptions
 from viewer.heads import as_number, as_text
-from viewer.prompt import num_images, read_asked, read_texts
 from viewer.reading import read
-from viewer.thoughts import Thoughts
+from viewer.trajectory.prompt import num_images, read_asked, read_texts
+from viewer.trajectory.thoughts import Thoughts
 
 _MAX_TOKENS = 200_000  # of a trajectory
 _SENDERS = {"user": "human", "assistant": "gpt"}

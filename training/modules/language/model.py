@@ -10,14 +10,14 @@ from megatron.core.transformer.transformer_config import TransformerConfig
 from models.language import rotary_share
 from models.registry import family_of
 from models.weight_table import padded_vocab_size
-from training.modules import last_layer
 from training.modules.batching import IGNORE
 from training.modules.kernels import Kernels
-from training.modules.layers import layer_spec
+from training.modules.language import last_layer
+from training.modules.language.layers import layer_spec
+from training.modules.language.rotary import MultimodalRotary, frequencies
+from training.modules.language.value_heads import CUT, ValueHeads
 from training.modules.marks import mark
-from training.modules.rotary import MultimodalRotary, frequencies
 from training.modules.trainable import Trainable
-from training.modules.value_heads import CUT, ValueHeads
 
 _CUT = (
     *("word_embeddings.weight", "output_layer.weight"),

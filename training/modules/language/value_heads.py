@@ -11,7 +11,7 @@ from megatron.core.transformer.transformer_config import TransformerConfig
 from megatron.core.transformer.utils import make_sharded_tensors_for_checkpoint
 from torch.nn import functional
 
-from training.modules.lora import draw
+from training.modules.language.lora import draw
 
 CUT = ("in_weight", "in_bias", "mid_weight")
 """Parameters of which every tensor-parallel rank holds a part."""

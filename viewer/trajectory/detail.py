@@ -10,7 +10,6 @@ from common.errors import UserError
 from data.action import thought_text
 from data.trajectory import AGREEMENT
 from toolkits.readers.digirl import points_of
-from viewer.acted import MAX_REPLY, in_words, labels_of, named, place_of
 from viewer.heads import (
     as_json,
     as_number,
@@ -28,8 +27,9 @@ from viewer.heads import (
 from viewer.opened import TrajectorySet
 from viewer.reading import plain_folders, read
 from viewer.released import is_released, read_released
-from viewer.repeat import commands
-from viewer.thoughts import Thoughts
+from viewer.trajectory.acted import MAX_REPLY, in_words, labels_of, named, place_of
+from viewer.trajectory.repeat import commands
+from viewer.trajectory.thoughts import Thoughts
 
 _MAX_TREE = 300_000  # characters that are shown of one
 _MAX_STEPS = 500

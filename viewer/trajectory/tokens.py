@@ -38,7 +38,7 @@ def read_tokens(run: OpenedRun, one: TrajectorySet, folder: Path) -> dict[str, A
         "policies": {str(policy): f"{policy.parent.name}/policy" for policy in policies},
         "options": _options(run, one.path.parent),
     }
-    command = [sys.executable, "-m", "viewer.token_reader"]
+    command = [sys.executable, "-m", "viewer.trajectory.token_reader"]
     try:
         done = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, timeout=_PATIENCE_S)
     except subprocess.TimeoutExpired:
