@@ -34,6 +34,8 @@ def set_of_file(path: Path) -> str | None:
         names = set(read_schema(path).names)
         if {"screenshot", "pos_candidates"} <= names:
             return "multimodal_mind2web"
+        if {"image", "bbox", "instruction", "data_type"} <= names:
+            return "screenspot"
         return "uground" if names == {"image", "conversations", "width", "height"} else None
     head, _, rest = path.name.partition("-")
     if "-of-" not in rest:

@@ -10,10 +10,11 @@ from toolkits.readers.aguvis import read_aguvis
 from toolkits.readers.aitw import read_aitw
 from toolkits.readers.android_control import read_android_control
 from toolkits.readers.episodes import Episode
-from toolkits.readers.grounding import read_os_atlas, read_screenspot, read_uground
+from toolkits.readers.grounding import read_os_atlas, read_uground
 from toolkits.readers.gui_odyssey import read_gui_odyssey
 from toolkits.readers.multimodal_mind2web import read_multimodal_mind2web
 from toolkits.readers.playwright_trace import read_playwright_trace
+from toolkits.readers.screenspot import read_screenspot
 from toolkits.readers.weblinx import read_weblinx
 
 _AT_POINTS = "qwen_computer_use"
@@ -37,7 +38,9 @@ SETS: dict[str, ResearchSet] = {
     "android_control": ResearchSet("AndroidControl's TFRecords, or JSON of them", read_android_control),
     "os_atlas": ResearchSet("OS-Atlas' grounding, JSON", read_os_atlas, has_single_steps=True),
     "uground": ResearchSet("UGround's Parquet, or JSON of it", read_uground, has_single_steps=True),
-    "screenspot": ResearchSet("ScreenSpot's JSON", read_screenspot, has_single_steps=True),
+    "screenspot": ResearchSet(
+        "ScreenSpot's, v2's and Pro's JSON, or Parquet of it", read_screenspot, has_single_steps=True
+    ),
     "agentnet": ResearchSet("OpenCUA's AgentNet, JSON lines", read_agentnet),
     "aitw": ResearchSet("Android in the Wild: TFRecords, or SeeClick's JSON", read_aitw),
     "weblinx": ResearchSet("WebLINX's demonstrations, folders", read_weblinx, NUMBERS),
