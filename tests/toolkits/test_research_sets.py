@@ -167,22 +167,34 @@ def imported(name: str, folder: Path, space: str = "", target: str = "results") 
     return [read_trajectory(one) for one in list_trajectories(results)]
 
 
-@pytest.mark.parametrize("name", RESEARCH)
-def test_what_was_done_is_our_canonical_record(name: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    space = "openwebrl" if name in ("weblinx", "fara") else ""  # which opens addresses
-    trajectories = imported(name, tmp_path / "set", space)
+def space_of(name: str) -> str:
+    """One that says all of a set; "" for its own."""
+    return "openwebrl" if name in ("weblinx", "fara") else ""  # which opens addresses
+
+
+def done(name: str, trajectories: list[Trajectory]) -> dict[str, list[list[Action]]]:
+    """By task, what each step did: the canonical records, on screenshots of their size."""
     found: dict[str, list[list[Action]]] = {}
+    size = list(FARA_SIZE if name == "fara" else SIZE)
     for trajectory in sorted(trajectories, key=lambda one: one.run):
         steps = found.setdefault(trajectory.ques, [])
         for step in trajectory.steps:
-            size = list(FARA_SIZE if name == "fara" else SIZE)
             assert all(one["screenshot"] == size and one["space"] == name for one in step.actions)
             steps.append([(one["kind"], rounded(one["css"]), rounded(one["arguments"])) for one in step.actions])
-    expected = {
+    return found
+
+
+def expected(name: str) -> dict[str, list[list[Action]]]:
+    """As it was written by hand."""
+    return {
         ques: [[(kind, at, rounded(rest)) for kind, at, rest in step] for step in steps]
         for ques, steps in EXPECTED[name].items()
     }
-    assert found == expected
+
+
+@pytest.mark.parametrize("name", RESEARCH)
+def test_what_was_done_is_our_canonical_record(name: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    assert done(name, imported(name, tmp_path / "set", space_of(name))) == expected(name)
     told = capsys.readouterr().err
     assert (TOLD[name] in told) if name in TOLD else not told
 
@@ -303,8 +315,8 @@ def test_grounding_needs_no_folders(name: str, tmp_path: Path) -> None:
     files = tuple(str(path) for path in folder.iterdir() if path.suffix in (".json", ".parquet"))
     import_data.main(import_data.Config(name, files, str(folder), str(file)))
     samples = json.loads(file.read_text())
-    expected = [samples_of(trajectory, 1, 1)[0][0]["conversations"] for trajectory in trajectories]
-    assert sorted(map(json.dumps, (one["conversations"] for one in samples))) == sorted(map(json.dumps, expected))
+    same = [samples_of(trajectory, 1, 1)[0][0]["conversations"] for trajectory in trajectories]
+    assert sorted(map(json.dumps, (one["conversations"] for one in samples))) == sorted(map(json.dumps, same))
     assert all((folder / image).is_file() for one in samples for image in one["images"])
     num_pictures = 2 if name == "screenspot" else 1  # of which one is asked about twice
     assert len({image for one in samples for image in one["images"]}) == num_pictures

@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TypeGuard
 from urllib.parse import urlsplit
 
 import xxhash
@@ -23,7 +23,7 @@ _PLAIN = re.compile(r"[!-~]{1,4000}")  # in one line, and no option of whatever 
 _ENDINGS = (".png", ".jpg", ".jpeg", ".webp")
 
 
-def is_address(reference: Any) -> bool:
+def is_address(reference: Any) -> TypeGuard[str]:
     """Of the net, or of someone's bucket: what this machine does not have."""
     return isinstance(reference, str) and _ADDRESS.match(reference) is not None
 
