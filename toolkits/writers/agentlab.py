@@ -8,7 +8,6 @@ before the action n, and the last one has no action. Actions are BrowserGym's ca
 """
 
 import gzip
-import io
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -25,8 +24,10 @@ from toolkits.writers.results import thought_of
 
 _MODULE = "browsergym.experiments.loop"
 _STEP = {"raw_reward": 0, "stats": None, "task_info": None}
-_ENV = {"task_seed": 0, "max_steps": None, "headless": True, "record_video": False, "wait_for_user_message": False}
-_ENV |= {"viewport": None, "slow_mo": None, "storage_state": None, "task_kwargs": None}
+_ENV = {
+    **{"task_seed": 0, "max_steps": None, "headless": True, "record_video": False, "wait_for_user_message": False},
+    **{"viewport": None, "slow_mo": None, "storage_state": None, "task_kwargs": None},
+}
 _WINDOW = 1000  # pixels, of which `Scroll` goes two thirds
 
 
@@ -96,20 +97,17 @@ class _Named:
         self.name, self.fields = name, fields
 
 
-class _Pickler(pickle._Pickler):  # pyright: ignore[reportPrivateUsage]  # the C one looks classes up, which are not here
-    def save(self, obj: Any, save_persistent_id: bool = True) -> None:
-        if not isinstance(obj, _Named):
-            super().save(obj, save_persistent_id)
-            return
-        self.write(pickle.GLOBAL + f"{_MODULE}\n{obj.name}\n".encode() + pickle.EMPTY_TUPLE + pickle.NEWOBJ)
-        super().save(dict(obj.fields))
-        self.write(pickle.BUILD)
-
-
 def _pickled(named: _Named) -> bytes:
-    buffer = io.BytesIO()
-    _Pickler(buffer, 2).dump(named)
-    return buffer.getvalue()
+    return pickle.PROTO + bytes([2]) + _body(named) + pickle.STOP
+
+
+def _body(value: Any) -> bytes:
+    """What makes the value, without the pickle's head and end."""
+    if not isinstance(value, _Named):
+        return pickle.dumps(value, 2)[2:-1]
+    fields = b"".join(_body(name) + _body(held) + pickle.SETITEM for name, held in value.fields.items())
+    made = pickle.GLOBAL + f"{_MODULE}\n{value.name}\n".encode() + pickle.EMPTY_TUPLE + pickle.NEWOBJ
+    return made + pickle.EMPTY_DICT + fields + pickle.BUILD
 
 
 def _action(step: TrajectoryStep, web: str) -> str:
