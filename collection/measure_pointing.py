@@ -1,19 +1,24 @@
-"""How many pixels off a model points: numbered buttons on a blank page, one of which it is to click.
+"""How many pixels off a model points: numbered buttons on a blank page, or the samples of a grounding set.
 
     python collection/measure_pointing.py --api_base http://localhost:8000/v1 --api_model qwen3-vl-8b \\
         --action_space qwen_computer_use
+    python toolkits/import_data.py --format screenspot --input_files screenspot_web.json screenspot_mobile.json \\
+        --image_dir screenspot_imgs --save_json_file screenspot.json
+    python collection/measure_pointing.py --api_localhost http://localhost:8080/predict \\
+        --json_files screenspot.json --image_dirs screenspot_imgs --output answers.jsonl
 
-A wrong scale shows at once: errors that grow with the distance from the top left corner, named in the last line. The
-numbers a model says stand in --output, one line a button.
+Of a set the table says by platform, text and icon what share was hit, as ScreenSpot's papers do. A wrong scale shows at
+once: errors that grow with the distance from the top left corner, named in the last line. The numbers a model says
+stand in --output, one line a target.
 """
 
 import asyncio
+import contextlib
 import dataclasses
 import json
-import math
 import random
-import statistics
 import tempfile
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,15 +26,19 @@ from typing import Annotated, Any
 from collection.agent.policy import Policy
 from collection.campaign.options import make_policy
 from collection.config.commands import PolicyFlags
+from collection.evaluation.grounding import ask_all
+from collection.evaluation.pointing import Pointed, report, screenspot_table
 from common.cli import run
 from common.errors import UserError
 from common.key_flags import hide_keys
 from common.limits import above, at_least
 from common.progress import Reporter
+from common.tables import print_table
 from data.action import ActionError
 from data.action_spaces import action_space
 from data.action_spaces.space import ActionSpace
 from data.conversation import StepText
+from data.grounding import read_grounding
 from data.point_action import ActionRecord, ClickAt
 from data.task import Task
 from environments.browser.config import BrowserConfig
@@ -65,32 +74,19 @@ class PointingConfig(PolicyFlags):
     """Viewport height in CSS pixels."""
     device_scale: Annotated[float, above(0)] = 1.0
     """Pixels of the screenshot for one CSS pixel."""
+    json_files: tuple[Path, ...] = ()
+    """Ask the samples of these files instead, those of a grounding set as import_data.py writes them."""
+    image_dirs: tuple[Path, ...] = ()
+    """Folders of their images."""
+    num_sessions: Annotated[int, at_least(1)] = 4
+    """Samples that are asked about at the same time."""
     output: Path | None = None
     """A JSONL file of what was asked and answered."""
 
-
-@dataclass(frozen=True)
-class Pointed:
-    """One answer: the button's box, the point that was named (None: none), and whether the click hit the button."""
-
-    name: str
-    box: tuple[int, int, int, int]
-    reply: str
-    action: dict[str, Any] | None
-    hit: bool
-
-    @property
-    def css(self) -> tuple[float, float]:
-        """The point that was named, in CSS pixels."""
-        assert self.action is not None
-        return self.action["css"][0]
-
-    @property
-    def offset(self) -> tuple[float, float]:
-        """From the button's center, in CSS pixels."""
-        left, top, width, height = self.box
-        x, y = self.css
-        return x - left - width / 2, y - top - height / 2
+    def check_together(self) -> None:
+        super().check_together()
+        if bool(self.json_files) != bool(self.image_dirs):
+            raise UserError("--json_files and --image_dirs belong together: the samples, and where their images are")
 
 
 def main(config: PointingConfig) -> None:
@@ -98,28 +94,48 @@ def main(config: PointingConfig) -> None:
     space = action_space(config.action_space)
     if space.scale is None:
         raise UserError("--action_space: one with coordinates, such as qwen_computer_use")
-    found = asyncio.run(measure(config, space))
-    if config.output:
-        config.output.write_text("".join(json.dumps(dataclasses.asdict(one)) + "\n" for one in found))
-    print(report(found))
+    found = asyncio.run(_measure(config, space))
+    if config.json_files:
+        print_table(screenspot_table(found))
+    print(report(found, "targets" if config.json_files else "buttons"))
 
 
-async def measure(config: PointingConfig, space: ActionSpace) -> list[Pointed]:
+async def _measure(config: PointingConfig, space: ActionSpace) -> list[Pointed]:
     """All answers, in order."""
     policy = make_policy(config)
-    viewport = Viewport(config.window_width, config.window_height, config.device_scale)
-    generator, say = random.Random(config.seed or 0), Reporter("buttons", config.num_targets)
+    samples = list(read_grounding(config.json_files, config.image_dirs))
+    if config.json_files and not samples:
+        raise UserError(f"{', '.join(map(str, config.json_files))}: no sample tells the box that is to be hit")
+    say = Reporter("targets" if samples else "buttons", len(samples) or config.num_targets)
     try:
         await policy.check()
-        with tempfile.TemporaryDirectory() as folder:
-            async with Fleet(1, headless=True, viewport=viewport) as fleet, fleet.page(0, Path(folder)) as page:
-                found = []
-                for number in range(1, config.num_targets + 1):
-                    found.append(await _ask(page, policy, space, _layout(generator, viewport), number))
-                    say(number)
-                return found
+        asking = ask_all(policy, space, samples, config.num_sessions) if samples else _buttons(config, policy, space)
+        return await _kept(asking, say, config.output)
     finally:
         await policy.close()
+
+
+async def _kept(asking: AsyncGenerator[Pointed], say: Reporter, output: Path | None) -> list[Pointed]:
+    """The answers, each written as soon as it is there."""
+    found: list[Pointed] = []
+    with output.open("w", encoding="utf-8") if output else contextlib.nullcontext() as file:
+        async with contextlib.aclosing(asking):
+            async for one in asking:
+                found.append(one)
+                say(len(found))
+                if file:
+                    file.write(json.dumps(dataclasses.asdict(one)) + "\n")
+                    file.flush()
+    return found
+
+
+async def _buttons(config: PointingConfig, policy: Policy, space: ActionSpace) -> AsyncGenerator[Pointed]:
+    viewport = Viewport(config.window_width, config.window_height, config.device_scale)
+    generator = random.Random(config.seed or 0)
+    with tempfile.TemporaryDirectory() as folder:
+        async with Fleet(1, headless=True, viewport=viewport) as fleet, fleet.page(0, Path(folder)) as page:
+            for number in range(1, config.num_targets + 1):
+                yield await _ask(page, policy, space, _layout(generator, viewport), number)
 
 
 async def _ask(page: Page, policy: Policy, space: ActionSpace, boxes: list[tuple[Any, ...]], number: int) -> Pointed:
@@ -161,27 +177,6 @@ def _layout(generator: random.Random, viewport: Viewport) -> list[tuple[Any, ...
             )
         )
     return boxes
-
-
-def report(found: list[Pointed]) -> str:
-    """Hits, errors in CSS pixels, and the scale that would fit the answers better."""
-    named = [one for one in found if one.action]
-    lines = [f"{sum(one.hit for one in found)} of {len(found)} buttons hit, {len(found) - len(named)} without a click"]
-    if named:
-        errors = sorted(math.hypot(*one.offset) for one in named)
-        lines.append(
-            f"error from the center: median {statistics.median(errors):.2f} px, "
-            f"95 % within {errors[math.ceil(0.95 * len(errors)) - 1]:.2f} px, most {errors[-1]:.2f} px"
-        )
-        ratios = []
-        for axis in (0, 1):
-            centers = [one.box[axis] + one.box[axis + 2] / 2 for one in named]
-            said = [one.css[axis] for one in named]
-            ratios.append(sum(a * b for a, b in zip(said, centers, strict=True)) / sum(b * b for b in centers))
-        lines.append(f"its points lie at {ratios[0]:.4f} times the true distance across and {ratios[1]:.4f} times down")
-    elif found:
-        lines.append(f"the first reply: {found[0].reply[:200]!r}")
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":

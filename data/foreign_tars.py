@@ -50,9 +50,12 @@ class MadeOf:
 
 
 def is_foreign(folder: Path) -> bool:
-    """Whether there are tars in it or below, but no manifest of ours there or beside one of them."""
-    if not folder.is_dir() or (folder / _MANIFEST).exists():
+    """Whether there are tars in it or below, but no manifest of ours there or beside one of them. A manifest without
+    energon's index is that of plain webdataset, as export_data.py writes it, which training has made into shards."""
+    if not folder.is_dir():
         return False
+    if (folder / _MANIFEST).exists():
+        return not (folder / ENERGON).is_file() and bool(list_tars(folder))
     places = {tar.parent for tar in list_tars(folder)}
     return bool(places) and not any((place / _MANIFEST).exists() for place in places)
 

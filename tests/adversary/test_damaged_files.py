@@ -14,10 +14,11 @@ from common.terminal import error_line
 from tests.adversary.damage import damaged, hostile
 from tests.adversary.interchange_specimens import INTERCHANGE
 from tests.adversary.refusals import StillReadingError, limits
+from tests.adversary.research_specimens import OF_RESEARCH
 from tests.adversary.specimens import SPECIMENS as OF_ROOMS
 
 MOST_BYTES = 300 * 2**20
-SPECIMENS = OF_ROOMS | INTERCHANGE
+SPECIMENS = OF_ROOMS | INTERCHANGE | OF_RESEARCH
 NAMES = list(SPECIMENS)
 
 

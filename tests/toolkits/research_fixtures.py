@@ -230,10 +230,17 @@ def uground(folder: Path) -> list[str]:
 
 
 def screenspot(folder: Path) -> list[str]:
+    """Of the first version and Pro JSON, of the Hub's copies Parquet."""
     pictures(folder, "web_1.png")
     record = {"img_filename": "web_1.png", "bbox": [20, 10, 40, 20], "instruction": "the lamp", "data_type": "icon"}
     (folder / "screenspot_web.json").write_text(json.dumps([record]))
-    return ["screenspot_web.json"]
+    told = {"img_size": [200, 100], "ui_type": "text", "group": "CAD", "application": "blender", "platform": "linux"}
+    record = {"img_filename": "web_1.png", "bbox": [100, 10, 140, 30], "instruction": "the menu", **told}
+    (folder / "blender_linux.json").write_text(json.dumps([record]))
+    row = {"file_name": "x.png", "bbox": [0.5, 0.0, 1.0, 0.5], "instruction": "the clock", "data_type": "icon"}
+    rows = [{**row, "data_source": "ios", "image": {"bytes": png(), "path": None}}]
+    parquet.write_table(pyarrow.Table.from_pylist(rows), folder / "test-00000.parquet")
+    return ["screenspot_web.json", "blender_linux.json", "test-00000.parquet"]
 
 
 def agentnet(folder: Path) -> list[str]:
@@ -421,11 +428,84 @@ def playwright_trace(folder: Path) -> list[str]:
     return ["trace.zip"]
 
 
+def _said(asked: str, reply: str, image: str) -> dict[str, Any]:
+    turns = [{"from": "human", "value": f"<image>\n{asked}"}, {"from": "gpt", "value": reply}]
+    return {"image": image, "conversations": turns}
+
+
+def os_genesis(folder: Path) -> list[str]:
+    """An instruction that was tried twice, the second time with its beginning left out."""
+    pictures(folder, *(f"{number}.png" for number in range(5)))
+    tries: list[tuple[str, dict[str, Any]]] = [
+        ("", {"action_type": "click", "x": 60, "y": 60}),
+        ("Tap the lamp.", {"action_type": "long_press", "x": 1, "y": 2}),
+        ("Tap the lamp. Hold it.", {"action_type": "scroll", "direction": "down"}),
+        ("None", {"action_type": "type", "text": "blue lamp", "x": 60, "y": 60}),
+        ("Type.", {"action_type": "status", "goal_status": "successful"}),
+    ]
+    lines = []
+    for number, (history, action) in enumerate(tries):
+        asked = f"You are a GUI task expert.\n\nHigh-level instruction: {TASK}\n\nAction history: {history}\n\n"
+        asked += 'Accessibility tree: {"Lamp": "(60.0, 60.0)"}\n\nPlease generate the low-level thought and action.'
+        reply = f"Low-level thought: Step {number}.\naction: {json.dumps(action)}"
+        lines.append(json.dumps(_said(asked, reply, f"{number}.png")))
+    (folder / "os_genesis_aw_training_data.jsonl").write_text("\n".join(lines))
+    return ["os_genesis_aw_training_data.jsonl"]
+
+
+def os_genesis_web(folder: Path) -> list[str]:
+    pictures(folder, *(f"{number}.png" for number in range(5)))
+    calls = ("type [3] [blue [big] lamp] [1]", "hover [2]", "click [2]", "scroll [down]", "stop [It costs 9.99.]")
+    lines = []
+    for number, call in enumerate(calls):
+        asked = f"You are a web agent.\n\nInstruction: {TASK}\n\nAccessibility tree: [1] RootWebArea 'Shop'\n"
+        asked += (
+            f"\t[2] link 'Blue lamp'\n\t[3] searchbox 'Search'\n\nAction History: {'None' if not number else 'Go.'}"
+        )
+        reply = f"Step {number}. In summary, the next action I will perform is ```{call}```"
+        lines.append(json.dumps(_said(asked, reply, f"{number}.png")))
+    (folder / "os_genesis_web_training.jsonl").write_text("\n".join(lines))
+    return ["os_genesis_web_training.jsonl"]
+
+
+FARA_SIZE = (1440, 900)
+"""Which the model is shown at 1428x896."""
+
+
+def fara(folder: Path) -> list[str]:
+    """A folder of runs, of which one is there, and a row of the published trajectories."""
+    done: list[dict[str, Any]] = [
+        {"action": "visit_url", "url": "http://shop.example/"},
+        {"action": "left_click", "coordinate": [714, 448]},
+        {"action": "type", "text": "blue lamp", "coordinate": [357, 224], "delete_existing_text": True},
+        {"action": "pause_and_memorize_fact", "fact": "blue"},
+        {"action": "scroll", "pixels": -300},
+        {"action": "terminate", "status": "success"},
+    ]
+    lines = [json.dumps({"message": "Closing browser..."})]
+    for arguments in done:
+        told = {"source": "FaraAgent", "url": "http://shop.example/", "action": "computer_use", "message": "x"}
+        lines.append(json.dumps({**told, "arguments": {**arguments, "thoughts": "So."}}))
+    run = folder / "runs" / "shop_1"
+    run.mkdir(parents=True)
+    shots = [png(number, FARA_SIZE) for number in range(len(done) + 1)]
+    for number, shot in enumerate(shots):
+        (run / f"screenshot{number}.png").write_bytes(shot)
+    (run / "web_surfer.log").write_text("\n".join(lines))
+    (run / "shop_1_final_answer.json").write_text(json.dumps({"final_answer": "It costs 9.99."}))
+    (run / "task_data.json").write_text(json.dumps({"task_summary": TASK, "init_url": "http://shop.example/"}))
+    row = {"task_id": "x", "instruction": "Look for a lamp.", "init_url": "", "final_answer": "<no_answer>"}
+    row |= {"web_surfer_log": lines[2], "screenshots": [{"bytes": shots[0], "path": None}]}
+    row["final_human_outcome_label"] = 0
+    parquet.write_table(pyarrow.Table.from_pylist([row]), folder / "fara7b-00000.parquet")
+    return ["runs", "fara7b-00000.parquet"]
+
+
 RESEARCH: dict[str, Callable[[Path], list[str]]] = {
     one.__name__: one
     for one in (
         *(multimodal_mind2web, aguvis, android_control, os_atlas, uground, screenspot, agentnet, aitw, gui_odyssey),
-        *(weblinx, playwright_trace),
+        *(weblinx, playwright_trace, os_genesis, os_genesis_web, fara),
     )
 }
 """By name of the format, what writes such files into a folder and says which of them are to be imported."""

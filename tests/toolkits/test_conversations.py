@@ -161,6 +161,24 @@ def test_what_no_sample_can_hold_is_counted(tmp_path: Path, entry: dict, said: s
     assert f"left out: {said}" in capsys.readouterr().err
 
 
+def test_an_image_at_an_address_is_kept_as_a_reference(tmp_path: Path, capsys) -> None:
+    """Until someone fetches it; what the list of someone else's folder says of names is not believed."""
+    address = "https://x.example/a/1.jpg?size=2"
+    entries = [{"messages": say([part(one), part(address)])} for one in (address, "http://x.example/a\nb\t../c")]
+    (tmp_path / "all.json").write_text(json.dumps([*entries, {"messages": say("Hi")}]))
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "addresses.tsv").write_text(f"../../outside.png\t{address}\n../../other.png\tno address\n\0\n")
+    given = ("messages", tmp_path / "data", tmp_path / "out.json", tmp_path / "all.json")
+    assert len(take_in(*given)) == 1 and "addresses.tsv: 1 images to fetch" in capsys.readouterr().err
+    [line] = (tmp_path / "data" / "addresses.tsv").read_text().splitlines()
+    name, told = line.split("\t")
+    assert told == address and name.endswith(".jpg") and len(name) == 36
+    (tmp_path / "data" / name).write_bytes(screenshot(3))
+    samples = take_in(*given)
+    assert [sample["images"] for sample in samples] == [[name, name], []]
+    assert (tmp_path / "data" / "addresses.tsv").read_text() == ""
+
+
 BAD = [
     ({"messages": [*say("a", "b")[:1], {"role": "assistant", "content": "b", "weight": 0}]}, "weight 0"),
     ({"messages": say("<image>")}, "1 <image> marks but 0 images"),

@@ -105,6 +105,32 @@ def weblinx(folder: Path, replay: dict[str, Any]) -> str:
     return "demo"
 
 
+def surfer(folder: Path, *lines: Any, **more: Any) -> str:
+    """A run of Fara's with one screenshot."""
+    pictures(folder, "run/screenshot0.png")
+    said = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
+    (folder / "run" / "web_surfer.log").write_text(said)
+    for name, value in more.items():
+        (folder / "run" / f"{name}.json").write_text(value if isinstance(value, str) else json.dumps(value))
+    return "run"
+
+
+def acted(**arguments: Any) -> dict[str, Any]:
+    return {"action": "computer_use", "arguments": arguments}
+
+
+def genesis(said: str, asked: str = "Instruction: x", image: str = "a.png") -> list[dict[str, Any]]:
+    turns = [{"from": "human", "value": asked}, {"from": "gpt", "value": said}]
+    return [{"image": image, "conversations": turns}]
+
+
+def fara_table(folder: Path, **changed: Any) -> str:
+    row = {"task_id": "x", "instruction": "x", "init_url": "", "final_answer": "", "screenshots": [{"bytes": png()}]}
+    row |= {"web_surfer_log": json.dumps(acted(action="wait")), **changed}
+    parquet.write_table(pyarrow.Table.from_pylist([row]), folder / "x.parquet")
+    return "x.parquet"
+
+
 def cases() -> Iterator[Case]:
     atlas = {"img_filename": "a.png", "instruction": "x", "bbox": [0, 0, 1, 1]}
     for path in ("../secret.png", "/etc/passwd", "a.png/../../secret.png", "\0", "x" * 5000, "..\\secret.png"):
@@ -151,6 +177,58 @@ def cases() -> Iterator[Case]:
         "aitw",
         lambda folder: written(folder, {"general": [[{"goal": "x", "img_filename": "a.png", "action_type_id": 4}]]}),
     )
+    for said in (
+        "action: {" * 50_000,
+        "\naction: {" * 50_000,
+        "```" * 50_000,
+        "```click " + "[" * 4000 + "```",
+        "\n" * 10**6,
+    ):
+        yield "os_genesis", lambda folder, said=said: written(folder, genesis(f"x{said}"))
+    for said in ("[" * 100_000, "action: " + '{"a":' * 50_000, 'action: {"action_type": "click"}', "action: {}"):
+        yield "os_genesis", lambda folder, said=said: written(folder, genesis(f"action: {{{said}}}"))
+    yield "os_genesis", lambda folder: written(folder, genesis('action: {"action_type": "click", "x": 1e999, "y": 1}'))
+    yield "os_genesis", lambda folder: written(folder, genesis('action: {"action_type": "status", "goal_status": 3}'))
+    yield "os_genesis", lambda folder: written(folder, genesis("x", image="../secret.png"))
+    yield "os_genesis", lambda folder: written(folder, genesis("x", asked="no word of it"))
+    yield "os_genesis", lambda folder: written(folder, [{"image": "a.png", "conversations": [3]}])
+    for call in ("click [x]", "click", "type [2]", f"click [{'9' * 5000}]", "scroll [in]", "tab_focus [x]", "press []"):
+        yield "os_genesis_web", lambda folder, call=call: written(folder, genesis(f"```{call}```"))
+    yield "os_genesis_web", lambda folder: written(folder, genesis("```__import__('os').mkdir('ran')```"))
+    for lines, more in (
+        ((), {}),
+        (("{",), {}),
+        ((acted(action="wait"), acted(action="wait")), {}),  # and one screenshot
+        (({"action": "x", "arguments": 3},), {}),
+        ((acted(action="left_click"),), {}),
+        ((acted(action="left_click", coordinate=[1]),), {}),
+        ((acted(action="left_click", coordinate="12"),), {}),
+        ((acted(action="left_click", coordinate=[True, None]),), {}),
+        ((acted(action="scroll", pixels=float("inf")),), {}),
+        ((acted(action="type", text=3),), {}),
+        ((acted(action="key", keys=3),), {}),
+        ((acted(action="visit_url", url=["x"]),), {}),
+        ((acted(action="wait"),), {"task_data": "["}),
+        ((acted(action="wait"),), {"task_data": [1, 2]}),
+        ((acted(action="wait"),), {"x_final_answer": pickle.dumps(Runs("ran"), 0).decode()}),
+    ):
+        yield "fara", lambda folder, lines=lines, more=more: surfer(folder, *lines, **more)
+    yield "fara", lambda folder: written(folder, "x", "web_surfer.log")
+    for changed in (
+        {"screenshots": [{"bytes": bomb()}]},
+        {"screenshots": [{"bytes": pickle.dumps(Runs("ran"))}]},
+        {"screenshots": []},
+        {"screenshots": ["../secret.png"]},
+        {"screenshots": ["http://x.example/a.png"]},
+        {"web_surfer_log": None},
+        {"web_surfer_log": "{"},
+        {"instruction": None, "task_id": None},
+    ):
+        yield "fara", lambda folder, changed=changed: fara_table(folder, **changed)
+    yield "fara", lambda folder: table(folder)
+    yield "screenspot", lambda folder: written(folder, [{**atlas, "bbox": [0, 0, 5, 5], "img_filename": None}])
+    yield "screenspot", lambda folder: written(folder, [{**atlas, "image": "../secret.png"}])
+    yield "screenspot", lambda folder: written(folder, [{**atlas, "image": {"bytes": "x"}, "ui_type": 3}])
     for name, value in (
         ("screenshot", "not bytes"),
         ("screenshot", {"bytes": bomb(), "path": None}),

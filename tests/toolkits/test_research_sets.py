@@ -12,7 +12,7 @@ from data.screen import Screen
 from data.trajectory import Trajectory, list_trajectories, read_trajectory
 from data.turn_samples import samples_of
 from tests.tiny import qwen3_vl
-from tests.toolkits.research_fixtures import RESEARCH, SIZE, TASK, pictures
+from tests.toolkits.research_fixtures import FARA_SIZE, RESEARCH, SIZE, TASK, pictures
 from tests.training.conftest import train
 from toolkits import convert_action_space, import_data
 from toolkits import convert_to_tar_data as tar_tool
@@ -74,7 +74,11 @@ EXPECTED: dict[str, dict[str, list[list[Action]]]] = {
     },
     "os_atlas": {"the lamp": [click(40, 30, element=2)], "the menu": [click(50, 50, element=2)]},
     "uground": {"the lamp": [click(50, 50)], "the menu": [click(40, 30, element=2)]},
-    "screenspot": {"the lamp": [click(40, 20, element=2)]},
+    "screenspot": {
+        "the lamp": [click(40, 20, element=2)],
+        "the menu": [click(120, 20, element=2)],
+        "the clock": [click(150, 25, element=2)],
+    },
     "agentnet": {
         TASK: [
             [("DragAt", [[20, 10], [100, 50]], {})],
@@ -86,6 +90,32 @@ EXPECTED: dict[str, dict[str, list[list[Action]]]] = {
     "aitw": {
         TASK: [click(50, 50), write("lamp"), answer("failure")],
         "Open the menu.": [scroll(0, 50, [100, 75]), answer("success"), [("GoBack", [], {})]],
+    },
+    "os_genesis": {
+        TASK: [
+            click(60, 60),
+            scroll(0, 200 / 3),
+            write("blue lamp", [60, 60], enter=True),
+            answer("success"),
+        ]
+    },
+    "os_genesis_web": {
+        TASK: [
+            [("Type", [], {"label": 3, "content": "blue [big] lamp"})],
+            [("Click", [], {"label": 2})],
+            scroll(0, 200 / 3),
+            answer("It costs 9.99."),
+        ]
+    },
+    "fara": {
+        TASK: [
+            [("GoTo", [], {"url": "http://shop.example/"})],
+            click(720, 450),
+            write("blue lamp", [360, 225], replace=True, enter=True),
+            scroll(0, 300),
+            answer("It costs 9.99."),
+        ],
+        "Look for a lamp.": [click(720, 450)],
     },
     "gui_odyssey": {
         TASK: [click(50, 50, element=2), scroll(0, 60, [100, 80]), write("blue lamp"), answer("success")],
@@ -123,6 +153,9 @@ TOLD = {
     "weblinx": "load that a click brought about (1), steps of paste (1), words of the navigator before the end (1)",
     "playwright_trace": "steps of click that failed (1), steps of fill at a place that is not told (1)",
     "gui_odyssey": "steps of LONG_PRESS (1), steps of home (1)",
+    "os_genesis": "steps of long_press (1)",
+    "os_genesis_web": "steps of hover (1)",
+    "fara": "steps of pause_and_memorize_fact (1)",
 }
 
 
@@ -134,21 +167,34 @@ def imported(name: str, folder: Path, space: str = "", target: str = "results") 
     return [read_trajectory(one) for one in list_trajectories(results)]
 
 
-@pytest.mark.parametrize("name", RESEARCH)
-def test_what_was_done_is_our_canonical_record(name: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    space = "openwebrl" if name == "weblinx" else ""  # which opens addresses
-    trajectories = imported(name, tmp_path / "set", space)
+def space_of(name: str) -> str:
+    """One that says all of a set; "" for its own."""
+    return "openwebrl" if name in ("weblinx", "fara") else ""  # which opens addresses
+
+
+def done(name: str, trajectories: list[Trajectory]) -> dict[str, list[list[Action]]]:
+    """By task, what each step did: the canonical records, on screenshots of their size."""
     found: dict[str, list[list[Action]]] = {}
+    size = list(FARA_SIZE if name == "fara" else SIZE)
     for trajectory in sorted(trajectories, key=lambda one: one.run):
         steps = found.setdefault(trajectory.ques, [])
         for step in trajectory.steps:
-            assert all(one["screenshot"] == list(SIZE) and one["space"] == name for one in step.actions)
+            assert all(one["screenshot"] == size and one["space"] == name for one in step.actions)
             steps.append([(one["kind"], rounded(one["css"]), rounded(one["arguments"])) for one in step.actions])
-    expected = {
+    return found
+
+
+def expected(name: str) -> dict[str, list[list[Action]]]:
+    """As it was written by hand."""
+    return {
         ques: [[(kind, at, rounded(rest)) for kind, at, rest in step] for step in steps]
         for ques, steps in EXPECTED[name].items()
     }
-    assert found == expected
+
+
+@pytest.mark.parametrize("name", RESEARCH)
+def test_what_was_done_is_our_canonical_record(name: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    assert done(name, imported(name, tmp_path / "set", space_of(name))) == expected(name)
     told = capsys.readouterr().err
     assert (TOLD[name] in told) if name in TOLD else not told
 
@@ -253,6 +299,14 @@ def test_a_policy_is_trained_on_a_set(tmp_path: Path) -> None:
     assert len(losses) == 6 and losses[-1] < losses[0]
 
 
+BOXES = {
+    "os_atlas": [[0, 0, 100, 100], [20, 20, 60, 40]],
+    "uground": [[20, 20, 60, 40]],
+    "screenspot": [[20, 10, 60, 30], [100, 0, 200, 50], [100, 10, 140, 30]],
+}
+RESEARCH_ASKS = ("the lamp", "the menu", "the clock")
+
+
 @pytest.mark.parametrize("name", ["os_atlas", "uground", "screenspot"])
 def test_grounding_needs_no_folders(name: str, tmp_path: Path) -> None:
     """Its samples are those of the trajectories of one step, on the images that are there."""
@@ -261,10 +315,14 @@ def test_grounding_needs_no_folders(name: str, tmp_path: Path) -> None:
     files = tuple(str(path) for path in folder.iterdir() if path.suffix in (".json", ".parquet"))
     import_data.main(import_data.Config(name, files, str(folder), str(file)))
     samples = json.loads(file.read_text())
-    expected = [samples_of(trajectory, 1, 1)[0][0]["conversations"] for trajectory in trajectories]
-    assert sorted(map(json.dumps, (one["conversations"] for one in samples))) == sorted(map(json.dumps, expected))
+    same = [samples_of(trajectory, 1, 1)[0][0]["conversations"] for trajectory in trajectories]
+    assert sorted(map(json.dumps, (one["conversations"] for one in samples))) == sorted(map(json.dumps, same))
     assert all((folder / image).is_file() for one in samples for image in one["images"])
-    assert len({image for one in samples for image in one["images"]}) == 1  # two questions on one picture
+    num_pictures = 2 if name == "screenspot" else 1  # of which one is asked about twice
+    assert len({image for one in samples for image in one["images"]}) == num_pictures
+    told = [one["grounding"] for one in samples if "grounding" in one]
+    boxes = [[round(side, 2) for side in one["box"]] for one in told]
+    assert sorted(boxes) == BOXES[name] and all(one["ques"] in RESEARCH_ASKS for one in told)
 
 
 def test_several_steps_are_no_sample(tmp_path: Path) -> None:

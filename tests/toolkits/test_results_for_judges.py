@@ -28,6 +28,19 @@ def test_webvoyagers_judge_finds_task_answer_and_screenshots(tmp_path: Path, cap
     assert "accessibility trees (6), verdicts (2)" in capsys.readouterr().err
 
 
+def test_a_reply_that_does_nothing_keeps_its_place(tmp_path: Path) -> None:
+    """Else the judge would see each later action on the screenshot before its own; what is all such is read back."""
+    folder = write_trajectory(tmp_path / "ours", "Shop--3", num_steps=3)
+    lines = [json.loads(line) for line in (folder / "steps.jsonl").read_text().splitlines()]
+    lines[0]["reply"] = "Thought: mmmm"
+    (folder / "steps.jsonl").write_text("".join(json.dumps(TrajectoryStep(**line).to_json()) + "\n" for line in lines))
+    out = exported(tmp_path, tmp_path / "ours", "online_mind2web")
+    result = json.loads((out / "Shop--3" / "result.json").read_text())
+    assert result["action_history"] == ["NOTHING, the reply could not be read", "link 'shoe' -> CLICK"]
+    [back] = imported(tmp_path, out / "Shop--3", kind="online_mind2web").iterdir()
+    assert len(read_trajectory(back).steps) == 3
+
+
 def test_online_mind2webs_judges_read_what_was_done(tmp_path: Path) -> None:
     folder = write_trajectory(tmp_path / "ours", "Shop--3", num_steps=3)
     lines = [json.loads(line) for line in (folder / "steps.jsonl").read_text().splitlines()]

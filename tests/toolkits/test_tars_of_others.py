@@ -9,7 +9,7 @@ from common.errors import UserError
 from tests.toolkits.interchange import export, seen, shards, take_in, write_samples
 from tests.toolkits.test_plain_readers import with_energon, with_webdataset
 from tests.toolkits.test_webdataset_tars import picture, write
-from toolkits import convert_to_tar_data, export_data
+from toolkits import convert_foreign_tars, convert_to_tar_data, export_data
 
 A_SHOP = {"a.jpg": picture("JPEG"), "a.txt": b"A shop."}
 SPLIT = "split_parts:\n  train:\n  - 't_{0..1}.tar'\n  val:\n  - t_2.tar\nexclude: []\n"
@@ -126,6 +126,13 @@ def test_ours_are_what_their_libraries_read(tmp_path: Path, kind: str, read) -> 
     for fields, num_images in found:
         assert num_images == len(expected[fields["id"]]["images"])
         assert fields["conversations"] == expected[fields["id"]]["conversations"]
+
+
+def test_ours_as_plain_webdataset_train_as_they_are(tmp_path: Path) -> None:
+    """Training has them made into the shards that our own way makes, byte for byte."""
+    samples, images = write_samples(tmp_path)
+    made = convert_foreign_tars.convert(export("webdataset", samples, images, tmp_path / "out"))
+    assert {path.name: path.read_bytes() for path in made.glob("*.tar")} == shards(samples, images, tmp_path / "ours")
 
 
 def test_shards_that_share_images_go_out_whole(tmp_path: Path) -> None:

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
+from toolkits.readers.addresses import fetched, is_address, keep_addresses
 from toolkits.readers.folders import ForeignStep, ForeignTrajectory, Tries, by_rewards, png_of, write_folder
 from toolkits.readers.left_out import LeftOut
 from toolkits.readers.own_trajectory import KEY, OwnStep, write_own
-from toolkits.readers.references import image_behind, is_address
+from toolkits.readers.references import image_behind
 from toolkits.readers.seen import ANSWER_FIELDS, ANSWERS, Seen
 from toolkits.readers.steps import objects_in, text_of
 from toolkits.readers.stream import stream_objects
@@ -39,6 +40,7 @@ def import_adp(path: Path, image_dir: Path, out_dir: Path, tries: Tries) -> None
         for where, trajectory in stream_objects(file):
             _Reader(where, [file.parent, image_dir], left_out).write(trajectory, out_dir, tries)
     left_out.tell(path)
+    keep_addresses(image_dir, left_out)
 
 
 class _Reader:
@@ -90,8 +92,9 @@ class _Reader:
             raise UserError(f"{where}: its class_ {kind!r:.40} is not of schema 1")
 
     def _image(self, where: str, item: Mapping[str, Any]) -> Path | bytes | None:
-        if is_address(item.get("content")):
+        if is_address(address := item.get("content")) and not fetched(address, self.folders):
             self.left_out["images at an address"] += 1
+            self.left_out.addresses.add(address)
             return None
         return image_behind(where, text_of(item.get("content")), self.folders)
 

@@ -81,11 +81,14 @@ def _episode(
 
 
 def _step(where: str, image: Path | bytes, action: dict[str, Any], thought: str, page: AndroidPage) -> EpisodeStep:
-    act = lambda screen: _actions(screen, action)  # noqa: E731 - of this action
+    act = lambda screen: android_actions(screen, action)  # noqa: E731 - of this action
     return step_of(where, image, act, scale=PX, thought=thought, tree=page.tree, boxes=page.boxes)
 
 
-def _actions(screen: Screen, action: Mapping[str, Any]) -> list[AnyAction]:
+def android_actions(screen: Screen, action: Mapping[str, Any]) -> list[AnyAction]:
+    """Of an action in AndroidControl's words; `UnsaidError` for those that no mouse does, KeyError or TypeError for one
+    without its numbers or text."""
+
     def at() -> Point:
         return point_at(PX, screen, action["x"], action["y"])
 

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
+from toolkits.readers.addresses import fetched, is_address, keep_addresses
 from toolkits.readers.folders import ForeignTrajectory, Tries, png_of, write_folder
 from toolkits.readers.left_out import LeftOut
 from toolkits.readers.own_trajectory import KEY, OwnStep, write_own
-from toolkits.readers.references import image_behind, is_address
+from toolkits.readers.references import image_behind
 from toolkits.readers.seen import ANSWER_FIELDS, ANSWERS, Seen
 from toolkits.readers.steps import objects_in, text_of
 from toolkits.readers.stream import stream_objects
@@ -44,6 +45,7 @@ def import_atif(path: Path, image_dir: Path, out_dir: Path, tries: Tries) -> Non
                 raise UserError(f"{where}: its schema_version {version!r:.40} is not one of {_VERSION}0 to 8")
             _write(where, trajectory, [file.parent, image_dir], out_dir, tries, left_out)
     left_out.tell(path)
+    keep_addresses(image_dir, left_out)
 
 
 @dataclasses.dataclass
@@ -63,8 +65,9 @@ class _Content:
             if part.get("type") == "text":
                 texts.append(text_of(part.get("text")))
             elif part.get("type") == "image" and isinstance(source, dict):
-                if is_address(source.get("path")):
+                if is_address(address := source.get("path")) and not fetched(address, self.folders):
                     self.left_out["images at an address"] += 1
+                    self.left_out.addresses.add(address)
                     continue
                 self.left_out["earlier images of a step"] += image is not None
                 image = image_behind(self.where, text_of(source.get("path")), self.folders)

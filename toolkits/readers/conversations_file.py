@@ -10,9 +10,10 @@ from typing import Any
 
 from common.errors import UserError
 from common.files import read_object
+from toolkits.readers.addresses import fetched, is_address, keep_addresses
 from toolkits.readers.conversation import Told, read_conversation
 from toolkits.readers.left_out import LeftOut
-from toolkits.readers.references import is_address, name_in, names_told
+from toolkits.readers.references import name_in, names_told
 from toolkits.readers.steps import record
 from toolkits.readers.stream import stream_objects
 
@@ -48,6 +49,7 @@ def read_conversations(path: Path, image_dir: Path, round_id: int) -> Iterator[d
                 raise UserError(f"{info}: the file of {name!r:.60} lies outside of its folder")
             yield from _read(info.parent / file, image_dir, left_out, described)
     left_out.tell(path)
+    keep_addresses(image_dir, left_out)
 
 
 def _read(
@@ -63,10 +65,11 @@ def _read(
 def sample(
     where: str, identifier: Any, default: str, told: Told, image_dir: Path, left_out: LeftOut
 ) -> Iterator[dict[str, Any]]:
-    """The record, unless one of its images is at an address."""
+    """The record, unless one of its images is at an address and was not fetched."""
     name = str(default if identifier is None else identifier).replace("/", "_")
-    if any(is_address(image) for image in told.images):
+    if missing := [one for one in told.images if is_address(one) and not fetched(one, [image_dir])]:
         left_out["samples with images at an address"] += 1
+        left_out.addresses.update(missing)
         return
     named = zip(told.images, names_told(told.extra, len(told.images)), strict=True)
     images = [name_in(where, image_dir, image, name, n, called) for n, (image, called) in enumerate(named)]

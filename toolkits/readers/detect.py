@@ -31,6 +31,7 @@ _RECORDS: list[tuple[str, Callable[[Mapping[str, Any]], bool]]] = [
     ("atif", lambda record: text_of(record.get("schema_version")).startswith("ATIF")),
     ("adp", lambda record: _listed(record, "content", "class_")),
     ("mind2web", lambda record: {"annotation_id", "actions"} <= record.keys()),
+    ("devtools_recorder", lambda record: "title" in record and _listed(record, "steps", "type")),
     ("browser_use", lambda record: _listed(record, "history", "model_output")),
     ("openai_cua", lambda record: record.get("type") in _ITEMS or _listed(record, "output", "type")),
     ("openai_cua", lambda record: {"role", "content"} <= record.keys()),

@@ -14,14 +14,18 @@ _RECORDS: list[tuple[str, Callable[[Mapping[str, Any]], bool]]] = [
     ("os_atlas", lambda record: "img_filename" in record and _are_shares(record.get("bbox"))),
     ("screenspot", lambda record: {"img_filename", "bbox"} <= record.keys()),
     ("android_control", lambda record: {"goal", "actions", "step_instructions"} <= record.keys()),
+    ("os_genesis_web", lambda record: "image" in record and "action I will perform is ```" in _answers(record)),
+    ("os_genesis", lambda record: "image" in record and '"action_type"' in _answers(record)),
     ("aguvis", lambda record: "image" in record and _answers(record).startswith(_CALLS)),
     ("aitw", lambda record: any("action_type_id" in step for step in _first_episode(record) if isinstance(step, dict))),
 ]
 
 
 def set_of_folder(folder: Path) -> str | None:
-    """Of WebLINX' folders, the only ones."""
-    return "weblinx" if (folder / "replay.json").is_file() else None
+    """Of WebLINX' and Fara's folders."""
+    if (folder / "replay.json").is_file():
+        return "weblinx"
+    return "fara" if any(next(folder.glob(f"{below}web_surfer.log"), None) for below in ("", "*/")) else None
 
 
 def set_of_file(path: Path) -> str | None:
@@ -34,6 +38,10 @@ def set_of_file(path: Path) -> str | None:
         names = set(read_schema(path).names)
         if {"screenshot", "pos_candidates"} <= names:
             return "multimodal_mind2web"
+        if {"image", "bbox", "instruction", "data_type"} <= names:
+            return "screenspot"
+        if {"web_surfer_log", "screenshots"} <= names:
+            return "fara"
         return "uground" if names == {"image", "conversations", "width", "height"} else None
     head, _, rest = path.name.partition("-")
     if "-of-" not in rest:

@@ -1,9 +1,11 @@
 """Episodes of one step as samples: what is asked, a screenshot, and the click, without a folder for each.
 
 They read as the sample of a trajectory of one step would (`data/turn_samples.py`). An image that is a file keeps its
-name; one that stands in a record becomes a file named by its content, once for all that ask about it.
+name; one that stands in a record becomes a file named by its content, once for all that ask about it. Where the set
+tells the element's box, the sample keeps it for measuring (`data/grounding.py`).
 """
 
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from common.errors import UserError
 from common.files import write_atomic
 from data.action_spaces.space import ActionSpace, writable
 from data.conversation import StepText, build_conversation
+from data.grounding import FIELD, Target
 from data.shard import image_type
 from toolkits.readers.episode_folders import Losses, said_step
 from toolkits.readers.episodes import Episode
@@ -44,7 +47,16 @@ def episode_samples(
         text = StepText(tree=writable(shown), reply=writable(step.reply))
         turns = [turn.text for turn in build_conversation(writable(episode.ques), [text], 1).turns]
         image = _name(episode.where, episode.steps[0].image, image_dir)
-        yield record(sample_id(name, number, round_id, 1), [image], turns, {})
+        yield record(sample_id(name, number, round_id, 1), [image], turns, _target(episode))
+
+
+def _target(episode: Episode) -> dict[str, Any]:
+    step = episode.steps[0]
+    if step.element is None:
+        return {}
+    left, top, width, height = step.boxes[step.element]
+    target = Target(writable(episode.ques), [left, top, left + width, top + height], episode.platform, episode.kind)
+    return {FIELD: dataclasses.asdict(target)}
 
 
 def _name(where: str, image: Path | bytes, image_dir: Path) -> str:

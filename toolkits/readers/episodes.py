@@ -56,7 +56,8 @@ class EpisodeStep:
 @dataclasses.dataclass(frozen=True)
 class Episode:
     """One task, step by step; `web` is where it is done, `succeeded` None where nobody said so. `lost` is what the set
-    tells and no step holds: how much of each kind."""
+    tells and no step holds: how much of each kind. A set of grounding tells of its one element the `platform` that it
+    is on and its `kind`, `text` or `icon`."""
 
     where: str
     ques: str
@@ -64,6 +65,8 @@ class Episode:
     steps: Sequence[EpisodeStep]
     succeeded: bool | None = True
     lost: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    platform: str = ""
+    kind: str = ""
 
 
 Act = Callable[[Screen], Sequence[AnyAction]]

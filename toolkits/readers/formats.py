@@ -16,6 +16,7 @@ from toolkits.readers.agentlab import import_agentlab
 from toolkits.readers.atif import import_atif
 from toolkits.readers.browser_use import import_browser_use
 from toolkits.readers.conversations_file import read_conversations
+from toolkits.readers.devtools_recorder import import_devtools_recorder
 from toolkits.readers.digirl import import_digirl, read_digirl
 from toolkits.readers.energon import read_energon
 from toolkits.readers.folders import Tries
@@ -76,6 +77,7 @@ FORMATS: dict[str, Format] = {
     "agentlab": Format("AgentLab's experiment folders", None, import_agentlab),
     "browser_use": Format("browser-use's histories, JSON", None, import_browser_use),
     "openai_cua": Format("items of OpenAI's computer use, JSON or JSON lines", None, import_openai_cua),
+    "devtools_recorder": Format("recordings of Chrome's DevTools Recorder, JSON", None, import_devtools_recorder),
     **{name: Format(found.what, episodes=found) for name, found in SETS.items()},
 }
 

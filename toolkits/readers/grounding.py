@@ -1,9 +1,8 @@
-"""Sets that ask where something is, as episodes of one click: OS-Atlas', UGround's, and ScreenSpot's.
+"""Sets that ask where something is, as episodes of one click: OS-Atlas' and UGround's.
 
-    os_atlas     {"img_filename", "elements": [{"instruction", "bbox": [left, top, right, bottom] as shares}]}
-                 (OS-Copilot/OS-Atlas-data, `*_splited.json`; its web and mobile files have one element a record)
-    screenspot   {"img_filename", "instruction", "bbox": [left, top, width, height] in pixels}
-                 (njucckevin/SeeClick, `pretrain/screenspot_test.py`)
+    os_atlas     {"img_filename", "elements": [{"instruction", "bbox": [left, top, right, bottom] as shares,
+                 "data_type"}]} (OS-Copilot/OS-Atlas-data, `*_splited.json`; its web and mobile files have one element
+                 a record)
     uground      rows or records of `image`, `conversations`: what is asked, and "(x, y)" or a box in thousandths
                  (osunlp/UGround-V1-Data and -Data-Box on Hugging Face)
 
@@ -11,8 +10,9 @@ The click is at the center of a box. The box is element 2 of a tree that knows n
 """
 
 import ast
+import dataclasses
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from common.errors import UserError
 from common.files import parse_json
 from data.conversation import IMAGE
 from data.point_action import ClickAt
-from data.screen import PX, REL1, REL1000, Scale
+from data.screen import REL1, REL1000, Scale
 from toolkits.readers.episodes import Episode, box_center, number, only_box, point_at, step_of
 from toolkits.readers.references import image_behind
 from toolkits.readers.steps import find_image, objects_in, text_of
@@ -40,15 +40,9 @@ def read_os_atlas(paths: Sequence[Path], image_dir: Path) -> Iterator[Episode]:
         elements = record.get("elements", [record])
         image = image_dir / find_image(where, image_dir, name)
         for place, element in enumerate(objects_in(f"{where}: elements", elements), start=1):
-            yield _episode(f"{where}, element {place}", name, image, _asked(element), REL1, element.get("bbox"))
-
-
-def read_screenspot(paths: Sequence[Path], image_dir: Path) -> Iterator[Episode]:
-    """An episode for every record; see `read_os_atlas`."""
-    for where, record, name in _records(paths):
-        left, top, width, height = _box(where, record.get("bbox"), 4)
-        image = image_dir / find_image(where, image_dir, name)
-        yield _episode(where, name, image, _asked(record), PX, [left, top, left + width, top + height])
+            where_element, kind = f"{where}, element {place}", text_of(element.get("data_type"))
+            episode = pointing(where_element, name, image, asked_of(element), REL1, element.get("bbox"))
+            yield dataclasses.replace(episode, kind=kind)
 
 
 def read_uground(paths: Sequence[Path], image_dir: Path) -> Iterator[Episode]:
@@ -69,7 +63,7 @@ def read_uground(paths: Sequence[Path], image_dir: Path) -> Iterator[Episode]:
                 raise UserError(f"{where}, pair {place}: its answer is neither a point nor a box")
             name = str(image) if isinstance(image, Path) else where
             box = ast.literal_eval(numbers[0])
-            yield _episode(f"{where}, pair {place}", name, image, found[1] if found else ques, REL1000, list(box))
+            yield pointing(f"{where}, pair {place}", name, image, found[1] if found else ques, REL1000, list(box))
 
 
 def _records(paths: Sequence[Path]) -> Iterator[tuple[str, dict[str, Any], str]]:
@@ -92,11 +86,13 @@ def _rows(paths: Sequence[Path]) -> Iterator[tuple[str, dict[str, Any]]]:
             yield f"{path}: row {place}", row
 
 
-def _asked(element: dict[str, Any]) -> str:
+def asked_of(element: Mapping[str, Any]) -> str:
+    """What is to be found."""
     return text_of(element.get("instruction")).strip()
 
 
-def _box(where: str, box: Any, *lengths: int) -> list[float]:
+def sides_of(where: str, box: Any, *lengths: int) -> list[float]:
+    """The numbers of a box or point, as many as one of `lengths`; `UserError` for anything else."""
     try:
         found = [number(side) for side in box]
     except TypeError:
@@ -106,8 +102,9 @@ def _box(where: str, box: Any, *lengths: int) -> list[float]:
     return found
 
 
-def _episode(where: str, name: str, image: Path | bytes, ques: str, scale: Scale, box: Any) -> Episode:
-    found = _box(where, box, 2, 4)
+def pointing(where: str, name: str, image: Path | bytes, ques: str, scale: Scale, box: Any) -> Episode:
+    """The episode of a click at a point, or at the center of [left, top, right, bottom]."""
+    found = sides_of(where, box, 2, 4)
     if not ques:
         raise UserError(f"{where}: nothing is asked")
     at: Callable[..., Any] = point_at if len(found) == 2 else lambda scale, screen, *box: box_center(scale, screen, box)

@@ -2,7 +2,6 @@
 
 import base64
 import binascii
-import re
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -13,16 +12,11 @@ from common.files import write_atomic
 from common.terminal import in_short
 from data.names import check_name
 from data.shard import image_type
+from toolkits.readers.addresses import fetched, is_address
 from toolkits.readers.steps import find_image
 
 NAMES = "image_names"
 """A field of records that hold their images as bytes, so that those which show the same picture share it again."""
-_ADDRESS = re.compile(r"(?!file:)[a-z][a-z0-9+.-]*://", re.IGNORECASE)
-
-
-def is_address(reference: Any) -> bool:
-    """Of the net, or of someone's bucket: what this machine does not have."""
-    return isinstance(reference, str) and _ADDRESS.match(reference) is not None
 
 
 def image_behind(where: str, reference: Any, folders: Sequence[Path]) -> Path | bytes:
@@ -38,6 +32,8 @@ def image_behind(where: str, reference: Any, folders: Sequence[Path]) -> Path | 
         reference = _decoded(where, reference)
     if isinstance(reference, bytes):
         return reference
+    if is_address(reference) and (here := fetched(reference, folders)):
+        return here
     if not isinstance(reference, str) or is_address(reference):
         raise UserError(f"{where}: its image {in_short(str(reference))} is at an address, or is none; fetch it first")
     name = unquote(reference.removeprefix("file://")) if reference.startswith("file://") else reference

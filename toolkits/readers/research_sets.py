@@ -10,10 +10,13 @@ from toolkits.readers.aguvis import read_aguvis
 from toolkits.readers.aitw import read_aitw
 from toolkits.readers.android_control import read_android_control
 from toolkits.readers.episodes import Episode
-from toolkits.readers.grounding import read_os_atlas, read_screenspot, read_uground
+from toolkits.readers.fara import read_fara
+from toolkits.readers.grounding import read_os_atlas, read_uground
 from toolkits.readers.gui_odyssey import read_gui_odyssey
 from toolkits.readers.multimodal_mind2web import read_multimodal_mind2web
+from toolkits.readers.os_genesis import read_os_genesis
 from toolkits.readers.playwright_trace import read_playwright_trace
+from toolkits.readers.screenspot import read_screenspot
 from toolkits.readers.weblinx import read_weblinx
 
 _AT_POINTS = "qwen_computer_use"
@@ -37,10 +40,15 @@ SETS: dict[str, ResearchSet] = {
     "android_control": ResearchSet("AndroidControl's TFRecords, or JSON of them", read_android_control),
     "os_atlas": ResearchSet("OS-Atlas' grounding, JSON", read_os_atlas, has_single_steps=True),
     "uground": ResearchSet("UGround's Parquet, or JSON of it", read_uground, has_single_steps=True),
-    "screenspot": ResearchSet("ScreenSpot's JSON", read_screenspot, has_single_steps=True),
+    "screenspot": ResearchSet(
+        "ScreenSpot's, v2's and Pro's JSON, or Parquet of it", read_screenspot, has_single_steps=True
+    ),
     "agentnet": ResearchSet("OpenCUA's AgentNet, JSON lines", read_agentnet),
     "aitw": ResearchSet("Android in the Wild: TFRecords, or SeeClick's JSON", read_aitw),
     "weblinx": ResearchSet("WebLINX's demonstrations, folders", read_weblinx, NUMBERS),
     "playwright_trace": ResearchSet("Playwright's traces, `trace.zip`", read_playwright_trace),
     "gui_odyssey": ResearchSet("GUI-Odyssey's `annotations/*.json`", read_gui_odyssey),
+    "os_genesis": ResearchSet("OS-Genesis' mobile data, JSON lines", read_os_genesis),
+    "os_genesis_web": ResearchSet("OS-Genesis' web data, JSON lines", read_os_genesis, NUMBERS),
+    "fara": ResearchSet("Fara's folders with `web_surfer.log`, CUAVerifierBench's Parquet", read_fara),
 }

@@ -14,6 +14,7 @@ from typing import Any
 from common.errors import UserError
 from common.files import parse_json
 from common.terminal import in_short
+from toolkits.readers.addresses import keep_addresses
 from toolkits.readers.conversation import read_conversation
 from toolkits.readers.conversations_file import sample
 from toolkits.readers.left_out import LeftOut
@@ -47,6 +48,7 @@ def read_rows_file(path: Path, image_dir: Path, round_id: int) -> Iterator[dict[
             if told:
                 yield from sample(where, entry.get("id"), f"{file.stem}--{number:07d}", told, image_dir, left_out)
     left_out.tell(path)
+    keep_addresses(image_dir, left_out)
 
 
 def _rows(file: Path) -> Iterator[dict[str, Any]]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from toolkits.readers.left_out import LeftOut
 from toolkits.writers.adp import write_adp
+from toolkits.writers.agentlab import write_agentlab
 from toolkits.writers.atif import write_atif
 from toolkits.writers.conversations import write_llama_factory, write_llava, write_messages, write_ms_swift
 from toolkits.writers.results import write_online_mind2web, write_webvoyager
@@ -40,6 +41,7 @@ OUT_FORMATS: dict[str, OutFormat] = {
     "adp": OutFormat("`trajectories.jsonl` of neulab's Agent Data Protocol, and `images/`", write_adp),
     "webvoyager": OutFormat("result folders for WebVoyager's judge", write_webvoyager),
     "online_mind2web": OutFormat("result folders for Online-Mind2Web's judges", write_online_mind2web),
+    "agentlab": OutFormat("a study of AgentLab's, for AgentXray", write_agentlab),
     "messages": OutFormat("`train.jsonl` of OpenAI's messages, images as data URLs", None, write_messages),
     "llava": OutFormat("`train.json` of LLaVA's and ShareGPT's, and `images/`", None, write_llava),
     "ms_swift": OutFormat("`train.jsonl` of ms-swift's, and `images/`", None, write_ms_swift),

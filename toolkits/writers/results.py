@@ -22,6 +22,8 @@ from toolkits.writers.atif import calls_of
 from toolkits.writers.files import place
 
 _ANSWER = "Action: ANSWER"
+_NOTHING = "NOTHING, the reply could not be read"
+"""So that actions and screenshots stay side by side."""
 
 
 def write_webvoyager(folder: Path, out_dir: Path, left_out: LeftOut) -> None:
@@ -47,8 +49,10 @@ def write_online_mind2web(folder: Path, out_dir: Path, left_out: LeftOut) -> Non
         place(trajectory.screenshot(step.number), out_dir / name / "trajectory" / f"{step.number - 1}_screenshot.png")
     done, thoughts = [], []
     for step, tree in zip(trajectory.steps, trajectory.trees, strict=True):
-        thoughts.append(_thought(step))
-        done += [_described(call, arguments, tree) for call, arguments in calls_of(step) if call != "answer"]
+        thoughts.append(thought_of(step))
+        calls = calls_of(step)
+        acts = [_described(call, arguments, tree) for call, arguments in calls if call != "answer"]
+        done += ["; ".join(acts)] if acts else [] if calls else [_NOTHING]
     result = {"task_id": name, "task": trajectory.ques, "website": trajectory.web, "thoughts": thoughts}
     result |= {"action_history": done, "final_result_response": trajectory.answer or ""}
     write_json(out_dir / name / "result.json", result, flush=False)
@@ -61,7 +65,8 @@ def _count(trajectory: Trajectory, left_out: LeftOut) -> None:
     left_out["token ids of replies"] += sum(bool(step.token_ids) for step in trajectory.steps)
 
 
-def _thought(step: TrajectoryStep) -> str:
+def thought_of(step: TrajectoryStep) -> str:
+    """What the agent thought before it acted, in whichever action space."""
     try:
         return parse_reply(step.reply).thought
     except ActionError:

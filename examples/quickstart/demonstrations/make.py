@@ -28,17 +28,8 @@ WORK = Path("runs/demonstrations")
 def main(work: Path) -> None:
     """Collect, convert and pack in the empty folder `work`."""
     shutil.rmtree(work, ignore_errors=True)
-    first = [task for task in read_tasks(ROOT / "data" / "tasks" / "IL.jsonl") if task.id.endswith("--000")]
-    write_tasks(work / "tasks.jsonl", first)
+    collect(work)
     executor = Executor()
-    with (
-        embedded_sites(executor, work / "sites.log") as port,
-        embedded_teacher(executor, work / "teacher.log") as api_base,
-    ):
-        where = {"test_file": work / "tasks.jsonl", "output_dir": work / "trajectories", "sites_port": port}
-        how = {"max_iter": 8, "max_attached_imgs": 1, "headless": True, "judge": "oracle", "seed": 0}
-        teacher = {"api_base": api_base, "api_model": "teacher"}
-        executor.run(Command(python("collection/run.py", **where, **how, **teacher), work / "collect.log"))
     converter = python(
         "toolkits/convert_trajectories_to_json.py",
         result_dir=work / "trajectories",
@@ -59,6 +50,22 @@ def main(work: Path) -> None:
         save_dir=HERE / "shards",
     )
     executor.run(Command(packer, work / "pack.log"))
+
+
+def collect(work: Path) -> Path:
+    """The teacher's trajectories, judged by what the sites hold in the end; the working directory is the repository."""
+    first = [task for task in read_tasks(ROOT / "data" / "tasks" / "IL.jsonl") if task.id.endswith("--000")]
+    write_tasks(work / "tasks.jsonl", first)
+    executor = Executor()
+    with (
+        embedded_sites(executor, work / "sites.log") as port,
+        embedded_teacher(executor, work / "teacher.log") as api_base,
+    ):
+        where = {"test_file": work / "tasks.jsonl", "output_dir": work / "trajectories", "sites_port": port}
+        how = {"max_iter": 8, "max_attached_imgs": 1, "headless": True, "judge": "oracle", "seed": 0}
+        teacher = {"api_base": api_base, "api_model": "teacher"}
+        executor.run(Command(python("collection/run.py", **where, **how, **teacher), work / "collect.log"))
+    return work / "trajectories"
 
 
 if __name__ == "__main__":
