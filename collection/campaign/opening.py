@@ -39,6 +39,7 @@ def opened(config: Flags, embedded_tasks: Path) -> Iterator[tuple[Flags, World, 
         "kept_tasks": config.output_dir / f"{config.env}.jsonl",
         "env_tasks": config.env_tasks,
         "env_seeds": config.env_seeds,
+        "trouble": config.trouble,
     }
     taken = choose_settings(config.env, offered)
     _check_used(config, taken)
@@ -71,7 +72,7 @@ def _used_cluster(config: CollectionConfig) -> Iterator[None]:
 
 def _check_used(config: CollectionConfig, taken: dict[str, Any]) -> None:
     """Raise UserError for a flag of tasks that was given and means nothing to this world."""
-    for flag in ("test_file", "sites_port", "env_seeds"):
+    for flag in ("test_file", "sites_port", "env_seeds", "trouble"):
         if flag not in taken and getattr(config, flag) != getattr(TaskFlags, flag):
             raise UserError(f"--{flag} means nothing to --env {config.env}; leave it out")
 

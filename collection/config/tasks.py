@@ -21,6 +21,8 @@ class TaskFlags(Checked):
     """Only these tasks of the world, by id; of `miniwob` and `apps` by name, such as click-test or trac. None: all."""
     env_seeds: tuple[int, ...] = (0,)
     """`miniwob`, `apps`: each of these tasks once with each of these seeds."""
+    trouble: tuple[str, ...] = ()
+    """`apps`: what goes wrong on the way to an application, such as delay=0.5 errors=0.1 expiry=1 popups=0.2 seed=3."""
     output_dir: Path = Path("results")
     """Where trajectories go. Run the same command again to go on where it stopped."""
     max_iter: Annotated[int, at_least(1)] = 5
