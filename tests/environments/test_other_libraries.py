@@ -3,8 +3,10 @@
 Slow, since they are installed. They share the library folder of this Python for what they may take from it.
 """
 
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -152,6 +154,17 @@ env.close()
 """
 
 
-def test_browsergym_takes_an_episode_with_its_own_browser(tmp_path: Path) -> None:
+def put_chromium_where_playwright_looks(python: Path, folder: Path) -> None:
+    """The system's, in the place of the one that Playwright would download."""
+    [known] = python.parents[1].glob("lib/python*/site-packages/playwright/driver/package/browsers.json")
+    [revision] = [each["revision"] for each in json.loads(known.read_text())["browsers"] if each["name"] == "chromium"]
+    chrome = folder / f"chromium-{revision}" / "chrome-linux" / "chrome"
+    chrome.parent.mkdir(parents=True)
+    chrome.symlink_to(shutil.which("chromium") or pytest.skip("no chromium"))
+
+
+def test_browsergym_takes_an_episode_with_its_own_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     python = python_with(tmp_path / "browsergym", "browsergym-core")
+    put_chromium_where_playwright_looks(python, tmp_path / "browsers")
+    monkeypatch.setenv("PLAYWRIGHT_BROWSERS_PATH", str(tmp_path / "browsers"))
     assert run(python, BROWSERGYM, TASK).splitlines() == ["0.0 (1.0, True) True True", "0.0 (0.0, True) True True"]

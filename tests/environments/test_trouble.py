@@ -83,9 +83,9 @@ def test_a_popup_is_put_into_pages_however_they_are_sent() -> None:
     popup = b"<dialog open>x</dialog>"
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html;charset=utf-8\r\nContent-Security-Policy: default-src\r\nX: y"
     page = b"<html><body>caf\xc3\xa9</BODY></html>"
-    whole = b"HTTP/1.1 200 OK\r\nContent-Type: text/html;charset=utf-8\r\nX: y\r\nContent-Length: 56\r\n\r\n"
+    whole = b"HTTP/1.1 200 OK\r\nContent-Type: text/html;charset=utf-8\r\nX: y\r\nContent-Length: 54\r\n\r\n"
     whole += b"<html><body>caf\xc3\xa9" + popup + b"</BODY></html>"
-    assert with_popup(head + b"\r\nContent-Length: 33\r\n\r\n" + page, popup) == whole
+    assert with_popup(head + b"\r\nContent-Length: 31\r\n\r\n" + page, popup) == whole
     chunks = b"9;a=b\r\n" + page[:9] + b"\r\n" + f"{len(page) - 9:x}\r\n".encode() + page[9:] + b"\r\n0\r\n\r\n"
     assert with_popup(head + b"\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks, popup) == whole
     for other in (b"HTTP/1.1 200 OK\r\nContent-Type: image/png\r\n\r\n</body>", head + b"\r\n\r\n<p>no end"):
