@@ -73,7 +73,6 @@ class GymnasiumEnvironment(gymnasium.Env):
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Begin the task whose id `options` holds, or one that is drawn. A seed decides this draw and later ones."""
         super().reset(seed=seed)
-        self._view = None  # of what is refused, nothing is left to step
         number, chance = self.np_random.integers(len(self._inner.tasks)), int(self.np_random.integers(2**31))
         task = (options or {}).get("task")
         self._view = self._inner.reset(self._inner.tasks[number] if task is None else task, chance)
@@ -83,8 +82,6 @@ class GymnasiumEnvironment(gymnasium.Env):
         """Carry out the action."""
         if not isinstance(action, str):
             raise UserError(f"an action is a text such as 'Click [4]', not {action!r}")
-        if self._view is None:
-            raise UserError("the environment has no task: call reset, and if that was refused, call it again")
         self._view, reward, terminated, truncated, info = self._inner.step(as_reply(action))
         return self._observation(self._view, action), reward, terminated, truncated, info
 

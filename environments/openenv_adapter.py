@@ -83,7 +83,7 @@ class WebEnvironment(Environment):
     async def step_async(self, action: WebAction, timeout_s: float | None = None, **_: Any) -> WebObservation:
         """Carry out the action."""
         if self._session is None:
-            raise UserError("there is no task yet: call reset first")
+            raise UserError("the environment has no task: call reset first")
         view, reward, terminated, truncated, info = await self._session.step(as_reply(action.reply))
         told = {name: info[name] for name in ("answer", "is_judged") if name in info}
         self._state = State(**{**self._state.model_dump(), **told, "step_count": len(view.steps) - 1})

@@ -74,6 +74,7 @@ class Session:
 
     async def reset(self, task: str | int | None = None, seed: int | None = None) -> View:
         """Begin a task, see `Sessions.choose`."""
+        self._given.refuse_steps()
         return await await_in_background(self._given.reset(self._sessions.choose(task, seed), seed))
 
     async def step(self, reply: str) -> Transition:

@@ -74,10 +74,16 @@ class Episode:
         self._folder, self._max_steps = folder, max_steps
         self._environment: Environment | None = None
         self._last: Transition | None = None
+        self._has_begun = False
         self._count = 0
+
+    def refuse_steps(self) -> None:
+        """Until a task begins: after a reset that was refused, nobody is to go on with the task before."""
+        self._has_begun = False
 
     async def reset(self, task: Task, seed: int | None) -> View:
         """Begin the task."""
+        self.refuse_steps()
         await self.close()
         self._count += 1
         name = f"{task.id}--{self._number}-{self._count}"
@@ -89,13 +95,13 @@ class Episode:
             await self.close()
             raise
         view = View(task, name, seen, (StepText(self._read(seen)),), {1: seen.screenshot_base64})
-        self._last = Transition(view, 0.0, False, False, {"notes": ""})
+        self._last, self._has_begun = Transition(view, 0.0, False, False, {"notes": ""}), True
         return view
 
     async def step(self, reply: str) -> Transition:
         """Carry out the reply. What has ended stays as it is."""
-        if self._environment is None or self._last is None:
-            raise UserError("the environment has no task yet: call reset first")
+        if self._environment is None or self._last is None or not self._has_begun:
+            raise UserError("the environment has no task: call reset, and if that was refused, call it again")
         if self._last.terminated or self._last.truncated:
             return self._last
         response = await respond(self._environment, reply, self._last.view.seen, self._space)
@@ -130,8 +136,8 @@ class Episode:
         environment, last = self._environment, self._last
         self._environment = self._last = None
         await environment.close()
-        if last is not None and last.view.task.changes_backend:
-            await self._world.restore(last.view.task.backend)
+        if last is not None and (task := last.view.task).changes_backend:
+            await self._world.restore(task.backend)
 
 
 class AsyncEnvironments:
@@ -181,6 +187,8 @@ class AsyncEnvironments:
     async def reset(self, tasks: Iterable[Task | str | int] | None = None, seed: int | None = None) -> list[View]:
         """Begin a task in each: these, by id or as they are, or the next ones of the world in order."""
         self._check_open()
+        for episode in self._episodes:
+            episode.refuse_steps()
         chosen = [self.find(task) for task in tasks] if tasks is not None else self._following()
         seed = self._seed if seed is None else seed
         pairs = self._paired(chosen, "tasks")
