@@ -22,7 +22,9 @@ try:
 except ModuleNotFoundError as missing:  # not the python of the virtual environment
     sys.exit(run_path(str(Path(__file__).resolve().parents[1] / "common" / "not_installed.py"))["say"](missing))
 try:
-    from openenv.core.env_server import Action, Environment, EnvironmentMetadata, Observation, State, create_fastapi_app
+    from openenv.core.env_server.http_server import create_fastapi_app
+    from openenv.core.env_server.interfaces import Environment
+    from openenv.core.env_server.types import Action, EnvironmentMetadata, Observation, State
 except ModuleNotFoundError as missing:
     print(f"error: {missing} in {sys.executable}; run: pip install openenv", file=sys.stderr)
     sys.exit(2)
