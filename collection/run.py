@@ -24,10 +24,12 @@ try:
     from collection.campaign.options import judge_key
     from collection.campaign.overview import print_overview
     from collection.config.commands import RunConfig
+    from collection.evaluation.report import make_report, print_report
     from collection.evaluation.summary import exit_code, print_summary, summarise
     from collection.judges.named import make_judge
     from common.cli import run
     from common.defaults import TEST_TASKS
+    from common.files import write_json
     from common.key_flags import hide_keys
     from data.task import Task
     from environments.world import World
@@ -52,7 +54,12 @@ def _collect(config: RunConfig, world: World, tasks: Sequence[Task]) -> int:
     judge, ledger = make_judge(config, config.output_dir, tasks, judge_key(config), config.api_localhost)
     run_until_stopped(collect(config, world, tasks, [None], judge))
     summary = summarise(config.output_dir, tasks)
-    print_summary(summary, cost=ledger and ledger.report())
+    if config.report is None or summary["num_invalid"] == summary["num_tasks"]:
+        print_summary(summary, cost=ledger and ledger.report())
+    else:
+        report = make_report(config.output_dir, tasks)
+        write_json(config.report, report)
+        print_report(report)
     return exit_code(summary, config.output_dir)
 
 

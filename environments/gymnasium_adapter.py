@@ -1,6 +1,6 @@
 """Worlds as Gymnasium environments, with the fields of observations that BrowserGym's users know.
 
-    import environments.gymnasium_adapter               registers elcano/<world>
+    import environments.gymnasium_adapter               registers elcano/<world>, elcano/<app>, elcano/<app>.<template>
     env = gymnasium.make("elcano/sites")
     observation, info = env.reset(options={"task": "Shop-price-test--000"})
     observation, reward, terminated, truncated, info = env.step("Click [4]")
@@ -19,8 +19,12 @@ from PIL import Image
 
 import environments
 from common.errors import UserError
-from environments.stepping import OneEnvironment, View
+from environments.apps.application import app_names, make_app
+from environments.stepping import OneEnvironment, View, as_reply
 from environments.world import world_names
+
+APP_SEEDS = tuple(range(50))
+"""Of each template of an application, where `env_seeds` says nothing else."""
 
 
 class Words(spaces.Text):
@@ -70,15 +74,15 @@ class GymnasiumEnvironment(gymnasium.Env):
         """Begin the task whose id `options` holds, or one that is drawn. A seed decides this draw and later ones."""
         super().reset(seed=seed)
         number, chance = self.np_random.integers(len(self._inner.tasks)), int(self.np_random.integers(2**31))
-        self._view = self._inner.reset((options or {}).get("task", self._inner.tasks[number]), chance)
+        task = (options or {}).get("task")
+        self._view = self._inner.reset(self._inner.tasks[number] if task is None else task, chance)
         return self._observation(self._view, ""), {"task": self._view.task.id}
 
     def step(self, action: str) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
         """Carry out the action."""
         if not isinstance(action, str):
             raise UserError(f"an action is a text such as 'Click [4]', not {action!r}")
-        reply = action if "Action:" in action else f"Thought: \n\nAction: {action}"
-        self._view, reward, terminated, truncated, info = self._inner.step(reply)
+        self._view, reward, terminated, truncated, info = self._inner.step(as_reply(action))
         return self._observation(self._view, action), reward, terminated, truncated, info
 
     def render(self) -> np.ndarray | None:
@@ -105,3 +109,7 @@ class GymnasiumEnvironment(gymnasium.Env):
 
 for _name in world_names():
     gymnasium.register(f"elcano/{_name}", entry_point=GymnasiumEnvironment, kwargs={"world": _name})
+for _app in app_names():
+    for _tasks in (_app, *(f"{_app}.{_template}" for _template in make_app(_app).module("tasks").TEMPLATES)):
+        _of_app = {"world": "apps", "env_tasks": (_tasks,), "env_seeds": APP_SEEDS}
+        gymnasium.register(f"elcano/{_tasks}", entry_point=GymnasiumEnvironment, kwargs=_of_app)

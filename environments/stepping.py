@@ -59,6 +59,11 @@ class Transition(NamedTuple):
     info: dict[str, Any]
 
 
+def as_reply(action: str) -> str:
+    """A reply of which only the action is said; a whole one is as it was."""
+    return action if "Action:" in action else f"Thought: \n\nAction: {action}"
+
+
 class Episode:
     """One environment of several; a fresh one for each task."""
 
@@ -69,24 +74,34 @@ class Episode:
         self._folder, self._max_steps = folder, max_steps
         self._environment: Environment | None = None
         self._last: Transition | None = None
+        self._has_begun = False
         self._count = 0
+
+    def refuse_steps(self) -> None:
+        """Until a task begins: after a reset that was refused, nobody is to go on with the task before."""
+        self._has_begun = False
 
     async def reset(self, task: Task, seed: int | None) -> View:
         """Begin the task."""
+        self.refuse_steps()
         await self.close()
         self._count += 1
         name = f"{task.id}--{self._number}-{self._count}"
         self._environment = await self._open(self._number, self._folder / name)
-        await self._environment.reset(task, seed)
-        seen = await self._environment.observe()
+        try:
+            await self._environment.reset(task, seed)
+            seen = await self._environment.observe()
+        except Exception:
+            await self.close()
+            raise
         view = View(task, name, seen, (StepText(self._read(seen)),), {1: seen.screenshot_base64})
-        self._last = Transition(view, 0.0, False, False, {"notes": ""})
+        self._last, self._has_begun = Transition(view, 0.0, False, False, {"notes": ""}), True
         return view
 
     async def step(self, reply: str) -> Transition:
         """Carry out the reply. What has ended stays as it is."""
-        if self._environment is None or self._last is None:
-            raise UserError("the environment has no task yet: call reset first")
+        if self._environment is None or self._last is None or not self._has_begun:
+            raise UserError("the environment has no task: call reset, and if that was refused, call it again")
         if self._last.terminated or self._last.truncated:
             return self._last
         response = await respond(self._environment, reply, self._last.view.seen, self._space)
@@ -118,9 +133,10 @@ class Episode:
         """Give back the environment; a backend that the task changed is put back."""
         if self._environment is None:
             return
-        await self._environment.close()
-        self._environment = None
-        if self._last is not None and (task := self._last.view.task).changes_backend:
+        environment, last = self._environment, self._last
+        self._environment = self._last = None
+        await environment.close()
+        if last is not None and (task := last.view.task).changes_backend:
             await self._world.restore(task.backend)
 
 
@@ -163,10 +179,17 @@ class AsyncEnvironments:
         self._episodes = []
         await self._stack.aclose()
 
-    async def reset(self, tasks: Iterable[Task | str] | None = None, seed: int | None = None) -> list[View]:
+    @property
+    def episodes(self) -> Sequence[Episode]:
+        """Its environments, for callers that step each by itself; none once they are closed."""
+        return tuple(self._episodes)
+
+    async def reset(self, tasks: Iterable[Task | str | int] | None = None, seed: int | None = None) -> list[View]:
         """Begin a task in each: these, by id or as they are, or the next ones of the world in order."""
         self._check_open()
-        chosen = [self._find(task) for task in tasks] if tasks is not None else self._following()
+        for episode in self._episodes:
+            episode.refuse_steps()
+        chosen = [self.find(task) for task in tasks] if tasks is not None else self._following()
         seed = self._seed if seed is None else seed
         pairs = self._paired(chosen, "tasks")
         return await asyncio.gather(*(episode.reset(task, seed) for episode, task in pairs))
@@ -191,11 +214,17 @@ class AsyncEnvironments:
             raise UserError(f"{len(given)} {what} for {self.num_envs} environments; each takes one")
         return list(zip(self._episodes, given, strict=True))
 
-    def _find(self, task: Task | str) -> Task:
+    def find(self, task: Task | str | int) -> Task:
+        """The task of this id, which may be a number: WebArena's are.
+
+        Raises:
+            UserError: there is none.
+        """
         if isinstance(task, Task):
             return task
+        name = str(int(task)) if isinstance(task, Integral) and not isinstance(task, bool) else task
         for known in self.tasks:
-            if known.id == task:
+            if known.id == name:
                 return known
         raise UserError(f"there is no task {task!r}; the first of {len(self.tasks)} is {self.tasks[0].id!r}")
 
@@ -241,7 +270,7 @@ class _Blocking:
 class OneEnvironment(_Blocking):
     """One environment, blocking."""
 
-    def reset(self, task: Task | str | None = None, seed: int | None = None) -> View:
+    def reset(self, task: Task | str | int | None = None, seed: int | None = None) -> View:
         """Begin this task, by its id or as it is, or the world's next one."""
         return run_in_background(self._inner.reset(None if task is None else [task], seed))[0]
 
@@ -253,7 +282,7 @@ class OneEnvironment(_Blocking):
 class ManyEnvironments(_Blocking):
     """Several at once, blocking."""
 
-    def reset(self, tasks: Iterable[Task | str] | None = None, seed: int | None = None) -> list[View]:
+    def reset(self, tasks: Iterable[Task | str | int] | None = None, seed: int | None = None) -> list[View]:
         """See `AsyncEnvironments.reset`."""
         return run_in_background(self._inner.reset(tasks, seed))
 

@@ -64,11 +64,12 @@ def field_processor(request: pytest.FixtureRequest, tmp_path_factory: pytest.Tem
 
 @pytest.fixture
 def spawn() -> Iterator[Callable[..., subprocess.Popen]]:
-    """`spawn("script.py", "--flag")` starts a Python child in a process group of its own, killed after the test."""
+    """`spawn("script.py", "--flag")` starts a Python child, of this `python` or another, in a process group of its own,
+    killed after the test."""
     children: list[subprocess.Popen] = []
 
-    def start(*arguments: object, **options: object) -> subprocess.Popen:
-        command = [sys.executable, *map(str, arguments)]
+    def start(*arguments: object, python: str | Path = sys.executable, **options: object) -> subprocess.Popen:
+        command = [str(python), *map(str, arguments)]
         child = subprocess.Popen(command, cwd=ROOT, start_new_session=True, text=True, **options)
         children.append(child)
         return child

@@ -41,6 +41,7 @@ def opened(config: Flags, embedded_tasks: Path) -> Iterator[tuple[Flags, World, 
         "kept_tasks": config.output_dir / f"{config.env}.jsonl",
         "env_tasks": config.env_tasks,
         "env_seeds": config.env_seeds,
+        "trouble": config.trouble,
     }
     taken = choose_settings(config.env, offered)
     _check_used(config, taken)
@@ -73,7 +74,7 @@ def _used_cluster(config: CollectionConfig) -> Iterator[None]:
 
 def _check_used(config: CollectionConfig, taken: dict[str, Any]) -> None:
     """Raise UserError for a flag of tasks that was given and means nothing to this world."""
-    owners = {"test_file": TaskFlags, "sites_port": TaskFlags, "env_seeds": TaskFlags}
+    owners = {"test_file": TaskFlags, "sites_port": TaskFlags, "env_seeds": TaskFlags, "trouble": TaskFlags}
     owners |= {} if "device" in taken else {field.name: DeviceFlags for field in dataclasses.fields(DeviceFlags)}
     for flag, owner in owners.items():
         if flag not in taken and getattr(config, flag) != getattr(owner, flag):

@@ -42,6 +42,9 @@ class RunConfig(CollectionConfig):
     judge: JudgeName = "none"
     """Judge each trajectory as soon as it is taken; the names are those of `exploration_feedback.py --judge`. Where the
     world's own tasks are taken: `oracle`, their ground truth."""
+    report: Path | None = None
+    """Also write what was solved to this JSON file, to hand it in: success with intervals by website and family, steps,
+    tokens, the settings, and the task set's hash."""
     status: Path | None = None
     """Only tell what became of each task in this output folder, also while collectors work there."""
 

@@ -22,6 +22,8 @@ class TaskFlags(Checked):
     all."""
     env_seeds: tuple[int, ...] = (0,)
     """`miniwob`, `apps`, `touch`: each of these tasks once with each of these seeds."""
+    trouble: tuple[str, ...] = ()
+    """`apps`: what goes wrong on the way to an application, such as delay=0.5 errors=0.1 expiry=1 popups=0.2 seed=3."""
     output_dir: Path = Path("results")
     """Where trajectories go. Run the same command again to go on where it stopped."""
     max_iter: Annotated[int, at_least(1)] = 5

@@ -1,6 +1,7 @@
 """The clock of an application. It stands still while the content is built, and begins ten days later at each start."""
 
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 
 from common.errors import UserError
@@ -8,6 +9,12 @@ from common.inherited import for_python
 
 BUILT = "2026-01-05 09:00:00"
 BEGIN = "@2026-01-15 09:00:00"  # and it goes on from there
+
+
+def ahead_s(started: float) -> float:
+    """Seconds by which the clock of a server that started at this Unix time is ahead of the machine's; below 0:
+    behind."""
+    return datetime.fromisoformat(BEGIN.removeprefix("@")).replace(tzinfo=UTC).timestamp() - started
 
 
 def environment(program: Path, clock: str, **more: str) -> dict[str, str]:

@@ -17,7 +17,7 @@ from common.errors import UserError
 from common.processes import die_with_parent, free_port
 from environments.apps.application import Application
 from environments.apps.changes import changes
-from environments.apps.clock import BEGIN, environment
+from environments.apps.clock import BEGIN, ahead_s, environment
 
 READY_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 5.0
@@ -29,7 +29,7 @@ class Server:
 
     def __init__(self, app: Application, folder: Path):
         self.app, self.state, self.port = app, folder / "state", 0
-        self.ready_s = 0.0
+        self.ready_s, self._started = 0.0, 0.0
         self._process: subprocess.Popen[bytes] | None = None
         self.log = Path()
 
@@ -45,6 +45,7 @@ class Server:
         self._address = self.app.address(origin or f"http://127.0.0.1:{self.port}")
         self.log = _new_log(self.app)
         with open(self.log, "wb") as log:
+            self._started = time.time()
             # not in a thread: Linux ends a child with the thread that it came from
             self._process = subprocess.Popen(
                 self.app.module("start").command(self.app.program, self.state, self.port, self._address),
@@ -66,6 +67,11 @@ class Server:
     @property
     def alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
+
+    @property
+    def ahead_s(self) -> float:
+        """By how many seconds its clock is ahead of the machine's."""
+        return ahead_s(self._started)
 
     def changes(self) -> dict[str, list[dict[str, Any]]]:
         """What was added and removed since the seed."""

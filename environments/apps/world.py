@@ -19,6 +19,8 @@ from environments.apps.router import Router
 from environments.apps.server import Server
 from environments.apps.servers import Servers
 from environments.apps.templates import State, make_task
+from environments.apps.trouble import Trouble
+from environments.browser.clock import shift_clock
 from environments.browser.config import BrowserConfig
 from environments.browser.environment import BrowserEnvironment
 from environments.browser.gate.gate import Gate
@@ -36,14 +38,17 @@ class World(Websites):
         env_tasks: names such as trac or trac.close-ticket; none: all of what is installed.
         env_seeds: what decides about whom and what a task is.
         test_file: tasks that were written before, in the place of these.
+        trouble: what goes wrong on the way, such as errors=0.1; see `trouble.py`.
     """
 
     env_tasks: tuple[str, ...] = ()
     env_seeds: tuple[int, ...] = (0,)
     test_file: Path | None = None
+    trouble: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self._port = SITES_PORT
+        self._trouble = Trouble.read(self.trouble)
 
     @property
     def port(self) -> int:
@@ -70,7 +75,8 @@ class World(Websites):
             async with Router(self._port) as router, self.browser.fleet(num_sessions, gate.flags()) as fleet:
 
                 async def open_environment(session: int, downloads: Path) -> Environment:
-                    return AppEnvironment(await fleet.open(session, downloads), self.browser, servers, router)
+                    page = await fleet.open(session, downloads)
+                    return AppEnvironment(page, self.browser, servers, router, self._trouble)
 
                 yield open_environment
 
@@ -80,23 +86,25 @@ class World(Websites):
 
 
 class AppEnvironment(BrowserEnvironment):
-    """A page of an application, logged in, on a server that nobody else has."""
+    """A page of an application, logged in, on a server that nobody else has and whose clock the browser follows."""
 
-    def __init__(self, page: Page, config: BrowserConfig, servers: Servers, router: Router):
+    def __init__(self, page: Page, config: BrowserConfig, servers: Servers, router: Router, trouble: Trouble):
         super().__init__(page, config)
-        self._servers, self._router = servers, router
+        self._servers, self._router, self._trouble = servers, router, trouble
         self._server: Server | None = None
         self._key = ""
 
     async def reset(self, task: Task, seed: int | None = None) -> None:
         app = make_app(task.id.partition(".")[0])
         self._server = await self._servers.take(app)
-        self._key, cookie = self._router.lead(app.host, self._server.port)
+        trouble = self._trouble.episode(task.id) if self._trouble else None
+        self._key, cookie = self._router.lead(app.host, self._server.port, trouble)
         logins = [
             {"name": name, "value": value, "domain": app.host, "path": "/"}
             for name, value in app.module("start").COOKIES.items()
         ]
         await restore(self.page, {"cookies": [cookie, *logins]})
+        await shift_clock(self.page, self._server.ahead_s)
         await super().reset(task, seed)
 
     async def final_state(self) -> dict[str, Any]:
@@ -115,7 +123,8 @@ class AppEnvironment(BrowserEnvironment):
     @property
     def provenance(self) -> dict[str, Any]:
         digests = {app.name: app.digest for app in installed_apps()}
-        return {**super().provenance, "applications": digests}
+        trouble = {"trouble": dataclasses.asdict(self._trouble)} if self._trouble else {}
+        return {**super().provenance, "applications": digests, **trouble}
 
 
 def installed_apps() -> list[Application]:

@@ -83,18 +83,59 @@ print(json.dumps([*came, view.seen.tree, chromium]))
 @pytest.mark.skipif(not find_spec("gymnasium"), reason="needs the package gymnasium")
 def test_gymnasium_finds_nothing_wrong_with_it(rooms: Path) -> None:
     program = """
-import warnings, gymnasium, environments.gymnasium_adapter
+import dataclasses, warnings, gymnasium, numpy, environments.gymnasium_adapter
 from gymnasium.utils.env_checker import check_env
 warnings.simplefilter("error")
 env = gymnasium.make("elcano/notepad", size=(64, 48))
 check_env(env.unwrapped, skip_render_check=True)
 env.reset(options={"task": "write"})
 print(env.step("Click [1]")[0]["last_action_error"][:26], env.step("Type [1]; bread")[1], env.step("ANSWER; done")[1:4])
+for call in (lambda: env.reset(options={"task": 7}), lambda: env.step("ANSWER; done")):
+    try:
+        print(call())
+    except Exception as error:
+        print(error)
+env.unwrapped._inner.tasks.append(dataclasses.replace(env.unwrapped._inner.tasks[0], id="7"))
+print(env.reset(options={"task": numpy.int64(7)})[1], env.reset(options={"task": None}, seed=1)[1]["task"] != "")
 env.close()
 """
     done = run(rooms, "-c", program)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == "The action you have chosen 0.0 (1.0, True, False)"
+    assert done.stdout.splitlines() == [
+        "The action you have chosen 0.0 (1.0, True, False)",
+        "there is no task 7; the first of 2 is 'write'",
+        "the environment has no task: call reset, and if that was refused, call it again",
+        "{'task': '7'} True",
+    ]
+
+
+def test_sessions_have_an_environment_each_and_give_it_back(rooms: Path) -> None:
+    program = """
+import asyncio
+from environments.sessions import Sessions
+
+async def play(sessions):
+    one, other = sessions.open(), sessions.open()
+    print((await one.reset("write")).task.id, (await other.reset(seed=0)).task.id, (await other.reset()).task.id)
+    await one.step("Thought: t\\n\\nAction: Type [1]; bread")
+    print((await one.step("Thought: t\\n\\nAction: ANSWER; done")).reward)
+    for refused in (sessions.open, one.close, one.close, sessions.open, lambda: asyncio.run(one.reset())):
+        try:
+            await asyncio.to_thread(refused)
+        except Exception as error:
+            print(error)
+
+with Sessions("notepad", 2) as sessions:
+    asyncio.run(play(sessions))
+"""
+    done = run(rooms, "-c", program)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "write read write",
+        "1.0",
+        "all 2 environments are taken; close a session, or allow more",
+        "this session is closed; open another",
+    ]
 
 
 def test_an_unknown_world_or_setting_is_one_line(rooms: Path) -> None:

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+import environments
+from common.background import run_in_background
 from environments.apps.application import Application, app_names, make_app
 from environments.apps.changes import digest
 from environments.apps.fava.start import LEDGER
@@ -206,3 +208,51 @@ def test_its_expert_solves_every_template_through_the_collector(app: Application
     outcomes = {path.parent.name: json.loads(path.read_text()) for path in tmp_path.glob("task*/outcome.json")}
     assert len(outcomes) == len(app.module("tasks").TEMPLATES)
     assert [name for name, outcome in outcomes.items() if outcome["verdict"] != "success"] == []
+
+
+def impossible(app: Application) -> str:
+    """A template whose tasks cannot be done, by the name of its application and its own."""
+    return next(
+        f"{app.name}.{name}"
+        for name, template in app.module("tasks").TEMPLATES.items()
+        if template.family == "impossible"
+    )
+
+
+def test_gymnasium_takes_an_episode_of_it(app: Application) -> None:
+    gymnasium = pytest.importorskip("gymnasium")
+    import environments.gymnasium_adapter  # noqa: F401 - registers the applications
+
+    env = gymnasium.make(f"elcano/{impossible(app)}", max_steps=3)
+    rewards = []
+    for answer in ("N/A", "done"):
+        observation, info = env.reset(seed=7)
+        assert info["task"].startswith(impossible(app)) and env.observation_space.contains(observation)
+        assert ".localhost:" in observation["url"] and "RootWebArea" in observation["axtree_txt"]
+        _, reward, terminated, *_ = env.step(f"ANSWER; {answer}")
+        rewards.append((reward, terminated))
+    env.close()
+    assert rewards == [(1.0, True), (0.0, True)]
+
+
+def test_trouble_can_be_overcome_and_its_pages_read_the_servers_clock(app: Application) -> None:
+    trouble = ("expiry=1", "popups=0.9", "errors=0.3", "delay=0.05", "seed=1")
+    ways = {"sign in": r"link '(Sign in again)'", "close": r"button '(?:Accept|No, thanks|Later)'", "again": r"'50\d "}
+    with environments.make("apps", env_tasks=(impossible(app),), trouble=trouble, max_steps=40) as env:
+        view, met = env.reset(), set()
+        for _ in range(30):
+            tree = view.seen.tree
+            way = next((name for name, pattern in ways.items() if re.search(pattern, tree)), "")
+            met.add(way)
+            found = re.search(rf"\[(\d+)\] {ways[way]}", tree) if way in ("sign in", "close") else None
+            view, *_ = env.step(f"Thought: t\n\nAction: {f'Click [{found[1]}]' if found else 'Restart'}")
+            if way == "close":
+                assert not re.search(ways[way], view.seen.tree)
+            if met >= ways.keys():
+                break
+        assert met >= ways.keys(), met
+        page = env._inner.episodes[0]._environment.page
+        said = run_in_background(page.send("Runtime.evaluate", {"expression": "new Date().toISOString()"}))
+        assert said["result"]["value"].startswith("2026-01-15T09:")
+        _, reward, *_ = env.step("Thought: t\n\nAction: ANSWER; N/A")
+        assert reward == 1.0

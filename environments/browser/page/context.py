@@ -12,7 +12,7 @@ from pathlib import Path
 from environments.browser.chromium.cdp import Params, RefusedError
 from environments.browser.chromium.launch import Browser
 from environments.browser.page.downloads import Downloads
-from environments.browser.page.page import Page, Viewport
+from environments.browser.page.page import Page, Request, Viewport
 from environments.faults import BrowserError
 
 MAX_OPENED = 8
@@ -25,6 +25,7 @@ class Context:
     def __init__(self, browser: Browser, context_id: str, viewport: Viewport, downloads: Downloads):
         self.browser, self.id, self.viewport, self.downloads = browser, context_id, viewport, downloads
         self.pages: list[Page] = []
+        self.first: list[Request] = []
         self.num_refused = 0
         self._arrived: list[Page] = []
         self._setting_up: dict[str, asyncio.Task[None]] = {}
@@ -39,6 +40,13 @@ class Context:
         allow = {"behavior": "allowAndName", "browserContextId": context_id, "downloadPath": str(folder)}
         await send("Browser.setDownloadBehavior", allow)
         return cls(browser, context_id, viewport, Downloads(folder, max_download_mb))
+
+    async def begin_with(self, *requests: Request) -> None:
+        """Have every tab, and every frame with a process of its own, make these before its next document does
+        anything."""
+        self.first += requests
+        for page in self.pages:
+            await page.send_all(list(requests))
 
     async def new_page(self) -> Page:
         """Another tab, blank."""

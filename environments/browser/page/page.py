@@ -26,7 +26,8 @@ MAX_DIALOGS = 100  # between two observations; a page with more never ends
 MAX_DIALOGS_TOLD = 5
 MAX_DIALOG_CHARS = 300
 MAX_ADDRESS = 4000  # characters; one of a data: document may have millions
-HEARD_FIRST = ("Page.addScriptToEvaluateOnNewDocument", {"source": SHARED, "worldName": NAME})
+Request = tuple[str, Params]
+HEARD_FIRST: Request = ("Page.addScriptToEvaluateOnNewDocument", {"source": SHARED, "worldName": NAME})
 _GO_ON = ("Runtime.runIfWaitingForDebugger", {})
 ATTACH_FRAMES = {
     "autoAttach": True,
@@ -95,6 +96,7 @@ class Page:
                 ("Inspector.enable", {}),
                 ("Target.setAutoAttach", ATTACH_FRAMES),
                 HEARD_FIRST,
+                *self.context.first,
                 ("Page.setInterceptFileChooserDialog", {"enabled": True}),
                 _GO_ON,
             ]
@@ -127,7 +129,7 @@ class Page:
         return (await self.send_all([(method, params or {})], timeout_s, frame))[0]
 
     async def send_all(
-        self, requests: list[tuple[str, Params]], timeout_s: float = 30.0, frame: Frame | None = None
+        self, requests: list[Request], timeout_s: float = 30.0, frame: Frame | None = None
     ) -> list[Params]:
         """Several requests, in order, without waiting in between."""
         if self._broken:
@@ -315,6 +317,7 @@ class Page:
                 ("Network.enable", {"maxTotalBufferSize": 0, "maxResourceBufferSize": 0}),
                 ("Target.setAutoAttach", ATTACH_FRAMES),
                 HEARD_FIRST,
+                *self.context.first,
                 _GO_ON,
             ]
             self.later(self.browser.connection.send_all(requests, session_id))
