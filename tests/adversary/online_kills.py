@@ -56,23 +56,26 @@ def _disturb(asked: argparse.Namespace, run: OnlineRun, drawn: random.Random) ->
     command = [sys.executable, "-m", "elcano.cli", "online", str(asked.recipe), "--output_dir", str(asked.output_dir)]
     process, starts = subprocess.Popen(command, start_new_session=True), 1
     next_at = time.monotonic() + 60
-    seen: list[int] = []
+    newest = 0
     complete: set[int] = set()
-    while _version(run) < asked.versions:
-        time.sleep(_LOOK_S)
-        seen.append(max(run.versions(), default=0))
-        assert seen[-1] >= max(seen), f"version {seen[-1]} after {max(seen)}"
-        complete |= _complete(run)
-        assert complete == _complete(run), f"complete once, and no more: {sorted(complete - _complete(run))}"
-        if process.poll() is not None:
-            process, starts = subprocess.Popen(command, start_new_session=True), starts + 1
-        if time.monotonic() >= next_at and sum(killed.values()) < asked.kills:
-            next_at = time.monotonic() + drawn.expovariate(1 / asked.every_s)
-            if kind := kill_one(process.pid, drawn):
-                killed[kind] += 1
-                print(f"version {seen[-1]}: killed a {kind}", flush=True)
-    process.send_signal(signal.SIGINT)
-    process.wait(120)
+    try:
+        while _version(run) < asked.versions:
+            time.sleep(_LOOK_S)
+            before, newest = newest, max(run.versions(), default=0)
+            assert newest >= before, f"version {newest} after {before}"
+            now = _complete(run)
+            assert complete <= now, f"complete once, and no more: {sorted(complete - now)}"
+            complete = now
+            if process.poll() is not None:
+                process, starts = subprocess.Popen(command, start_new_session=True), starts + 1
+            if time.monotonic() >= next_at and sum(killed.values()) < asked.kills:
+                next_at = time.monotonic() + drawn.expovariate(1 / asked.every_s)
+                if kind := kill_one(process.pid, drawn):
+                    killed[kind] += 1
+                    print(f"version {newest}: killed a {kind}", flush=True)
+    finally:  # its programs would live on
+        process.send_signal(signal.SIGINT)
+        process.wait(120)
     return killed, starts
 
 
@@ -88,7 +91,10 @@ def kill_one(pid: int, drawn: random.Random) -> str:
             continue
     if not found:
         return ""
-    os.kill(drawn.choice(found).pid, signal.SIGKILL)
+    try:
+        drawn.choice(found).kill()
+    except psutil.NoSuchProcess:
+        return ""
     return kind
 
 
@@ -106,6 +112,7 @@ def look(run: OnlineRun, num_versions: int) -> list[str]:
     wrong += ["a group was learned in two versions"] if len(set(learned)) != len(learned) else []
     told = {group for group, fate in fates.items() if fate == "learned"}
     wrong += [f"learned and not told: {sorted(set(learned) - told)}"] if set(learned) - told else []
+    wrong += [f"told and not learned: {sorted(told - set(learned))}"] if told - set(learned) else []
     numbers = list(run.groups())
     wrong += ["numbers of groups are not 0, 1, 2, ..."] if numbers != list(range(len(numbers))) else []
     newest = max(run.versions())
