@@ -18,7 +18,7 @@ def make(
     """The world in `environments/<name>/`, blocking: one environment, or `num_envs` of them that take lists.
 
     Args:
-        name: sites, miniwob, webarena, or a folder of your own.
+        name: sites, apps, miniwob, touch, android, webarena, or a folder of your own.
         max_steps: replies after which an episode is truncated.
         seed: what a run leaves to chance follows it.
         action_space: how replies say what to do; one of `data/action_spaces/`.
