@@ -105,6 +105,7 @@ def test_each_group_is_learned_once_and_dropped_ones_are_told(undisturbed: Path)
         **{6: (2, "learned"), 7: (2, "learned"), NO_SPREAD: (1, "no spread"), INVALID: (2, "invalid")},
     }
     assert [line["groups"] for line in metrics(undisturbed).values()] == [[0, 1], [3, 4], [6, 7]]
+    assert [line["waiting_groups"] for line in metrics(undisturbed).values()] == [7, 4, 1]
 
 
 def test_trainer_and_server_agree_on_what_was_sampled(undisturbed: Path) -> None:

@@ -31,7 +31,7 @@ class GroupSource:
     def __init__(self, config: OnlineConfig, reader: GroupReader, fates: Fates) -> None:
         self.config, self.reader, self.fates = config, reader, fates
         self._ready: dict[int, Tries] = {}
-        self._learned: dict[int, Tries] = {}
+        self._learned: dict[int, Tries | None] = {}  # None: cannot be read again
         self.dropped: dict[str, int] = {}
         self.rewards: list[float] = []  # of all rollouts that were read since the last step
         self.num_waiting = 0
@@ -43,19 +43,22 @@ class GroupSource:
             if not self._look(version) and not wait():
                 return []
         numbers = sorted(self._ready)[: self.config.groups_per_step]
-        self.num_waiting = len(self._ready) - len(numbers)
+        self.num_waiting = len(set(self._takeable()) - set(numbers))
         return [self._ready.pop(number) for number in numbers]
 
     def _look(self, version: int) -> bool:
         """Read the next group that can be taken; whether there was one."""
-        begun = {number: path for number, path in self.config.run.groups().items() if number not in self.fates}
-        complete = {number for number, path in begun.items() if (path / "group.json").exists()}
-        numbers = takeable(begun, complete, self.config.look_ahead)
-        for number in numbers:
+        for number in self._takeable():
             if number not in self._ready:
                 self._read(version, number)
                 return True
         return False
+
+    def _takeable(self) -> list[int]:
+        """The complete groups that may be taken, those that are read among them."""
+        begun = {number: path for number, path in self.config.run.groups().items() if number not in self.fates}
+        complete = {number for number, path in begun.items() if (path / "group.json").exists()}
+        return takeable(begun, complete, self.config.look_ahead)
 
     def _read(self, version: int, number: int) -> None:
         try:
@@ -69,11 +72,13 @@ class GroupSource:
             self._drop_old(version)
 
     def replayed(self) -> list[Tries]:
-        """The groups that were learned last, at most `replay_groups`, oldest first."""
+        """The groups that were learned last, at most `replay_groups`, oldest first; without those that cannot be read
+        again."""
         learned = [(version, number) for number, (version, fate) in self.fates.known.items() if fate == "learned"]
-        wanted = [number for _, number in sorted(learned)][-self.config.replay_groups or len(learned) :]
-        self._learned = {number: self._learned.get(number) or self._again(number) for number in wanted}
-        return list(self._learned.values())
+        wanted = [number for _, number in sorted(learned)][-self.config.replay_groups :]
+        known = self._learned
+        self._learned = {number: known[number] if number in known else self._again(number) for number in wanted}
+        return [group for group in self._learned.values() if group is not None]
 
     def learned_at(self, group: Tries) -> int:
         """The version that learned one of `replayed`."""
@@ -89,8 +94,12 @@ class GroupSource:
         if self.config.replay_groups:
             self._learned |= {group.number: group for group in groups}
 
-    def _again(self, number: int) -> Tries:
-        return self.reader.read(self.config.run.group(number))
+    def _again(self, number: int) -> Tries | None:
+        try:
+            return self.reader.read(self.config.run.group(number))
+        except DroppedGroupError as dropped:
+            print(f"group {number}: is not replayed: {dropped.why}", flush=True)
+            return None
 
     def _drop_old(self, version: int) -> None:
         for number, group in list(self._ready.items()):

@@ -1,7 +1,6 @@
 """A complete group as what may be learned from it: its tries, and their steps with the tokens that were sampled."""
 
 import dataclasses
-import statistics
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,6 @@ class Tries:
     version to version, whatever the rewards. `states`: the same steps as a critic reads them, where there is one."""
 
     number: int
-    task_id: str
     versions: tuple[int, int]
     trajectories: list[RewardedTrajectory]
     samples: dict[str, TokenizedSample]
@@ -39,10 +37,6 @@ class Tries:
     @property
     def rewards(self) -> list[float]:
         return [one.outcome for one in self.trajectories]
-
-    @property
-    def success(self) -> float:
-        return statistics.fmean(reward > 0 for reward in self.rewards)
 
 
 class DroppedGroupError(Exception):
@@ -69,8 +63,8 @@ class GroupReader:
             DroppedGroupError: nothing can be learned from it.
         """
         try:
-            group = read_group(folder)
-            assert group is not None, folder
+            if (group := read_group(folder)) is None:
+                raise UserError(f"{folder}: is not complete, or is gone")
             tries = [read_trajectory(folder / name) for name in group.folder_names()]
             judged = [one for one in tries if one.outcome is not None and one.outcome.verdict.solved is not None]
             steps = [_steps(one, group.group) for one in judged]
@@ -89,7 +83,7 @@ class GroupReader:
         except UserError as error:
             raise DroppedGroupError("invalid", str(error), rewards) from None
         versions = (group.versions[0], group.versions[1])
-        return Tries(group.group, group.task_id, versions, trajectories, samples, states)
+        return Tries(group.group, versions, trajectories, samples, states)
 
     def _sample(self, fields: dict[str, Any], images: list[FilePart]) -> TokenizedSample:
         if BEHAVIOR in self.algorithm.needs.per_token:
@@ -129,7 +123,8 @@ def _steps(trajectory: Trajectory, group: int) -> list[tuple[dict[str, Any], lis
     """(json member, its images) of each step; the group's number takes the round's place in their ids."""
     asked = trajectory.provenance
     last_n = 0 if asked.get("text_only") else int(asked.get("max_attached_imgs") or 0)
-    pairs = samples_of(trajectory, group, last_n)
+    if not (pairs := samples_of(trajectory, group, last_n)):
+        raise UserError(f"{trajectory.folder}: has no step")
     pictures = {image_name(sample["id"]): _whole(screenshot) for sample, screenshot in pairs}
     return [(sample, [pictures[name] for name in sample["images"]]) for sample, _ in pairs]
 
