@@ -113,7 +113,7 @@ def main(config: MakeColumnsConfig) -> None:
             for trajectory, of_it in zip(trajectories, values, strict=True)
         ]
     made = algorithm.columns(trajectories) if algorithm else monte_carlo_values(trajectories)
-    _check_numbers(trajectories, made)
+    check_numbers(trajectories, made)
     write_columns(config.output, tables(trajectories, made, config.gamma), schema(made[0]), record)
     print_columns(config.output)
 
@@ -182,7 +182,8 @@ def _check_no_candidates(trajectories: Sequence[RewardedTrajectory]) -> None:
             )
 
 
-def _check_numbers(trajectories: Sequence[RewardedTrajectory], made: Sequence[dict[str, np.ndarray]]) -> None:
+def check_numbers(trajectories: Sequence[RewardedTrajectory], made: Sequence[dict[str, np.ndarray]]) -> None:
+    """`UserError` naming the first sample with a number that is not finite."""
     for trajectory, columns in zip(trajectories, made, strict=True):
         for name, values in columns.items():
             assert values.shape == (len(trajectory.keys),), (name, values.shape)

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -154,11 +154,16 @@ def holds_the_scores() -> bool:
     return first and parallel_state.is_pipeline_last_stage()
 
 
+def perplexity(logprobs: Sequence[float]) -> float:
+    """Of a sample's predicted tokens."""
+    return math.exp(min(-math.fsum(logprobs) / len(logprobs), 700.0))
+
+
 def _logprobs(sample: TokenizedSample, logprobs: list[float]) -> dict[str, Any]:
     logprob = math.fsum(logprobs)
     return {
         "logprob": logprob,
         "num_tokens": len(logprobs),
-        "perplexity": math.exp(min(-logprob / len(logprobs), 700.0)),
+        "perplexity": perplexity(logprobs),
         "behavior_logprob": None if sample.behavior_logprobs is None else sample.behavior_logprobs.nansum().item(),
     }

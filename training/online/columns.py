@@ -6,7 +6,6 @@ samples: the proximal policy of decoupled GRPO, the reference of WebRL, whose ph
 """
 
 import dataclasses
-import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -16,7 +15,8 @@ from common.errors import UserError
 from training.algorithms.algorithm import Algorithm
 from training.batches.collate import TokenizedSample
 from training.batches.columns import BEHAVIOR, SampleColumns
-from training.critics.make_columns import MONTE_CARLO, monte_carlo_values
+from training.critics.make_columns import MONTE_CARLO, check_numbers, monte_carlo_values
+from training.critics.scoring import perplexity
 from training.online.group import Tries, known_logprobs
 from training.online.values import Critic
 from training.samples.experience import RewardedTrajectory
@@ -39,6 +39,8 @@ def check_online(algorithm: Algorithm, critic: str) -> None:
         raise UserError(f"{name}: is not learned online; take grpo, filtered_bc, pae, digirl or webrl")
     if missing := set(algorithm.sources) - {*MADE[critic], "perplexity"}:
         raise UserError(f"{name}: asks for {', '.join(sorted(missing))}, which CRITIC={critic} does not make")
+    if critic != "none" and not set(algorithm.sources) & set(MADE[critic]):
+        raise UserError(f"{name}: reads no values of steps; leave CRITIC out")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,7 +57,8 @@ class ColumnMaker:
         groups = [*replayed, *new]
         samples = {key: sample for group in groups for key, sample in group.samples.items()}
         losses = self.token_losses(list(samples.values()) or None) if self._asks_policy else {}
-        values = self.critic.values(groups, rounds[-1] if groups else 0) if self.critic else None
+        if self.critic:
+            self.critic.read(groups)
         trajectories = [
             dataclasses.replace(one, learned_at=number)
             for group, number in zip(groups, rounds, strict=True)
@@ -64,6 +67,7 @@ class ColumnMaker:
         if not trajectories:
             return []
         try:
+            values = self.critic.values(trajectories, rounds[-1]) if self.critic else None
             found = self._columns(trajectories, values, losses)
         except UserError as error:
             print(f"groups {', '.join(str(group.number) for group in new)}: {error}", flush=True)
@@ -72,7 +76,7 @@ class ColumnMaker:
             self._with_columns(samples[key], {name: float(column[index]) for name, column in columns.items()}, losses)
             for trajectory, columns in zip(trajectories, found, strict=True)
             for index, key in enumerate(trajectory.keys)
-            if _counts(columns, index)
+            if self._counts(columns, index)
         ]
 
     @property
@@ -93,9 +97,16 @@ class ColumnMaker:
         for number, trajectory in enumerate(trajectories):
             columns = dict(values[number]) if values else {}
             if "perplexity" in asked:
-                columns["perplexity"] = np.array([_perplexity(losses[key]) for key in trajectory.keys])
+                columns["perplexity"] = np.array([perplexity((-losses[key]).tolist()) for key in trajectory.keys])
             found.append(dataclasses.replace(trajectory, columns=columns))
-        return self.algorithm.columns(found)
+        made = self.algorithm.columns(found)
+        check_numbers(found, made)
+        return made
+
+    def _counts(self, columns: dict[str, np.ndarray], index: int) -> bool:
+        """Whether a step adds to the loss or to what it is divided by."""
+        read = [name for name in ("weight", "share") if name in columns and name in self.algorithm.needs.per_sample]
+        return not read or any(columns[name][index] > 0 for name in read)
 
     def _with_columns(
         self, sample: TokenizedSample, made: dict[str, float], losses: dict[str, torch.Tensor]
@@ -103,20 +114,14 @@ class ColumnMaker:
         needs = self.algorithm.needs
         numbers = {name: made.get(name, number.default) for name, number in needs.per_sample.items()}
         known = {name: value for name, value in numbers.items() if value is not None}
-        assert len(known) == len(needs.per_sample), (made, needs)
+        if missing := numbers.keys() - known.keys():
+            said = ", ".join(sorted(missing))
+            raise UserError(
+                f"{type(self.algorithm).__name__}: needs column {said}, which its own `columns` do not make"
+            )
         lists = {}
         for name in needs.per_token:
             drawn = known_logprobs(sample) if name == BEHAVIOR else -losses[sample.key]
             assert drawn is not None, sample.key
             lists[name] = drawn
         return dataclasses.replace(sample, columns=SampleColumns(known, lists))
-
-
-def _counts(columns: dict[str, np.ndarray], index: int) -> bool:
-    """Whether a step adds to the loss or to what it is divided by."""
-    shares = [columns[name][index] for name in ("weight", "share") if name in columns]
-    return not shares or max(shares) > 0
-
-
-def _perplexity(losses: torch.Tensor) -> float:
-    return math.exp(min(float(losses.double().mean()), 700.0))

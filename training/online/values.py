@@ -56,26 +56,29 @@ class Critic:
         self.seq_len, self.dealer, self.options = config.seq_len, dealer, options
         self._features: dict[str, torch.Tensor] = {}
 
-    def values(self, groups: Sequence[Tries], version: int) -> list[dict[str, np.ndarray]] | None:
-        """[n] by column of each trajectory of `groups`, on the first rank. A collective."""
-        self._read(groups)
-        trajectories = [one for group in groups for one in group.trajectories]
-        if not trajectories:
-            return None
+    def values(self, trajectories: Sequence[RewardedTrajectory], version: int) -> list[dict[str, np.ndarray]]:
+        """[n] by column of each trajectory of the groups that were read; on the first rank alone.
+
+        Raises:
+            UserError: of one trajectory, of which nothing can be expected.
+        """
         keys = [key for one in trajectories for key in one.keys]
         features = torch.stack([self._features[key] for key in keys])
         try:
             found = self._fitting(version, keys, features.size(2)).finish(trajectories, features[:, 0], features[:, 1])
         except UserError as error:
-            print(f"version {version}: the critic cannot be fitted ({error}); the tries' mean outcomes stand in")
+            print(
+                f"version {version}: the critic cannot be fitted ({error}); the tries' mean outcomes stand in",
+                flush=True,
+            )
             return _mean_outcomes(trajectories)
         ends = np.cumsum([len(one.keys) for one in trajectories])[:-1]
         parts = {name: np.split(value.double().numpy(), ends) for name, value in found.items()}
         return [{name: parts[name][number] for name in parts} for number in range(len(trajectories))]
 
-    def _read(self, groups: Sequence[Tries]) -> None:
+    def read(self, groups: Sequence[Tries]) -> None:
         """Features of the steps that are not read yet; those of steps that are gone are forgotten. Group by group, so
-        that they are the same to the bit when a run goes on after a kill."""
+        that they are the same to the bit when a run goes on after a kill. A collective."""
         states = {key: state for group in groups for key, state in group.states.items()}
         self._features = {key: value for key, value in self._features.items() if key in states}
         unread = [group for group in groups if not group.states.keys() <= self._features.keys()]
@@ -84,10 +87,10 @@ class Critic:
             self._features |= self.dealer.outputs([self.chunk], given, self.seq_len)
 
     def _fitting(self, version: int, keys: Sequence[str], num_features: int) -> Fitting:
-        """Kept in a file of its own, of which only the newest stays."""
+        """Kept in a file of its own, of which only the newest stays; other options begin another."""
         options = self.options
         options.folder.mkdir(parents=True, exist_ok=True)
-        digest = hashlib.sha256("\n".join(keys).encode()).hexdigest()[:12]
+        digest = hashlib.sha256("\n".join([str(options), *keys]).encode()).hexdigest()[:12]
         path = options.folder / f"{version:06d}-{digest}.pt"
         for other in options.folder.glob("*.pt"):
             if other != path:
