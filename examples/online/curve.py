@@ -46,7 +46,7 @@ def read_points(run: Path) -> list[Point]:
     points, tries, seconds = [], 0, 0.0
     for version in sorted(lines):
         line = lines[version]
-        seconds += line["wait_s"] + line["train_s"]
+        seconds += line["wait_s"] + line.get("columns_s", 0.0) + line["train_s"]
         points.append(Point(round(line["success"] * line["rollouts"]), line["rollouts"], tries, seconds / 60))
         tries += line["rollouts"]
     return points

@@ -219,6 +219,7 @@ def test_every_algorithm_learns_from_groups_as_they_come(
     lines = metrics(folder)
     assert list(lines) == [1, 2] and all(line["samples"] > 0 and line["grad_norm"] > 0 for line in lines.values())
     assert lines[1]["logprob_difference"] < 2e-3
+    assert lines[1]["wait_s"] >= 0 and lines[1]["columns_s"] > 0
 
 
 def test_what_is_replayed_is_the_same_after_a_kill(recorded: Path, megatron: Path, tmp_path: Path) -> None:

@@ -124,11 +124,13 @@ class LiveFeed:
 
     def take(self, version: int, wait: Callable[[], bool]) -> Batch | None:
         """What weights at `version` learn from; None when the first rank was told to stop."""
-        began = time.monotonic()
+        began, waited_s = time.monotonic(), 0.0
         while True:
+            asked = time.monotonic()
             groups = self.source.take(version, wait) if self.source else []
             if not self.dealer.told(bool(groups)):
                 return None
+            waited_s += time.monotonic() - asked
             samples = self._learnable(version, groups)
             figures = self._figures(self.source, groups, samples, version) if self.source else None
             figures = self.dealer.told(figures)
@@ -136,7 +138,7 @@ class LiveFeed:
                 break
             if self.source:
                 self.source.give_up(version, groups)
-        figures["wait_s"] = time.monotonic() - began
+        figures |= {"wait_s": waited_s, "columns_s": time.monotonic() - began - waited_s}
         steps, compared = self._deal(groups, samples, version) if self.source else ([None] * figures["steps"], None)
         shares = [self.dealer.own(step) for step in steps]
         collate = self.dealer.collator.collate

@@ -98,7 +98,8 @@ def _line(last: Recorded, save_s: float, publish_s: float) -> str:
         f"{dropped}; {figures['waiting_groups']} waiting, lag {values['lag_mean']:.1f} (most {figures['lag_max']}) | "
         f"entropy {values['entropy']:.3f} | log-probabilities apart {values['logprob_difference']:.2g} (most "
         f"{values['logprob_difference_max']:.2g}, {values['ratio_outside']:.2%} outside [0.5, 2]) | waited "
-        f"{values['wait_s']:.1f} s, trained {values['train_s']:.1f}, saved {save_s:.1f}, published {publish_s:.2f} | "
+        f"{values['wait_s']:.1f} s, made columns {values['columns_s']:.1f}, trained {values['train_s']:.1f}, saved "
+        f"{save_s:.1f}, published {publish_s:.2f} | "
         f"{values['rollouts_per_hour']:.0f} rollouts/h"
     )
 
