@@ -172,6 +172,13 @@ def test_what_is_no_mix_is_one_line(tmp_path: Path, declared: str, said: str) ->
     assert not (tmp_path / "shards").exists()
 
 
+def test_what_is_no_image_is_named_also_where_none_is_decoded(tmp_path: Path) -> None:
+    write_samples(tmp_path, "a", [(step(1), 1, "Click [1]")])
+    (tmp_path / "1.png").write_bytes(b"GIF89a")
+    with pytest.raises(UserError, match=rf"a\.json: sample {step(1)}: a broken image"):
+        mixed(tmp_path, 'dedupe = "exact"\n[[source]]\npath = "a.json"\n')
+
+
 def test_ids_that_occur_twice_need_a_prefix(tmp_path: Path) -> None:
     write_samples(tmp_path, "a", [(step(1), 1, "Click [1]")])
     write_samples(tmp_path, "b", [(step(1), 2, "Click [2]")])
