@@ -118,6 +118,8 @@ async def _measure(config: PointingConfig, space: ActionSpace) -> list[Pointed]:
 async def _kept(asking: AsyncGenerator[Pointed], say: Reporter, output: Path | None) -> list[Pointed]:
     """The answers, each written as soon as it is there."""
     found: list[Pointed] = []
+    if output:
+        output.parent.mkdir(parents=True, exist_ok=True)
     with output.open("w", encoding="utf-8") if output else contextlib.nullcontext() as file:
         async with contextlib.aclosing(asking):
             async for one in asking:

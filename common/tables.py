@@ -4,6 +4,8 @@ import functools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from common.terminal import printable
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -12,12 +14,14 @@ _LEAST_CHARS = 8
 
 
 class Table:
-    """Columns of names, which may be cut, then of figures, to the right, then of sentences, which go on below."""
+    """Columns of names, which may be cut, then of figures, to the right, then of sentences, which go on below. Texts
+    may be others': what a terminal would obey becomes a question mark."""
 
     def __init__(
         self, names: Sequence[str], figures: Sequence[str] = (), sentences: Sequence[str] = (), title: str = ""
     ):
-        self.names, self.figures, self.sentences, self.title = tuple(names), tuple(figures), tuple(sentences), title
+        self.names, self.figures = tuple(map(printable, names)), tuple(map(printable, figures))
+        self.sentences, self.title = tuple(map(printable, sentences)), printable(title)
         self.rows: list[tuple[str, ...]] = []
         self.totals: set[int] = set()
         """Rows with a line above them."""
@@ -26,7 +30,7 @@ class Table:
         """A row, from the left; cells that are not given are empty."""
         if is_total:
             self.totals.add(len(self.rows))
-        self.rows.append((*cells, *[""] * (len(self.headings) - len(cells))))
+        self.rows.append((*map(printable, cells), *[""] * (len(self.headings) - len(cells))))
 
     @property
     def headings(self) -> tuple[str, ...]:

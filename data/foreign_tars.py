@@ -18,6 +18,8 @@ ENERGON = Path(".nv-meta", "dataset.yaml")
 _FORMAT = 1
 _OWN = ".elcano"
 _MANIFEST = "manifest.json"
+EXPORTED = "exported_from"
+"""By this, in its manifest's `source`, a folder is known that export_data.py wrote."""
 _NOTE = "made_of.json"
 
 
@@ -50,14 +52,24 @@ class MadeOf:
 
 
 def is_foreign(folder: Path) -> bool:
-    """Whether there are tars in it or below, but no manifest of ours there or beside one of them. A manifest without
-    energon's index is that of plain webdataset, as export_data.py writes it, which training has made into shards."""
+    """Whether there are tars in it or below, but no manifest of ours there or beside one of them. Plain webdataset of
+    export_data.py is taken as others', though it has a manifest."""
     if not folder.is_dir():
         return False
     if (folder / _MANIFEST).exists():
-        return not (folder / ENERGON).is_file() and bool(list_tars(folder))
+        return _is_plain(folder) and bool(list_tars(folder))
     places = {tar.parent for tar in list_tars(folder)}
     return bool(places) and not any((place / _MANIFEST).exists() for place in places)
+
+
+def _is_plain(folder: Path) -> bool:
+    """Whether its manifest is somebody else's, or that of plain webdataset of ours. Shards that lost energon's index,
+    as copies without hidden files do, are neither: as plain tars what they hold out would be trained on."""
+    manifest = read_json(folder / _MANIFEST)
+    if not isinstance(manifest, dict) or "shards" not in manifest:
+        return True
+    source = manifest.get("source")
+    return isinstance(source, dict) and EXPORTED in source and not (folder / ENERGON).is_file()
 
 
 def shards_of(folder: Path) -> Path:

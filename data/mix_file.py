@@ -6,13 +6,13 @@
 
     [[source]]
     path = "runs/IL/shards"            # whatever toolkits/inspect_data.py takes; relative to this file
+    where = { step = [1, 2, 3] }       # fields of a sample
 
     [[source]]
     path = "aguvis/android_control.json"
     image_dir = "aguvis/images"
     action_space = "ui_tars"
     weight = 0.5                       # half of its samples; 2: each twice
-    where = { outcome = "success" }
 
 toolkits/mix_data.py makes shards of it; training does that by itself where DATASET_PATH is the file. The file's SHA-256
 is in every checkpoint that is trained on it.

@@ -53,7 +53,9 @@ class Sample:
         return self.id.replace(".", "_")
 
     def check(self) -> None:
-        """Raises `UserError` when the `<image>` marks and the images disagree."""
+        """Raises `UserError` when it says nothing, or the `<image>` marks and the images disagree."""
+        if not self.conversations:
+            raise UserError(f"sample {self.id}: has no turns")
         marks = sum(turn["value"].count(IMAGE) for turn in self.conversations if turn["from"] == "human")
         if marks != len(self.images):
             raise UserError(f"sample {self.id}: {marks} {IMAGE} marks but {len(self.images)} images")

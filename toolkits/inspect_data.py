@@ -23,9 +23,9 @@ from common.files import write_json
 from common.limits import Checked, at_least
 from common.tables import Table, print_table
 from data.data_report import MARK
-from data.shard import read_manifest, shares_images
+from data.shard import read_manifest, shares_images, task_of
 from toolkits.convert_foreign_tars import convert
-from toolkits.samples.sources import Opened, Source, kind_of, list_shards, open_samples
+from toolkits.samples.sources import Opened, Source, kind_of, list_shards, names_task, open_samples
 from toolkits.samples.tally import Tally
 from toolkits.samples.tiles import Tiles, encoded
 from toolkits.shards.seen import Seen
@@ -110,9 +110,11 @@ def _source(path: str, image_dir: str, form: str) -> Source:
 def _samples(sources: list[Source], split: str) -> Iterator[Opened]:
     """Of all sources; `split` in place of their own where it is given."""
     for source in sources:
+        kind = kind_of(source)
         with tempfile.TemporaryDirectory(prefix="inspect-") as scratch:
             for found in open_samples(source, Path(scratch)):
-                yield dataclasses.replace(found, split=split) if split else found
+                own = "" if names_task(kind, found.sample) else f"{source.path}: {task_of(found.sample.id)}"
+                yield dataclasses.replace(found, split=split or found.split, task=own)
 
 
 def _shards(source: Source, verify: bool) -> list[tuple[Path, int, str]]:

@@ -69,22 +69,17 @@ def _made(shards: Path, state: str) -> dict[str, Any] | None:
 
 
 def _make(file: Path, mix: Mix, shards: Path, state: str, num_workers: int) -> dict[str, Any]:
+    if any((file.parent / one.path).resolve().is_relative_to(shards.resolve()) for one in mix.source):
+        raise UserError(f"--save_dir {shards}: a source of the mix is there; give another folder")
     work = shards.with_name(f".{shards.name}.mix")  # what a killed command left there is gone on with
     begun = work / "state.json"
     if not begun.exists() or read_json(begun) != state:
         shutil.rmtree(work, ignore_errors=True)
         write_json(begun, state, flush=False)
     chosen = Chosen(work, mix.dedupe == "near")
-    try:
-        told = [_choose(file.parent, number, mix, chosen) for number in range(len(mix.source))]
-    finally:
-        chosen.close()
     train, validation = chosen.files.values()
-    if not train.stat().st_size:
-        raise UserError(f"{file}: keeps no sample to train on")
     config = convert_to_tar_data.Config(
         json_files=(str(train),),
-        validation_files=(str(validation),) if validation.stat().st_size else (),
         image_dirs=(str(chosen.images),),
         save_dir=str(shards),
         max_samples_per_shard=mix.max_samples_per_shard,
@@ -92,6 +87,15 @@ def _make(file: Path, mix: Mix, shards: Path, state: str, num_workers: int) -> d
         share_images=mix.share_images,
         num_workers=num_workers,
     )
+    try:
+        convert_to_tar_data.check(config)  # before the hours that choosing may take
+        told = [_choose(file.parent, number, mix, chosen) for number in range(len(mix.source))]
+    finally:
+        chosen.close()
+    if not train.stat().st_size:
+        raise UserError(f"{file}: keeps no sample to train on")
+    if validation.stat().st_size:
+        config = dataclasses.replace(config, validation_files=(str(validation),))
     sources = [{"path": one.path, **progress.to_json()} for one, progress in zip(mix.source, told, strict=True)]
     made = {"file": file.name, "sha256": mix_digest(file), "state": state, "sources": sources}
     convert_to_tar_data.pack(config, {"mix": made})

@@ -36,7 +36,10 @@ def read_report(file: Path) -> dict[str, Any]:
         UserError: the file is no report.
     """
     report = _read(file)
-    numbers = [[name, _shown(value)] for name, value in report.items() if name not in ("kind", "data", "tiles")]
+    try:
+        numbers = [[name, _shown(value)] for name, value in report.items() if name not in ("kind", "data", "tiles")]
+    except RecursionError:
+        raise UserError(f"{file}: nested too deeply") from None
     tiles = [{name: str(tile.get(name, ""))[:500] for name in ("id", "action")} for tile in _tiles(report)]
     return {"data": str(report.get("data", "")), "numbers": numbers[:_MOST], "tiles": tiles}
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Iterable
 from pathlib import Path
 
 from collection.agent.policy import Policy, PolicyError, ServerDeadError
-from collection.evaluation.pointing import Pointed
+from collection.evaluation.pointing import NO_REPLY, Pointed
 from common.errors import UserError
 from data.action import ActionError
 from data.action_spaces.space import ActionSpace
@@ -59,7 +59,7 @@ async def _ask(policy: Policy, space: ActionSpace, sample: GroundingSample) -> P
     except ServerDeadError:
         raise
     except PolicyError as error:  # a screenshot that is too large for the model is one that it does not know
-        return dataclasses.replace(answer, reply=f"no reply: {error}")
+        return dataclasses.replace(answer, reply=f"{NO_REPLY}{error}")
     action, at = _first_point(space, reply, screen)
     if action is None or at is None:
         return dataclasses.replace(answer, reply=reply)

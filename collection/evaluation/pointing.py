@@ -10,6 +10,8 @@ from common.significance import wilson
 from common.tables import Table
 
 _ALL = "all"
+NO_REPLY = "no reply: "
+"""So begins the `reply` of a target about which the server said nothing, before its reason."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class Pointed:
 def report(found: Sequence[Pointed], targets: str = "buttons") -> str:
     """Hits, errors in CSS pixels, and the scale that would fit the answers better."""
     named = [one for one in found if one.action]
+    silent = [one.reply for one in found if one.reply.startswith(NO_REPLY)]
     lines = [
         f"{sum(one.hit for one in found)} of {len(found)} {targets} hit, {len(found) - len(named)} without a click"
     ]
@@ -60,6 +63,9 @@ def report(found: Sequence[Pointed], targets: str = "buttons") -> str:
         lines.append(f"its points lie at {ratios[0]:.4f} times the true distance across and {ratios[1]:.4f} times down")
     elif found:
         lines.append(f"the first reply: {found[0].reply[:200]!r}")
+    if silent:
+        why = silent[0].removeprefix(NO_REPLY)[:200]
+        lines.append(f"the server did not answer about {len(silent)}, which count as missed; the first time: {why}")
     return "\n".join(lines)
 
 

@@ -130,3 +130,8 @@ def test_samples_that_tell_no_box_are_one_line(tmp_path: Path) -> None:
         (tmp_path / "set.json").write_text(json.dumps([record]))
         with pytest.raises(UserError, match=told):
             main(PointingConfig(**flags, json_files=(tmp_path / "set.json",), image_dirs=(tmp_path,)))
+
+
+def test_what_the_server_does_not_answer_is_told() -> None:
+    said = report([Pointed("7", (0, 0, 20, 10), "no reply: HTTP 500", None, False)] * 2, "targets")
+    assert said.endswith("the server did not answer about 2, which count as missed; the first time: HTTP 500")

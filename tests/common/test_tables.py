@@ -72,3 +72,11 @@ def test_a_log_has_eighty_columns(capsys: pytest.CaptureFixture[str], monkeypatc
     print_table(wide())
     lines = capsys.readouterr().out.splitlines()
     assert all(len(line) <= 80 for line in lines) and any(line.split()[-1:] == ["4.25"] for line in lines)
+
+
+def test_texts_of_others_move_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
+    table = Table(["\x1b[2Jsite"], ["figure"], title="a\x1b]0;title\x07")
+    table.add("Shop\x1b[1A", "3")
+    print_table(table)
+    told = capsys.readouterr().out
+    assert "\x1b" not in told and "\x07" not in told and "Shop?[1A" in told

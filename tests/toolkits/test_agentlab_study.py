@@ -12,7 +12,7 @@ from data.action_spaces import action_space
 from data.outcome import Verdict
 from data.point_action import ActionRecord
 from data.screen import Screen
-from data.trajectory import TrajectoryStep, read_outcome, read_trajectory
+from data.trajectory import INVALID, TrajectoryStep, read_outcome, read_trajectory
 from tests.toolkits.test_atif import exported, imported
 from tests.toolkits.trajectories import write_trajectory
 from toolkits.readers.detect import detect
@@ -73,6 +73,13 @@ def test_our_reader_of_agentlab_takes_it(tmp_path: Path, capsys: pytest.CaptureF
     for one, other in zip(before.steps, after.steps, strict=True):
         assert before.screenshot(one.number).read_bytes() == after.screenshot(other.number).read_bytes()
     assert read_outcome(folder).verdict is Verdict.SUCCESS
+
+
+def test_a_trajectory_without_a_step_is_no_experiment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_trajectory(tmp_path / "ours", "Shop--3", num_steps=3)
+    write_trajectory(tmp_path / "ours", "Shop--4", num_steps=0, status=INVALID, verdict=None)
+    assert len(list(exported(tmp_path, tmp_path / "ours", "agentlab").iterdir())) == 1
+    assert "trajectories without a step (1)" in capsys.readouterr().err
 
 
 def test_its_pickles_name_four_classes_alone(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Tars of others become shards once, by what they hold; what is wrong with them is one line, and leaves nothing."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,15 @@ def test_a_damaged_tar(tars: Path) -> None:
     (tars / "one.tar").write_bytes((tars / "one.tar").read_bytes()[:1500])
     with pytest.raises(UserError, match=r"one\.tar: .*cut off"):
         convert(tars)
+
+
+def test_shards_without_their_index_are_not_foreign(tars: Path) -> None:
+    """Read as plain tars they would train on what they hold out."""
+    made = convert(tars)
+    shutil.rmtree(made / ".nv-meta")
+    assert not is_foreign(made)
+    (tars / "manifest.json").write_text('{"version": 1}')  # of somebody else
+    assert is_foreign(tars)
 
 
 def test_ours_are_not_foreign(tars: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 from common.defaults import STARTING_POLICY
+from common.errors import UserError
 from common.files import read_json
 from data.screen import Screen
 from data.shard import Sample, write_shards
@@ -20,6 +21,7 @@ from tests.toolkits.research_fixtures import RESEARCH
 from tests.toolkits.test_mix_data import picture, step
 from tests.toolkits.test_mix_data import write_samples as write_few
 from tests.training.test_foreign_tars import own
+from toolkits import export_data
 from toolkits.inspect_data import Config, main
 from toolkits.readers.formats import FORMATS
 from toolkits.samples.action_kinds import action_kinds
@@ -145,3 +147,29 @@ def test_the_report_holds_pictures(tmp_path: Path) -> None:
     assert (tile["id"], tile["action"]) == (step(1), "Click [1]")
     assert Image.open(io.BytesIO(base64.b64decode(tile["jpeg"]))).size == (64, 48)
     assert set(FORMATS) >= {*RESEARCH}
+
+
+def test_tasks_that_every_file_counts_from_one_are_not_shared(tmp_path: Path) -> None:
+    found = []
+    for name in ("train", "test"):
+        (tmp_path / name).mkdir()
+        found.append(str(tmp_path / name / RESEARCH["os_atlas"](tmp_path / name)[0]))
+    folders = {"image_dir": str(tmp_path / "train"), "against_image_dir": str(tmp_path / "test")}
+    told = numbers_of((found[0],), tmp_path, against=(found[1],), **folders)
+    leak = told["leaks"]["against samples found in train"]
+    assert leak["the same"] == 2 and "of the same task" not in leak
+
+
+def test_folders_of_atif(tmp_path: Path) -> None:
+    write_samples(tmp_path)
+    ours = numbers_of((str(tmp_path / "results"),), tmp_path)
+    export_data.main(export_data.Config("atif", str(tmp_path / "out"), result_dir=str(tmp_path / "results")))
+    found = numbers_of((str(tmp_path / "out"),), tmp_path)
+    assert (found["samples"], found["actions"]) == (ours["samples"], ours["actions"])
+
+
+def test_a_sample_without_turns_is_one_line(tmp_path: Path) -> None:
+    folder = tmp_path / "shards"
+    folder.mkdir()
+    with pytest.raises(UserError, match="sample a: has no turns"):
+        write_shards(folder, [Sample("a", [], [])], 1, {})

@@ -114,7 +114,7 @@ def test_pictures_that_look_alike_and_splits_that_stay_apart(tmp_path: Path) -> 
 
 
 def test_others_data_and_ours_in_one_mix(tmp_path: Path) -> None:
-    [file] = RESEARCH["screenspot"](tmp_path)
+    file = RESEARCH["screenspot"](tmp_path)[0]
     write_samples(tmp_path, "ours", [(step(1), 1, "Click [1]")])
     declared = f"""
         [[source]]
@@ -128,6 +128,28 @@ def test_others_data_and_ours_in_one_mix(tmp_path: Path) -> None:
     found, _ = mixed(tmp_path, declared)
     assert len(found["train"]) == 2 and any("click(" in one.conversations[-1]["value"] for one in found["train"])
     assert not list(tmp_path.glob(".*.mix"))
+
+
+def test_actions_are_read_on_the_sample_s_own_screen(tmp_path: Path) -> None:
+    """Phones are larger than browsers."""
+    said = 'Reason: So.\nAction: {"action_type": "click", "x": 500, "y": 2000}'
+    turns = [{"from": "human", "value": "<image>"}, {"from": "gpt", "value": said}]
+    Image.new("RGB", (1080, 2400)).save(tmp_path / "phone.png")
+    (tmp_path / "a.json").write_text(json.dumps([{"id": step(1), "images": ["phone.png"], "conversations": turns}]))
+    assert len(mixed(tmp_path, '[[source]]\npath = "a.json"\nactions = ["ClickAt"]\n')[0]["train"]) == 1
+
+
+def test_shards_in_the_place_of_something_else_are_refused_first(tmp_path: Path) -> None:
+    write_samples(tmp_path, "a", [(step(1), 1, "Click [1]")])
+    mixed(tmp_path, '[[source]]\npath = "a.json"\n')
+    before = sorted((tmp_path / "shards").iterdir())
+    with pytest.raises(UserError, match=r"shards: a source of the mix is there; give another folder"):
+        mixed(tmp_path, '[[source]]\npath = "shards"\n')
+    assert sorted((tmp_path / "shards").iterdir()) == before
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.txt").write_text("mine")
+    with pytest.raises(UserError, match="something else than a shard folder is there"):
+        mix_data.main(mix_data.Config(str(tmp_path / "mix.toml"), str(tmp_path / "notes")))
 
 
 @pytest.mark.parametrize(
@@ -148,6 +170,13 @@ def test_what_is_no_mix_is_one_line(tmp_path: Path, declared: str, said: str) ->
     with pytest.raises(UserError, match=said):
         mixed(tmp_path, declared)
     assert not (tmp_path / "shards").exists()
+
+
+def test_what_is_no_image_is_named_also_where_none_is_decoded(tmp_path: Path) -> None:
+    write_samples(tmp_path, "a", [(step(1), 1, "Click [1]")])
+    (tmp_path / "1.png").write_bytes(b"GIF89a")
+    with pytest.raises(UserError, match=rf"a\.json: sample {step(1)}: a broken image"):
+        mixed(tmp_path, 'dedupe = "exact"\n[[source]]\npath = "a.json"\n')
 
 
 def test_ids_that_occur_twice_need_a_prefix(tmp_path: Path) -> None:

@@ -52,6 +52,9 @@ def test_what_is_no_report_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"kind": "something"}')
     with pytest.raises(UserError, match=r"a\.json: no folder, and no report of toolkits/inspect_data.py"):
         main(ViewConfig((tmp_path / "a.json",)))
+    (tmp_path / "deep.json").write_text(f'{{"kind": "{MARK}", "a": {"[" * 900}{"]" * 900}}}')
+    with pytest.raises(UserError, match=r"deep\.json: nested too deeply"):
+        open_reports([tmp_path / "deep.json"])
     (tmp_path / "link.json").symlink_to(report(tmp_path / "report.json"))
     with pytest.raises(UserError, match="links are not followed"):
         open_reports([tmp_path / "link.json"])

@@ -86,8 +86,8 @@ class _Flow:
                 self.url, self.scrolled = url or self.url, 0.0
             case "keyDown" if entry.get("key") in ("Enter", "NumpadEnter") and self._is_typed_before(place):
                 pass  # which the action space presses
-            case "" as nothing:
-                raise UserError(f"{where}: has no type{nothing}")
+            case "":
+                raise UserError(f"{where}: has no type")
             case kind if kind in _NO_STEPS:
                 pass
             case kind:
@@ -95,8 +95,8 @@ class _Flow:
         return None
 
     def _is_typed_before(self, place: int) -> bool:
-        before = [one for one in self.entries[:place] if one.get("type") != "keyUp"]
-        return bool(before) and before[-1].get("type") == "change"
+        before = (one for one in reversed(self.entries[:place]) if one.get("type") != "keyUp")
+        return next(before, {}).get("type") == "change"
 
 
 def _step(action: Action, role: str, name: str, url: str) -> ForeignStep:

@@ -1,19 +1,19 @@
 """Which samples of a mix (data/mix_file.py) are kept, one by one, and how often an epoch has each."""
 
+import io
 from collections.abc import Sequence
+from pathlib import Path
 
 from common.errors import UserError
 from common.seeds import draw
+from data.images import opened, size_of
 from data.mix_file import Mix, MixSource
 from data.screen import Screen
 from data.shard import Sample, task_of
 from toolkits.samples.action_kinds import action_kinds
 from toolkits.samples.sources import TRAIN, VALIDATION, Opened
-from toolkits.samples.tally import ALIKE, SAME, TASK, keys_of
+from toolkits.samples.tally import ALIKE, SAME, TASK, keys_of, newest_screen
 from toolkits.shards.seen import Seen, SeenImage
-
-_UNSEEN = Screen((1000, 1000), (1000, 1000))
-"""Kinds of actions do not depend on it, as long as points lie on it."""
 
 
 class Selection:
@@ -40,7 +40,9 @@ class Selection:
             return "of other sites"
         if any(not _has(sample.extra.get(name), wanted) for name, wanted in source.where.items()):
             return "not as `where` asks"
-        if source.actions and not {*action_kinds(sample.conversations[-1]["value"], _UNSEEN)} & {*source.actions}:
+        if source.actions and not {*action_kinds(sample.conversations[-1]["value"], _screen(sample))} & {
+            *source.actions
+        }:
             return "of other actions"
         return ""
 
@@ -80,6 +82,18 @@ class Selection:
         """`UserError` for one that is there already."""
         if self.seen.mark("id", sample.key.encode()):
             raise UserError(f"{where}: sample {sample.id} is there already; give this source a prefix")
+
+
+def _screen(sample: Sample) -> Screen:
+    """Its newest image, in whose pixels some action spaces point."""
+    sizes: list[tuple[int, int]] = []
+    try:
+        for image in sample.images[-1:]:
+            with opened(image if isinstance(image, Path) else io.BytesIO(image)) as picture:
+                sizes.append(size_of(picture))
+    except UserError as error:
+        raise UserError(f"sample {sample.id}: a broken image ({error})") from None
+    return newest_screen(sizes)
 
 
 def _has(value: object, wanted: object) -> bool:

@@ -50,11 +50,13 @@ class Source:
 
 @dataclasses.dataclass(frozen=True)
 class Opened:
-    """A sample of a source, the split that it is of, and the site or app where it was done ("": nothing says so)."""
+    """A sample of a source, the split that it is of, the site or app where it was done ("": nothing says so), and its
+    task where its id does not say it."""
 
     sample: Sample
     split: str = TRAIN
     site: str = ""
+    task: str = ""
 
 
 def kind_of(source: Source) -> str:
@@ -83,6 +85,13 @@ def kind_of(source: Source) -> str:
 def is_own(source: Source) -> bool:
     """Whether its samples have ids as we give them."""
     return kind_of(source) in _OWN
+
+
+def names_task(kind: str, sample: Sample) -> bool:
+    """Whether the id of a sample of a source of this kind says a task that other sources call the same. Readers of
+    episodes and logs count tasks from 1 in every file, and most sample files of others count samples."""
+    found = FORMATS.get(kind)
+    return found is None or (found.samples is not None and task_of(sample.id) != sample.id)
 
 
 def open_samples(source: Source, scratch: Path) -> Iterator[Opened]:
@@ -210,8 +219,8 @@ def _host(address: str) -> str:
 
 
 def _trajectory_folders(path: Path) -> Iterator[Path]:
-    """The one that `path` is, or those in it."""
-    marks = ("trajectory.json", "steps.jsonl", "interact_messages.json")
+    """The one that `path` is, or those in it; a `trajectory.json` alone is ATIF's."""
+    marks = ("steps.jsonl", "interact_messages.json")
     found = [path] if any((path / mark).exists() for mark in marks) else list_trajectories(path)
     return (folder for folder in found if any((folder / mark).exists() for mark in marks))
 

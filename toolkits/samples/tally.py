@@ -66,7 +66,7 @@ class Tally:
         steps = split_steps({**sample.extra, "id": sample.id, "conversations": sample.conversations})
         replies = texts[1::2][-len(steps) :]
         self.num_steps += len(replies)
-        screen = _screen(sizes)
+        screen = newest_screen(sizes)
         for kind in [kind for reply in replies for kind in action_kinds(reply, screen)]:
             _count(self.actions, kind)
         self._compare(found, texts, images)
@@ -94,7 +94,7 @@ class Tally:
     def _compare(self, found: Opened, texts: Sequence[str], images: Sequence[SeenImage]) -> None:
         """With all that were added before, of its own split and of others."""
         sample, split = found.sample, found.split
-        keys = keys_of(sample, texts, images)
+        keys = keys_of(sample, texts, images, found.task)
         before = {kind: self.seen.mark(kind, key, split) for kind, key in keys.items()}
         self.num_same_text += split in self.seen.mark("text", _digest(*texts), split)
         self.num_same += split in before[SAME]
@@ -133,14 +133,14 @@ class Tally:
         }
 
 
-def keys_of(sample: Sample, texts: Sequence[str], images: Sequence[SeenImage]) -> dict[str, bytes]:
-    """What makes samples the same, alike, of one task, with one screenshot."""
+def keys_of(sample: Sample, texts: Sequence[str], images: Sequence[SeenImage], task: str = "") -> dict[str, bytes]:
+    """What makes samples the same, alike, of one task (by default the one that its id says), with one screenshot."""
     newest = images[-1].digest if images else b""
     look = str(images[-1].alike) if images else json.dumps(list(texts))  # without images only the same are alike
     keys = {
         SAME: _digest(*texts, *(image.digest.hex() for image in images)),
         ALIKE: _digest(texts[-1], look),
-        TASK: task_of(sample.id).encode(),
+        TASK: (task or task_of(sample.id)).encode(),
     }
     return {**keys, PICTURE: newest} if newest else keys
 
@@ -168,7 +168,8 @@ def _count(counter: collections.Counter[str], name: str) -> None:
     counter[name if name in counter or len(counter) < _MOST_KINDS else "others"] += 1
 
 
-def _screen(sizes: Sequence[tuple[int, int]]) -> Screen:
+def newest_screen(sizes: Sequence[tuple[int, int]]) -> Screen:
+    """That of the last of (height, width)."""
     if not sizes:
         return _NO_SCREEN
     height, width = sizes[-1]

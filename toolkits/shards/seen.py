@@ -9,6 +9,7 @@ from pathlib import Path
 
 import xxhash
 
+from data.shard import image_type
 from toolkits.shards.image_hash import NUM_BITS, bands, image_hash, look_alike
 
 _TABLES = """
@@ -46,6 +47,7 @@ class Seen:
         known = self.database.execute("SELECT alike FROM images WHERE digest = ?", (digest,)).fetchone()
         if known:
             return SeenImage(digest, known[0], False, False)
+        image_type(content)
         alike, is_new_look = self._look(image_hash(content)) if self.near else (self._first(b""), True)
         self.database.execute("INSERT INTO images VALUES (?, ?)", (digest, alike))
         return SeenImage(digest, alike, True, is_new_look)

@@ -32,8 +32,11 @@ _WINDOW = 1000  # pixels, of which `Scroll` goes two thirds
 
 
 def write_agentlab(folder: Path, out_dir: Path, left_out: LeftOut) -> None:
-    """One trajectory."""
+    """One trajectory; one without a step is no experiment."""
     trajectory, target = read_trajectory(folder), out_dir / folder.name
+    if not trajectory.steps:
+        left_out["trajectories without a step"] += 1
+        return
     target.mkdir()
     goal = [{"type": "text", "text": trajectory.ques}]
     write_atomic(target / "goal_object.pkl.gz", gzip.compress(pickle.dumps(goal, 2), mtime=0))

@@ -7,6 +7,7 @@ folder with `--share_images` this makes one that any reader takes.
 from collections.abc import Iterator
 from pathlib import Path
 
+from data.foreign_tars import EXPORTED
 from data.shard import Sample, write_shards
 from toolkits.readers.left_out import LeftOut
 from toolkits.readers.references import NAMES
@@ -26,9 +27,7 @@ def write_energon(samples: Iterator[ExportSample], out_dir: Path, options: Optio
 
 def _write(samples: Iterator[ExportSample], out_dir: Path, options: Options) -> list[str]:
     """The names of the tars."""
-    manifest = write_shards(
-        out_dir, map(_as_sample, samples), options.max_samples_per_file, {"exported_from": options.source}
-    )
+    manifest = write_shards(out_dir, map(_as_sample, samples), options.max_samples_per_file, {EXPORTED: options.source})
     return [shard["url"] for shard in manifest["shards"]]
 
 

@@ -80,7 +80,8 @@ def check(config: Config, num_ranks: int) -> None:
     manifest = read_manifest(config.dataset_path)
     if not (config.dataset_path / ".nv-meta" / "dataset.yaml").exists():
         raise UserError(
-            f"{config.dataset_path}: no energon index (.nv-meta); convert with toolkits/convert_to_tar_data.py"
+            f"{config.dataset_path}: no energon index (.nv-meta, which copies without hidden files lose); copy the "
+            "folder again, or convert with toolkits/convert_to_tar_data.py"
         )
     if not manifest["num_samples"]:
         raise UserError(f"{config.dataset_path}: no samples to train on")
