@@ -22,8 +22,10 @@ _FOCUS = re.compile(r"mCurrentFocus=Window\{\S+ \S+ ([^\s/}]+)")
 _UNICODE_KEYBOARD = "com.android.adbkeyboard"
 DUMP_TIMEOUT_S = 30.0
 STATE = "content://org.elcano.state"
-LOCK = "exec 9>/data/local/tmp/elcano.lock; flock -n 9 && echo held && cat || echo taken"
-"""Whoever holds the file's lock has the device; it ends with the connection, whatever becomes of us."""
+HELD, TAKEN = "held", "1taken"
+LOCK = f"exec 9>/data/local/tmp/elcano.lock; flock -n 9 && echo {HELD} && cat || echo $?taken"
+"""Whoever holds the file's lock has the device; it ends with the connection, whatever becomes of us. `flock` ends with 1
+where another has the lock, and the shell with 127 where there is no `flock`."""
 
 
 class AndroidDevice:
@@ -131,10 +133,10 @@ class AndroidDevice:
     async def lock(self) -> bool:
         """Take the device for this run; False: another has it. A device without `flock` (Android 7) is anybody's."""
         self.unlock()
-        self._unlock, said = await self._adb.hold(self.serial, LOCK, ("held", "taken"))
-        if said == "taken":
+        self._unlock, said = await self._adb.hold(self.serial, LOCK, (HELD, TAKEN))
+        if said == TAKEN:
             self.unlock()
-        return said != "taken"
+        return said != TAKEN
 
     def unlock(self) -> None:
         """Give it back; never fails."""
