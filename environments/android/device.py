@@ -24,8 +24,8 @@ DUMP_TIMEOUT_S = 30.0
 STATE = "content://org.elcano.state"
 HELD, TAKEN = "held", "1taken"
 LOCK = f"exec 9>/data/local/tmp/elcano.lock; flock -n 9 && echo {HELD} && cat || echo $?taken"
-"""Whoever holds the file's lock has the device; it ends with the connection, whatever becomes of us. `flock` ends with 1
-where another has the lock, and the shell with 127 where there is no `flock`."""
+"""Whoever holds the file's lock has the device; it ends with the connection, whatever becomes of us. The exit code is 1
+where another has the lock, and 127 where there is no `flock`."""
 
 
 class AndroidDevice:
