@@ -9,6 +9,7 @@ from common.errors import UserError
 from data.action import Answer
 from data.action_spaces.appagent import SPACE
 from environments.ground_truth import find_fault
+from environments.touch import gestures
 from environments.touch.expert.expert import reply
 from environments.touch.families import FAMILIES
 from environments.touch.families.family import SPLITS
@@ -122,3 +123,22 @@ def test_nonsense_changes_nothing(client):
     assert client.get("/_elcano/state").json()["changes"] == []
     for address in ("/contacts/person/Nobody", "/notes/note/None", "/shop/category/None", "/mail/mail/None"):
         assert client.get(address).status_code == 200
+
+
+@pytest.mark.parametrize("gesture", [gestures.swipe, gestures.long_press])
+def test_a_gesture_that_is_cut_off_leaves_no_finger_on_the_screen(gesture) -> None:
+    sent = []
+
+    class Page:
+        async def send_all(self, requests, timeout_s):
+            sent.extend(params["type"] for _, params in requests)
+
+    places = ((5, 5), (5, 500), 60.0) if gesture is gestures.swipe else ((5, 5),)
+
+    async def go() -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1):
+                await gesture(Page(), *places)
+
+    asyncio.run(go())
+    assert sent[0] == "touchStart" and sent[-1] == "touchCancel" and sent.count("touchCancel") == 1
