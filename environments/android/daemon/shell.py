@@ -8,11 +8,12 @@ import re
 import shlex
 from collections.abc import Awaitable, Callable, Sequence
 
+from environments.browser.chromium.cdp import RefusedError
 from environments.faults import BrowserError, DeviceError, PageError
 
 Write = Callable[[bytes], Awaitable[None]]
-FAULTS = (BrowserError, DeviceError, PageError)
-"""Of a screen."""
+FAULTS = (BrowserError, DeviceError, PageError, RefusedError)
+"""Of a screen. Chromium refuses everything of a page that was closed."""
 _JOINS = (";", "&&", "||", "|", "\n")
 _REDIRECTS = (">", ">>", ">&")
 
