@@ -13,7 +13,7 @@ from environments.touch import gestures
 from environments.touch.expert.expert import reply
 from environments.touch.families import FAMILIES
 from environments.touch.families.family import SPLITS
-from environments.touch.make_tasks import make_tasks
+from environments.touch.make_tasks import Config, make_tasks
 from environments.touch.phone import build, changes
 from environments.touch.world import World
 from tests.environments.paper_phone import PaperPhone
@@ -89,6 +89,10 @@ def test_splits_share_no_phone_and_no_product():
     assert not products["train"] & products["test"] and not products["train"] & products["validation"]
     with pytest.raises(UserError, match="no tasks 'clock-sing'"):
         asyncio.run(World(env_tasks=("clock-sing",)).tasks())
+    with pytest.raises(UserError, match="--env_seeds -1"):
+        asyncio.run(World(env_seeds=(0, -1)).tasks())
+    with pytest.raises(UserError, match="train_seeds"):  # its phones would be those of validation.jsonl
+        Config(train_seeds=2778)
     assert len(asyncio.run(World(env_tasks=("clock-add",), env_seeds=(1, 2)).tasks())) == 2
 
 
