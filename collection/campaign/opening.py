@@ -51,7 +51,7 @@ def opened(config: Flags, embedded_tasks: Path) -> Iterator[tuple[Flags, World, 
         if "env_tasks" not in taken:
             tasks = _only(config.env_tasks, tasks)
         said = f"only the {len(tasks)} of --env_tasks" if config.env_tasks else ""
-        say([note, said, *notes])
+        say([note, said, *(notes if "browser" in taken else [])])
         yield config, world, tasks
 
 
