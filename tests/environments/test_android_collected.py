@@ -38,10 +38,13 @@ def task(name: str, script: str, **fields: object) -> dict:
 
 
 def test_a_run_on_a_device(url: str, adb_server: str, tmp_path: Path) -> None:
+    """For which a second session waits, and keeps nothing from the first."""
     screen = RecordingScreen()
+    sessions = {"num_sessions": "2", "max_busy_pages": "1"}
     tasks = [task("open", "Click [1] | Type [2]; hi | ANSWER; done"), task("long", "Wait | Wait", max_steps=1)]
     with phone(screen) as address:
-        words = command(tmp_path, tasks, devices=address, adb_server=adb_server, api_localhost=f"{url}/predict")
+        where = {"devices": address, "adb_server": adb_server, "api_localhost": f"{url}/predict"}
+        words = command(tmp_path, tasks, **where, **sessions)
         done = subprocess.run([*words, "--judge", "oracle"], cwd=ROOT, capture_output=True, text=True, timeout=250)
     assert done.returncode == 0, done.stderr
     opened, long = (read_trajectory(tmp_path / "results" / f"task{name}") for name in ("open", "long"))
