@@ -140,6 +140,7 @@ def client(homes: tuple[Path, Path], server_port: int) -> Iterator[Program]:
         ("echo 'a b' > /sdcard/x; cat /sdcard/x; rm /sdcard/x", 0, "a b"),
         ("cat /etc/passwd", 1, ""),
         ("echo $(id)", 0, "$(id)"),
+        ("echo ';' '>' a\\;b \"&\" '2' '' 'it''s' '$?' x$?", 0, "; > a;b & 2  its $? x0"),
         ("echo a; nothing; echo $?", 0, "a\n127"),
         ("getprop sys.boot_completed", 0, "1"),
         ("pm list packages", 0, "package:org.elcano.clock\npackage:org.elcano.home"),
@@ -150,6 +151,7 @@ def client(homes: tuple[Path, Path], server_port: int) -> Iterator[Program]:
         ("input keyevent KEYCODE_CAMERA", 1, ""),
         ("echo 'open", 2, ""),
         ("echo a &", 2, ""),
+        ("echo a >\necho b", 2, ""),
     ],
 )
 def test_a_command_line(client: Program, line: str, code: int, said: str) -> None:
