@@ -44,9 +44,9 @@ class AndroidDevice:
     async def screenshot(self) -> bytes:
         said = await self._do("screencap", "-p")
         start = said.find(_PNG)  # devices with several displays warn before it
-        if start < 0:
+        if start < 0 or len(said) < start + 24:  # too short for its size
             raise DeviceError(f"{self.serial}: screencap gave no PNG but {said[:80]!r}")
-        self._size = png_size(said[start : start + 32])
+        self._size = png_size(said[start:])
         return said[start:]
 
     async def tap(self, x: float, y: float) -> None:

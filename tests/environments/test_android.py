@@ -159,6 +159,32 @@ def test_an_app_that_is_not_there_is_no_fault_of_the_device(adb_server: str) -> 
         asyncio.run(go(address))
 
 
+def test_a_screen_that_cannot_be_read(adb_server: str) -> None:
+    """No text is typed behind what should have been replaced; half a screenshot is a fault of the device."""
+
+    class Unreadable(RecordingScreen):
+        async def tree(self) -> list[Element]:
+            raise PageError("it moves")
+
+        async def screenshot(self) -> bytes:
+            return (await super().screenshot())[: None if not self.text else 20]
+
+    screen = Unreadable()
+
+    async def go(address: str) -> None:
+        async with opened(DeviceConfig((address,), adb_server)) as take, await begun(take) as environment:
+            await environment.observe()
+            with pytest.raises(ActionError) as refused:
+                await environment.act(Write("new", Point(9, 9), replace=True))
+            assert "not typed" in refused.value.reason and screen.text == ""
+            await environment.act(Write("new"))
+            with pytest.raises(DeviceError, match="no PNG"):
+                await environment.observe()
+
+    with phone(screen) as address:
+        asyncio.run(go(address))
+
+
 def test_devices_side_by_side_and_one_run_each(adb_server: str) -> None:
     """Three episodes at the same time on two devices: nobody meets another; a second run waits for the first."""
     screens = [RecordingScreen(), RecordingScreen()]
