@@ -78,7 +78,10 @@ def test_a_device_that_dies_ends_no_run(url: str, adb_server: str, tmp_path: Pat
     assert (tmp_path / "done").read_text().count('"tap"') == 2
 
 
-def test_flags_of_devices_mean_nothing_elsewhere(tmp_path: Path) -> None:
-    words = [sys.executable, "collection/run.py", "--devices", "emulator-5554", "--dry_run"]
+@pytest.mark.parametrize(
+    ("world", "flag", "value"), [("sites", "devices", "emulator-5554"), ("android", "reset_command", "make reset")]
+)
+def test_flags_that_mean_nothing_to_a_world(world: str, flag: str, value: str) -> None:
+    words = [sys.executable, "collection/run.py", "--env", world, f"--{flag}", value, "--dry_run"]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=250)
-    assert done.returncode == 2 and "--devices means nothing to --env sites" in done.stderr
+    assert done.returncode == 2 and f"--{flag} means nothing to --env {world}" in done.stderr
