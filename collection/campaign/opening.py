@@ -51,7 +51,7 @@ def opened(config: Flags, embedded_tasks: Path) -> Iterator[tuple[Flags, World, 
         if "env_tasks" not in taken:
             tasks = _only(config.env_tasks, tasks)
         said = f"only the {len(tasks)} of --env_tasks" if config.env_tasks else ""
-        say([note, said, *notes])
+        say([note, said, *(notes if "browser" in taken else [])])
         yield config, world, tasks
 
 
@@ -74,7 +74,7 @@ def _used_cluster(config: CollectionConfig) -> Iterator[None]:
 
 def _check_used(config: CollectionConfig, taken: dict[str, Any]) -> None:
     """Raise UserError for a flag of tasks that was given and means nothing to this world."""
-    owners = {"test_file": TaskFlags, "sites_port": TaskFlags, "env_seeds": TaskFlags, "trouble": TaskFlags}
+    owners = dict.fromkeys(("test_file", "sites_port", "env_seeds", "trouble", "reset_command"), TaskFlags)
     owners |= {} if "device" in taken else {field.name: DeviceFlags for field in dataclasses.fields(DeviceFlags)}
     for flag, owner in owners.items():
         if flag not in taken and getattr(config, flag) != getattr(owner, flag):

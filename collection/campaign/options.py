@@ -18,6 +18,7 @@ from environments.android.config import DeviceConfig
 from environments.browser.chromium.capacity import default_busy_pages, default_sessions
 from environments.browser.config import BrowserConfig
 from environments.browser.page.page import Viewport
+from environments.world import choose_settings
 
 GOOGLE = "https://www.google.com/"
 OPENAI_MODEL = "gpt-4o"
@@ -29,8 +30,12 @@ def num_sessions(config: CollectionConfig) -> int:
 
 
 def make_pace(config: CollectionConfig) -> Pace:
-    """How sessions share this machine and the websites."""
-    return Pace(config.max_busy_pages or default_busy_pages(), config.site_interval_s, config.freeze_pages)
+    """How sessions share this machine and the websites. In a world without pages each session has a seat: who waits for
+    a device keeps it, and must not keep it from the one that has the device."""
+    seats = config.max_busy_pages or default_busy_pages()
+    if not choose_settings(config.env, {"browser": None}):
+        seats = max(seats, num_sessions(config))
+    return Pace(seats, config.site_interval_s, config.freeze_pages)
 
 
 def downloads_of(config: CollectionConfig) -> Path:

@@ -1,10 +1,12 @@
 """DigiRL's judge: looks at every step's screenshot; the first state called a success makes the trajectory one.
 
-It needs no answer from the agent. A screenshot equal to the one before is not asked about twice. Of an agent that ran
-out of steps, the screen after its last step is a state, too, where the environment kept it. Source: DigiRL (arXiv
-2406.11896), whose few-shot images are the authors' and not part of this repository. Three of its ways are left out:
-its cache of seen images fails later successes on the same page, its threshold of 0.1 % of all pixels overlooks a switch
-that was turned, and its search for `success` finds `unsuccessful`.
+It needs no answer from the agent. A screenshot equal to the one before is not asked about again, unless the answer
+comes with it. Of an agent that ran out of steps, the screen after its last step is a state, too, where the environment
+kept it.
+
+Source: DigiRL (arXiv 2406.11896), whose few-shot images are the authors' and not part of this repository. Three of its
+ways are left out: its cache of seen images fails later successes on the same page, its threshold of 0.1 % of all pixels
+overlooks a switch that was turned, and its search for `success` finds `unsuccessful`.
 """
 
 import dataclasses
@@ -42,7 +44,8 @@ class StepJudge:
         votes: list[JudgeReply] = []
         before = b""
         for number, screenshot in _states(trajectory):
-            if screenshot == before and number != len(trajectory.steps):
+            is_answered = number == len(trajectory.steps) and trajectory.answer is not None
+            if screenshot == before and not is_answered:
                 continue
             before = screenshot
             verdict, cast = vote(self._asker(task, trajectory, number, screenshot), self.num_votes)

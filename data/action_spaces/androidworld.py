@@ -83,12 +83,12 @@ class AndroidWorld(PointSpace):
                 at = None if said.get("x") is None else self._point(said, screen)
                 return Write(_text(said, "text"), at, replace=said.get("clear_text") is True, enter=True)
             case "scroll" | "swipe":
-                return self._way(kind, said.get("direction"), screen)
+                return self._way(kind, _text(said, "direction"), screen)
             case "open_app":
                 return GoTo(APP + _text(said, "app_name"))
             case "answer":
                 return Answer(_text(said, "text"))
-            case "status" if said.get("goal_status") in _STATUS:
+            case "status" if _text(said, "goal_status") in _STATUS:
                 return Answer(_STATUS[said["goal_status"]])
             case _:
                 raise ActionError(f"There is no action {json.dumps(said)[:100]}.")
@@ -98,7 +98,7 @@ class AndroidWorld(PointSpace):
             raise ActionError("Say by x and y where on the screenshot.")
         return self.scale.point(screen, [said["x"], said["y"]])
 
-    def _way(self, kind: str, direction: Any, screen: Screen) -> AnyAction:
+    def _way(self, kind: str, direction: str, screen: Screen) -> AnyAction:
         width, height = screen.viewport
         ways = {"down": (0, height / 2), "up": (0, -height / 2), "right": (width / 2, 0), "left": (-width / 2, 0)}
         if direction not in ways:

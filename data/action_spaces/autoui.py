@@ -74,8 +74,7 @@ class AutoUI(PointSpace):
         if kind != "DUAL_POINT":
             raise ActionError(f"There is no action_type {kind[:40]!r}.")
         touch, lift = (self._point(name, decision, screen) for name in _POINTS)
-        is_tap = (touch.x - lift.x) ** 2 + (touch.y - lift.y) ** 2 < TAP_PIXELS_SQUARED
-        return ClickAt(touch) if is_tap else DragAt(touch, lift)
+        return ClickAt(touch) if _is_tap(touch, lift) else DragAt(touch, lift)
 
     def _point(self, name: str, decision: str, screen: Screen) -> Point:
         said = re.search(_POINT.format(name), decision)
@@ -107,7 +106,7 @@ def decision(action: AnyAction, screen: Screen) -> str:
     match action:
         case ClickAt(at, "left", 1):
             return _spelled("DUAL_POINT", _share(at, screen), _share(at, screen))
-        case DragAt(start, end) if start is not None and (start.x, start.y) != (end.x, end.y):
+        case DragAt(start, end) if start is not None and not _is_tap(start, end):
             return _spelled("DUAL_POINT", _share(start, screen), _share(end, screen))
         case ScrollAt(right, down, at):
             return decision(scroll_by_finger(right, down, at, screen.viewport), screen)
@@ -139,6 +138,10 @@ def _understood(reply: str) -> str:
     if kind[1] == "TYPE" and typed:
         return _spelled(kind[1], typed=typed[1])
     return _spelled(kind[1]) if kind[1] in _PLAIN else ""
+
+
+def _is_tap(touch: Point, lift: Point) -> bool:
+    return (touch.x - lift.x) ** 2 + (touch.y - lift.y) ** 2 < TAP_PIXELS_SQUARED
 
 
 def _share(point: Point, screen: Screen) -> str:

@@ -1,4 +1,4 @@
-"""CogAgent's grounded operations on a phone, as DigiRL asks for them and reads them (`autoui_utils.py`).
+"""CogAgent's grounded operations on a phone, as DigiRL reads them (`autoui_utils.py`). The prompt is ours.
 
     Plan: ... Next Action: ... Grounded Operation: tap at the position [[250,700]]
 
@@ -28,7 +28,7 @@ Points are from 0 to 1000, right and down.
 """
 _OPERATION = "Grounded Operation:"
 _POINT = re.compile(r"\[\[(\d{1,4}),\s*(\d{1,4})\]\]")
-_TYPED = re.compile(r'type\b.*?"(.*)"', re.DOTALL)
+_TYPED = re.compile(r'type\b.*?"(.*)"', re.DOTALL | re.IGNORECASE)
 _WAYS = {
     "swipe up": ((0.5, 0.5), (0.5, 0.2)),
     "swipe down": ((0.5, 0.2), (0.5, 0.5)),
@@ -61,7 +61,8 @@ class CogAgent(PointSpace):
         return Parsed(" ".join(thought.split()), (self._action(operation.strip(), screen),))
 
     def _action(self, operation: str, screen: Screen) -> AnyAction:
-        word = operation.partition(" ")[0].lower()
+        said = operation.lower()
+        word = said.partition(" ")[0]
         if word == "tap":
             point = _POINT.search(operation)
             if point is None:
@@ -73,10 +74,10 @@ class CogAgent(PointSpace):
                 raise ActionError('type takes a text, such as type "some text".')
             return Write(writable(typed[1]))
         for words, (begin, end) in _WAYS.items():
-            if words in operation:
+            if words in said:
                 return DragAt(_at(begin, screen), _at(end, screen))
         for words, action in _PLAIN.items():
-            if words in operation:
+            if words in said:
                 return action
         raise ActionError(f"There is no operation {operation[:40]!r}.")
 

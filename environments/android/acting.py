@@ -156,7 +156,9 @@ async def _check_typed(device: AndroidDevice, text: str) -> None:
 
 
 async def _erase(device: AndroidDevice) -> None:
-    written = next((element.text for element in await device.tree() if element.is_focused and element.is_editable), "")
+    if not (elements := await device.tree()):
+        raise failure("What stands in the field cannot be read while the screen moves; the text was not typed.")
+    written = next((element.text for element in elements if element.is_focused and element.is_editable), "")
     if written and not await device.erase(len(written)):
         raise failure("What stands in the field cannot be replaced here; the text was not typed.")
 

@@ -22,8 +22,10 @@ _FOCUS = re.compile(r"mCurrentFocus=Window\{\S+ \S+ ([^\s/}]+)")
 _UNICODE_KEYBOARD = "com.android.adbkeyboard"
 DUMP_TIMEOUT_S = 30.0
 STATE = "content://org.elcano.state"
-LOCK = "exec 9>/data/local/tmp/elcano.lock; flock -n 9 && echo held && cat || echo taken"
-"""Whoever holds the file's lock has the device; it ends with the connection, whatever becomes of us."""
+HELD, TAKEN = "held", "1taken"
+LOCK = f"exec 9>/data/local/tmp/elcano.lock; flock -n 9 && echo {HELD} && cat || echo $?taken"
+"""Whoever holds the file's lock has the device; it ends with the connection, whatever becomes of us. The exit code is 1
+where another has the lock, and 127 where there is no `flock`."""
 
 
 class AndroidDevice:
@@ -42,9 +44,9 @@ class AndroidDevice:
     async def screenshot(self) -> bytes:
         said = await self._do("screencap", "-p")
         start = said.find(_PNG)  # devices with several displays warn before it
-        if start < 0:
+        if start < 0 or len(said) < start + 24:  # too short for its size
             raise DeviceError(f"{self.serial}: screencap gave no PNG but {said[:80]!r}")
-        self._size = png_size(said[start : start + 32])
+        self._size = png_size(said[start:])
         return said[start:]
 
     async def tap(self, x: float, y: float) -> None:
@@ -131,10 +133,10 @@ class AndroidDevice:
     async def lock(self) -> bool:
         """Take the device for this run; False: another has it. A device without `flock` (Android 7) is anybody's."""
         self.unlock()
-        self._unlock, said = await self._adb.hold(self.serial, LOCK, ("held", "taken"))
-        if said == "taken":
+        self._unlock, said = await self._adb.hold(self.serial, LOCK, (HELD, TAKEN))
+        if said == TAKEN:
             self.unlock()
-        return said != "taken"
+        return said != TAKEN
 
     def unlock(self) -> None:
         """Give it back; never fails."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from common.errors import UserError
+from common.processes import free_port
 from environments.android.adb import Adb
 from environments.android.config import MOST_EMULATORS, DeviceConfig
 from environments.android.device import AndroidDevice
@@ -30,11 +31,13 @@ async def opened_devices(config: DeviceConfig, num_sessions: int) -> AsyncIterat
     """
     async with adb_server(config.adb_server) as (host, port):
         adb, reaper = Adb(host, port), Reaper() if config.avd else None
-        devices = Devices(adb, await _hosts(config, adb, port, num_sessions, reaper), config)
         try:
-            yield devices
+            devices = Devices(adb, await _hosts(config, adb, port, num_sessions, reaper), config)
+            try:
+                yield devices
+            finally:
+                await devices.close()
         finally:
-            await devices.close()
             if reaper is not None:
                 await asyncio.to_thread(reaper.close)
 
@@ -47,13 +50,22 @@ async def _hosts(
             raise UserError("--avd starts emulators on this machine, whose server of adb must be this machine's")
         program = emulator_program(config)
         number = config.num_emulators or min(num_sessions, MOST_EMULATORS)
-        ports = [FIRST_PORT + 2 * index for index in range(number)]
+        ports = _console_ports(number)
         emulators = [Emulator(program, config.avd, port, config.snapshot, server_port, reaper) for port in ports]
         return [Started(adb, emulator) for emulator in emulators]
     serials = config.devices or [serial for serial, state in (await adb.devices()).items() if state == "device"]
     if not serials:
         raise UserError("adb knows no device that can be used; attach one, or give --devices or --avd")
     return [Attached(adb, serial) for serial in dict.fromkeys(serials)]
+
+
+def _console_ports(number: int) -> list[int]:
+    """Those at which no emulator of somebody else runs, which adb would take for ours."""
+    ports = range(FIRST_PORT, FIRST_PORT + 2 * MOST_EMULATORS, 2)
+    free = [port for port in ports if free_port(port) == port and free_port(port + 1) == port + 1]
+    if len(free) < number:
+        raise UserError(f"other emulators leave room for {len(free)} of {number}; end some, or give --num_emulators")
+    return free[:number]
 
 
 @dataclass

@@ -16,7 +16,7 @@ READY_S = 30.0  # for a device that runs
 
 
 class Host(Protocol):
-    """Of one device. Both methods may take long."""
+    """Of one device. Its methods may take long."""
 
     serial: str
     snapshot: str

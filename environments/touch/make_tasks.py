@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Annotated
 
 from common import cli
-from common.limits import Checked, at_least
+from common.limits import Checked, between
 from data.task import Task, write_tasks
 from environments.touch.families import FAMILIES
 from environments.touch.families.family import SPLITS
+
+MOST_SEEDS = SPLITS["validation"][0] // len(FAMILIES)  # more would reach the phones of the next split
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,11 +23,11 @@ class Config(Checked):
 
     output_dir: Path = Path("data/tasks/touch")
     """Folder of the files."""
-    train_seeds: Annotated[int, at_least(1)] = 60
+    train_seeds: Annotated[int, between(1, MOST_SEEDS)] = 60
     """Tasks of each family in train.jsonl."""
-    validation_seeds: Annotated[int, at_least(1)] = 4
+    validation_seeds: Annotated[int, between(1, MOST_SEEDS)] = 4
     """The same in validation.jsonl."""
-    test_seeds: Annotated[int, at_least(1)] = 6
+    test_seeds: Annotated[int, between(1, MOST_SEEDS)] = 6
     """The same in test.jsonl."""
 
 

@@ -60,6 +60,8 @@ class World(Websites):
             return read_tasks(self.test_file)
         if unknown := sorted(set(self.env_tasks) - FAMILIES.keys()):
             raise UserError(f"the phone has no tasks {unknown[0]!r}; it has {', '.join(FAMILIES)}")
+        if negative := [seed for seed in self.env_seeds if seed < 0]:
+            raise UserError(f"--env_seeds {negative[0]}: seeds of phones begin at 0")
         return [FAMILIES[name].task(seed) for name in self.env_tasks or FAMILIES for seed in self.env_seeds]
 
     @property

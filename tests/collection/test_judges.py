@@ -18,7 +18,7 @@ from common import retry
 from common.errors import UserError
 from data.outcome import Outcome, Verdict
 from data.task import Task
-from data.trajectory import FINISHED, MAX_STEPS, TrajectoryStep, folder_name, read_outcome
+from data.trajectory import FINISHED, MAX_STEPS, TrajectoryStep, folder_name, read_outcome, read_trajectory
 from data.trajectory_writer import TrajectoryWriter
 from environments.sites.content import build
 from environments.sites.make_tasks import make_tasks
@@ -104,6 +104,9 @@ def test_the_step_judge_sees_what_the_last_step_did(tmp_path):
             kept = {"png": base64.b64encode(left).decode()}
             (folder / "final_screen.json").write_text(json.dumps(kept))
             assert judge(PRICE, folder).verdict is verdict
+        read_trajectory(folder).screenshot(2).write_bytes(b"png1")
+        (folder / "final_screen.json").write_text(json.dumps({"png": base64.b64encode(b"png1").decode()}))
+        assert judge(PRICE, folder).raw.count("Status:") == 1
     assert len(asked) == 3  # replies to the others were kept
 
 

@@ -80,6 +80,8 @@ def test_a_finger_that_hardly_moves_taps():
     assert (record.kind, record.coordinates, record.model) == ("DragAt", "rel1", [[0.5, 0.8], [0.5, 0.2]])
     with pytest.raises(ActionError, match="outside of the screen"):
         read("1.5, 0.5", "0.5, 0.5")
+    with pytest.raises(CannotRenderError):  # it would be read as a tap
+        space.render("", [DragAt(MIDDLE, Point(206, 460))], SCREEN)
 
 
 def test_autoui_is_asked_with_the_action_before_and_the_newest_screenshot():
@@ -136,6 +138,8 @@ def test_numbers_of_appagent_become_points_of_autoui():
         ("Plan: a Next Action: t Grounded Operation: tap at the position [[250,400]] on it", ClickAt(AT)),
         ('Grounded Operation: type "a, \\"b\\""', Write('a, \\"b\\"')),
         ("Grounded Operation:\nswipe up", FLICK),
+        ("Grounded Operation: Swipe Up", FLICK),
+        ('Grounded Operation: Type "A b"', Write("A b")),
         ("Grounded Operation: task impossible", Answer("failure")),
     ],
 )
@@ -160,7 +164,18 @@ def test_androidworlds_actions(reply, action):
 
 
 @pytest.mark.parametrize(
-    "action", ['"click", "index": 3', '"fly"', '"status", "goal_status": "?"', '"scroll"', '"input_text", "text": 5']
+    "action",
+    [
+        '"click", "index": 3',
+        '"fly"',
+        '"status", "goal_status": "?"',
+        '"status", "goal_status": ["complete"]',
+        '"status"',
+        '"scroll"',
+        '"scroll", "direction": ["down"]',
+        '"swipe", "direction": {}',
+        '"input_text", "text": 5',
+    ],
 )
 def test_what_androidworld_cannot_use_says_why(action):
     with pytest.raises(ActionError):

@@ -4,7 +4,6 @@ import io
 
 from PIL import Image
 
-from environments.faults import BrowserError
 from environments.touch.screen import Element, Key
 
 SIZE = (412, 915)
@@ -17,15 +16,15 @@ class RecordingScreen:
         self.done: list[tuple] = []
         self.app = "org.elcano.home"
         self.text = ""
-        self.is_broken = False
+        self.fault: Exception | None = None
 
     @property
     def size(self) -> tuple[int, int]:
         return SIZE
 
     async def screenshot(self) -> bytes:
-        if self.is_broken:
-            raise BrowserError("it crashed")
+        if self.fault is not None:
+            raise self.fault
         picture = io.BytesIO()
         Image.new("RGB", SIZE, (len(self.done), 0, 99)).save(picture, "PNG")
         return picture.getvalue()

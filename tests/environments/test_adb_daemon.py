@@ -13,6 +13,8 @@ import pytest
 
 from common.errors import UserError
 from environments.android.daemon.keys import read_keys
+from environments.browser.chromium import cdp
+from environments.faults import BrowserError
 from tests.environments.adb_clients import CLIENTS, Program, RefusedError, color, make_key, phone, server
 from tests.environments.recording_screen import SIZE, RecordingScreen
 
@@ -138,14 +140,18 @@ def client(homes: tuple[Path, Path], server_port: int) -> Iterator[Program]:
         ("echo 'a b' > /sdcard/x; cat /sdcard/x; rm /sdcard/x", 0, "a b"),
         ("cat /etc/passwd", 1, ""),
         ("echo $(id)", 0, "$(id)"),
+        ("echo ';' '>' a\\;b \"&\" '2' '' 'it''s' '$?' x$?", 0, "; > a;b & 2  its $? x0"),
         ("echo a; nothing; echo $?", 0, "a\n127"),
         ("getprop sys.boot_completed", 0, "1"),
         ("pm list packages", 0, "package:org.elcano.clock\npackage:org.elcano.home"),
         ("pm clear org.elcano.nothing", 1, "Failed"),
         ("input tap somewhere 1", 1, ""),
+        ("input tap nan inf", 1, ""),
+        ("input swipe 1 1 2 2 inf", 1, ""),
         ("input keyevent KEYCODE_CAMERA", 1, ""),
         ("echo 'open", 2, ""),
         ("echo a &", 2, ""),
+        ("echo a >\necho b", 2, ""),
     ],
 )
 def test_a_command_line(client: Program, line: str, code: int, said: str) -> None:
@@ -176,10 +182,11 @@ def test_a_file_is_fetched_and_none_is_taken_in(client: Program, tmp_path: Path)
     assert client._run("-s", client.address, "pull", "/etc/passwd", str(tmp_path)).returncode != 0
 
 
-def test_a_screen_that_broke_is_told_as_a_failed_command(client: Program) -> None:
-    client.screen.is_broken = True
+@pytest.mark.parametrize("fault", [BrowserError("it crashed"), cdp.RefusedError("its page was closed")])
+def test_a_screen_that_broke_is_told_as_a_failed_command(client: Program, fault: Exception) -> None:
+    client.screen.fault = fault
     code, _ = client.shell("screencap -p")
-    client.screen.is_broken = False
+    client.screen.fault = None
     assert code == 1 and client.screen.done[-1] == ("revive",)
 
 

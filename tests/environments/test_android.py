@@ -3,9 +3,11 @@
 import asyncio
 import base64
 import contextlib
+import fcntl
 import json
 import os
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -26,6 +28,7 @@ from environments.android import devices as devices_module
 from environments.android.adb import Adb
 from environments.android.config import DeviceConfig
 from environments.android.console import load_snapshot
+from environments.android.device import HELD, LOCK, TAKEN
 from environments.android.devices import opened_devices
 from environments.android.emulator import Emulator, emulator_command
 from environments.android.environment import AndroidEnvironment
@@ -156,6 +159,32 @@ def test_an_app_that_is_not_there_is_no_fault_of_the_device(adb_server: str) -> 
         asyncio.run(go(address))
 
 
+def test_a_screen_that_cannot_be_read(adb_server: str) -> None:
+    """No text is typed behind what should have been replaced; half a screenshot is a fault of the device."""
+
+    class Unreadable(RecordingScreen):
+        async def tree(self) -> list[Element]:
+            raise PageError("it moves")
+
+        async def screenshot(self) -> bytes:
+            return (await super().screenshot())[: None if not self.text else 20]
+
+    screen = Unreadable()
+
+    async def go(address: str) -> None:
+        async with opened(DeviceConfig((address,), adb_server)) as take, await begun(take) as environment:
+            await environment.observe()
+            with pytest.raises(ActionError) as refused:
+                await environment.act(Write("new", Point(9, 9), replace=True))
+            assert "not typed" in refused.value.reason and screen.text == ""
+            await environment.act(Write("new"))
+            with pytest.raises(DeviceError, match="no PNG"):
+                await environment.observe()
+
+    with phone(screen) as address:
+        asyncio.run(go(address))
+
+
 def test_devices_side_by_side_and_one_run_each(adb_server: str) -> None:
     """Three episodes at the same time on two devices: nobody meets another; a second run waits for the first."""
     screens = [RecordingScreen(), RecordingScreen()]
@@ -229,6 +258,22 @@ def test_without_a_server_of_adb_none_is_started() -> None:
     before = {process.pid for process in psutil.process_iter() if process.name() == "adb"}
     asyncio.run(go())
     assert not {process.pid for process in psutil.process_iter() if process.name() == "adb"} - before
+
+
+def test_a_lock_says_whether_another_has_it_or_there_is_none(tmp_path: Path) -> None:
+    """In a real shell: where another run has the device, and where the device has no `flock`."""
+    line = LOCK.replace("/data/local/tmp", str(tmp_path))
+
+    def said(**environment: str) -> list[str]:
+        done = subprocess.run(["/bin/sh", "-c", line], input=b"", capture_output=True, env=environment)
+        return done.stdout.decode().split()
+
+    assert said(PATH=os.environ["PATH"])[0] == HELD
+    with (tmp_path / "elcano.lock").open() as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        assert said(PATH=os.environ["PATH"]) == [TAKEN]
+    without = said(PATH=str(tmp_path))
+    assert without and not {HELD, TAKEN} & set(without)
 
 
 CLIENT = """
@@ -316,6 +361,26 @@ def test_an_emulator_is_started_reset_replaced_and_ended(
     said = [line["console"] for line in read(shim) if "console" in line]
     assert said == ["auth secret", "avd snapshot load clean"] * 2
     wait_for_end(*(process[name] for process in (first, second) for name in ("pid", "child")))
+
+
+def test_an_emulator_of_somebody_else_is_left_alone(
+    shim: Path, adb_server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its console or its adb has a port; ours begin at the next ones."""
+    monkeypatch.setattr("environments.android.server.PORT", int(adb_server.rpartition(":")[2]))
+    for taken in (0, 1):
+        first = free_port()
+        monkeypatch.setattr(devices_module, "FIRST_PORT", first)
+
+        async def serials() -> list[str]:
+            async with opened_devices(DeviceConfig(avd="Pixel", num_emulators=1), 1) as devices:
+                return [host.serial for host in devices.hosts]
+
+        with socket.create_server(("127.0.0.1", first + taken)):
+            assert asyncio.run(serials()) == [f"emulator-{first + 2}"]
+    monkeypatch.setattr(devices_module, "MOST_EMULATORS", 0)
+    with pytest.raises(UserError, match="room for 0"):
+        asyncio.run(serials())
 
 
 EMULATING = """

@@ -38,10 +38,13 @@ def task(name: str, script: str, **fields: object) -> dict:
 
 
 def test_a_run_on_a_device(url: str, adb_server: str, tmp_path: Path) -> None:
+    """For which a second session waits, and keeps nothing from the first."""
     screen = RecordingScreen()
+    sessions = {"num_sessions": "2", "max_busy_pages": "1"}
     tasks = [task("open", "Click [1] | Type [2]; hi | ANSWER; done"), task("long", "Wait | Wait", max_steps=1)]
     with phone(screen) as address:
-        words = command(tmp_path, tasks, devices=address, adb_server=adb_server, api_localhost=f"{url}/predict")
+        where = {"devices": address, "adb_server": adb_server, "api_localhost": f"{url}/predict"}
+        words = command(tmp_path, tasks, **where, **sessions)
         done = subprocess.run([*words, "--judge", "oracle"], cwd=ROOT, capture_output=True, text=True, timeout=250)
     assert done.returncode == 0, done.stderr
     opened, long = (read_trajectory(tmp_path / "results" / f"task{name}") for name in ("open", "long"))
@@ -50,7 +53,7 @@ def test_a_run_on_a_device(url: str, adb_server: str, tmp_path: Path) -> None:
     assert ("tap", 60, 40) in screen.done and ("type", "hi") in screen.done
     assert len(long.steps) == 1 and long.status == "max_steps"  # its own limit, below the run's
     assert color(long.final_screenshot()) > 0
-    assert done.stderr.count("Traceback") == 0
+    assert done.stderr.count("Traceback") == 0 and "browser" not in done.stderr
 
 
 def test_a_device_that_dies_ends_no_run(url: str, adb_server: str, tmp_path: Path) -> None:
@@ -75,7 +78,10 @@ def test_a_device_that_dies_ends_no_run(url: str, adb_server: str, tmp_path: Pat
     assert (tmp_path / "done").read_text().count('"tap"') == 2
 
 
-def test_flags_of_devices_mean_nothing_elsewhere(tmp_path: Path) -> None:
-    words = [sys.executable, "collection/run.py", "--devices", "emulator-5554", "--dry_run"]
+@pytest.mark.parametrize(
+    ("world", "flag", "value"), [("sites", "devices", "emulator-5554"), ("android", "reset_command", "make reset")]
+)
+def test_flags_that_mean_nothing_to_a_world(world: str, flag: str, value: str) -> None:
+    words = [sys.executable, "collection/run.py", "--env", world, f"--{flag}", value, "--dry_run"]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=250)
-    assert done.returncode == 2 and "--devices means nothing to --env sites" in done.stderr
+    assert done.returncode == 2 and f"--{flag} means nothing to --env {world}" in done.stderr

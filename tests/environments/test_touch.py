@@ -9,10 +9,11 @@ from common.errors import UserError
 from data.action import Answer
 from data.action_spaces.appagent import SPACE
 from environments.ground_truth import find_fault
+from environments.touch import gestures
 from environments.touch.expert.expert import reply
 from environments.touch.families import FAMILIES
 from environments.touch.families.family import SPLITS
-from environments.touch.make_tasks import make_tasks
+from environments.touch.make_tasks import Config, make_tasks
 from environments.touch.phone import build, changes
 from environments.touch.world import World
 from tests.environments.paper_phone import PaperPhone
@@ -88,6 +89,10 @@ def test_splits_share_no_phone_and_no_product():
     assert not products["train"] & products["test"] and not products["train"] & products["validation"]
     with pytest.raises(UserError, match="no tasks 'clock-sing'"):
         asyncio.run(World(env_tasks=("clock-sing",)).tasks())
+    with pytest.raises(UserError, match="--env_seeds -1"):
+        asyncio.run(World(env_seeds=(0, -1)).tasks())
+    with pytest.raises(UserError, match="train_seeds"):  # its phones would be those of validation.jsonl
+        Config(train_seeds=2778)
     assert len(asyncio.run(World(env_tasks=("clock-add",), env_seeds=(1, 2)).tasks())) == 2
 
 
@@ -122,3 +127,22 @@ def test_nonsense_changes_nothing(client):
     assert client.get("/_elcano/state").json()["changes"] == []
     for address in ("/contacts/person/Nobody", "/notes/note/None", "/shop/category/None", "/mail/mail/None"):
         assert client.get(address).status_code == 200
+
+
+@pytest.mark.parametrize("gesture", [gestures.swipe, gestures.long_press])
+def test_a_gesture_that_is_cut_off_leaves_no_finger_on_the_screen(gesture) -> None:
+    sent = []
+
+    class Page:
+        async def send_all(self, requests, timeout_s):
+            sent.extend(params["type"] for _, params in requests)
+
+    places = ((5, 5), (5, 500), 60.0) if gesture is gestures.swipe else ((5, 5),)
+
+    async def go() -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1):
+                await gesture(Page(), *places)
+
+    asyncio.run(go())
+    assert sent[0] == "touchStart" and sent[-1] == "touchCancel" and sent.count("touchCancel") == 1

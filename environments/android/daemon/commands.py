@@ -4,6 +4,7 @@ import asyncio
 import base64
 import functools
 import json
+import math
 from collections.abc import Awaitable, Callable, Sequence
 
 from environments.android.daemon.phone import apps_of
@@ -131,9 +132,12 @@ class Session:
 
     def _numbers(self, *words: str) -> list[float]:
         try:
-            return [float(word) for word in words]
+            numbers = [float(word) for word in words]
         except ValueError:
-            raise CommandError(f"Error: Invalid arguments for command: {' '.join(words)}") from None
+            numbers = [math.nan]
+        if not all(map(math.isfinite, numbers)):
+            raise CommandError(f"Error: Invalid arguments for command: {' '.join(words)}")
+        return numbers
 
     async def _uiautomator(self, arguments: Sequence[str], streams: Streams) -> None:
         if not arguments or arguments[0] != "dump":

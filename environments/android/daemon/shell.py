@@ -8,11 +8,17 @@ import re
 import shlex
 from collections.abc import Awaitable, Callable, Sequence
 
+from environments.browser.chromium.cdp import RefusedError
 from environments.faults import BrowserError, DeviceError, PageError
 
 Write = Callable[[bytes], Awaitable[None]]
-FAULTS = (BrowserError, DeviceError, PageError)
-"""Of a screen."""
+FAULTS = (BrowserError, DeviceError, PageError, RefusedError)
+"""Of a screen. Chromium refuses everything of a page that was closed."""
+_TOKEN = re.compile(
+    r"""(?P<sign>\n|[;&|<>]+)|(?P<word>(?:\\.|'[^']*'|"(?:\\.|[^"\\])*"|[^ \t\r\n;&|<>'"\\])+)|[ \t\r]+|(?P<open>.)""",
+    re.DOTALL,
+)
+_SIGNS = set(";&|<>\n")
 _JOINS = (";", "&&", "||", "|", "\n")
 _REDIRECTS = (">", ">>", ">&")
 
@@ -45,6 +51,7 @@ class _Command:
     join: str
     """What stands before it."""
     words: list[str] = dataclasses.field(default_factory=list)
+    """With their quotes."""
     redirects: list[tuple[int, str]] = dataclasses.field(default_factory=list)
     """(number of the stream, where it goes)."""
 
@@ -60,7 +67,7 @@ async def run_line(line: str, run: Run, keep: Keep, streams: Streams) -> int:
     for index, command in enumerate(commands):
         if (command.join == "&&" and code) or (command.join == "||" and not code):
             continue
-        words = [re.sub(r"\$\?", str(code), word) for word in command.words]
+        words = [_expanded(word, code) for word in command.words]
         follows = commands[index + 1].join == "|" if index + 1 < len(commands) else False
         given = piped if command.join == "|" else None
         if words[0] == "exit":
@@ -115,25 +122,34 @@ def _catch(caught: dict[str, bytearray], target: str) -> Write:
 
 
 def _parse(line: str) -> list[_Command]:
-    lexer = shlex.shlex(line.strip(), posix=True, punctuation_chars=";&|<>\n")
-    lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r", True, ""
+    tokens: list[str] = []
+    for found in _TOKEN.finditer(line.strip()):
+        if found["open"]:
+            raise ValueError("no closing quote")
+        if token := found["sign"] or found["word"]:
+            tokens.append(token)
     commands = [_Command(";")]
-    tokens = list(lexer)
     index = 0
     while index < len(tokens):
         token = tokens[index]
-        if token in _REDIRECTS and index + 1 < len(tokens):
+        if token in _REDIRECTS and index + 1 < len(tokens) and not set(tokens[index + 1]) <= _SIGNS:
             words = commands[-1].words
             number = int(words.pop()) if words and words[-1] in ("1", "2", "9") else 1
-            commands[-1].redirects.append((number, tokens[index + 1]))
+            commands[-1].redirects.append((number, _expanded(tokens[index + 1])))
             index += 1
         elif token in _JOINS:
             if not commands[-1].words and token != "\n":
                 raise ValueError(f"syntax error: unexpected {token!r}")
             commands.append(_Command(";" if token == "\n" else token))
-        elif set(token) <= set(";&|<>"):
+        elif set(token) <= _SIGNS:
             raise ValueError(f"syntax error: {token!r} is not known here")
         else:
             commands[-1].words.append(token)
         index += 1
     return [command for command in commands if command.words]
+
+
+def _expanded(word: str, code: int = 0) -> str:
+    """Without its quotes, and outside of single ones with the exit code `code` for `$?`."""
+    said = re.sub(r"'[^']*'|\$\?", lambda found: str(code) if found[0] == "$?" else found[0], word)
+    return shlex.split(said)[0]
