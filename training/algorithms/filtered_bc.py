@@ -35,6 +35,9 @@ class FilteredBc(WeightedSft):
     quantile: Annotated[float, between(0, 1)] = 0.9
     mode: Mode = "paper"
 
+    def why_dropped(self, outcomes: Sequence[float]) -> str:
+        return "" if self.rule == "all" else super().why_dropped(outcomes)
+
     def columns(self, trajectories: Sequence[RewardedTrajectory]) -> list[dict[str, np.ndarray]]:
         outcomes = np.array([trajectory.outcome for trajectory in trajectories])
         if self.rule == "all":

@@ -21,7 +21,7 @@ from training.online.group import known_logprobs
 @dataclasses.dataclass(frozen=True)
 class Difference:
     """|log pi_train - log pi_server| over tokens: its mean and maximum, and the share of ratios outside [0.5, 2];
-    `mean_of_same`: of replies by the very weights, None without any."""
+    `mean_of_same`: of replies by the very weights, None without any. NaN where the server told of no token."""
 
     num_tokens: int
     mean: float
@@ -60,4 +60,6 @@ def compare(
     torch.distributed.all_reduce(largest, torch.distributed.ReduceOp.MAX)
     count, total, outside, num_same, total_same = sums.tolist()
     mean_of_same = total_same / num_same if num_same else None
-    return Difference(int(count), total / max(1, count), float(largest), outside / max(1, count), mean_of_same)
+    if not count:
+        return Difference(0, math.nan, math.nan, math.nan, None)
+    return Difference(int(count), total / count, float(largest), outside / count, mean_of_same)

@@ -1,6 +1,7 @@
 """From the run's folder to optimizer steps: the first rank chooses and reads groups, all ranks get their share."""
 
 import dataclasses
+import math
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -72,10 +73,12 @@ class GroupSource:
             self._drop_old(version)
 
     def replayed(self) -> list[Tries]:
-        """The groups that were learned last, at most `replay_groups`, oldest first; without those that cannot be read
-        again."""
-        learned = [(version, number) for number, (version, fate) in self.fates.known.items() if fate == "learned"]
-        wanted = [number for _, number in sorted(learned)][-self.config.replay_groups :]
+        """The groups that were taken last, at most `replay_groups`, oldest first; without those that cannot be read
+        again. Also what left nothing to learn: a critic learns from it."""
+        taken = [
+            (version, number) for number, (version, fate) in self.fates.known.items() if fate in ("learned", "no gain")
+        ]
+        wanted = [number for _, number in sorted(taken)][-self.config.replay_groups :]
         known = self._learned
         self._learned = {number: known[number] if number in known else self._again(number) for number in wanted}
         return [group for group in self._learned.values() if group is not None]
@@ -188,7 +191,7 @@ class LiveFeed:
             "reward": sum(rewards) / max(1, len(rewards)),
             "lag_mean": sum(lags) / len(lags),
             "lag_max": max(lags),
-            "entropy": -sum(float(each.sum()) for each in known) / num_tokens if num_tokens else 0.0,
+            "entropy": -sum(float(each.sum()) for each in known) / num_tokens if num_tokens else math.nan,
             "waiting_groups": source.num_waiting,
             "dropped": dict(source.dropped),
         }
