@@ -222,6 +222,7 @@ def test_every_algorithm_learns_from_groups_as_they_come(
     assert lines[1]["wait_s"] >= 0 and lines[1]["columns_s"] > 0
 
 
+@pytest.mark.slow
 def test_what_is_replayed_is_the_same_after_a_kill(recorded: Path, megatron: Path, tmp_path: Path) -> None:
     """WebRL, with all that an algorithm can ask for: earlier groups, their perplexity, a critic, a reference."""
     webrl = {
