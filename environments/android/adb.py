@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -28,6 +29,29 @@ class Output:
     def text(self) -> str:
         """Both, for people."""
         return (self.out + self.err).decode(errors="replace").strip()
+
+
+@dataclass(frozen=True)
+class Held:
+    """A command line that goes on. `said`: its answer, empty where it ended without one."""
+
+    said: str
+    connection: Any
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it still goes on, as far as is known."""
+        self.connection.conn.setblocking(False)
+        try:
+            return self.connection.conn.recv(1, socket.MSG_PEEK) != b""
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+
+    def close(self) -> None:
+        """End it."""
+        self.connection.close()
 
 
 class Adb:
@@ -71,19 +95,18 @@ class Adb:
         found = await self._call("adb", self._client.list, TIMEOUT_S)
         return {info.serial: info.state for info in found}
 
-    async def hold(self, serial: str, command: str, answers: Sequence[str]) -> tuple[Callable[[], None], str]:
-        """Start a command line that may go on after it said one of these lines; gives which, or "" where it ended
-        without, and what ends it. It ends with us, too."""
+    async def hold(self, serial: str, command: str, answers: Sequence[str]) -> Held:
+        """Start a command line that may go on after it said one of these lines. It ends with us, too."""
 
-        def run() -> tuple[Callable[[], None], str]:
+        def run() -> Held:
             connection = self._device(serial).open_shell(command)
             connection.conn.settimeout(TIMEOUT_S)
             said = b""
             while more := connection.recv(4096):
                 said += more
                 if found := set(said.decode(errors="replace").split()) & set(answers):
-                    return connection.close, found.pop()
-            return connection.close, ""
+                    return Held(found.pop(), connection)
+            return Held("", connection)
 
         return await self._call(serial, run, TIMEOUT_S)
 

@@ -4,13 +4,12 @@ on it."""
 import base64
 import re
 import shlex
-from collections.abc import Callable
 from typing import Any
 
 from common.errors import UserError
 from common.files import parse_json
 from data.screen import png_size
-from environments.android.adb import Adb
+from environments.android.adb import Adb, Held
 from environments.android.hierarchy import read_hierarchy
 from environments.faults import DeviceError, PageError
 from environments.touch.screen import Element, Key
@@ -34,7 +33,7 @@ class AndroidDevice:
     def __init__(self, adb: Adb, serial: str):
         self._adb, self.serial = adb, serial
         self._size = (0, 0)
-        self._unlock: Callable[[], None] | None = None
+        self._held: Held | None = None
 
     @property
     def size(self) -> tuple[int, int]:
@@ -133,16 +132,21 @@ class AndroidDevice:
     async def lock(self) -> bool:
         """Take the device for this run; False: another has it. A device without `flock` (Android 7) is anybody's."""
         self.unlock()
-        self._unlock, said = await self._adb.hold(self.serial, LOCK, (HELD, TAKEN))
-        if said == TAKEN:
+        self._held = await self._adb.hold(self.serial, LOCK, (HELD, TAKEN))
+        if is_taken := self._held.said == TAKEN:
             self.unlock()
-        return said != TAKEN
+        return not is_taken
+
+    def check_held(self) -> None:
+        """DeviceError where the connection broke that holds the lock: the device may have begun anew meanwhile."""
+        if self._held is not None and self._held.said == HELD and not self._held.is_open:
+            raise DeviceError(f"{self.serial}: was away for a moment; what was done on it may be gone")
 
     def unlock(self) -> None:
         """Give it back; never fails."""
-        if self._unlock is not None:
-            self._unlock()
-        self._unlock = None
+        if self._held is not None:
+            self._held.close()
+        self._held = None
 
     async def _open(self, what: str, *words: str) -> None:
         said = await self._adb.shell(self.serial, shlex.join(words))

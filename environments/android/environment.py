@@ -60,6 +60,7 @@ class AndroidEnvironment(Environment):
 
     async def observe(self) -> Observation:
         with self._noting():
+            self._device.check_held()
             png = await self._settled()
             elements = await self._device.tree() if self._with_tree else []
             front = await self._device.front()
@@ -84,6 +85,7 @@ class AndroidEnvironment(Environment):
     async def final_state(self) -> dict[str, Any]:
         """The app in front and what an app tells, for ground truth; the screen after the last action, for judges."""
         with self._noting():
+            self._device.check_held()
             png = base64.b64encode(await self._settled()).decode()
             state = {"front": await self._device.front(), **await self._device.state()}
         return {"final_state": state, FINAL_SCREEN: {"png": png}}

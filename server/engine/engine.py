@@ -66,10 +66,10 @@ class Engine:
         slots, budget = model.new_slots(), budget or MemoryBudget(config.kv_cache_bytes)
         self.memory = EngineMemory(slots, budget, model.feature_bytes_per_token)
         self.stats = EngineStats()
-        drafter = Drafter(config.max_draft_tokens)
+        self._drafter = Drafter(config.max_draft_tokens)
         self._scheduler = Scheduler(self.memory, config.max_batch_size, config.prefill_chunk)
-        self._model_step = ModelStep(model, self.memory, self._scheduler, drafter, self.stats)
-        self._replies = Replies(model, self._scheduler, drafter, self.stats, self._fail)
+        self._model_step = ModelStep(model, self.memory, self._scheduler, self._drafter, self.stats)
+        self._replies = Replies(model, self._scheduler, self._drafter, self.stats, self._fail)
         self._turn_began: float | None = None
         self._trim = threading.Event()
         self._changed = threading.Condition()

@@ -207,9 +207,17 @@ def test_devices_side_by_side_and_one_run_each(adb_server: str) -> None:
     assert sorted(len([what for what in screen.done if what[0] == "start"]) for screen in screens) in ([2, 2], [1, 3])
 
 
-def test_a_device_that_dies_is_a_fault_and_comes_back(adb_server: str, tmp_path: Path) -> None:
-    """kill -9 of what stands for the device, in the middle of an episode."""
+@pytest.mark.parametrize("is_back_at_once", [False, True])
+def test_a_device_that_dies_is_a_fault_and_comes_back(is_back_at_once: bool, adb_server: str, tmp_path: Path) -> None:
+    """kill -9 of what stands for the device, in the middle of an episode. It may be there again at the next look,
+    without what was done on it."""
     process, address = start_phone(tmp_path / "done")
+
+    async def reconnected() -> None:
+        host, _, port = adb_server.rpartition(":")
+        adb = Adb(host, int(port))
+        await adb.disconnect(address)
+        await adb.connect(address)
 
     async def go() -> None:
         nonlocal process
@@ -218,11 +226,15 @@ def test_a_device_that_dies_is_a_fault_and_comes_back(adb_server: str, tmp_path:
             await environment.observe()
             process.kill()
             process.wait()
+            if is_back_at_once:
+                process, _ = start_phone(tmp_path / "done", address.rpartition(":")[2])
+                await reconnected()
             with pytest.raises(DeviceError):
                 await environment.observe()
             assert environment.dead_host is not None
             await environment.close()
-            process, _ = start_phone(tmp_path / "done", address.rpartition(":")[2])
+            if not is_back_at_once:
+                process, _ = start_phone(tmp_path / "done", address.rpartition(":")[2])
             again = await begun(take)
             assert (await again.observe()).viewport == SIZE
             await again.close()
