@@ -14,6 +14,7 @@ replies is compared. CPU time is the process's. Prints requests per second; JSON
 """
 
 import dataclasses
+import math
 import statistics
 import sys
 import time
@@ -132,7 +133,7 @@ class Measured:
         self.requests_per_s.append(len(latencies) / wall)
         self.requests_per_cpu_s.append(len(latencies) / cpu)
         self.p50_s.append(statistics.median(latencies))
-        self.p95_s.append(sorted(latencies)[int(0.95 * (len(latencies) - 1))])
+        self.p95_s.append(sorted(latencies)[math.ceil(0.95 * len(latencies)) - 1])
         self.choices = [reply for one in replies for reply in one]
         self.peak_rss_mb = max(self.peak_rss_mb, round(psutil.Process().memory_info().rss / 2**20))
         return wall

@@ -19,6 +19,10 @@ class Result:
     commit: str = ""
 
 
+STOPPED = "stopped"
+"""How the reason of what was not let finish begins."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Machine:
     """Where lines run: on `num_gpus` GPUs, or with 0 in their small form on the CPU. `folder` keeps all they write."""

@@ -26,14 +26,14 @@ from common.processes import die_with_parent
 from elcano.console import console
 from tests.conftest import ROOT
 from tests.gpu import goals, host
-from tests.gpu.result import Result
+from tests.gpu.result import STOPPED, Result
 from tests.gpu.short_lines import Config, Line, lines, plan
 
 LEAST_S = 15.0
 """A line is not begun with less time."""
 _REHEARSAL = 3
 """Times as long as on a GPU a line may take; longer still with a larger budget, on a machine that has other work."""
-_STOPPED, _INTERRUPTED = "stopped after", "stopped from outside"
+_AFTER, _INTERRUPTED = f"{STOPPED} after", f"{STOPPED} from outside"
 _TEXT_END = 400  # characters of a failed command's last words
 
 
@@ -119,7 +119,7 @@ def _run(line: Line, names: list[str], config: Config, end: float, keep: Callabl
         names = [name for name in names if name not in known]
         if failure == _INTERRUPTED:
             raise KeyboardInterrupt
-        if failure.startswith(_STOPPED):
+        if failure.startswith(_AFTER):
             break
     return names
 
@@ -169,7 +169,7 @@ def _stopped_at(command: list[str], limit_s: float, log: Path) -> str:
         try:
             code = process.wait(timeout=limit_s)
         except subprocess.TimeoutExpired:
-            return f"{_STOPPED} {limit_s:.0f} s"
+            return f"{_AFTER} {limit_s:.0f} s"
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)

@@ -127,9 +127,8 @@ def _small_critic(config: Config) -> dict[str, Any]:
 
 def _soak(flags: dict[str, Any]) -> Callable[[Config], dict[str, Any]]:
     def arguments(config: Config) -> dict[str, Any]:
-        size = {"num_episodes": 2} if config.cpu else {"num_episodes": 4}
         device = "cpu" if config.cpu else "cuda:0"
-        return {"device": device, "duration_s": 12, "num_clients": 4, "reload_every_s": 4, **size, **flags}
+        return {"device": device, "duration_s": 12, "num_clients": 4, "reload_every_s": 4, "num_episodes": 2, **flags}
 
     return arguments
 
