@@ -22,14 +22,9 @@ def rounds_of(run: Path) -> dict[str, str]:
             with contextlib.suppress(ValueError):
                 match parse_json(line):
                     case {"group": int(group), "version": int(version), "fate": "learned"}:
-                        found[f"group{group:06d}"] = version_name(version + 1)
+                        found[f"group{group:06d}"] = f"version {version + 1}"
                     case {"group": int(group), "fate": str(fate)}:
                         found[f"group{group:06d}"] = f"dropped, {fate[:40]}"
                     case _:
                         pass
     return found
-
-
-def version_name(version: int) -> str:
-    """Of the round of what a version was learned of."""
-    return f"version {version}"

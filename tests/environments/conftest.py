@@ -74,3 +74,14 @@ def open_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OneBrowse
 def collector(tmp_path: Path) -> Collector:
     """`run.py`, with task file and results in a folder of the test."""
     return Collector(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def adb_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """HOST:PORT of a server of adb with a key of its own, for the module."""
+    from tests.environments.adb_clients import make_key, server  # of the optional elcano[android]
+
+    home = tmp_path_factory.mktemp("home")
+    make_key(home)
+    with server(home) as port:
+        yield f"127.0.0.1:{port}"

@@ -3,26 +3,17 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from data.trajectory import read_trajectory
 from tests.conftest import ROOT
-from tests.environments.adb_clients import color, make_key, phone, server
+from tests.environments.adb_clients import color, phone
+from tests.environments.android_devices import start_phone, wait
 from tests.environments.recording_screen import RecordingScreen
-from tests.environments.test_android import start_phone, wait
 
 pytest.importorskip("adbutils", reason="elcano[android]")
-
-
-@pytest.fixture(scope="module")
-def adb_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    home = tmp_path_factory.mktemp("home")
-    make_key(home)
-    with server(home) as port:
-        yield f"127.0.0.1:{port}"
 
 
 def command(folder: Path, tasks: list[dict], **flags: str) -> list[str]:

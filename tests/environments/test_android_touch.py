@@ -17,7 +17,7 @@ from data.trajectory import read_trajectory
 from environments.touch.families import FAMILIES
 from tests.conftest import ROOT
 from tests.environments.adb_clients import make_key, server
-from tests.environments.test_android import wait
+from tests.environments.android_devices import wait
 
 pytest.importorskip("adbutils", reason="elcano[android]")
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]

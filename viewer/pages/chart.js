@@ -5,7 +5,7 @@ const WIDTH = 280, HEIGHT = 90, LEFT = 74, SMOOTH = 50; // points of a running m
 
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
-// Of [x, y], each with a link where `linkOf` x says one; where y is null there was a number that cannot be drawn: it is counted.
+// Of [x, y], each with a link for the mouse where `linkOf` x says one; where y is null there was a number that cannot be drawn: it is counted.
 export function curve(name, all, along = "step", linkOf = null) {
   const points = all.filter(([, y]) => y !== null), lost = all.filter(([, y]) => y === null);
   const ys = points.map(([, y]) => y), xs = all.map(([x]) => x);
@@ -31,7 +31,7 @@ export function curve(name, all, along = "step", linkOf = null) {
       lost.map(([at]) => svg("path", { d: `M${x(at).toFixed(1)} ${HEIGHT - 8}v5`, class: "lost" })),
       (points.length < 40 || linkOf) && points.map(([at, value]) => {
         const dot = svg("circle", { cx: x(at), cy: y(value), r: 2.5, class: "dot" });
-        return linkOf ? svg("a", { href: linkOf(at), "aria-label": `${along} ${at}: ${figure(value)}` }, dot) : dot;
+        return linkOf ? svg("a", { href: linkOf(at), tabindex: -1, "aria-label": `${along} ${at}: ${figure(value)}` }, dot) : dot;
       })));
 }
 
