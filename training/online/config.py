@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from common.errors import UserError
-from common.flags import narrowed
-from common.limits import above, at_least
+from common.options.flags import narrowed
+from common.options.limits import above, at_least
 from data.online_run import OnlineRun
 from training.config import Config
 from training.modules import kernels
