@@ -143,7 +143,7 @@ def test_a_service_is_found_whatever_proxy_is_set(monkeypatch, tmp_path):
     monkeypatch.delenv("no_proxy", raising=False)
     monkeypatch.setenv("NO_PROXY", "intranet,localhost")
     script = (
-        "import os, sys; from pathlib import Path; from common import cli; from elcano import services\n"
+        "import os, sys; from pathlib import Path; from common import cli; from elcano.stages import services\n"
         "from elcano.executors import local\n"
         "local.START_TIMEOUT_S = 20\n"
         "def main(log):\n"

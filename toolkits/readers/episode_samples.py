@@ -1,8 +1,8 @@
 """Episodes of one step as samples: what is asked, a screenshot, and the click, without a folder for each.
 
-They read as the sample of a trajectory of one step would (`data/samples/turn_samples.py`). An image that is a file keeps
-its name; one that stands in a record becomes a file named by its content, once for all that ask about it. Where the set
-tells the element's box, the sample keeps it for measuring (`data/samples/grounding.py`).
+They read as the sample of a trajectory of one step would (`data/samples/turn_samples.py`). An image that is a file
+keeps its name; one that stands in a record becomes a file named by its content, once for all that ask about it. Where
+the set tells the element's box, the sample keeps it for measuring (`data/samples/grounding.py`).
 """
 
 import dataclasses

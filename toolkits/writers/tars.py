@@ -1,7 +1,7 @@
 """Our samples in tars: plain webdataset, and energon's dataset with its index. Both are shard folders of ours, too.
 
-A sample has all its images under its own key (`data/shards/shard.py`); convert_to_tar_data.py writes the same, shuffled. Of
-a folder with `--share_images` this makes one that any reader takes.
+A sample has all its images under its own key (`data/shards/shard.py`); convert_to_tar_data.py writes the same,
+shuffled. Of a folder with `--share_images` this makes one that any reader takes.
 """
 
 from collections.abc import Iterator
