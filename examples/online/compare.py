@@ -21,19 +21,19 @@ from recipe import LEARNING, made
 
 from common import cli
 from common.defaults import ROOT
-from common.drawing import drawing
 from common.errors import UserError
 from common.files import read_object, write_json
-from common.limits import Checked, at_least
+from common.options.limits import Checked, at_least
+from common.shown.drawing import drawing
+from common.shown.tables import Table, print_table
 from common.significance import compare, wilson
-from common.tables import Table, print_table
 from data.online_run import OnlineRun
 from data.task import Task, read_tasks, write_tasks
 from elcano.executors.executor import Command, python
 from elcano.executors.local import Executor
 from elcano.online import run_online
 from elcano.resources import ANY
-from elcano.services import policy_server
+from elcano.stages.services import policy_server
 from server.config import ServerConfig
 
 KINDS = ("Shop-price", "Shop-cart", "Forum-views")
@@ -101,7 +101,7 @@ def _run(config: Config, name: str, seed: int) -> OnlineRun:
 def show(arms: Sequence[Arm], folder: Path) -> None:
     """The table, `summary.json` and `curves.png`. A change is paired by task, its interval over tasks."""
     start = arms[0].outcomes
-    table = Table(["learned by"], ["tries", "success", "95 %", "of each seed", "change", "95 %", "minutes"])
+    table = Table(["learned by"], ["tries", "success", "95 %", "change", "95 %", "minutes"])
     summary = {}
     for arm in arms:
         share, num_tasks = _mean(arm.outcomes), len(arm.outcomes)
@@ -113,8 +113,7 @@ def show(arms: Sequence[Arm], folder: Path) -> None:
         changed = (
             (f"{change.mean:+.1%}", f"{change.interval[0]:+.0%} to {change.interval[1]:+.0%}") if change else ("", "")
         )
-        rates = " ".join(f"{rate:.0%}" for rate in arm.rates)
-        table.add(arm.name, str(tries), f"{share:.1%}", f"{low:.0%} to {high:.0%}", rates, *changed, f"{minutes:.0f}")
+        table.add(arm.name, str(tries), f"{share:.1%}", f"{low:.0%} to {high:.0%}", *changed, f"{minutes:.0f}")
         summary[arm.name] = {
             **{"tries_learned": tries, "success_rate": share, "rates": list(arm.rates), "minutes": minutes},
             **({"change": dataclasses.asdict(change)} if change else {}),
