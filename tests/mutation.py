@@ -8,19 +8,24 @@ test is missing there, or the change changes nothing. Draws depend on the seed o
 """
 
 import ast
-import copy
 import json
+import multiprocessing
 import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import fastapi  # noqa: F401  these are imported once, for all forks
+import pyarrow.parquet  # noqa: F401
+import pytest
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -36,8 +41,7 @@ _OTHER: dict[type, type] = {
 }
 _NOT_RUN = re.compile("TYPE_CHECKING|__name__")
 _MOST_ELSEWHERE = 4  # files of tests in other rooms
-_TIMEOUT_S = 900
-_NO_TESTS = 5  # pytest's code where all of a file are slow
+_TIMEOUT_S = 300
 
 
 @dataclass(frozen=True)
@@ -59,32 +63,37 @@ class Mutant:
     source: str
 
 
-def mutants(file: str, source: str) -> Iterator[Mutant]:
-    """One for each condition, comparison and operator."""
+def places(source: str) -> list[int]:
+    """Where in the walk over a file's tree a condition, comparison or operator stands."""
+    walk = enumerate(ast.walk(ast.parse(source)))
+    return [at for at, node in walk if _broken(node) is not None and not _NOT_RUN.search(ast.unparse(node))]
+
+
+def mutant(file: str, source: str, at: int) -> Mutant:
     tree = ast.parse(source)
-    for at, node in enumerate(ast.walk(tree)):
-        broken = _broken(node)
-        if broken is None or not hasattr(node, "lineno") or _NOT_RUN.search(ast.unparse(node)):
-            continue
-        whole = copy.deepcopy(tree)
-        place = next(one for number, one in enumerate(ast.walk(whole)) if number == at)
-        place.__dict__.update(broken.__dict__)
-        text = ast.unparse(ast.fix_missing_locations(whole))
-        yield Mutant(file, node.lineno, f"{ast.unparse(node)[:60]} -> {ast.unparse(place)[:60]}", text)
+    node: Any = next(node for number, node in enumerate(ast.walk(tree)) if number == at)
+    before = ast.unparse(node)[:60]
+    node.__dict__.update(_broken(node).__dict__)
+    return Mutant(
+        file, node.lineno, f"{before} -> {ast.unparse(node)[:60]}", ast.unparse(ast.fix_missing_locations(tree))
+    )
 
 
-def _broken(node: ast.AST) -> ast.AST | None:
-    made = copy.deepcopy(node)
-    match made:
-        case ast.Compare(ops=[op, *rest]) if type(op) in _OTHER:
-            made.ops = [_OTHER[type(op)](), *rest]
-        case ast.BoolOp() | ast.BinOp() if type(made.op) in _OTHER:
-            made.op = _OTHER[type(made.op)]()
-        case ast.If() | ast.IfExp() if not isinstance(made.test, ast.Compare | ast.BoolOp):
-            made.test = ast.UnaryOp(ast.Not(), made.test)
-        case _:
-            return None
-    return made
+def _broken(node: Any) -> Any:
+    """The node with another meaning, or None where there is none."""
+    kind = _OTHER.get(type(node.ops[0] if isinstance(node, ast.Compare) else getattr(node, "op", None)))
+    match node:
+        case ast.Compare() if kind:
+            return ast.Compare(node.left, [kind(), *node.ops[1:]], node.comparators)
+        case ast.BoolOp() if kind:
+            return ast.BoolOp(kind(), node.values)
+        case ast.BinOp() if kind:
+            return ast.BinOp(node.left, kind(), node.right)
+        case ast.If() if not isinstance(node.test, ast.Compare | ast.BoolOp):
+            return ast.If(ast.UnaryOp(ast.Not(), node.test), node.body, node.orelse)
+        case ast.IfExp() if not isinstance(node.test, ast.Compare | ast.BoolOp):
+            return ast.IfExp(ast.UnaryOp(ast.Not(), node.test), node.body, node.orelse)
+    return None
 
 
 def main(config: Config) -> None:
@@ -98,10 +107,10 @@ def main(config: Config) -> None:
             (Path(folder) / file).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / file, Path(folder) / file)
         for room in config.rooms:
-            for mutant in _drawn(room, [file for file in files if file.startswith(f"{room}/")], config):
-                key = f"{mutant.file}:{mutant.line} {mutant.change}"
+            for one in _drawn(room, [file for file in files if file.startswith(f"{room}/")], config):
+                key = f"{one.file}:{one.line} {one.change}"
                 if key not in found:
-                    found[key] = {"room": room, "caught_by": _caught_by(mutant, room, Path(folder), files)}
+                    found[key] = {"room": room, "caught_by": _caught_by(one, room, Path(folder), files)}
                     write_json(config.table, found)
                     print(key, "|", found[key]["caught_by"] or "NOBODY", flush=True)
     for room in config.rooms:
@@ -111,8 +120,9 @@ def main(config: Config) -> None:
 
 def _drawn(room: str, files: list[str], config: Config) -> list[Mutant]:
     rng = random.Random(f"{config.seed} {room}")
-    all_of = [one for file in files if file.endswith(".py") for one in mutants(file, (ROOT / file).read_text())]
-    return rng.sample(all_of, min(config.number, len(all_of)))
+    sources = {file: (ROOT / file).read_text() for file in files if file.endswith(".py")}
+    known = [(file, at) for file, source in sources.items() for at in places(source)]
+    return [mutant(file, sources[file], at) for file, at in rng.sample(known, min(config.number, len(known)))]
 
 
 def _caught_by(mutant: Mutant, room: str, folder: Path, files: list[str]) -> str:
@@ -127,17 +137,38 @@ def _caught_by(mutant: Mutant, room: str, folder: Path, files: list[str]) -> str
     place.write_text(mutant.source)
     try:
         for suite in (*own, *[file for file in tests if file not in own][:_MOST_ELSEWHERE]):
-            command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", "not slow", suite]
-            try:
-                given = {**os.environ, "PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
-                done = subprocess.run(command, cwd=folder, env=given, capture_output=True, timeout=_TIMEOUT_S)
-            except subprocess.TimeoutExpired:
-                return f"{suite} (time-out)"
-            if done.returncode not in (0, _NO_TESTS):
-                return suite
+            if code := _code_of(suite, folder):
+                return suite if code > 0 else f"{suite} (ended after {_TIMEOUT_S} s)"
     finally:
         shutil.copyfile(ROOT / mutant.file, place)
     return ""
+
+
+def _code_of(suite: str, folder: Path) -> int:
+    """What pytest ends with, 0 where all tests are slow ones; negative where it was ended.
+
+    It runs in a fork of this process, which has imported the libraries that most tests need, but nothing of the copy.
+    """
+    child = multiprocessing.get_context("fork").Process(target=_run, args=(suite, folder))
+    child.start()
+    child.join(_TIMEOUT_S)
+    if child.is_alive():
+        os.killpg(child.pid or 0, signal.SIGKILL)
+        child.join()
+    return 0 if child.exitcode == pytest.ExitCode.NO_TESTS_COLLECTED else child.exitcode or 0
+
+
+def _run(suite: str, folder: Path) -> None:
+    os.setsid()
+    os.chdir(folder)
+    os.environ |= {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
+    for name in [name for name in sys.modules if name.split(".")[0] == "common"]:
+        del sys.modules[name]
+    sys.path.insert(0, str(folder))
+    with open(folder / "output.txt", "w") as output:
+        os.dup2(output.fileno(), 1)
+        os.dup2(output.fileno(), 2)
+        os._exit(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "-m", "not slow", suite]))
 
 
 if __name__ == "__main__":
