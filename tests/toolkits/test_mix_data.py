@@ -15,7 +15,7 @@ from common.errors import UserError
 from data.shards.mix_file import mix_digest, read_mix
 from data.shards.shard import Sample, read_manifest, read_shard
 from tests.conftest import ROOT
-from tests.toolkits.research_fixtures import RESEARCH
+from tests.toolkits.research import RESEARCH
 from toolkits import mix_data
 
 

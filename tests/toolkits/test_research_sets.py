@@ -12,7 +12,9 @@ from data.actions.screen import Screen
 from data.samples.turn_samples import samples_of
 from data.trajectory import Trajectory, list_trajectories, read_trajectory
 from tests.tiny import qwen3_vl
-from tests.toolkits.research_fixtures import FARA_SIZE, RESEARCH, SIZE, TASK, pictures
+from tests.toolkits.research import RESEARCH
+from tests.toolkits.research.screens import SIZE, TASK, pictures
+from tests.toolkits.research.websites import FARA_SIZE
 from tests.training.conftest import train
 from toolkits import convert_action_space, import_data
 from toolkits import convert_to_tar_data as tar_tool

@@ -79,7 +79,7 @@ class _Demonstration:
         page = text_of(state.get("page"))
         html = self._file(where, "pages", page).read_text(encoding="utf-8", errors="replace") if page else ""
         target = text_of(_object(element, "attributes").get(_KEY))
-        boxes = self._boxes(where, page, size)
+        boxes = self._boxes(page, size)
         elements = [one for one in elements_of(html, list(boxes), _KEY) if one.role in _USABLE or one.node == target]
         labels = {one.node: label for label, one in enumerate(elements, start=2)}
         ratios = [pixels / units for pixels, units in zip(screen.screenshot, size, strict=True)] * 2
@@ -101,7 +101,7 @@ class _Demonstration:
     def _file(self, where: str, kind: str, name: Any) -> Path:
         return self.folder / kind / find_image(where, self.folder / kind, text_of(name))
 
-    def _boxes(self, where: str, page: str, size: Sequence[int]) -> dict[str, list[float]]:
+    def _boxes(self, page: str, size: Sequence[int]) -> dict[str, list[float]]:
         """Of what the viewport shows, by id: [x, y, width, height] in its pixels."""
         path = self.folder / "bboxes" / f"bboxes-{page.removeprefix('page-').partition('-')[0]}.json"
         if not page or not path.is_file() or path.is_symlink():

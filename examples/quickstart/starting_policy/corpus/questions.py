@@ -2,8 +2,8 @@
 
 import dataclasses
 
-from pages import Element, Page
-from words import Words
+from corpus.pages import Element, Page
+from corpus.words import Words
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,12 +3,12 @@
 import dataclasses
 from collections.abc import Sequence
 
-from pages import Page
-from pictures import render
 from PIL import Image
-from questions import ask
-from words import Words
 
+from corpus.pages import Page
+from corpus.pictures import render
+from corpus.questions import ask
+from corpus.words import Words
 from data.conversation import StepText, build_conversation
 
 

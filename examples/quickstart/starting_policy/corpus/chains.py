@@ -4,10 +4,10 @@ import itertools
 import random
 import re
 
-from example import Example, compose
-from pages import make_page
-from questions import ask
-from words import Words
+from corpus.example import Example, compose
+from corpus.pages import make_page
+from corpus.questions import ask
+from corpus.words import Words
 
 DRAWN = ("figures", "figures", "figures", "catalog", "bars", "light")
 MOST_BESIDE_DRAWING = 8  # lines on most pages with one: looking is learned from many short pages

@@ -4,8 +4,8 @@ import dataclasses
 import random
 from collections.abc import Callable
 
-from pictures import MOST_FIGURES, Drawing, make_drawing
-from words import Words
+from corpus.pictures import MOST_FIGURES, Drawing, make_drawing
+from corpus.words import Words
 
 _ENTRY_ROLES = ("link",) * 6 + ("button",) * 3 + ("tab", "menuitem", "checkbox", "radio")
 _FIELD_PROPERTIES = {

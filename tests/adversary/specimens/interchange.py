@@ -4,7 +4,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.adversary.specimens import Reading, Specimen, write_samples
+from tests.adversary.specimens.shards import write_samples
+from tests.adversary.specimens.specimen import Reading, Specimen
 from tests.toolkits.trajectories import write_trajectory
 from toolkits import export_data, import_data
 from toolkits.readers.formats import FORMATS

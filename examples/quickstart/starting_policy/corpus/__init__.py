@@ -2,14 +2,14 @@
 
 Pages are random accessibility trees of made-up words; instructions are direct, or name what is needed on a way, so the
 model learns to read a page, to find an element, to keep in mind what is left and to write an action, and nothing about
-any real or embedded website.
+any real or embedded website. Random numbers go in, examples come out; read `example.py` first.
 """
 
 import random
 
-from chains import make_chain
-from episodes import make_episode
-from example import Example
+from corpus.chains import make_chain
+from corpus.episodes import make_episode
+from corpus.example import Example
 
 SHARE_OF_EPISODES = 0.7
 

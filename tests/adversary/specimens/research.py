@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from data.samples.grounding import read_grounding
-from tests.adversary.specimens import Reading, Specimen
-from tests.toolkits.research_fixtures import RESEARCH
+from tests.adversary.specimens.specimen import Reading, Specimen
+from tests.toolkits.research import RESEARCH
 from tests.toolkits.test_devtools_recorder import STEPS
 from toolkits import import_data
 
@@ -50,7 +50,7 @@ def _read_grounding(folder: Path, out: Path) -> None:
     list(read_grounding([folder / "samples.json"], [folder]))
 
 
-OF_RESEARCH: dict[str, Specimen] = {
+RESEARCH_SETS: dict[str, Specimen] = {
     **{f"{name}, a set": Specimen(_write(name), "set/**/*", (_read(name),)) for name in RESEARCH},
     "devtools_recorder": Specimen(_record, "recording.json", (_import_recording,)),
     "grounding samples": Specimen(_write_grounding, "samples.json", (_read_grounding,)),

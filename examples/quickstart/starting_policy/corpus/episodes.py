@@ -3,9 +3,9 @@
 import dataclasses
 import random
 
-from example import Example, compose
-from pages import Element, Page, make_page
-from words import ENGLISH, Words
+from corpus.example import Example, compose
+from corpus.pages import Element, Page, make_page
+from corpus.words import ENGLISH, Words
 
 _ASIDES = (" then", " and", " there", " in", " next", " after that", " from it", " with")
 _FURTHER = ("Further on", "Show others", "Turn over")
