@@ -27,10 +27,10 @@ from common.terminal import printable
 from data.foreign_tars import ENERGON, MadeOf, is_foreign, shards_of
 from data.tar import list_tars
 from toolkits import convert_to_tar_data
-from toolkits.readers.energon import samples_of_dataset
-from toolkits.readers.left_out import LeftOut
-from toolkits.readers.released_tar import is_released, read_released_tar
-from toolkits.readers.webdataset_tar import samples_of_tars
+from toolkits.readers.interchange.energon import samples_of_dataset
+from toolkits.readers.interchange.webdataset_tar import samples_of_tars
+from toolkits.readers.logs.released_tar import is_released, read_released_tar
+from toolkits.readers.reading.left_out import LeftOut
 from toolkits.shards.sample_records import encode_once, write_list
 
 

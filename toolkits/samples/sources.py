@@ -21,13 +21,13 @@ from data.tar import list_tars
 from data.trajectory import is_complete, list_trajectories, read_trajectory
 from data.turn_samples import image_name, samples_of
 from toolkits.readers.detect import detect
-from toolkits.readers.episode_folders import Losses, write_episode
-from toolkits.readers.episode_samples import episode_samples
-from toolkits.readers.folders import Tries
 from toolkits.readers.formats import FORMATS, Format
-from toolkits.readers.left_out import LeftOut
-from toolkits.readers.released_tar import is_released
-from toolkits.readers.stream import stream_records
+from toolkits.readers.logs.released_tar import is_released
+from toolkits.readers.reading.folders import Tries
+from toolkits.readers.reading.left_out import LeftOut
+from toolkits.readers.reading.stream import stream_records
+from toolkits.readers.research.episode_folders import Losses, write_episode
+from toolkits.readers.research.episode_samples import episode_samples
 from toolkits.shards.sample_records import ImageFolders, check_record
 
 TRAIN, VALIDATION = "train", "val"
