@@ -39,10 +39,19 @@ def scroll(right: float, down: float, *at: list[float]) -> list[Action]:
     return [("ScrollAt", list(at), {"right": right, "down": down, **({} if at else {"at": None})})]
 
 
+def long_press(x: float, y: float) -> list[Action]:
+    return [("DragAt", [[x, y], [x, y]], {})]
+
+
+def open_app(name: str) -> list[Action]:
+    return [("GoTo", [], {"url": f"app:{name}"})]
+
+
 def answer(content: str) -> list[Action]:
     return [("Answer", [], {"content": content})]
 
 
+HOME: list[Action] = [("Restart", [], {})]
 EXPECTED: dict[str, dict[str, list[list[Action]]]] = {
     "multimodal_mind2web": {
         TASK: [
@@ -64,9 +73,11 @@ EXPECTED: dict[str, dict[str, list[list[Action]]]] = {
     },
     "android_control": {
         TASK: [
+            open_app("Shop"),
             click(60, 60),
             write("blue lamp"),
             scroll(0, 200 / 3),
+            long_press(1, 2),
             [("GoBack", [], {})],
             [("Wait", [], {})],
         ],
@@ -89,11 +100,12 @@ EXPECTED: dict[str, dict[str, list[list[Action]]]] = {
     },
     "aitw": {
         TASK: [click(50, 50), write("lamp"), answer("failure")],
-        "Open the menu.": [scroll(0, 50, [100, 75]), answer("success"), [("GoBack", [], {})]],
+        "Open the menu.": [scroll(0, 50, [100, 75]), HOME, answer("success"), [("GoBack", [], {})]],
     },
     "os_genesis": {
         TASK: [
             click(60, 60),
+            long_press(1, 2),
             scroll(0, 200 / 3),
             write("blue lamp", [60, 60], enter=True),
             answer("success"),
@@ -118,7 +130,14 @@ EXPECTED: dict[str, dict[str, list[list[Action]]]] = {
         "Look for a lamp.": [click(720, 450)],
     },
     "gui_odyssey": {
-        TASK: [click(50, 50, element=2), scroll(0, 60, [100, 80]), write("blue lamp"), answer("success")],
+        TASK: [
+            click(50, 50, element=2),
+            scroll(0, 60, [100, 80]),
+            write("blue lamp"),
+            HOME,
+            long_press(0.2, 0.2),
+            answer("success"),
+        ],
     },
     "weblinx": {
         TASK: [
@@ -145,15 +164,12 @@ EXPECTED: dict[str, dict[str, list[list[Action]]]] = {
 """By set and task: of each step that can be said, what was done. Written by hand from the fixtures."""
 TOLD = {
     "multimodal_mind2web": "steps of HoverAt (1), steps that the set counts and these files do not hold (2)",
-    "aguvis": "steps of mobile.open_app (1)",
-    "android_control": "episodes without a step that can be said (1), steps of long_press (1), steps of open_app (1)",
+    "aguvis": "steps of open_app (1)",
+    "android_control": "episodes without a step that can be said (1)",
     "os_atlas": "episodes without a step that can be said (1), steps of a point outside of its screenshot (1)",
     "agentnet": "steps of os.system (1), steps of pyautogui.keyDown (1)",
-    "aitw": "steps of home (1)",
     "weblinx": "load that a click brought about (1), steps of paste (1), words of the navigator before the end (1)",
     "playwright_trace": "steps of click that failed (1), steps of fill at a place that is not told (1)",
-    "gui_odyssey": "steps of LONG_PRESS (1), steps of home (1)",
-    "os_genesis": "steps of long_press (1)",
     "os_genesis_web": "steps of hover (1)",
     "fara": "steps of pause_and_memorize_fact (1)",
 }

@@ -23,11 +23,11 @@ from data.images import MAX_PIXELS
 from data.point_action import AnyAction, ClickAt, Press, Write
 from data.screen import REL1, Screen
 from toolkits.readers.reading.steps import find_image, objects_in, text_field, text_of
-from toolkits.readers.research.episodes import Episode, EpisodeStep, UnsaidError, number, point_at, step_of, swipe
+from toolkits.readers.research.episodes import HOME, Episode, EpisodeStep, UnsaidError, number, point_at, step_of, swipe
 from toolkits.readers.research.tfrecord import Feature, read_examples, texts
 
 _TAP = 0.04
-_HOME, _COMPLETE = 6, 10  # their numbers of action types; those of the others stand below
+_COMPLETE = 10  # their number of an action type; those of the others stand below
 
 
 def read_aitw(paths: Sequence[Path], image_dir: Path) -> Iterator[Episode]:
@@ -116,12 +116,14 @@ def _actions(screen: Screen, kind: Any, touch: Any, lift: Any, typed: Any) -> li
             return [ClickAt(start) if is_tap else swipe(start, end)]
         case 5:
             return [GoBack()]
+        case 6:
+            return [HOME]
         case 7:
             return [Press(("Enter",))]
         case 10 | 11:
             return [Answer("success" if kind == _COMPLETE else "failure")]
         case _:
-            raise UnsaidError("home" if kind == _HOME else f"action type {text_of(kind) or kind}")
+            raise UnsaidError(f"action type {text_of(kind) or kind}")
 
 
 def _episode(where: str, goal: str, steps: list[EpisodeStep]) -> Episode:

@@ -18,7 +18,17 @@ from data.screen import PX, Point, Screen
 from toolkits.readers.reading.steps import find_image, objects_in
 from toolkits.readers.reading.stream import stream_objects
 from toolkits.readers.research.android_trees import AndroidPage, page_of
-from toolkits.readers.research.episodes import Episode, EpisodeStep, UnsaidError, point_at, scroll_towards, step_of
+from toolkits.readers.research.episodes import (
+    HOME,
+    Episode,
+    EpisodeStep,
+    UnsaidError,
+    long_press,
+    open_app,
+    point_at,
+    scroll_towards,
+    step_of,
+)
 from toolkits.readers.research.tfrecord import read_examples, texts
 
 _SCROLLED = 2 / 3  # of the screen; the set does not say how far
@@ -86,7 +96,7 @@ def _step(where: str, image: Path | bytes, action: dict[str, Any], thought: str,
 
 
 def android_actions(screen: Screen, action: Mapping[str, Any]) -> list[AnyAction]:
-    """Of an action in AndroidControl's words; `UnsaidError` for those that no mouse does, KeyError or TypeError for one
+    """Of an action in AndroidControl's words; `UnsaidError` for those that we have not, KeyError or TypeError for one
     without its numbers or text."""
 
     def at() -> Point:
@@ -95,6 +105,8 @@ def android_actions(screen: Screen, action: Mapping[str, Any]) -> list[AnyAction
     match action["action_type"]:
         case "click":
             return [ClickAt(at())]
+        case "long_press":
+            return [long_press(at())]
         case "type":
             return [Write(_text(action), at(), enter=True)]
         case "input_text":
@@ -103,6 +115,10 @@ def android_actions(screen: Screen, action: Mapping[str, Any]) -> list[AnyAction
             return [scroll_towards(screen, action["direction"], _SCROLLED)]
         case "navigate_back":
             return [GoBack()]
+        case "navigate_home":
+            return [HOME]
+        case "open_app":
+            return [open_app(action["app_name"])]
         case "keyboard_enter":
             return [Press(("Enter",))]
         case "wait":

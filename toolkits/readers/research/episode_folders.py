@@ -9,10 +9,11 @@ from typing import Any
 
 from common.terminal import in_short
 from data.action import ActionError, Answer, Click, Scroll, Type
+from data.action_spaces.androidworld import APP
 from data.action_spaces.space import ActionSpace, CannotRenderError
 from data.action_spaces.translate import Page, fold, to_number
 from data.outcome import Outcome, Verdict
-from data.point_action import ActionRecord, AnyAction, ClickAt, ScrollAt, Write
+from data.point_action import ActionRecord, AnyAction, ClickAt, DragAt, GoTo, ScrollAt, Write
 from data.screen import Point, Screen, screen_text
 from toolkits.readers.reading.folders import ForeignStep, ForeignTrajectory, Tries, write_folder
 from toolkits.readers.reading.left_out import LeftOut
@@ -81,7 +82,7 @@ def said_step(name: str, step: EpisodeStep, web: str, space: ActionSpace, losses
     try:
         reply = _reply(step, web, space, losses)
     except CannotRenderError:
-        losses.step(" + ".join(type(action).__name__ for action in step.actions))
+        losses.step(" + ".join(map(_kind, step.actions)))
         return None
     shown = None
     if not space.fixed_feedback:
@@ -96,6 +97,17 @@ def said_step(name: str, step: EpisodeStep, web: str, space: ActionSpace, losses
     )
 
 
+def _kind(action: AnyAction) -> str:
+    """As people call it."""
+    match action:
+        case GoTo(url) if url.startswith(APP):
+            return "open_app"
+        case DragAt(start, end) if start == end:
+            return "long_press"
+        case _:
+            return type(action).__name__
+
+
 def canonical_records(name: str, step: EpisodeStep) -> list[dict[str, Any]]:
     """What was done as the set says it and on its screenshot, whatever the action space."""
     records = [dataclasses.asdict(ActionRecord.of(name, step.scale, step.screen, action)) for action in step.actions]
@@ -107,7 +119,7 @@ def canonical_records(name: str, step: EpisodeStep) -> list[dict[str, Any]]:
 
 def _reply(step: EpisodeStep, web: str, space: ActionSpace, losses: Losses) -> str:
     if space.scale is not None:
-        return _rendered(step.thought, step.actions, space, step.screen)
+        return _at_points(step, space, losses)
     page = Page(step.screen, step.boxes, step.tree, web)
     actions = [_on_element(action, page, step.element) for action in fold(step.actions)]
     labels = {getattr(action, name, None) for action in actions for name in ("label", "target")}
@@ -116,6 +128,19 @@ def _reply(step: EpisodeStep, web: str, space: ActionSpace, losses: Losses) -> s
     reply = _rendered(step.thought, actions, space, step.screen)
     if any(isinstance(one, Write) and one.replace and not one.enter for one in step.actions):
         losses.changed(_PRESSES_ENTER)
+    return reply
+
+
+def _at_points(step: EpisodeStep, space: ActionSpace, losses: Losses) -> str:
+    """With ENTER after a text where the space has words for no other."""
+    try:
+        return _rendered(step.thought, step.actions, space, step.screen)
+    except CannotRenderError:
+        entered = [dataclasses.replace(one, enter=True) if isinstance(one, Write) else one for one in step.actions]
+        if entered == list(step.actions):
+            raise
+    reply = _rendered(step.thought, entered, space, step.screen)
+    losses.changed(_PRESSES_ENTER)
     return reply
 
 

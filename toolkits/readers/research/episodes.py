@@ -12,13 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from data.action import ActionError
+from data.action import ActionError, Restart
+from data.action_spaces.androidworld import APP
 from data.images import opened, size_of
 from data.keys import press
-from data.point_action import AnyAction, ScrollAt
+from data.point_action import AnyAction, DragAt, GoTo, ScrollAt
 from data.screen import PX, Point, Scale, Screen, Size
 
 OUTSIDE = "a point outside of its screenshot"
+HOME = Restart()
+"""A phone's home button."""
 _NO_KEY = "a key that browsers do not have"
 
 
@@ -139,6 +142,18 @@ def swipe(start: Point, end: Point) -> ScrollAt:
     """A finger moves the page with it: what is scrolled goes the other way, along the axis of the longer part."""
     right, down = start.x - end.x, start.y - end.y
     return ScrollAt(right, 0, start) if abs(right) > abs(down) else ScrollAt(0, down, start)
+
+
+def long_press(at: Point) -> DragAt:
+    """A finger that rests where it touches."""
+    return DragAt(at, at)
+
+
+def open_app(name: Any) -> GoTo:
+    """By its name; TypeError where that is no text."""
+    if not isinstance(name, str):
+        raise TypeError("a name that is none")
+    return GoTo(APP + name)
 
 
 def scroll_towards(screen: Screen, direction: str, share: float) -> ScrollAt:

@@ -13,7 +13,17 @@ from data.point_action import AnyAction, ClickAt, Write
 from data.screen import REL1000, Screen
 from toolkits.readers.reading.steps import find_image, objects_in, text_field, text_of
 from toolkits.readers.reading.stream import stream_objects
-from toolkits.readers.research.episodes import Episode, EpisodeStep, UnsaidError, only_box, point_at, step_of, swipe
+from toolkits.readers.research.episodes import (
+    HOME,
+    Episode,
+    EpisodeStep,
+    UnsaidError,
+    long_press,
+    only_box,
+    point_at,
+    step_of,
+    swipe,
+)
 
 _ENDS = {"COMPLETE": "success", "IMPOSSIBLE": "failure", "INCOMPLETE": "failure"}
 _BACK, _HOME = ("KEY_BACK", "BACK"), ("KEY_HOME", "HOME")
@@ -54,12 +64,17 @@ def _actions(screen: Screen, kind: str, info: Any) -> list[AnyAction]:
         return [Answer(_ENDS[kind])]
     if kind in _BACK or info in _BACK:
         return [GoBack()]
-    if kind in _HOME or (isinstance(info, str) and info.startswith("KEY_")):
-        raise UnsaidError("home" if kind in _HOME or info in _HOME else info)
+    if kind in _HOME or info in _HOME:
+        return [HOME]
+    if isinstance(info, str) and info.startswith("KEY_"):
+        raise UnsaidError(info)
     match kind:
         case "CLICK":
             [(x, y)] = info
             return [ClickAt(point_at(REL1000, screen, x, y))]
+        case "LONG_PRESS":
+            [(x, y)] = info
+            return [long_press(point_at(REL1000, screen, x, y))]
         case "SCROLL":
             (x, y), (end_x, end_y) = info
             return [swipe(point_at(REL1000, screen, x, y), point_at(REL1000, screen, end_x, end_y))]

@@ -16,7 +16,7 @@ from typing import Any
 from data.action import Answer, GoBack, Wait
 from data.point_action import AnyAction, ClickAt, DragAt, HoverAt, ScrollAt, Write
 from data.screen import REL1, Point, Screen
-from toolkits.readers.research.episodes import UnsaidError, number, point_at, pressed, swipe
+from toolkits.readers.research.episodes import HOME, UnsaidError, long_press, number, open_app, point_at, pressed, swipe
 
 _LONGEST = 20_000  # characters; what is nested deeper than Python reads is no call
 _WHEEL_CLICK = 100
@@ -179,6 +179,9 @@ _FUNCTIONS: dict[str, Callable[[_Mouse, _Arguments], list[AnyAction]]] = {
     "computer.wait": lambda *_: [Wait()],
     "mobile.wait": lambda *_: [Wait()],
     "mobile.back": lambda *_: [GoBack()],
+    "mobile.home": lambda *_: [HOME],
+    "mobile.long_press": lambda mouse, given: [long_press(mouse.target(given))],
+    "mobile.open_app": lambda _, given: [open_app(given.get(0, "app_name", "name"))],
     "mobile.swipe": _swipe,
     "browser.select_option": _chosen,
     "answer": lambda _, given: [Answer(given.text(0, "text"))],

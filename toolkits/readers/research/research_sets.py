@@ -19,7 +19,7 @@ from toolkits.readers.research.playwright_trace import read_playwright_trace
 from toolkits.readers.research.screenspot import read_screenspot
 from toolkits.readers.research.weblinx import read_weblinx
 
-_AT_POINTS = "qwen_computer_use"
+_AT_POINTS, _ON_PHONES = "qwen_computer_use", "androidworld"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +37,7 @@ class ResearchSet:
 SETS: dict[str, ResearchSet] = {
     "multimodal_mind2web": ResearchSet("Multimodal-Mind2Web's Parquet", read_multimodal_mind2web, NUMBERS),
     "aguvis": ResearchSet("AGUVIS' stages 1 and 2, GUI-Actor's JSON", read_aguvis, has_single_steps=True),
-    "android_control": ResearchSet("AndroidControl's TFRecords, or JSON of them", read_android_control),
+    "android_control": ResearchSet("AndroidControl's TFRecords, or JSON of them", read_android_control, _ON_PHONES),
     "os_atlas": ResearchSet("OS-Atlas' grounding, JSON", read_os_atlas, has_single_steps=True),
     "uground": ResearchSet("UGround's Parquet, or JSON of it", read_uground, has_single_steps=True),
     "screenspot": ResearchSet(
@@ -48,7 +48,7 @@ SETS: dict[str, ResearchSet] = {
     "weblinx": ResearchSet("WebLINX's demonstrations, folders", read_weblinx, NUMBERS),
     "playwright_trace": ResearchSet("Playwright's traces, `trace.zip`", read_playwright_trace),
     "gui_odyssey": ResearchSet("GUI-Odyssey's `annotations/*.json`", read_gui_odyssey),
-    "os_genesis": ResearchSet("OS-Genesis' mobile data, JSON lines", read_os_genesis),
+    "os_genesis": ResearchSet("OS-Genesis' mobile data, JSON lines", read_os_genesis, _ON_PHONES),
     "os_genesis_web": ResearchSet("OS-Genesis' web data, JSON lines", read_os_genesis, NUMBERS),
     "fara": ResearchSet("Fara's folders with `web_surfer.log`, CUAVerifierBench's Parquet", read_fara),
 }
