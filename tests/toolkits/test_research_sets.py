@@ -377,3 +377,34 @@ def test_what_came_before_a_step_is_told(tmp_path: Path) -> None:
     import_data.main(import_data.Config("aguvis", (str(tmp_path / "x.json"),), str(tmp_path), result_dir=results))
     [folder] = list_trajectories(results)
     assert read_trajectory(folder).steps[0].feedback == "Previous actions:\nStep 1: Open the shop."
+
+
+MISSING = {
+    "aguvis": ("coat/7_1.jpg", {"the lamp": 1, "the menu": 1}),
+    "aitw": ("general/1_1.png", {"Open the menu.": 3}),
+    "android_control": ("7_0.png", {TASK: 7}),
+    "fara": ("runs/shop_1/screenshot1.png", {"Look for a lamp.": 1}),
+    "os_genesis": ("0.png", {TASK: 2}),
+}
+"""A screenshot that is lost, and the steps of the tasks that are read all the same."""
+
+
+@pytest.mark.parametrize("name", [*MISSING, "agentnet", "gui_odyssey"])
+def test_a_screenshot_that_is_not_there_costs_its_episode_alone(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    """Those of one episode alone have nothing left, which is said."""
+    folder, results = tmp_path / "set", tmp_path / "results"
+    folder.mkdir()
+    files = tuple(str(folder / file) for file in RESEARCH[name](folder))
+    lost, kept = MISSING.get(name, (next(folder.glob("*.png")).name, {}))
+    (folder / lost).unlink()
+    config = import_data.Config(name, files, str(folder), result_dir=str(results), action_space=space_of(name))
+    if kept:
+        import_data.main(config)
+        read = [read_trajectory(one) for one in list_trajectories(results)]
+        assert {one.ques: len(one.steps) for one in read} == kept
+    else:
+        with pytest.raises(UserError, match="no trajectories"):
+            import_data.main(config)
+    assert "episodes of which a screenshot is not there (1)" in capsys.readouterr().err

@@ -2,14 +2,12 @@
 format of import_data.py. What has to become a file for that is gone once its sample was looked at.
 """
 
-import contextlib
 import dataclasses
 import os
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from common.errors import UserError
 from common.files import read_json
@@ -18,6 +16,7 @@ from data.foreign_tars import is_foreign
 from data.legacy import read_legacy_tar
 from data.shard import RESERVED, Sample, read_manifest, read_shard, task_of
 from data.tar import list_tars
+from data.task import site_name
 from data.trajectory import is_complete, list_trajectories, read_trajectory
 from data.turn_samples import image_name, samples_of
 from toolkits.readers.detect import detect
@@ -150,8 +149,7 @@ def _of_trajectories(source: Source, folders: Iterator[Path], left_out: LeftOut)
         pairs = samples_of(trajectory, source.round_id, source.last_n)
         screenshots = {image_name(record["id"]): screenshot for record, screenshot in pairs}
         for record, _ in pairs:
-            opened = _opened(record, [screenshots[name] for name in record["images"]])
-            yield dataclasses.replace(opened, site=_host(trajectory.web) or trajectory.web or opened.site)
+            yield _opened(record, [screenshots[name] for name in record["images"]])
     left_out.tell(source.path)
 
 
@@ -208,14 +206,8 @@ def site_of(sample: Sample) -> str:
     """The site or app that a field of it names; else what its id begins with, as WebVoyager's tasks are called."""
     for name in _SITES:
         if isinstance(value := sample.extra.get(name), str) and value:
-            return _host(value) or value
+            return site_name(value)
     return task_of(sample.id).partition("--")[0]
-
-
-def _host(address: str) -> str:
-    with contextlib.suppress(ValueError):
-        return urlsplit(address).netloc
-    return ""
 
 
 def _trajectory_folders(path: Path) -> Iterator[Path]:

@@ -100,8 +100,13 @@ def sample_id(source: str, number: int, round_id: int, step: int) -> str:
     return f"{source}--{number:05d}--r{round_id:02d}--step{step:02d}"
 
 
+class NoImageError(UserError):
+    """An image that a record names is not there."""
+
+
 def find_image(where: str, folder: Path, name: str) -> str:
-    """The path in `folder` of an image that was named on another machine: the longest end of `name` that is there."""
+    """The path in `folder` of an image that was named on another machine: the longest end of `name` that is there;
+    `NoImageError` where none is."""
     parts = PurePosixPath(name.replace("\\", "/")).parts
     if ".." not in parts and "\0" not in name:
         for start in range(len(parts)):
@@ -109,7 +114,7 @@ def find_image(where: str, folder: Path, name: str) -> str:
             with contextlib.suppress(OSError):  # a name too long for any file
                 if not relative.is_absolute() and (folder / relative).is_file():
                     return str(relative)
-    raise UserError(f"{where}: its image {in_short(name)} is not in {folder}")
+    raise NoImageError(f"{where}: its image {in_short(name)} is not in {folder}")
 
 
 def record(identifier: str, images: Sequence[str], turns: Sequence[str], extra: dict[str, Any]) -> dict[str, Any]:

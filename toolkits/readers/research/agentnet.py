@@ -5,6 +5,7 @@ the screen. `thought` and `action` are what was thought. `task_completed` says w
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from common.errors import UserError
 from data.screen import REL1
 from toolkits.readers.reading.steps import find_image, objects_in, text_field, text_of
 from toolkits.readers.reading.stream import stream_objects
-from toolkits.readers.research.episodes import Episode, EpisodeStep, step_of
+from toolkits.readers.research.episodes import Episode, EpisodeStep, if_whole, step_of
 from toolkits.readers.research.pyautogui_code import actions_in
 
 
@@ -24,13 +25,17 @@ def read_agentnet(paths: Sequence[Path], image_dir: Path) -> Iterator[Episode]:
     """
     for path in paths:
         for where, task in stream_objects(path):
-            steps = objects_in(f"{where}: traj", task.get("traj"))
-            read = [_step(f"{where}, step {place}", step, image_dir) for place, step in enumerate(steps, start=1)]
-            done = task.get("task_completed")
-            if done is not None and not isinstance(done, bool):
-                raise UserError(f"{where}: its task_completed is neither true nor false")
-            ques = text_of(task.get("natural_language_task")) or text_field(where, task, "instruction")
-            yield Episode(where, ques, text_of(task.get("domain")) or "desktop", read, done)
+            yield if_whole(where, partial(_episode, where, task, image_dir))
+
+
+def _episode(where: str, task: dict[str, Any], image_dir: Path) -> Episode:
+    steps = objects_in(f"{where}: traj", task.get("traj"))
+    read = [_step(f"{where}, step {place}", step, image_dir) for place, step in enumerate(steps, start=1)]
+    done = task.get("task_completed")
+    if done is not None and not isinstance(done, bool):
+        raise UserError(f"{where}: its task_completed is neither true nor false")
+    ques = text_of(task.get("natural_language_task")) or text_field(where, task, "instruction")
+    return Episode(where, ques, text_of(task.get("domain")) or "desktop", read, done)
 
 
 def _step(where: str, step: dict[str, Any], image_dir: Path) -> EpisodeStep:

@@ -11,6 +11,7 @@ import dataclasses
 import itertools
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,14 @@ from data.conversation import IMAGE
 from data.screen import REL1
 from toolkits.readers.reading.steps import find_image, objects_in, text_of
 from toolkits.readers.reading.stream import stream_objects
-from toolkits.readers.research.episodes import Episode, EpisodeStep, only_box, step_of
+from toolkits.readers.research.episodes import Episode, EpisodeStep, if_whole, only_box, step_of
 from toolkits.readers.research.pyautogui_code import actions_in
 
 _TASK = re.compile(r"Instruction:\s*(.+?)\s*Previous actions:", re.DOTALL)
 _NUMBERED = re.compile(r"(.+?)[_/](?:step_?|screenshot_?)?(\d{1,9})\.\w+(?:\.\w+)?")
 Turn = dict[str, Any]
+_Told = tuple[int, str, str, list[Turn]]
+"""A step: its number, where it stands, its image and turns."""
 
 
 def read_aguvis(paths: Sequence[Path], image_dir: Path) -> Iterator[Episode]:
@@ -34,7 +37,7 @@ def read_aguvis(paths: Sequence[Path], image_dir: Path) -> Iterator[Episode]:
         UserError: naming file and record.
     """
     for path in paths:
-        whole: dict[tuple[str, str], list[tuple[int, str, str, list[Turn]]]] = {}
+        whole: dict[tuple[str, str], list[_Told]] = {}
         for where, record in stream_objects(path):
             turns = objects_in(f"{where}: conversations", record.get("conversations"))
             names = _names(where, record.get("image"))
@@ -47,11 +50,13 @@ def read_aguvis(paths: Sequence[Path], image_dir: Path) -> Iterator[Episode]:
                 yield from _pairs(where, turns, names, image_dir)
         for (head, task), steps in whole.items():
             steps.sort(key=lambda step: step[0])
-            read = [
-                _step(where, turns, image_dir / find_image(where, image_dir, name)) for _, where, name, turns in steps
-            ]
-            read[0] = dataclasses.replace(read[0], feedback=_before(steps[0][3]))
-            yield Episode(steps[0][1], task, head, read)
+            yield if_whole(steps[0][1], partial(_whole, head, task, steps, image_dir))
+
+
+def _whole(head: str, task: str, steps: list[_Told], image_dir: Path) -> Episode:
+    read = [_step(where, turns, image_dir / find_image(where, image_dir, name)) for _, where, name, turns in steps]
+    read[0] = dataclasses.replace(read[0], feedback=_before(steps[0][3]))
+    return Episode(steps[0][1], task, head, read)
 
 
 def _before(turns: list[Turn]) -> str:

@@ -13,6 +13,7 @@ import io
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,17 @@ from data.images import MAX_PIXELS
 from data.point_action import AnyAction, ClickAt, Press, Write
 from data.screen import REL1, Screen
 from toolkits.readers.reading.steps import find_image, objects_in, text_field, text_of
-from toolkits.readers.research.episodes import HOME, Episode, EpisodeStep, UnsaidError, number, point_at, step_of, swipe
+from toolkits.readers.research.episodes import (
+    HOME,
+    Episode,
+    EpisodeStep,
+    UnsaidError,
+    if_whole,
+    number,
+    point_at,
+    step_of,
+    swipe,
+)
 from toolkits.readers.research.tfrecord import Feature, read_examples, texts
 
 _TAP = 0.04
@@ -46,13 +57,15 @@ def _of_json(path: Path, image_dir: Path) -> Iterator[Episode]:
             raise UserError(f"{path}: {kind}: not a list of episodes")
         for place, episode in enumerate(episodes, start=1):
             where = f"{path}: {kind}, episode {place}"
-            listed = objects_in(where, episode)
-            if not listed:
-                raise UserError(f"{where}: no steps")
-            steps = [
-                _json_step(f"{where}, step {count}", step, image_dir) for count, step in enumerate(listed, start=1)
-            ]
-            yield _episode(where, text_field(where, listed[0], "goal"), steps)
+            yield if_whole(where, partial(_json_episode, where, episode, image_dir))
+
+
+def _json_episode(where: str, episode: Any, image_dir: Path) -> Episode:
+    listed = objects_in(where, episode)
+    if not listed:
+        raise UserError(f"{where}: no steps")
+    steps = [_json_step(f"{where}, step {count}", step, image_dir) for count, step in enumerate(listed, start=1)]
+    return _episode(where, text_field(where, listed[0], "goal"), steps)
 
 
 def _json_step(where: str, step: Mapping[str, Any], image_dir: Path) -> EpisodeStep:

@@ -7,6 +7,7 @@ done. Some of its episodes have no action, and are left out.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from toolkits.readers.research.episodes import (
     Episode,
     EpisodeStep,
     UnsaidError,
+    if_whole,
     long_press,
     open_app,
     point_at,
@@ -43,7 +45,7 @@ def read_android_control(paths: Sequence[Path], image_dir: Path) -> Iterator[Epi
     for path in paths:
         if path.suffix in (".json", ".jsonl"):
             for where, episode in stream_objects(path):
-                yield _of_json(where, episode, image_dir)
+                yield if_whole(where, partial(_of_json, where, episode, image_dir))
             continue
         for where, features in read_examples(path):
             images = [image for image in features.get("screenshots", []) if isinstance(image, bytes)]

@@ -17,7 +17,7 @@ from data.point_action import ActionRecord, AnyAction, ClickAt, DragAt, GoTo, Sc
 from data.screen import Point, Screen, screen_text
 from toolkits.readers.reading.folders import ForeignStep, ForeignTrajectory, Tries, write_folder
 from toolkits.readers.reading.left_out import LeftOut
-from toolkits.readers.research.episodes import Episode, EpisodeStep
+from toolkits.readers.research.episodes import NO_SCREENSHOT, Episode, EpisodeStep
 
 _MOST_KINDS = 30
 _LABEL = re.compile(r"^[ \t]*(?:Observation|Thought|Action):[ \t]*", re.MULTILINE)
@@ -60,7 +60,7 @@ def write_episode(name: str, episode: Episode, space: ActionSpace, out_dir: Path
         UserError: naming episode and step.
     """
     steps = [step for one in episode.steps if (step := said_step(name, one, episode.web, space, losses))]
-    losses.episode(episode.lost, not steps)
+    losses.episode(episode.lost, not steps and NO_SCREENSHOT not in episode.lost)
     if not steps:
         return
     task, run = tries.add(name, episode.ques, episode.web)

@@ -18,8 +18,10 @@ from data.images import opened, size_of
 from data.keys import press
 from data.point_action import AnyAction, DragAt, GoTo, ScrollAt
 from data.screen import PX, Point, Scale, Screen, Size
+from toolkits.readers.reading.steps import NoImageError
 
 OUTSIDE = "a point outside of its screenshot"
+NO_SCREENSHOT = "episodes of which a screenshot is not there"
 HOME = Restart()
 """A phone's home button."""
 _NO_KEY = "a key that browsers do not have"
@@ -70,6 +72,14 @@ class Episode:
     lost: Mapping[str, int] = dataclasses.field(default_factory=dict)
     platform: str = ""
     kind: str = ""
+
+
+def if_whole(where: str, read: Callable[[], Episode]) -> Episode:
+    """What `read` gives; without steps where a screenshot of it is not there, so that the others are read."""
+    try:
+        return read()
+    except NoImageError:
+        return Episode(where, "", "", (), None, {NO_SCREENSHOT: 1})
 
 
 Act = Callable[[Screen], Sequence[AnyAction]]

@@ -13,6 +13,7 @@ screenshot in the size in which Qwen2.5-VL is shown it. WebTailBench's tasks run
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote_plus
@@ -23,8 +24,17 @@ from data.action import Answer, GoBack, Wait
 from data.point_action import AnyAction, ClickAt, GoTo, HoverAt, ScrollAt, Write
 from data.screen import PX_RESIZED, Point, Screen
 from toolkits.readers.reading.references import image_behind
-from toolkits.readers.reading.steps import text_of
-from toolkits.readers.research.episodes import Episode, EpisodeStep, UnsaidError, number, point_at, pressed, step_of
+from toolkits.readers.reading.steps import NoImageError, text_of
+from toolkits.readers.research.episodes import (
+    Episode,
+    EpisodeStep,
+    UnsaidError,
+    if_whole,
+    number,
+    point_at,
+    pressed,
+    step_of,
+)
 
 _LOG, _NOTHING = "web_surfer.log", "<no_answer>"
 _ASKED = ("task_proposal", "task_summary", "question", "instruction", "task")
@@ -43,12 +53,12 @@ def read_fara(paths: Sequence[Path], image_dir: Path) -> Iterator[Episode]:
         if path.suffix == ".parquet":
             yield from _rows(path, image_dir)
         elif (path / _LOG).is_file():
-            yield _folder(path)
+            yield if_whole(str(path), partial(_folder, path))
         else:
             found = sorted(one.parent for one in path.glob(f"*/{_LOG}")) if path.is_dir() else []
             if not found:
                 raise UserError(f"{path}: no folder with {_LOG}, nor a folder of such")
-            yield from map(_folder, found)
+            yield from (if_whole(str(folder), partial(_folder, folder)) for folder in found)
 
 
 def _folder(folder: Path) -> Episode:
@@ -71,13 +81,17 @@ def _rows(path: Path, image_dir: Path) -> Iterator[Episode]:
     if missing := set(_COLUMNS) - set(names):
         raise UserError(f"{path}: has no column {min(missing)}; give the trajectories, not the annotations")
     for place, row in enumerate(iter_rows(path, [*_COLUMNS, *({_VERDICT} & set(names))]), start=1):
-        where, shown = f"{path}: row {place}", row["screenshots"]
-        images = shown if isinstance(shown, list) else []
-        shots = {count: image_behind(where, image, [image_dir]) for count, image in enumerate(images)}
-        ques = text_of(row["instruction"]) or text_of(row["task_id"])
-        succeeded = bool(row[_VERDICT]) if row.get(_VERDICT) in (0, 1) else None
-        log, answer = text_of(row["web_surfer_log"]), text_of(row["final_answer"])
-        yield _episode(where, log, shots, ques, text_of(row["init_url"]), answer, succeeded)
+        where = f"{path}: row {place}"
+        yield if_whole(where, partial(_row, where, row, image_dir))
+
+
+def _row(where: str, row: Mapping[str, Any], image_dir: Path) -> Episode:
+    images = row["screenshots"] if isinstance(row["screenshots"], list) else []
+    shots = {count: image_behind(where, image, [image_dir]) for count, image in enumerate(images)}
+    ques = text_of(row["instruction"]) or text_of(row["task_id"])
+    succeeded = bool(row[_VERDICT]) if row.get(_VERDICT) in (0, 1) else None
+    log, answer = text_of(row["web_surfer_log"]), text_of(row["final_answer"])
+    return _episode(where, log, shots, ques, text_of(row["init_url"]), answer, succeeded)
 
 
 def _object(path: Path) -> dict[str, Any]:
@@ -105,7 +119,7 @@ def _episode(
     for place, event in enumerate(events):
         at = f"{where}, step {place + 1}"
         if place not in shots:
-            raise UserError(f"{at}: has no screenshot{place}.png")
+            raise NoImageError(f"{at}: has no screenshot{place}.png")
         steps.append(_step(at, event, shots[place], "" if answer == _NOTHING else answer))
     first = web or next((step.url for step in steps if step.url), "") or "unknown"
     return Episode(where, ques, first, steps, succeeded)

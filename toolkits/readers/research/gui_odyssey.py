@@ -5,6 +5,7 @@ finger came from and went. `sam2_bbox` and `low_level_instruction` of the second
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from toolkits.readers.research.episodes import (
     Episode,
     EpisodeStep,
     UnsaidError,
+    if_whole,
     long_press,
     only_box,
     point_at,
@@ -37,15 +39,17 @@ def read_gui_odyssey(paths: Sequence[Path], image_dir: Path) -> Iterator[Episode
     """
     for path in paths:
         for where, episode in stream_objects(path):
-            listed = objects_in(f"{where}: steps", episode.get("steps"))
-            steps = [_step(f"{where}, step {count}", step, image_dir) for count, step in enumerate(listed, start=1)]
-            ques = text_field(where, episode, "task_info", "instruction")
-            device = episode.get("device_info")
-            web = text_of(device.get("device_name")) if isinstance(device, dict) else ""
-            last = text_of(listed[-1].get("action")) if listed else ""
-            yield Episode(
-                where, ques, web or "android", steps, {"success": True, "failure": False}.get(_ENDS.get(last, ""))
-            )
+            yield if_whole(where, partial(_episode, where, episode, image_dir))
+
+
+def _episode(where: str, episode: dict[str, Any], image_dir: Path) -> Episode:
+    listed = objects_in(f"{where}: steps", episode.get("steps"))
+    steps = [_step(f"{where}, step {count}", step, image_dir) for count, step in enumerate(listed, start=1)]
+    ques = text_field(where, episode, "task_info", "instruction")
+    device = episode.get("device_info")
+    web = text_of(device.get("device_name")) if isinstance(device, dict) else ""
+    last = text_of(listed[-1].get("action")) if listed else ""
+    return Episode(where, ques, web or "android", steps, {"success": True, "failure": False}.get(_ENDS.get(last, "")))
 
 
 def _step(where: str, step: Mapping[str, Any], image_dir: Path) -> EpisodeStep:

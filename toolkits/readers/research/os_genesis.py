@@ -13,6 +13,7 @@ an empty history begins another.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,15 @@ from data.screen import PX, Screen
 from toolkits.readers.reading.steps import find_image, objects_in, text_of
 from toolkits.readers.reading.stream import stream_objects
 from toolkits.readers.research.android_control import android_actions
-from toolkits.readers.research.episodes import Episode, EpisodeStep, UnsaidError, pressed, scroll_towards, step_of
+from toolkits.readers.research.episodes import (
+    Episode,
+    EpisodeStep,
+    UnsaidError,
+    if_whole,
+    pressed,
+    scroll_towards,
+    step_of,
+)
 
 _ASKED = re.compile(r"^(?:High-level instruction|Low-level instruction|Instruction): *(.+?)(?=\n\n|\Z)", re.M | re.S)
 _HISTORY = re.compile(r"^Action [Hh]istory: *(.*?)(?=\n\n|\Z)", re.M | re.S)
@@ -46,7 +55,7 @@ def read_os_genesis(paths: Sequence[Path], image_dir: Path) -> Iterator[Episode]
         UserError: naming file and record.
     """
     for path in paths:
-        steps: list[EpisodeStep] = []
+        steps: list[Callable[[], EpisodeStep]] = []
         begun, asked = str(path), ""
         for where, record in stream_objects(path):
             prompt, reply = _turns(where, record)
@@ -56,18 +65,19 @@ def read_os_genesis(paths: Sequence[Path], image_dir: Path) -> Iterator[Episode]
             history = _found(_HISTORY, prompt)
             is_first = history.lower() in _NO_HISTORY
             if steps and (is_first or ques != asked):
-                yield _episode(begun, asked, steps)
+                yield if_whole(begun, partial(_episode, begun, asked, steps))
                 steps = []
             if not steps:
                 begun, asked = where, ques
             told = "" if steps or is_first else f"Action history: {history}"
-            steps.append(_step(where, record, image_dir, prompt, reply, told))
+            steps.append(partial(_step, where, record, image_dir, prompt, reply, told))
         if steps:
-            yield _episode(begun, asked, steps)
+            yield if_whole(begun, partial(_episode, begun, asked, steps))
 
 
-def _episode(where: str, ques: str, steps: Sequence[EpisodeStep]) -> Episode:
-    return Episode(where, ques, "os_genesis", list(steps), None)  # its reward model keeps what failed, too
+def _episode(where: str, ques: str, steps: Sequence[Callable[[], EpisodeStep]]) -> Episode:
+    read = [step() for step in steps]
+    return Episode(where, ques, "os_genesis", read, None)  # its reward model keeps what failed, too
 
 
 def _turns(where: str, record: Mapping[str, Any]) -> tuple[str, str]:
