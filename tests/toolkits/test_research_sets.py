@@ -238,10 +238,11 @@ def test_elements_are_said_by_number_and_kept_with_their_page(tmp_path: Path, ca
 
 
 SAID = {
-    "qwen_computer_use": (4, 6, 4, 2),
-    "openwebrl": (4, 5, 4, 2),
-    "ui_tars": (4, 6, 3, 2),
-    "webgym": (2, 5, 2, 2),
+    "qwen_computer_use": (4, 7, 4, 2),
+    "openwebrl": (4, 7, 4, 2),
+    "ui_tars": (4, 7, 3, 2),
+    "webgym": (3, 6, 2, 2),
+    "androidworld": (4, 8, 2, 2),
     "webvoyager": (3, 4, 2, 0),
     "webrl": (3, 4, 2, 0),
 }
