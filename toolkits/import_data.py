@@ -67,8 +67,8 @@ class Config:
     round_id: int = 1
     """Written into the ids of samples that have none."""
     action_space: str = ""
-    """How the actions of demonstrations are said; empty: by numbers where a set numbers its elements, else as
-    `qwen_computer_use` has them."""
+    """How the actions of demonstrations are said; empty: by numbers where a set numbers its elements, as `androidworld`
+    has them where a set says them in its words, else as `qwen_computer_use` has them."""
 
     @property
     def wanted(self) -> frozenset[str]:

@@ -48,7 +48,7 @@ def text(name: str, content: str | bytes) -> Harm:
 
 def torch_file(**changed: Any) -> Harm:
     def harm(folder: Path) -> None:
-        step = {"observation": "Goal: x</s>", "action": "a", "image_path": "0.png", "next_image_path": "1.png"}
+        step = {"observation": "Goal: x</s>", "action": "a", "image_path": "0.png"}
         torch.save([[{**step, "reward": 0.0, "done": True, **changed}]], folder / "episodes.pt")
 
     return harm
@@ -96,7 +96,6 @@ def cases() -> Iterator[tuple[str, Harm]]:
     for path in ("../secret.png", "/etc/passwd", "..\\secret.png", "\0", "x" * 5000):
         yield "browser_use", state(screenshot_path=path)
         yield "digirl", torch_file(image_path=path)
-        yield "digiq", torch_file(next_image_path=path)
     for content in IMAGES.values():
         yield "visualwebarena", of_page(content)
         yield "browser_use", state(screenshot=base64.b64encode(content).decode())

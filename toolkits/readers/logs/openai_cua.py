@@ -57,8 +57,9 @@ def import_openai_cua(path: Path, image_dir: Path, out_dir: Path, tries: Tries) 
             elif item.get("role") == "user" and not ques:
                 ques = said
     if answer is not None and steps and image is not None:
-        reply = _SPACE.render(thought or "The task is done.", [Answer(answer)], _screen(image))
-        steps.append(_shown(ForeignStep("", reply, image, url), _screen(image)))
+        screen = _screen(str(path), image)
+        reply = _SPACE.render(thought or "The task is done.", [Answer(answer)], screen)
+        steps.append(_shown(ForeignStep("", reply, image, url), screen))
     task, run = tries.add("cua", ques or path.stem, next((step.url for step in steps if step.url), "") or "unknown")
     write_folder(str(path), out_dir, ForeignTrajectory(task, run, "OpenAI CUA", steps, answer, space=_SPACE.name))
 
@@ -108,14 +109,17 @@ def _address(item: Mapping[str, Any]) -> str:
     return text_of(item.get("current_url")) or (text_of(output.get("current_url")) if isinstance(output, dict) else "")
 
 
-def _screen(image: bytes) -> Screen:
+def _screen(where: str, image: bytes) -> Screen:
     """The coordinates are pixels of the screenshot."""
-    with opened(io.BytesIO(image)) as picture:
-        return Screen(picture.size, picture.size)
+    try:
+        with opened(io.BytesIO(image)) as picture:
+            return Screen(picture.size, picture.size)
+    except UserError as error:
+        raise UserError(f"{where}: {error}") from None
 
 
 def _step(where: str, thought: str, action: Mapping[str, Any], image: bytes, url: str) -> ForeignStep:
-    screen = _screen(image)
+    screen = _screen(where, image)
     try:
         kind = _KINDS.get(text_of(action.get("type")))
         reply = _SPACE.render(thought, [kind(action)], screen) if kind else ""

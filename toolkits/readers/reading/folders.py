@@ -124,10 +124,10 @@ def png_of(where: str, image: Path | bytes | None) -> bytes:
         return _blank()
     content = image.read_bytes() if isinstance(image, Path) else image
     try:
-        if image_type(content) == "png":
-            return content
-        buffer = io.BytesIO()
-        with opened(io.BytesIO(content)) as picture:
+        kind, buffer = image_type(content), io.BytesIO()
+        with opened(io.BytesIO(content)) as picture:  # of a PNG only the size is read
+            if kind == "png":
+                return content
             to_rgb(picture).save(buffer, "PNG")
         return buffer.getvalue()
     except (UserError, OSError, ValueError) as error:
